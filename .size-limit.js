@@ -1,8 +1,13 @@
-/** What a page or a cold process loads before the first payment; the engine comes by one dynamic import later. */
+/**
+ * What a page or a cold process loads before the first payment; the engine comes by one dynamic
+ * import later.
+ */
 const firstLoad = {
   name: 'leave-dynamic-imports',
   setup(build) {
-    build.onResolve({ filter: /.*/ }, ({ kind, path }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
+    build.onResolve({ filter: /.*/ }, ({ kind, path }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    );
   },
 };
 
@@ -12,7 +17,12 @@ export default [
     path: 'dist/src/index.js',
     import: '{ createClient }',
     limit: '27 kB',
-    modifyEsbuildConfig: (config) => ({ ...config, format: 'esm', platform: 'browser', plugins: [...(config.plugins ?? []), firstLoad] }),
+    modifyEsbuildConfig: (config) => ({
+      ...config,
+      format: 'esm',
+      platform: 'browser',
+      plugins: [...(config.plugins ?? []), firstLoad],
+    }),
   },
   {
     name: 'service',

@@ -9,7 +9,10 @@ const sampled = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((name) => join('test', name))
   .filter((path) => readFileSync(path, 'utf8').includes('helpers/sampled.js'));
 
-/** kill -9, the fault matrix, many payments at once, and every case of what is sampled in `npm test`: slower, and on its own because each run may use the whole machine. */
+/**
+ * kill -9, the fault matrix, many payments at once, and every case of what is sampled in
+ * `npm test`: slower, and on its own because each run may use the whole machine.
+ */
 export default defineConfig({
   resolve: { alias },
   test: {

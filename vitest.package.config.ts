@@ -5,7 +5,10 @@ import { alias } from './vitest.config.js';
 /** A run without a browser must not pass as one with it. */
 const withBrowser = findChromium() !== undefined || process.env['CI'] !== undefined;
 
-/** The packed package, on old and new Node, in Workers, and in Chromium: not in `npm test`, because it installs the package and those runtimes with npm. */
+/**
+ * The packed package, on old and new Node, in Workers, and in Chromium: not in `npm test`, because
+ * it installs the package and those runtimes with npm.
+ */
 export default defineConfig({
   resolve: { alias },
   test: {

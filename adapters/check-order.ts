@@ -7,9 +7,13 @@ export function checkWallet(wallet: unknown): void {
   readAddress('wallet', wallet, 'the base58 address of a wallet');
 }
 
-/** A quote comes back from the caller, which may have made another of it. Throws `invalid_option`, or `quote_mismatch`. */
+/**
+ * A quote comes back from the caller, which may have made another of it. Throws `invalid_option`,
+ * or `quote_mismatch`.
+ */
 export function checkOrder(wallet: unknown, quote: SwapQuote): void {
   checkWallet(wallet);
   checkFields(quote);
-  for (const side of ['inputMint', 'outputMint'] as const) readAddress(`quote.${side}`, quote[side], 'the address of a mint');
+  for (const side of ['inputMint', 'outputMint'] as const)
+    readAddress(`quote.${side}`, quote[side], 'the address of a mint');
 }

@@ -23,12 +23,17 @@ interface Judged {
 }
 
 /**
- * What the rules take that ask no network: decoding, envelope, lookup tables that are read already, shape, surroundings and the instruction.
+ * What the rules take that ask no network: decoding, envelope, lookup tables that are read already,
+ * shape, surroundings and the instruction.
  * Beside it what web3.js takes to decode the same bytes, which it does without a question.
  */
 export async function firewallTime(): Promise<string[]> {
-  const all = await Promise.all(legitimate.filter(({ accounts }) => accounts === undefined).map(judgedOf));
-  const bySize = all.filter((one) => one !== undefined).sort((a, b) => a.bytes.length - b.bytes.length);
+  const all = await Promise.all(
+    legitimate.filter(({ accounts }) => accounts === undefined).map(judgedOf),
+  );
+  const bySize = all
+    .filter((one) => one !== undefined)
+    .sort((a, b) => a.bytes.length - b.bytes.length);
   const rows = [bySize[0], bySize[bySize.length >> 1], bySize[bySize.length - 1]].map((one) => {
     if (one === undefined) throw new Error('the corpus is empty');
     const [ours, theirs] = compared(
@@ -44,7 +49,10 @@ export async function firewallTime(): Promise<string[]> {
 const node: TableReader = {
   accounts: (addresses) => {
     const accounts = new Map<string, ReturnType<(typeof WORLD)['get']>>(WORLD);
-    return Promise.resolve({ slot: Number(SLOT), accounts: addresses.map((one) => accounts.get(one) ?? null) });
+    return Promise.resolve({
+      slot: Number(SLOT),
+      accounts: addresses.map((one) => accounts.get(one) ?? null),
+    });
   },
 };
 
@@ -87,11 +95,17 @@ function judge({ bytes, expected, tables }: Judged): void {
   enforce(swapRules, swapSubject(swap, agreed));
 }
 
-/** Microseconds that one run of each takes: medians of many rounds, alternating, once both are compiled. */
+/**
+ * Microseconds that one run of each takes: medians of many rounds, alternating, once both are
+ * compiled.
+ */
 function compared(ours: () => unknown, theirs: () => unknown): [number, number] {
   repeat(ours, WARM_UP);
   repeat(theirs, WARM_UP);
-  const rounds = Array.from({ length: ROUNDS }, () => [repeat(ours, TIMES), repeat(theirs, TIMES)] as const);
+  const rounds = Array.from(
+    { length: ROUNDS },
+    () => [repeat(ours, TIMES), repeat(theirs, TIMES)] as const,
+  );
   return [median(rounds.map(([mine]) => mine)), median(rounds.map(([, other]) => other))];
 }
 

@@ -5,8 +5,10 @@ import { median, row } from './measure.js';
 const run = promisify(execFile);
 const RUNS = 9;
 
-// A fresh process each time, alternating, so that both see the same machine. The parent's start of Node is not in the number.
-const probe = (imports: string) => `const from = performance.now(); ${imports}; process.stdout.write(String(performance.now() - from));`;
+// A fresh process each time, alternating, so that both see the same machine. The parent's start of
+// Node is not in the number.
+const probe = (imports: string) =>
+  `const from = performance.now(); ${imports}; process.stdout.write(String(performance.now() - from));`;
 
 async function once(imports: string): Promise<number> {
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', probe(imports)]);
@@ -22,7 +24,9 @@ const THEIRS = {
   cjs: "const { createRequire } = await import('node:module'); const r = createRequire(process.cwd() + '/x.js'); r('@x402/fetch'); r('@x402/svm/exact/client')",
 };
 
-/** Import time of the built package beside the official client's (`@x402/fetch` with `@x402/svm`). */
+/**
+ * Import time of the built package beside the official client's (`@x402/fetch` with `@x402/svm`).
+ */
 export async function importTime(): Promise<string[]> {
   const rows: string[] = [];
   for (const format of ['esm', 'cjs'] as const) {

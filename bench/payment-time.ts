@@ -10,12 +10,18 @@ const PARALLEL = 30;
 
 type Fetch = (url: string) => Promise<Response>;
 
-/** Paid calls of a wallet that holds the token, beside the official client's: same sandbox, alternating. */
+/**
+ * Paid calls of a wallet that holds the token, beside the official client's: same sandbox,
+ * alternating.
+ */
 export async function paymentTime(): Promise<string[]> {
   const sandbox = await createSandbox({ confirmationMs: 0, slotMs: 50 });
   try {
     const url = `${sandbox.apiUrl}/usdc`;
-    const pair = async () => ({ ours: await ourFetch(sandbox), theirs: await officialFetch(sandbox) });
+    const pair = async () => ({
+      ours: await ourFetch(sandbox),
+      theirs: await officialFetch(sandbox),
+    });
     const cold = { ours: [] as number[], theirs: [] as number[] };
     const warm = { ours: [] as number[], theirs: [] as number[] };
     let { ours, theirs } = await pair();
@@ -28,7 +34,8 @@ export async function paymentTime(): Promise<string[]> {
       warm.ours.push(await timed(() => pay(ours, url)));
       warm.theirs.push(await timed(() => pay(theirs, url)));
     }
-    const parallel = (fetch: Fetch) => timed(() => Promise.all(Array.from({ length: PARALLEL }, () => pay(fetch, url))));
+    const parallel = (fetch: Fetch) =>
+      timed(() => Promise.all(Array.from({ length: PARALLEL }, () => pay(fetch, url))));
     const [together, theirTogether] = [await parallel(ours), await parallel(theirs)];
     return [
       row('first paid call of a client', median(cold.ours), median(cold.theirs)),

@@ -4,12 +4,17 @@ import { drawn, LOCAL, mixOf } from './service/mix.js';
 import { openLoop, percentile, statuses, type Timed } from './service/open-loop.js';
 import { API_KEY, startPart, type Chain, type Figures } from './service/roles.js';
 
-// `npm run bench:sockets [-- --seconds 30 --sockets 1000]`: good requests to the service's local endpoints, first alone and then while it is attacked from as many
-// sockets at once: headers and bodies a byte at a time, requests without end whose answers are not read, bodies of 10 MB, JSON nested to the depths. Each that is
-// cut off comes back. Printed: what that costs the good ones, as a ratio too, and when the attackers were cut off.
+// `npm run bench:sockets [-- --seconds 30 --sockets 1000]`: good requests to the service's local
+// endpoints, first alone and then while it is attacked from as many sockets at once: headers and
+// bodies a byte at a time, requests without end whose answers are not read, bodies of 10 MB, JSON
+// nested to the depths. Each that is cut off comes back. Printed: what that costs the good ones, as
+// a ratio too, and when the attackers were cut off.
 
 const { seconds, sockets } = parseArgs({
-  options: { seconds: { type: 'string', default: '30' }, sockets: { type: 'string', default: '1000' } },
+  options: {
+    seconds: { type: 'string', default: '30' },
+    sockets: { type: 'string', default: '1000' },
+  },
 }).values;
 const GOOD_PER_SECOND = 50;
 const BYTE_MS = 1_000;
@@ -27,16 +32,28 @@ const DEEP = '['.repeat(60_000);
 const PAGES = 'GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(1_000);
 
 const ATTACKS: readonly Attack[] = [
-  { name: 'headers a byte at a time', speak: (socket) => drip('GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ')(socket.resume()) },
-  { name: 'a body a byte at a time', speak: (socket) => drip(`${HEAD}Content-Length: 60000\r\n\r\n`)(socket.resume()) },
+  {
+    name: 'headers a byte at a time',
+    speak: (socket) =>
+      drip('GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ')(socket.resume()),
+  },
+  {
+    name: 'a body a byte at a time',
+    speak: (socket) => drip(`${HEAD}Content-Length: 60000\r\n\r\n`)(socket.resume()),
+  },
   { name: 'answers that nobody reads', speak: (socket) => drip(PAGES)(socket.pause()) },
   {
     name: 'a body of 10 MB',
-    speak: (socket) => void (socket.resume().write(`${HEAD}Content-Length: ${TEN_MEGABYTES}\r\n\r\n`), flood(socket)),
+    speak: (socket) =>
+      void (
+        socket.resume().write(`${HEAD}Content-Length: ${TEN_MEGABYTES}\r\n\r\n`),
+        flood(socket)
+      ),
   },
   {
     name: 'JSON nested to the depths',
-    speak: (socket) => void socket.resume().write(`${HEAD}Content-Length: ${DEEP.length}\r\n\r\n${DEEP}`),
+    speak: (socket) =>
+      void socket.resume().write(`${HEAD}Content-Length: ${DEEP.length}\r\n\r\n${DEEP}`),
   },
 ];
 
@@ -49,9 +66,16 @@ interface Toll {
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const chain = await startPart<Chain>({ kind: 'chain' });
 const { rpcUrl, jupiterUrl } = chain.facts;
-const service = await startPart<{ readonly url: string }>({ kind: 'service', rpcUrl, jupiterUrl, cached: true });
+const service = await startPart<{ readonly url: string }>({
+  kind: 'service',
+  rpcUrl,
+  jupiterUrl,
+  cached: true,
+});
 const { url } = service.facts;
-const local = mixOf(chain.facts).filter(({ shots }) => shots.every(({ name }) => LOCAL.includes(name)));
+const local = mixOf(chain.facts).filter(({ shots }) =>
+  shots.every(({ name }) => LOCAL.includes(name)),
+);
 const good = drawn(local, GOOD_PER_SECOND * Number(seconds));
 
 await openLoop(url, good.slice(0, GOOD_PER_SECOND * 3), GOOD_PER_SECOND);
@@ -65,20 +89,35 @@ const after = await service.figures();
 service.end();
 chain.end();
 
-say(`${sockets} sockets attack for ${seconds} s, while ${GOOD_PER_SECOND} good requests a second come`);
-say(`${'good requests, ms'.padEnd(28)}${['p50', 'p99', 'max'].map((name) => name.padStart(10)).join('')}`);
+say(
+  `${sockets} sockets attack for ${seconds} s, while ${GOOD_PER_SECOND} good requests a second come`,
+);
+say(
+  `${'good requests, ms'.padEnd(28)}${['p50', 'p99', 'max'].map((name) => name.padStart(10)).join('')}`,
+);
 const [alone, beside] = [row('alone', quiet), row('attacked', attacked)];
-say(`${'ratio'.padEnd(28)}${beside.map((value, index) => (value / (alone[index] ?? 1)).toFixed(2).padStart(10)).join('')}`);
-say(`RSS of the service: ${megabytes(before.rss)} before, ${megabytes(during.peak)} at most, ${megabytes(after.rss)} at last`);
+say(
+  `${'ratio'.padEnd(28)}${beside.map((value, index) => (value / (alone[index] ?? 1)).toFixed(2).padStart(10)).join('')}`,
+);
+say(
+  `RSS of the service: ${megabytes(before.rss)} before, ${megabytes(during.peak)} at most, ${megabytes(after.rss)} at last`,
+);
 say(
   `\n${'attack, seconds'.padEnd(28)}${['opened', 'cut off', 'median', 'longest', 'oldest open'].map((name) => name.padStart(12)).join('')}`,
 );
 for (const [name, { opened, livedMs }, oldestMs] of attack.tolls()) {
-  const cells = [String(opened), String(livedMs.length), ...[percentile(livedMs, 0.5), Math.max(...livedMs), oldestMs].map(inSeconds)];
+  const cells = [
+    String(opened),
+    String(livedMs.length),
+    ...[percentile(livedMs, 0.5), Math.max(...livedMs), oldestMs].map(inSeconds),
+  ];
   say(`${name.padEnd(28)}${cells.map((cell) => cell.padStart(12)).join('')}`);
 }
 
-/** Writes the head, then a byte each second, by which it learns that it was cut off even where it reads nothing. */
+/**
+ * Writes the head, then a byte each second, by which it learns that it was cut off even where it
+ * reads nothing.
+ */
 function drip(head: string): (socket: Socket) => void {
   return (socket) => {
     socket.write(head);
@@ -94,13 +133,16 @@ function flood(socket: Socket): void {
   const more = () => {
     while (left > 0 && socket.writable) {
       left -= chunk.length;
-      if (!socket.write(chunk.subarray(0, Math.min(chunk.length, left + chunk.length)))) return void socket.once('drain', more);
+      if (!socket.write(chunk.subarray(0, Math.min(chunk.length, left + chunk.length))))
+        return void socket.once('drain', more);
     }
   };
   more();
 }
 
-/** Keeps so many sockets at it, each attack with as many; a socket that is cut off is opened again. */
+/**
+ * Keeps so many sockets at it, each attack with as many; a socket that is cut off is opened again.
+ */
 function startAttack(count: number) {
   const tolls = new Map<Attack, Toll>(ATTACKS.map((one) => [one, { opened: 0, livedMs: [] }]));
   const open = new Map<Socket, readonly [Attack, number]>();
@@ -127,25 +169,35 @@ function startAttack(count: number) {
     });
   };
   // Not all in one moment: the queue of connections that wait to be taken is the system's.
-  for (let at = 0; at < count; at += 1) setTimeout(() => start(ATTACKS[at % ATTACKS.length]!), Math.floor(at / CONNECTS_AT_ONCE) * 100);
+  for (let at = 0; at < count; at += 1)
+    setTimeout(() => start(ATTACKS[at % ATTACKS.length]!), Math.floor(at / CONNECTS_AT_ONCE) * 100);
 
   return {
     stop() {
       stopped = true;
       const now = performance.now();
       oldest = new Map(
-        ATTACKS.map((one) => [one, Math.max(0, ...[...open.values()].flatMap(([of, from]) => (of === one ? [now - from] : [])))]),
+        ATTACKS.map((one) => [
+          one,
+          Math.max(
+            0,
+            ...[...open.values()].flatMap(([of, from]) => (of === one ? [now - from] : [])),
+          ),
+        ]),
       );
       for (const socket of open.keys()) socket.destroy();
     },
-    tolls: () => [...tolls].map(([attack, toll]) => [attack.name, toll, oldest.get(attack) ?? 0] as const),
+    tolls: () =>
+      [...tolls].map(([attack, toll]) => [attack.name, toll, oldest.get(attack) ?? 0] as const),
   };
 }
 
 function row(title: string, timed: readonly Timed[]): number[] {
   const ms = timed.map((one) => one.ms);
   const values = [percentile(ms, 0.5), percentile(ms, 0.99), Math.max(...ms)];
-  say(`${title.padEnd(28)}${values.map((value) => value.toFixed(1).padStart(10)).join('')}   ${statuses(timed)}`);
+  say(
+    `${title.padEnd(28)}${values.map((value) => value.toFixed(1).padStart(10)).join('')}   ${statuses(timed)}`,
+  );
   return values;
 }
 

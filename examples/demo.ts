@@ -1,15 +1,21 @@
-// An agent holds SOL and BONK. An API wants USDC. Everything is real, on one machine: `npm run demo`.
+// An agent holds SOL and BONK. An API wants USDC. Everything is real, on one machine:
+// `npm run demo`.
 // With `--without-facilitator` no payment settles, so the demo has to fail.
 import { HTTPInterceptor, formatUiAmount, receiptOf, type ClientEvent } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 
 const startedAt = Date.now();
 const say = (step: string, text: string) => {
-  process.stdout.write(`${String(Date.now() - startedAt).padStart(5)} ms  ${step.padEnd(11)} ${text}\n`);
+  process.stdout.write(
+    `${String(Date.now() - startedAt).padStart(5)} ms  ${step.padEnd(11)} ${text}\n`,
+  );
 };
 
 const sandbox = await createSandbox();
-say('sandbox', `Solana node ${sandbox.rpcUrl}, aggregator ${sandbox.jupiterUrl}, facilitator ${sandbox.facilitatorUrl}`);
+say(
+  'sandbox',
+  `Solana node ${sandbox.rpcUrl}, aggregator ${sandbox.jupiterUrl}, facilitator ${sandbox.facilitatorUrl}`,
+);
 try {
   await run(sandbox);
 } finally {
@@ -27,8 +33,15 @@ async function run(sandbox: Sandbox): Promise<void> {
   }
 
   const { rpcUrl, jupiterUrl } = sandbox;
-  const interceptor = new HTTPInterceptor({ walletSecretKey: agent.secretKey, rpcUrl, jupiterUrl, autoSwap: true });
-  const settled = new Promise<void>((resolve) => interceptor.client.on('payment.settled', () => resolve()));
+  const interceptor = new HTTPInterceptor({
+    walletSecretKey: agent.secretKey,
+    rpcUrl,
+    jupiterUrl,
+    autoSwap: true,
+  });
+  const settled = new Promise<void>((resolve) =>
+    interceptor.client.on('payment.settled', () => resolve()),
+  );
   interceptor.client.on('*', (event) => describe(sandbox, event));
   try {
     const url = `${sandbox.apiUrl}/usdc`;
@@ -46,19 +59,26 @@ async function run(sandbox: Sandbox): Promise<void> {
   say('agent', `before ${held}`);
   say('agent', `after  ${await balances(sandbox, agent.address)}`);
   const grown = (await sandbox.balance(sandbox.merchant, 'USDC')) - earned;
-  say('merchant', `${sandbox.merchant} got ${ui(sandbox, sandbox.mints.USDC.address, grown.toString())}`);
+  say(
+    'merchant',
+    `${sandbox.merchant} got ${ui(sandbox, sandbox.mints.USDC.address, grown.toString())}`,
+  );
 }
 
 async function balances(sandbox: Sandbox, address: string): Promise<string> {
   const symbols = ['SOL', 'BONK', 'USDC'] as const;
   const amounts = await Promise.all(symbols.map((symbol) => sandbox.balance(address, symbol)));
-  return symbols.map((symbol, index) => ui(sandbox, sandbox.mints[symbol].address, String(amounts[index]))).join(', ');
+  return symbols
+    .map((symbol, index) => ui(sandbox, sandbox.mints[symbol].address, String(amounts[index])))
+    .join(', ');
 }
 
 /** Base units as a person writes them, with the symbol. */
 function ui(sandbox: Sandbox, mint: string, amount: string): string {
   const token = Object.values(sandbox.mints).find(({ address }) => address === mint);
-  return token === undefined ? `${amount} of ${mint}` : `${formatUiAmount(BigInt(amount), token.decimals)} ${token.symbol}`;
+  return token === undefined
+    ? `${amount} of ${mint}`
+    : `${formatUiAmount(BigInt(amount), token.decimals)} ${token.symbol}`;
 }
 
 function describe(sandbox: Sandbox, event: ClientEvent): void {
@@ -67,9 +87,15 @@ function describe(sandbox: Sandbox, event: ClientEvent): void {
     case 'payment.required':
       return say('402', `Payment Required, ${event.offers} offer(s)`);
     case 'payment.chosen':
-      return say('terms', `${token(event.mint, event.amount)} to ${event.payTo} on ${event.network}`);
+      return say(
+        'terms',
+        `${token(event.mint, event.amount)} to ${event.payTo} on ${event.network}`,
+      );
     case 'balance.checked':
-      return say('balance', `${token(event.mint, event.available)} held, ${token(event.mint, event.missing)} missing`);
+      return say(
+        'balance',
+        `${token(event.mint, event.available)} held, ${token(event.mint, event.missing)} missing`,
+      );
     case 'swap.quoted':
       return say(
         'quote',
@@ -87,7 +113,10 @@ function describe(sandbox: Sandbox, event: ClientEvent): void {
     case 'payment.sent':
       return say('payment', 'presented with the same request');
     case 'payment.answered':
-      return say('settlement', `the seller says: ${event.receipt.settlement?.transaction ?? 'nothing'}`);
+      return say(
+        'settlement',
+        `the seller says: ${event.receipt.settlement?.transaction ?? 'nothing'}`,
+      );
     case 'payment.settled':
       return say('settlement', `our own node shows it: ${event.receipt.payment.signature ?? ''}`);
     case 'payment.failed':

@@ -1,5 +1,6 @@
-// One place holds the keys of Jupiter and the node, and plans; an agent elsewhere holds its wallet, and signs. Everything is real, on one
-// machine: `npx tsx examples/service.ts`. With `--wrong-key` the service knows no caller by the agent's key, so the story has to fail.
+// One place holds the keys of Jupiter and the node, and plans; an agent elsewhere holds its wallet,
+// and signs. Everything is real, on one machine: `npx tsx examples/service.ts`. With `--wrong-key`
+// the service knows no caller by the agent's key, so the story has to fail.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient, formatUiAmount, local, receiptOf } from 'exact-change';
@@ -21,7 +22,10 @@ try {
 
 async function run(sandbox: Sandbox): Promise<void> {
   const { rpcUrl, jupiterUrl, apiUrl: shop } = sandbox;
-  const handler = createHandler(local({ rpcUrl, jupiterUrl }), { basePath: '/pay', authorize: apiKeys([API_KEY]) });
+  const handler = createHandler(local({ rpcUrl, jupiterUrl }), {
+    basePath: '/pay',
+    authorize: apiKeys([API_KEY]),
+  });
   const app = express();
   app.use((request, _, next) => {
     say('service', `${request.method} ${request.path}`);
@@ -51,7 +55,10 @@ async function run(sandbox: Sandbox): Promise<void> {
     const receipt = receiptOf(response);
     if (receipt?.state !== 'settled') throw new Error('the payment is not settled');
     const { payment, swap } = receipt;
-    say('agent', `paid ${formatUiAmount(BigInt(payment.amount), payment.decimals)} USDC: ${payment.signature ?? ''}`);
+    say(
+      'agent',
+      `paid ${formatUiAmount(BigInt(payment.amount), payment.decimals)} USDC: ${payment.signature ?? ''}`,
+    );
     say('agent', `after a swap that it signed itself: ${swap?.signature ?? 'none'}`);
     await client.fetch(`${shop}/usdc`);
     say('agent', 'paid once more, from what the swap had brought');

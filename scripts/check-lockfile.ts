@@ -41,7 +41,10 @@ const MALICIOUS: Readonly<Record<string, readonly string[]>> = {
   'wrap-ansi': ['9.0.1'],
 };
 
-/** The first fixed release of each affected major version; a major below the lowest is affected as a whole. */
+/**
+ * The first fixed release of each affected major version; a major below the lowest is affected as a
+ * whole.
+ */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
   '@solana/web3.js': ['1.98.4'], // older than what is tested
   '@x402/svm': ['2.6.0'], // GHSA-qr2g-p6q7-w82m
@@ -60,26 +63,46 @@ const UNFIXED = ['bigint-buffer']; // CVE-2025-3194
 const ACCEPTED: Readonly<Record<string, string>> = {
   'node_modules/uuid 8.3.2': 'jayson, in web3.js, makes only v4 ids; v3, v5 and v6 are affected',
   'node_modules/viem/node_modules/ws 8.20.1': 'only for tests, and only to the loopback',
-  'node_modules/bigint-buffer 1.1.5': 'not installed with the package; the bundled half is JavaScript and gets 8 bytes',
+  'node_modules/bigint-buffer 1.1.5':
+    'not installed with the package; the bundled half is JavaScript and gets 8 bytes',
 };
 
-/** Packages of the runtime tree that may run a script on installation: both speed up WebSockets and are optional. */
+/**
+ * Packages of the runtime tree that may run a script on installation: both speed up WebSockets and
+ * are optional.
+ */
 const SCRIPTS_ALLOWED = ['bufferutil', 'utf-8-validate'];
 
 /** What is wrong with a lock file, one sentence each. Needs no network. */
-export function lockfileProblems({ packages }: Lockfile, accepted: Readonly<Record<string, string>> = ACCEPTED): string[] {
+export function lockfileProblems(
+  { packages }: Lockfile,
+  accepted: Readonly<Record<string, string>> = ACCEPTED,
+): string[] {
   return Object.entries(packages).flatMap(([path, entry]) => {
     const name = /node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
     if (name === undefined) return [];
-    const { version = '', resolved, integrity, link = false, dev = false, hasInstallScript = false } = entry;
+    const {
+      version = '',
+      resolved,
+      integrity,
+      link = false,
+      dev = false,
+      hasInstallScript = false,
+    } = entry;
     const where = `${path} ${version}`;
     const problems: string[] = [];
-    if (MALICIOUS[name]?.includes(version) === true) problems.push(`${where}: this release carried malware`);
+    if (MALICIOUS[name]?.includes(version) === true)
+      problems.push(`${where}: this release carried malware`);
     if (isAffected(name, version) && !(where in accepted))
-      problems.push(`${where}: has a known hole; fixed in ${FIXED[name]?.join(', ') ?? 'no release'}`);
-    if (resolved !== undefined && /^[a-z+]+:/i.test(resolved)) problems.push(`${where}: names the host that it came from`);
-    if (!link && integrity?.startsWith('sha512-') !== true) problems.push(`${where}: has no integrity hash`);
-    if (hasInstallScript && !dev && !SCRIPTS_ALLOWED.includes(name)) problems.push(`${where}: runs a script on installation`);
+      problems.push(
+        `${where}: has a known hole; fixed in ${FIXED[name]?.join(', ') ?? 'no release'}`,
+      );
+    if (resolved !== undefined && /^[a-z+]+:/i.test(resolved))
+      problems.push(`${where}: names the host that it came from`);
+    if (!link && integrity?.startsWith('sha512-') !== true)
+      problems.push(`${where}: has no integrity hash`);
+    if (hasInstallScript && !dev && !SCRIPTS_ALLOWED.includes(name))
+      problems.push(`${where}: runs a script on installation`);
     return problems;
   });
 }

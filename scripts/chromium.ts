@@ -17,9 +17,15 @@ export const FLAGS = [
 ];
 
 const COMMANDS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
-const MAC_APPS = ['/Applications/Chromium.app/Contents/MacOS/Chromium', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'];
+const MAC_APPS = [
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
 
-/** The program that `CHROMIUM_PATH` names, else one of the system, else one that Playwright has downloaded. */
+/**
+ * The program that `CHROMIUM_PATH` names, else one of the system, else one that Playwright has
+ * downloaded.
+ */
 export function findChromium(): string | undefined {
   const named = process.env['CHROMIUM_PATH'];
   if (named !== undefined) return named;
@@ -43,7 +49,10 @@ export const MISSING = 'No Chromium was found. Install one, or set CHROMIUM_PATH
 function ensureChromium(): void {
   if (findChromium() !== undefined) return;
   if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
-    const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const;
+    const options = {
+      stdio: 'inherit',
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    } as const;
     execFileSync('apt-get', ['update', '-q'], options);
     execFileSync('apt-get', ['install', '-y', '-q', 'chromium'], options);
   }

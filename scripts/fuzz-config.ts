@@ -22,14 +22,19 @@ interface Fuzzed {
 const ENDPOINTS = 50;
 
 /**
- * What schemathesis is to know of a service over this sandbox: the key, checks, and values by field. Random text is hardly ever an address, and never a
- * signed transaction.
+ * What schemathesis is to know of a service over this sandbox: the key, checks, and values by
+ * field. Random text is hardly ever an address, and never a signed transaction.
  */
 export async function fuzzConfig(sandbox: Sandbox, fuzzed: Fuzzed): Promise<string> {
   await fundExamples(sandbox);
   const values = Object.entries(await knownValues(sandbox, fuzzed));
-  const dictionaries = values.map(([field, list]) => `[dictionaries.${nameOf(field)}]\nvalues = ${JSON.stringify(list)}`);
-  const parameters = values.map(([field]) => `${JSON.stringify(field)} = { dictionary = "${nameOf(field)}", probability = 0.8 }`);
+  const dictionaries = values.map(
+    ([field, list]) => `[dictionaries.${nameOf(field)}]\nvalues = ${JSON.stringify(list)}`,
+  );
+  const parameters = values.map(
+    ([field]) =>
+      `${JSON.stringify(field)} = { dictionary = "${nameOf(field)}", probability = 0.8 }`,
+  );
   return `
 continue-on-failure = true
 headers = { x-api-key = "${fuzzed.apiKey}" }
@@ -68,13 +73,30 @@ async function knownValues(
 ): Promise<Readonly<Record<string, readonly (string | number)[]>>> {
   const wallet = await sandbox.createWallet({ SOL: '1000', USDC: '1000', BONK: '1000000' });
   const wallets = [wallet.address, wallet.address, sandbox.merchant, sandbox.mints.USDC.address];
-  const mints = ['SOL', 'USDC', 'NONE', ...Object.values(sandbox.mints).map((mint) => mint.address)];
-  const amounts = ['0', '1', '10000', '5000000', '18446744073709551615', '18446744073709551616', '-1', '1.5', ''];
+  const mints = [
+    'SOL',
+    'USDC',
+    'NONE',
+    ...Object.values(sandbox.mints).map((mint) => mint.address),
+  ];
+  const amounts = [
+    '0',
+    '1',
+    '10000',
+    '5000000',
+    '18446744073709551615',
+    '18446744073709551616',
+    '-1',
+    '1.5',
+    '',
+  ];
   const slippage = [0, 1, 50, 51];
   const { payment } = await transport.autoPay({ paymentRequired, wallet: wallet.address });
   const body = JSON.stringify(terms);
   const told = { url: 'https://shop.example.com/', events: ['payment.settled'] } as const;
-  const endpoints = await Promise.all(Array.from({ length: ENDPOINTS }, () => webhooks.register(told)));
+  const endpoints = await Promise.all(
+    Array.from({ length: ENDPOINTS }, () => webhooks.register(told)),
+  );
   const ids = endpoints.map(({ id }) => id);
   return {
     id: ids,
@@ -99,6 +121,9 @@ async function knownValues(
 async function signed({ secretKey }: SandboxWallet, transaction: string): Promise<string> {
   const keys = await createKeyPairFromBytes(getBase58Encoder().encode(secretKey));
   return getBase64EncodedWireTransaction(
-    await partiallySignTransaction([keys], getTransactionDecoder().decode(getBase64Encoder().encode(transaction))),
+    await partiallySignTransaction(
+      [keys],
+      getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
+    ),
   );
 }

@@ -8,8 +8,9 @@ import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { createWebhooks } from 'exact-change/webhooks';
 import { fuzzConfig } from './fuzz-config.js';
 
-// `npm run fuzz`: schemathesis, which shares no code with us, against the service and the document that it serves, over a socket. Arguments go to
-// `schemathesis run`, such as `--max-examples 2000` or `--seed 1`. Needs Python 3.10 or later, and fetches schemathesis with pip the first time.
+// `npm run fuzz`: schemathesis, which shares no code with us, against the service and the document
+// that it serves, over a socket. Arguments go to `schemathesis run`, such as `--max-examples 2000`
+// or `--seed 1`. Needs Python 3.10 or later, and fetches schemathesis with pip the first time.
 
 const REQUIREMENTS = fileURLToPath(new URL('fuzz-requirements.txt', import.meta.url));
 const HOME = fileURLToPath(new URL('../node_modules/.cache/schemathesis', import.meta.url));
@@ -24,20 +25,34 @@ try {
   await sandbox.close();
 }
 
-/** An environment of its own: every package at the version that is written down, none built from source. */
+/**
+ * An environment of its own: every package at the version that is written down, none built from
+ * source.
+ */
 function install(): void {
   const done = `${HOME}/installed`;
   if (existsSync(done)) return;
   rmSync(HOME, { recursive: true, force: true });
   run('python3', '-m', 'venv', HOME);
-  run(`${HOME}/bin/pip`, 'install', '--quiet', '--only-binary', ':all:', '--requirement', REQUIREMENTS);
+  run(
+    `${HOME}/bin/pip`,
+    'install',
+    '--quiet',
+    '--only-binary',
+    ':all:',
+    '--requirement',
+    REQUIREMENTS,
+  );
   writeFileSync(done, '');
 }
 
 function run(command: string, ...args: string[]): void {
   const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   if (status !== 0)
-    throw new Error(`${command} ${args.join(' ')} failed. Python 3.10 or later is needed, with venv and pip.`, { cause: error });
+    throw new Error(
+      `${command} ${args.join(' ')} failed. Python 3.10 or later is needed, with venv and pip.`,
+      { cause: error },
+    );
 }
 
 /** The status to end with: 0 where no check failed, and the service had nothing to report. */
@@ -60,16 +75,26 @@ async function fuzz(sandbox: Sandbox): Promise<number> {
   };
   const service = await serve(counted, { port: 0 });
   writeFileSync(CONFIG, await fuzzConfig(sandbox, { transport, webhooks, apiKey: API_KEY }));
-  const status = await schemathesis('--config-file', CONFIG, 'run', `${service.url}/openapi.json`, ...process.argv.slice(2));
+  const status = await schemathesis(
+    '--config-file',
+    CONFIG,
+    'run',
+    `${service.url}/openapi.json`,
+    ...process.argv.slice(2),
+  );
   await service.close();
-  for (const [kind, times] of [...answers].sort()) if (!kind.endsWith('405')) console.log(`${String(times).padStart(6)} ${kind}`);
+  for (const [kind, times] of [...answers].sort())
+    if (!kind.endsWith('405')) console.log(`${String(times).padStart(6)} ${kind}`);
   console.log(`The service reported ${failures} failures of its own.`);
   return status === 0 && failures === 0 ? 0 : 1;
 }
 
 function schemathesis(...args: string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(`${HOME}/bin/schemathesis`, args, { stdio: ['ignore', 'inherit', 'inherit'], cwd: HOME });
+    const child = spawn(`${HOME}/bin/schemathesis`, args, {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      cwd: HOME,
+    });
     child.once('error', reject).once('exit', (code) => resolve(code ?? 1));
   });
 }

@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import { toJsonSchema, toJsonSchemaDefs, type ConversionConfig } from '@valibot/to-json-schema';
 import { tokenBalance } from '../src/wire/balance.js';
 import { operations, pages, type Operation, type OperationId } from '../src/wire/operations.js';
-import { newWebhookEndpoint, webhookEndpoint, webhookOfId, webhookOperations, webhookRequest } from '../src/wire/webhooks.js';
+import {
+  newWebhookEndpoint,
+  webhookEndpoint,
+  webhookOfId,
+  webhookOperations,
+  webhookRequest,
+} from '../src/wire/webhooks.js';
 import type { WebhookOperationId } from '../src/wire/webhooks.js';
 import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from '../src/wire/payment.js';
 import { problem, PROBLEM_TYPE } from '../src/wire/problem.js';
@@ -17,15 +23,18 @@ type Id = OperationId | WebhookOperationId;
 const WORDS: { readonly [O in Id]: { readonly summary: string; readonly description: string } } = {
   quote: {
     summary: 'A price for a swap',
-    description: 'Amounts are base units. With ExactOut, `amount` is what arrives, and `maxInAmount` the most that leaves.',
+    description:
+      'Amounts are base units. With ExactOut, `amount` is what arrives, and `maxInAmount` the most that leaves.',
   },
   buildSwap: {
     summary: 'An unsigned transaction for a swap',
-    description: 'For a quote of before, or for the parameters of one, which is then asked for first. Check what you sign.',
+    description:
+      'For a quote of before, or for the parameters of one, which is then asked for first. Check what you sign.',
   },
   balance: {
     summary: 'What a wallet holds',
-    description: 'One mint gives one balance; none, or several, give a list. Native SOL is asked for as `SOL`.',
+    description:
+      'One mint gives one balance; none, or several, give a list. Native SOL is asked for as `SOL`.',
   },
   parsePayment: {
     summary: 'The offers of a 402',
@@ -55,7 +64,8 @@ const WORDS: { readonly [O in Id]: { readonly summary: string; readonly descript
   },
   rotateWebhook: {
     summary: 'A new secret for an endpoint',
-    description: 'The secret before signs along for a day. An endpoint that was disabled is told again.',
+    description:
+      'The secret before signs along for a day. An endpoint that was disabled is told again.',
   },
 };
 
@@ -105,11 +115,14 @@ const ANSWERS: { readonly [O in Id]: Json } = {
 
 /** The OpenAPI 3.1 document of the REST interface, made from what defines the wire. */
 export function openapiDocument(): Json {
-  const { version, license } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Record<string, string>;
+  const { version, license } = JSON.parse(
+    readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+  ) as Record<string, string>;
   const paths: Record<string, Json> = {};
   for (const [id, operation] of Object.entries({ ...operations, ...webhookOperations })) {
     const { path, method } = operation;
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(id as Id, operation) }; // The entries of an object have its keys.
+    // The entries of an object have its keys.
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(id as Id, operation) };
   }
   return {
     openapi: '3.1.0',
@@ -127,7 +140,9 @@ export function openapiDocument(): Json {
     security: [{}, { apiKey: [] }, { bearer: [] }],
     paths: {
       ...paths,
-      [pages.health.path]: { get: page('health', 'Whether the service is there', toJson(pages.health.response)) },
+      [pages.health.path]: {
+        get: page('health', 'Whether the service is there', toJson(pages.health.response)),
+      },
       [pages.openapi.path]: { get: page('openapi', 'This document', { type: 'object' }) },
     },
     webhooks: describeWebhooks(),
@@ -149,7 +164,10 @@ export function openapiDocument(): Json {
 }
 
 const HEADERS = {
-  'x-request-id': { description: 'Of the request, or made for it: for the log of the service.', schema: { type: 'string' } },
+  'x-request-id': {
+    description: 'Of the request, or made for it: for the log of the service.',
+    schema: { type: 'string' },
+  },
 };
 
 function describe(id: Id, operation: Operation): Json {
@@ -158,7 +176,12 @@ function describe(id: Id, operation: Operation): Json {
   const input =
     body === undefined
       ? { parameters: parametersOf(operation, request) }
-      : { requestBody: { required: true, content: { 'application/json': { schema: body, example: request } } } };
+      : {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: body, example: request } },
+          },
+        };
   const failed = (kind: string) => ({
     description: kind,
     headers: HEADERS,
@@ -169,7 +192,11 @@ function describe(id: Id, operation: Operation): Json {
     ...WORDS[id],
     ...input,
     responses: {
-      200: { description: 'Done.', headers: HEADERS, content: { 'application/json': { schema: ANSWERS[id], example: answer } } },
+      200: {
+        description: 'Done.',
+        headers: HEADERS,
+        content: { 'application/json': { schema: ANSWERS[id], example: answer } },
+      },
       '4XX': failed('Refused: what to change is in `detail`.'),
       '5XX': { $ref: '#/components/responses/Problem' },
     },

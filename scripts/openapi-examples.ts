@@ -92,16 +92,31 @@ export const paymentRequired = {
 const parsed: ParsedPayment = { x402Version: 2, offers: [offer] };
 const step: PaymentResult = { state: 'swap_required', offer, swap };
 
-const wrongAmount = new ConfigError('invalid_option', 'Field amount must be base units as a decimal string.', {
-  details: { option: 'amount' },
-});
-const noRoute = new QuoteError('no_route', `Jupiter has no route from ${WSOL} to ${USDC} for this amount. Swap from another token.`, {
-  details: { inputMint: WSOL, outputMint: USDC },
-});
-const unknownMint = new FundsError('unknown_mint', `There is no token mint at ${WALLET} on this network. Check the mint.`, {
-  details: { mint: WALLET },
-});
-const secret = serviceProblem('secret_refused', 'The request has a field that is named as a private key. Send none.');
+const wrongAmount = new ConfigError(
+  'invalid_option',
+  'Field amount must be base units as a decimal string.',
+  {
+    details: { option: 'amount' },
+  },
+);
+const noRoute = new QuoteError(
+  'no_route',
+  `Jupiter has no route from ${WSOL} to ${USDC} for this amount. Swap from another token.`,
+  {
+    details: { inputMint: WSOL, outputMint: USDC },
+  },
+);
+const unknownMint = new FundsError(
+  'unknown_mint',
+  `There is no token mint at ${WALLET} on this network. Check the mint.`,
+  {
+    details: { mint: WALLET },
+  },
+);
+const secret = serviceProblem(
+  'secret_refused',
+  'The request has a field that is named as a private key. Send none.',
+);
 const swapParameters = { inputMint: WSOL, outputMint: USDC, amount: '10000', swapMode: 'ExactOut' };
 
 const endpoint = {
@@ -114,37 +129,90 @@ const endpoint = {
 /** A secret without an endpoint, made of zeros. */
 const told = { ...endpoint, secret: `whsec_${'A'.repeat(32)}` };
 const asked = { url: endpoint.url, events: endpoint.events, wallets: endpoint.wallets };
-const unknownEvent = new ConfigError('invalid_option', `Field events[0] must be one of ${webhookEvents.join(', ')}.`, {
-  details: { option: 'events[0]' },
-});
-const noEndpoint = serviceProblem('not_found', 'There is no such endpoint of this caller. See GET /api/webhooks for those that there are.');
+const unknownEvent = new ConfigError(
+  'invalid_option',
+  `Field events[0] must be one of ${webhookEvents.join(', ')}.`,
+  {
+    details: { option: 'events[0]' },
+  },
+);
+const noEndpoint = serviceProblem(
+  'not_found',
+  'There is no such endpoint of this caller. See GET /api/webhooks for those that there are.',
+);
 
 /** A call of each operation, and what comes back. */
 export const examples: { readonly [O in OperationId | WebhookOperationId]: Example } = {
-  quote: { request: { ...swapParameters, slippageBps: 50 }, answer: quote, problem: problemOf(wrongAmount) },
-  buildSwap: { request: { wallet: WALLET, ...swapParameters }, answer: swap, problem: problemOf(noRoute) },
-  balance: { request: { wallet: WALLET, mint: [USDC] }, answer: balance, problem: problemOf(unknownMint) },
-  parsePayment: { request: paymentRequired, answer: parsed, problem: serviceProblem('unsupported_media_type', 'The body is not JSON.') },
-  autoPay: { request: { paymentRequired, wallet: WALLET, autoSwap: true }, answer: step, problem: secret },
-  listWebhooks: { request: {}, answer: [endpoint], problem: serviceProblem('unauthorized', 'This service does not know the caller.') },
+  quote: {
+    request: { ...swapParameters, slippageBps: 50 },
+    answer: quote,
+    problem: problemOf(wrongAmount),
+  },
+  buildSwap: {
+    request: { wallet: WALLET, ...swapParameters },
+    answer: swap,
+    problem: problemOf(noRoute),
+  },
+  balance: {
+    request: { wallet: WALLET, mint: [USDC] },
+    answer: balance,
+    problem: problemOf(unknownMint),
+  },
+  parsePayment: {
+    request: paymentRequired,
+    answer: parsed,
+    problem: serviceProblem('unsupported_media_type', 'The body is not JSON.'),
+  },
+  autoPay: {
+    request: { paymentRequired, wallet: WALLET, autoSwap: true },
+    answer: step,
+    problem: secret,
+  },
+  listWebhooks: {
+    request: {},
+    answer: [endpoint],
+    problem: serviceProblem('unauthorized', 'This service does not know the caller.'),
+  },
   registerWebhook: { request: asked, answer: told, problem: problemOf(unknownEvent) },
   removeWebhook: { request: { id: endpoint.id }, answer: { removed: true }, problem: noEndpoint },
   rotateWebhook: { request: { id: endpoint.id }, answer: told, problem: noEndpoint },
 };
 
-const about = { id: '5b1c0c0e-6d0f-4c57-9a4b-0d7a3a0f5e11', wallet: WALLET, network: offer.network, url, method: 'GET' };
+const about = {
+  id: '5b1c0c0e-6d0f-4c57-9a4b-0d7a3a0f5e11',
+  wallet: WALLET,
+  network: offer.network,
+  url,
+  method: 'GET',
+};
 const price = { mint: USDC, amount: offer.amount, payTo: offer.payTo };
 /** No signature of anything: its form alone is shown. */
 const SIGNATURE = '1'.repeat(64);
 const swapped = { signature: SIGNATURE, inputMint: WSOL, outputMint: USDC, provider: 'jupiter-v1' };
 const said: WebhookDetails = {
-  'swap.confirmed': { ...about, ...swapped, inAmount: '66667', outAmount: '10000', feeLamports: '14000' },
+  'swap.confirmed': {
+    ...about,
+    ...swapped,
+    inAmount: '66667',
+    outAmount: '10000',
+    feeLamports: '14000',
+  },
   'swap.failed': { ...about, ...swapped, code: 'swap_expired' },
   'payment.settled': { ...about, ...price, payerSignature: SIGNATURE, signature: SIGNATURE },
   'payment.failed': { ...about, ...price },
-  'payment.uncertain': { ...about, ...price, payerSignature: SIGNATURE, lastValidBlockHeight: '370000150', code: 'payment_uncertain' },
+  'payment.uncertain': {
+    ...about,
+    ...price,
+    payerSignature: SIGNATURE,
+    lastValidBlockHeight: '370000150',
+    code: 'payment_uncertain',
+  },
 };
-const bodyOf = (type: WebhookEventName) => ({ type, timestamp: '2026-01-01T00:00:00.000Z', data: said[type] });
+const bodyOf = (type: WebhookEventName) => ({
+  type,
+  timestamp: '2026-01-01T00:00:00.000Z',
+  data: said[type],
+});
 
 /** The body of a message of each kind. */
 export const eventExamples: Readonly<Record<WebhookEventName, object>> = {

@@ -1,16 +1,35 @@
-import { allowedShapes, headerShapes, neededShapes, timestampShape, type Fields, type Shape } from '../adapters/webhooks/shapes.js';
+import {
+  allowedShapes,
+  headerShapes,
+  neededShapes,
+  timestampShape,
+  type Fields,
+  type Shape,
+} from '../adapters/webhooks/shapes.js';
 import type { WebhookEventName } from '../src/outbox/outbox.js';
 import { eventExamples } from './openapi-examples.js';
 
 type Json = Record<string, unknown>;
 
-const WORDS: { readonly [N in WebhookEventName]: { readonly summary: string; readonly description: string } } = {
-  'swap.confirmed': { summary: 'A swap landed', description: 'With the amounts that it really had, in base units.' },
-  'swap.failed': { summary: 'A swap came to nothing', description: 'It landed and failed, or never can land.' },
-  'payment.settled': { summary: 'A payment is on chain', description: 'The node of who pays shows it.' },
+const WORDS: {
+  readonly [N in WebhookEventName]: { readonly summary: string; readonly description: string };
+} = {
+  'swap.confirmed': {
+    summary: 'A swap landed',
+    description: 'With the amounts that it really had, in base units.',
+  },
+  'swap.failed': {
+    summary: 'A swap came to nothing',
+    description: 'It landed and failed, or never can land.',
+  },
+  'payment.settled': {
+    summary: 'A payment is on chain',
+    description: 'The node of who pays shows it.',
+  },
   'payment.failed': {
     summary: 'Nothing was paid',
-    description: 'And nothing can be any more: no payment was signed, or the one that was can never land.',
+    description:
+      'And nothing can be any more: no payment was signed, or the one that was can never land.',
   },
   'payment.uncertain': {
     summary: 'A payment may have been made',
@@ -27,7 +46,12 @@ const HEADERS: { readonly [H in keyof typeof headerShapes]: string } = {
 
 /** What a registered endpoint is told, by the name of the event: OpenAPI 3.1 `webhooks`. */
 export function describeWebhooks(): Json {
-  return Object.fromEntries(Object.entries(WORDS).map(([name, words]) => [name, { post: messageOf(name as WebhookEventName, words) }])); // The entries of an object have its keys.
+  return Object.fromEntries(
+    Object.entries(WORDS).map(([name, words]) => [
+      name,
+      { post: messageOf(name as WebhookEventName, words) },
+    ]),
+  ); // The entries of an object have its keys.
 }
 
 function messageOf(name: WebhookEventName, words: object): Json {
@@ -44,7 +68,11 @@ function messageOf(name: WebhookEventName, words: object): Json {
     properties: {
       type: { const: name },
       timestamp: schemaOf(timestampShape),
-      data: { type: 'object', properties: propertiesOf(said), required: Object.keys(neededShapes[name]) },
+      data: {
+        type: 'object',
+        properties: propertiesOf(said),
+        required: Object.keys(neededShapes[name]),
+      },
     },
     required: ['type', 'timestamp', 'data'],
   };
@@ -53,7 +81,10 @@ function messageOf(name: WebhookEventName, words: object): Json {
     ...words,
     security: [],
     parameters,
-    requestBody: { required: true, content: { 'application/json': { schema, example: eventExamples[name] } } },
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema, example: eventExamples[name] } },
+    },
     responses: {
       '2XX': { description: 'It is on record here. Anything else, and it is told again.' },
       410: { description: 'This endpoint is gone: it is told nothing more.' },
@@ -66,5 +97,9 @@ function propertiesOf(fields: Fields): Json {
 }
 
 function schemaOf({ maxLength, pattern }: Shape): Json {
-  return { type: 'string', maxLength, ...(pattern === undefined ? {} : { pattern: pattern.source }) };
+  return {
+    type: 'string',
+    maxLength,
+    ...(pattern === undefined ? {} : { pattern: pattern.source }),
+  };
 }

@@ -17,23 +17,43 @@ export const documents: readonly string[] = Object.keys(parts);
 
 /** A document's text with what comes from the code between its marks. */
 export function withTables(document: string, text: string): string {
-  return Object.entries(parts[document] ?? {}).reduce((all, [mark, content]) => between(document, all, mark, content()), text);
+  return Object.entries(parts[document] ?? {}).reduce(
+    (all, [mark, content]) => between(document, all, mark, content()),
+    text,
+  );
 }
 
 function states(): string {
-  const rows = Object.entries(attemptStates).map(([name, { meaning, counts, next, onCrash, onRepeat }]) => {
-    const after = next.filter((one) => one !== name).map(code);
-    return [code(name), meaning, counts ? 'yes' : 'no', after.join(', '), onCrash, onRepeat];
-  });
-  return table(['State', 'Meaning', 'Counts against caps', 'May become', 'After a crash', 'An equal call'], rows);
+  const rows = Object.entries(attemptStates).map(
+    ([name, { meaning, counts, next, onCrash, onRepeat }]) => {
+      const after = next.filter((one) => one !== name).map(code);
+      return [code(name), meaning, counts ? 'yes' : 'no', after.join(', '), onCrash, onRepeat];
+    },
+  );
+  return table(
+    ['State', 'Meaning', 'Counts against caps', 'May become', 'After a crash', 'An equal call'],
+    rows,
+  );
 }
 
 function answers(): string {
-  const rows = Object.entries(outcomes).map(([name, { when, call, delivered, askFirst, resign }]) => {
-    const chain = askFirst ? 'before the call ends' : 'in the background';
-    return [code(name), when, call.includes(' ') ? call : code(call), delivered ? 'yes' : 'no', chain, resign ? 'yes' : 'no'];
-  });
-  return table(['Outcome', 'When', 'The call gives', 'Delivered', 'The chain is asked', '`policy.resign`'], rows);
+  const rows = Object.entries(outcomes).map(
+    ([name, { when, call, delivered, askFirst, resign }]) => {
+      const chain = askFirst ? 'before the call ends' : 'in the background';
+      return [
+        code(name),
+        when,
+        call.includes(' ') ? call : code(call),
+        delivered ? 'yes' : 'no',
+        chain,
+        resign ? 'yes' : 'no',
+      ];
+    },
+  );
+  return table(
+    ['Outcome', 'When', 'The call gives', 'Delivered', 'The chain is asked', '`policy.resign`'],
+    rows,
+  );
 }
 
 function allErrors(): string {
@@ -46,7 +66,11 @@ function allErrors(): string {
 }
 
 function firstErrors(): string {
-  const rows = commonErrors.map((name) => [code(name), errorTexts[name].when, errorTexts[name].remedy]);
+  const rows = commonErrors.map((name) => [
+    code(name),
+    errorTexts[name].when,
+    errorTexts[name].remedy,
+  ]);
   return table(['Code', 'When', 'What to do'], rows);
 }
 
@@ -58,7 +82,9 @@ function firewall(): string {
 
 function stageTable(stage: FirewallStage, rules: ReturnType<typeof ruleTexts>): string {
   const { looksAt, provedBy } = stageTexts[stage];
-  const rows = rules.filter((one) => one.stage === stage).map(({ rule: { id, refuses, why } }) => [code(id), refuses, why]);
+  const rows = rules
+    .filter((one) => one.stage === stage)
+    .map(({ rule: { id, refuses, why } }) => [code(id), refuses, why]);
   return `**${code(stage)}** looks at ${looksAt}. Proved by ${provedBy.map(code).join(', ')}.\n\n${table(['Rule', 'Refuses it where', 'Why'], rows)}`;
 }
 

@@ -11,13 +11,19 @@ export function parseAmount(value: unknown): bigint | undefined {
   return amount <= U64_MAX ? amount : undefined;
 }
 
-/** An amount argument: a bigint, or a decimal string of base units. Undefined unless within 0 to 2^64-1. */
+/**
+ * An amount argument: a bigint, or a decimal string of base units. Undefined unless within 0 to
+ * 2^64-1.
+ */
 export function toAmount(value: bigint | string): bigint | undefined {
   if (typeof value === 'bigint') return value >= 0n && value <= U64_MAX ? value : undefined;
   return parseAmount(value);
 }
 
-/** Reads decimal text such as `"0.25"` into base units of `decimals` digits. Undefined if malformed or finer than that. */
+/**
+ * Reads decimal text such as `"0.25"` into base units of `decimals` digits. Undefined if malformed
+ * or finer than that.
+ */
 export function parseUiAmount(text: unknown, decimals: number): bigint | undefined {
   const match = typeof text === 'string' ? DECIMAL.exec(text) : null;
   if (match === null) return undefined;

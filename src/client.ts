@@ -19,11 +19,15 @@ import type { PaymentRequired } from './protocols/x402/types.js';
 
 /** What `client.fetch` takes beyond `RequestInit`. */
 export interface PayingRequestInit extends RequestInit {
-  /** The same value for every retry of the same purchase, a new one for a new purchase. Also read from an `Idempotency-Key` header. */
+  /**
+   * The same value for every retry of the same purchase, a new one for a new purchase. Also read
+   * from an `Idempotency-Key` header.
+   */
   readonly idempotencyKey?: string;
   /**
-   * On your word the request may reach the seller twice: after a lost answer the next equal call presents the same payment again instead of
-   * reporting its state. GET and HEAD always may, and so does any request whose seller gave the payment an id.
+   * On your word the request may reach the seller twice: after a lost answer the next equal call
+   * presents the same payment again instead of reporting its state. GET and HEAD always may, and so
+   * does any request whose seller gave the payment an id.
    */
   readonly repeatable?: boolean;
 }
@@ -33,23 +37,31 @@ export interface Client {
   /** The paying wallet, base58. */
   readonly address: string;
   /**
-   * `fetch` that pays a 402 on the way and returns the answer to the paid request; anything else comes back as from plain fetch.
+   * `fetch` that pays a 402 on the way and returns the answer to the paid request; anything else
+   * comes back as from plain fetch.
    * The receipt is `receiptOf(response)`.
    *
-   * Throws an `ExactChangeError` where a 402 could not be paid, or its outcome is not known; `funds` says what happened to the money.
+   * Throws an `ExactChangeError` where a 402 could not be paid, or its outcome is not known;
+   * `funds` says what happened to the money.
    *
    * @example
    * const response = await client.fetch('https://api.example.com/premium');
    */
   // A property, not a method: it is handed on alone, as fetch is.
   readonly fetch: (input: RequestInfo | URL, init?: PayingRequestInit) => Promise<Response>;
-  /** Sends the call unpaid and says what paying for it would take. Nothing is signed or reserved. */
+  /**
+   * Sends the call unpaid and says what paying for it would take. Nothing is signed or reserved.
+   */
   plan(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Plan>;
-  /** Makes the payment for terms, for callers that do their own HTTP: the header to present. It counts as spent until the chain says that it never landed. */
+  /**
+   * Makes the payment for terms, for callers that do their own HTTP: the header to present. It
+   * counts as spent until the chain says that it never landed.
+   */
   pay(paymentRequired: PaymentRequired | Response, options?: PayOptions): Promise<Payment>;
   /**
-   * Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds apply; payment caps do not. SOL goes
-   * in and comes out native; where the wallet holds wrapped SOL already, what comes out stays wrapped beside it.
+   * Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds
+   * apply; payment caps do not. SOL goes in and comes out native; where the wallet holds wrapped
+   * SOL already, what comes out stays wrapped beside it.
    */
   swap(request: SwapRequest, options?: TransportOptions): Promise<SwapResult>;
   /** Asks for a price. */
@@ -61,30 +73,48 @@ export interface Client {
   /** Receipts in the journal, oldest first. */
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
   /**
-   * Lets the chain decide what an earlier run left open, and frees what that only reserved. Returns what changed since it was last called, also if a
-   * payment took it up first: the receipt of each payment that is decided, and a record of each attempt that was freed.
+   * Lets the chain decide what an earlier run left open, and frees what that only reserved. Returns
+   * what changed since it was last called, also if a payment took it up first: the receipt of each
+   * payment that is decided, and a record of each attempt that was freed.
    */
   resume(): Promise<(Receipt | FreedReceipt)[]>;
   /** What is spent of each cap. */
   spent(): Promise<CapUse[]>;
   /** Listens to one kind of event, or to all (`'*'`). Returns the way to stop. */
   on<N extends EventName>(event: N | '*', listener: Listener<N>): () => void;
-  /** Does ahead what the first payment would do: loads code, checks the network, reads balances of pinned tokens. */
+  /**
+   * Does ahead what the first payment would do: loads code, checks the network, reads balances of
+   * pinned tokens.
+   */
   warm(): Promise<void>;
-  /** Ends background work. Open payments stay in the journal; a durable one lets a later client `resume()` them. */
+  /**
+   * Ends background work. Open payments stay in the journal; a durable one lets a later client
+   * `resume()` them.
+   */
   close(): Promise<void>;
 }
 
 /** @internal Makes a client; `compose` supplies the transports that the options name. */
-export function buildClient(options: ClientOptions, compose: Composition, runtime?: Runtime): Client {
+export function buildClient(
+  options: ClientOptions,
+  compose: Composition,
+  runtime?: Runtime,
+): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
   let loading: Promise<Engine> | undefined;
   let closed = false;
   // Everything heavy is behind this one import: a client that never meets a 402 never loads it.
   const engine = (): Promise<Engine> => {
-    if (closed) return Promise.reject(new ConfigError('client_closed', 'This client is closed. Create a new one.', { details: {} }));
-    return (loading ??= import('./payments/engine.js').then(({ createEngine }) => createEngine(config, events, compose)));
+    if (closed)
+      return Promise.reject(
+        new ConfigError('client_closed', 'This client is closed. Create a new one.', {
+          details: {},
+        }),
+      );
+    return (loading ??= import('./payments/engine.js').then(({ createEngine }) =>
+      createEngine(config, events, compose),
+    ));
   };
   return {
     address: config.signer.address,
@@ -94,10 +124,14 @@ export function buildClient(options: ClientOptions, compose: Composition, runtim
       if (call === undefined) throw await refusedByFetch(config, input, init);
       const unpaid = await sendUnpaid(call, config);
       call.forget();
-      const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
+      const terms = await readPaymentRequired(unpaid, {
+        timeoutMs: config.timeouts.terms,
+        signal: call.signal,
+      });
       return (await engine()).plan(call, unpaid, terms);
     },
-    pay: async (paymentRequired, payOptions) => (await engine()).pay(paymentRequired, payOptions ?? {}),
+    pay: async (paymentRequired, payOptions) =>
+      (await engine()).pay(paymentRequired, payOptions ?? {}),
     swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions?.signal),
     quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
     balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
@@ -127,12 +161,18 @@ async function payingFetch(
   try {
     const unpaid = await sendUnpaid(call, config);
     if (unpaid.status !== 402 || call.paysItself) return unpaid;
-    const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
+    const terms = await readPaymentRequired(unpaid, {
+      timeoutMs: config.timeouts.terms,
+      signal: call.signal,
+    });
     if (terms === undefined) return unpaid;
     // An empty key would be one key for every call.
     const idempotencyKey = init?.idempotencyKey || call.headers.get('idempotency-key') || undefined;
-    const paid = await (await engine()).purchase(call, unpaid, terms, { idempotencyKey, repeatable: init?.repeatable });
-    // The paid request went straight to where the call had been redirected, so the answer to it cannot know.
+    const paid = await (
+      await engine()
+    ).purchase(call, unpaid, terms, { idempotencyKey, repeatable: init?.repeatable });
+    // The paid request went straight to where the call had been redirected, so the answer to it
+    // cannot know.
     if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
     return paid;
   } finally {
@@ -141,7 +181,11 @@ async function payingFetch(
 }
 
 /** The error that plain fetch gives for arguments it does not take. */
-async function refusedByFetch(config: ClientConfig, input: RequestInfo | URL, init: RequestInit | undefined): Promise<unknown> {
+async function refusedByFetch(
+  config: ClientConfig,
+  input: RequestInfo | URL,
+  init: RequestInit | undefined,
+): Promise<unknown> {
   return config.fetch(input, init).then(
     () => new TypeError('These arguments make no request.'),
     (error: unknown) => error,

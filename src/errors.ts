@@ -1,8 +1,22 @@
-import { CODES, isErrorCode, type CodesOf, type ErrorCode, type ErrorDetails, type Group, type Retry } from './errors/codes.js';
+import {
+  CODES,
+  isErrorCode,
+  type CodesOf,
+  type ErrorCode,
+  type ErrorDetails,
+  type Group,
+  type Retry,
+} from './errors/codes.js';
 import { BRAND, redactError } from './internal/redact-error.js';
 import { redact } from './internal/redact.js';
 
-export { errorCodes, type ErrorCode, type ErrorDetails, type OfferRefusal, type Retry } from './errors/codes.js';
+export {
+  errorCodes,
+  type ErrorCode,
+  type ErrorDetails,
+  type OfferRefusal,
+  type Retry,
+} from './errors/codes.js';
 
 /**
  * What may have happened to the caller's money when an error was thrown.
@@ -36,7 +50,9 @@ export interface ErrorInit<C extends ErrorCode> {
   readonly response?: Response;
 }
 
-/** Base of every error that this library throws on purpose. Guard with {@link isExactChangeError}. */
+/**
+ * Base of every error that this library throws on purpose. Guard with {@link isExactChangeError}.
+ */
 export class ExactChangeError<C extends ErrorCode = ErrorCode> extends Error {
   readonly code: C;
   readonly details: Readonly<ErrorDetails[C]>;
@@ -58,34 +74,61 @@ export class ExactChangeError<C extends ErrorCode = ErrorCode> extends Error {
     this.moved = Object.freeze([...(init.moved ?? [])]);
     this.retry = init.retry ?? retry;
     this.untrusted = init.untrusted === undefined ? undefined : cleanUntrusted(init.untrusted);
-    // A Response carries headers and bodies of the seller: reachable, but never serialised or inspected.
-    if (init.response !== undefined) Object.defineProperty(this, 'response', { value: init.response, enumerable: false });
+    // A Response carries headers and bodies of the seller: reachable, but never serialised or
+    // inspected.
+    if (init.response !== undefined)
+      Object.defineProperty(this, 'response', { value: init.response, enumerable: false });
     Object.defineProperty(this, BRAND, { value: true });
   }
 
   /** JSON-safe: no stack, no cause, no response. */
   toJSON(): Record<string, unknown> {
     const { name, code, message, funds, moved, retry, details, untrusted } = this;
-    return { name, code, message, funds, moved, retry, details, ...(untrusted === undefined ? {} : { untrusted }) };
+    return {
+      name,
+      code,
+      message,
+      funds,
+      moved,
+      retry,
+      details,
+      ...(untrusted === undefined ? {} : { untrusted }),
+    };
   }
 }
 
 /** The caller's own arguments are wrong. */
-export class ConfigError<C extends CodesOf<'Config'> = CodesOf<'Config'>> extends ExactChangeError<C> {}
+export class ConfigError<
+  C extends CodesOf<'Config'> = CodesOf<'Config'>,
+> extends ExactChangeError<C> {}
 /** What the seller sent cannot be read, or cannot be paid by this library. */
-export class ProtocolError<C extends CodesOf<'Protocol'> = CodesOf<'Protocol'>> extends ExactChangeError<C> {}
+export class ProtocolError<
+  C extends CodesOf<'Protocol'> = CodesOf<'Protocol'>,
+> extends ExactChangeError<C> {}
 /** The caller's own rules forbid it. */
-export class PolicyError<C extends CodesOf<'Policy'> = CodesOf<'Policy'>> extends ExactChangeError<C> {}
+export class PolicyError<
+  C extends CodesOf<'Policy'> = CodesOf<'Policy'>,
+> extends ExactChangeError<C> {}
 /** The wallet or the payee lacks what the payment needs. */
-export class FundsError<C extends CodesOf<'Funds'> = CodesOf<'Funds'>> extends ExactChangeError<C> {}
+export class FundsError<
+  C extends CodesOf<'Funds'> = CodesOf<'Funds'>,
+> extends ExactChangeError<C> {}
 /** No swap that is good enough. */
-export class QuoteError<C extends CodesOf<'Quote'> = CodesOf<'Quote'>> extends ExactChangeError<C> {}
+export class QuoteError<
+  C extends CodesOf<'Quote'> = CodesOf<'Quote'>,
+> extends ExactChangeError<C> {}
 /** A transaction of ours could not be made, or did not land. */
-export class TransactionError<C extends CodesOf<'Transaction'> = CodesOf<'Transaction'>> extends ExactChangeError<C> {}
+export class TransactionError<
+  C extends CodesOf<'Transaction'> = CodesOf<'Transaction'>,
+> extends ExactChangeError<C> {}
 /** A signed payment left this process and its answer is not a success. */
-export class SettlementError<C extends CodesOf<'Settlement'> = CodesOf<'Settlement'>> extends ExactChangeError<C> {}
+export class SettlementError<
+  C extends CodesOf<'Settlement'> = CodesOf<'Settlement'>,
+> extends ExactChangeError<C> {}
 /** An RPC node, Jupiter or a service did not answer, or not properly. */
-export class TransportError<C extends CodesOf<'Transport'> = CodesOf<'Transport'>> extends ExactChangeError<C> {}
+export class TransportError<
+  C extends CodesOf<'Transport'> = CodesOf<'Transport'>,
+> extends ExactChangeError<C> {}
 
 const CLASSES: { readonly [G in Group]: { readonly prototype: ExactChangeError } } = {
   Config: ConfigError,
@@ -98,15 +141,22 @@ const CLASSES: { readonly [G in Group]: { readonly prototype: ExactChangeError }
   Transport: TransportError,
 };
 
-/** An error of the class that carries its code, for codes that are only known when the program runs. */
-export function errorOfCode<C extends ErrorCode>(code: C, message: string, init: ErrorInit<C>): ExactChangeError<C> {
+/**
+ * An error of the class that carries its code, for codes that are only known when the program runs.
+ */
+export function errorOfCode<C extends ErrorCode>(
+  code: C,
+  message: string,
+  init: ErrorInit<C>,
+): ExactChangeError<C> {
   const error = new ExactChangeError(code, message, init);
   Object.setPrototypeOf(error, CLASSES[CODES[code][0]].prototype);
   return error;
 }
 
 /**
- * Tells errors of this library from others, across copies of the package, module formats and realms.
+ * Tells errors of this library from others, across copies of the package, module formats and
+ * realms.
  *
  * @example
  * try {
@@ -116,21 +166,32 @@ export function errorOfCode<C extends ErrorCode>(code: C, message: string, init:
  *   else throw error;
  * }
  */
-export function isExactChangeError<C extends ErrorCode = ErrorCode>(value: unknown, code?: C): value is ExactChangeError<C> {
-  if (typeof value !== 'object' || value === null || !(BRAND in value) || !('code' in value)) return false;
+export function isExactChangeError<C extends ErrorCode = ErrorCode>(
+  value: unknown,
+  code?: C,
+): value is ExactChangeError<C> {
+  if (typeof value !== 'object' || value === null || !(BRAND in value) || !('code' in value))
+    return false;
   return code === undefined || value.code === code;
 }
 
 /**
- * The same error with what became known further out: transactions of ours that had landed before it (`funds` then says so),
- * and the response that led to it. Everything else stays.
+ * The same error with what became known further out: transactions of ours that had landed before it
+ * (`funds` then says so), and the response that led to it. Everything else stays.
  */
 export function amendError(
   error: ExactChangeError,
   { moved = [], response }: { readonly moved?: readonly Moved[]; readonly response?: Response },
 ): ExactChangeError {
-  const all = [...moved.filter((one) => !error.moved.some((known) => known.signature === one.signature)), ...error.moved];
-  const landed: Funds = all.some((one) => one.kind === 'payment') ? 'spent' : all.length > 0 ? 'swapped' : error.funds;
+  const all = [
+    ...moved.filter((one) => !error.moved.some((known) => known.signature === one.signature)),
+    ...error.moved,
+  ];
+  const landed: Funds = all.some((one) => one.kind === 'payment')
+    ? 'spent'
+    : all.length > 0
+      ? 'swapped'
+      : error.funds;
   // What landed is known; what may still land outweighs it.
   const open = error.funds === 'uncertain' || error.funds === 'spent';
   const seen = error.response ?? response;
@@ -152,11 +213,16 @@ export function amendError(
 }
 
 const UNTRUSTED_LIMIT = 200;
-// Control characters, what directs text or does not show (tags and variation selectors can carry whole hidden sentences), line and
-// paragraph separators, private characters, half surrogates: nothing a log, a terminal or a language model should act on.
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff0-\uffff]/gu;
+// Control characters, what directs text or does not show (tags and variation selectors can carry
+// whole hidden sentences), line and paragraph separators, private characters, half surrogates:
+// nothing a log, a terminal or a language model should act on.
+const UNSAFE =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff0-\uffff]/gu;
 
-/** Text from a seller or a service, made fit to show: none of our keys, no control, direction or hidden characters, at most 200 characters. */
+/**
+ * Text from a seller or a service, made fit to show: none of our keys, no control, direction or
+ * hidden characters, at most 200 characters.
+ */
 export function cleanText(text: string): string {
   const clean = redact(text)
     .slice(0, 4 * UNTRUSTED_LIMIT)
@@ -167,6 +233,10 @@ export function cleanText(text: string): string {
   return clean.replace(UNSAFE, '').trim();
 }
 
-function cleanUntrusted(untrusted: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.freeze(Object.fromEntries(Object.entries(untrusted).map(([key, text]) => [key, cleanText(text)])));
+function cleanUntrusted(
+  untrusted: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return Object.freeze(
+    Object.fromEntries(Object.entries(untrusted).map(([key, text]) => [key, cleanText(text)])),
+  );
 }

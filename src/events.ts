@@ -1,7 +1,10 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
 import type { Receipt } from './receipt.js';
 
-/** What each step of the work tells its listeners. JSON-safe; amounts are decimal strings of base units. */
+/**
+ * What each step of the work tells its listeners. JSON-safe; amounts are decimal strings of base
+ * units.
+ */
 export interface EventDetails {
   /** A 402 with payment terms came in. */
   'payment.required': { readonly url: string; readonly method: string; readonly offers: number };
@@ -16,7 +19,12 @@ export interface EventDetails {
     readonly refused: readonly OfferRefusal[];
   };
   /** What the wallet can spend of the mint, and what it lacks. */
-  'balance.checked': { readonly mint: string; readonly available: string; readonly required: string; readonly missing: string };
+  'balance.checked': {
+    readonly mint: string;
+    readonly available: string;
+    readonly required: string;
+    readonly missing: string;
+  };
   'swap.quoted': {
     readonly inputMint: string;
     readonly inAmount: string;
@@ -34,11 +42,18 @@ export interface EventDetails {
     readonly outputMint: string;
     readonly outAmount: string;
     readonly feeLamports: string;
-    /** What caps count of it. Absent for `client.swap()`, which counts against none, and for a swap of an earlier call. */
+    /**
+     * What caps count of it. Absent for `client.swap()`, which counts against none, and for a swap
+     * of an earlier call.
+     */
     readonly cost?: Receipt['cost'];
   };
   /** `cost`: what caps count of it, if the chain has decided; absent as with `swap.confirmed`. */
-  'swap.failed': { readonly signature: string; readonly code: ErrorCode; readonly cost?: Receipt['cost'] };
+  'swap.failed': {
+    readonly signature: string;
+    readonly code: ErrorCode;
+    readonly cost?: Receipt['cost'];
+  };
   /** Signed and journaled; nothing has left yet. */
   'payment.signed': { readonly payerSignature: string; readonly lastValidBlockHeight: string };
   'payment.sent': { readonly url: string; readonly method: string };
@@ -49,7 +64,11 @@ export interface EventDetails {
   /** Proved: the payment can never land. */
   'payment.unsettled': { readonly receipt: Receipt };
   /** The answer was lost, or the seller refused a signed payment; the chain decides. */
-  'payment.uncertain': { readonly payerSignature: string; readonly lastValidBlockHeight: string; readonly code: ErrorCode };
+  'payment.uncertain': {
+    readonly payerSignature: string;
+    readonly lastValidBlockHeight: string;
+    readonly code: ErrorCode;
+  };
   /** The call failed before anything was signed, or after a swap. */
   'payment.failed': { readonly code: ErrorCode; readonly funds: Funds; readonly message: string };
   /** Something works less well than it could. */
@@ -60,7 +79,11 @@ export type EventName = keyof EventDetails;
 
 /** An event as listeners get it: `id` is the attempt's, the same on all events of one call. */
 export type ClientEvent<N extends EventName = EventName> = {
-  [Name in N]: { readonly type: Name; readonly id: string; readonly at: number } & EventDetails[Name];
+  [Name in N]: {
+    readonly type: Name;
+    readonly id: string;
+    readonly at: number;
+  } & EventDetails[Name];
 }[N];
 
 export type Listener<N extends EventName> = (event: ClientEvent<N>) => void;
@@ -73,9 +96,13 @@ export interface Events {
   emitter(id: string): Emit;
 }
 
-/** A registry of listeners. A listener that throws is a listener's problem: it must not stop a payment half way. */
+/**
+ * A registry of listeners. A listener that throws is a listener's problem: it must not stop a
+ * payment half way.
+ */
 export function createEvents(now: () => number): Events {
-  // Each set holds listeners of its own event type only; a Map cannot say so, hence the two casts below.
+  // Each set holds listeners of its own event type only; a Map cannot say so, hence the two casts
+  // below.
   const listeners = new Map<string, Set<(event: never) => unknown>>();
   const call = (type: string, event: object) => {
     for (const listener of [...(listeners.get(type) ?? [])]) {
@@ -104,5 +131,10 @@ export function createEvents(now: () => number): Events {
 }
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  );
 }

@@ -10,13 +10,14 @@ import type { ClientOptions } from './config/options.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
 
 /**
- * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing is sent before the first call.
+ * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
+ * is sent before the first call.
  *
  * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once where the options are wrong.
  *
  * @example
- * const client = createClient({ walletSecretKey, autoSwap: true, policy: { maxPerPayment: '0.25', maxPerDay: '5.00' } });
- * const response = await client.fetch('https://api.example.com/premium');
+ * const client = createClient({ walletSecretKey, autoSwap: true, policy: { maxPerPayment: '0.25',
+ * maxPerDay: '5.00' } }); const response = await client.fetch('https://api.example.com/premium');
  * console.log(receiptOf(response)?.payment.amount);
  */
 export function createClient(options: ClientOptions): Client {
@@ -24,8 +25,8 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /**
- * Makes the global fetch pay. Constructing it takes effect at once; `restore()` or `using` undoes it, also when others have wrapped
- * fetch since.
+ * Makes the global fetch pay. Constructing it takes effect at once; `restore()` or `using` undoes
+ * it, also when others have wrapped fetch since.
  *
  * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once where the options are wrong.
  *
@@ -42,11 +43,25 @@ export class HTTPInterceptor extends Interceptor {
 export { local, type LocalTransport } from '../adapters/local/index.js';
 export { remote, type RemoteOptions } from '../adapters/remote/index.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
-export { receiptOf, type CostParts, type FreedReceipt, type Receipt, type ReceiptFilter } from './receipt.js';
+export {
+  receiptOf,
+  type CostParts,
+  type FreedReceipt,
+  type Receipt,
+  type ReceiptFilter,
+} from './receipt.js';
 export { memoryJournal } from './journal/memory.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './protocols/x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
-export { pinnedMints, SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, toNetwork, WSOL_MINT, type PinnedMint } from './network.js';
+export {
+  pinnedMints,
+  SOLANA_DEVNET,
+  SOLANA_MAINNET,
+  SOLANA_TESTNET,
+  toNetwork,
+  WSOL_MINT,
+  type PinnedMint,
+} from './network.js';
 export {
   ConfigError,
   errorCodes,
@@ -115,7 +130,13 @@ export type { AccountMeta, Address, Instruction } from './solana/types.js';
 export type { RuleOutcome, SwapVerdict, TokenAmount } from './swaps/firewall/verdict.js';
 export type { RuleText } from './swaps/firewall/rule.js';
 export type { FirewallStage } from './swaps/firewall/catalog.js';
-export type { SwapBuild, SwapMode, SwapQuote, SwapRequest, SwapTransaction } from './swaps/types.js';
+export type {
+  SwapBuild,
+  SwapMode,
+  SwapQuote,
+  SwapRequest,
+  SwapTransaction,
+} from './swaps/types.js';
 export type {
   AutoPayRequest,
   ParsedOffer,
@@ -126,4 +147,11 @@ export type {
   Transport,
   TransportOptions,
 } from './transport.js';
-export type { JsonObject, JsonValue, PaymentRequired, PaymentRequirements, Settlement, X402Version } from './protocols/x402/types.js';
+export type {
+  JsonObject,
+  JsonValue,
+  PaymentRequired,
+  PaymentRequirements,
+  Settlement,
+  X402Version,
+} from './protocols/x402/types.js';

@@ -15,7 +15,12 @@ export async function inspectOver(
   const { runtime, network, policy } = settings;
   const rpc = connectTo(settings);
   try {
-    return await inspectWith({ rpc, runtime, network, limits: swapLimits(policy) }, transaction, bounds, signal);
+    return await inspectWith(
+      { rpc, runtime, network, limits: swapLimits(policy) },
+      transaction,
+      bounds,
+      signal,
+    );
   } finally {
     rpc.close();
   }

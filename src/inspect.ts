@@ -7,43 +7,76 @@ import { readAddress, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
 
 /** What a foreign swap transaction is expected to do, and the node that knows. */
-export interface InspectOptions extends Pick<LocalOptions, 'rpcUrl' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'> {
+export interface InspectOptions extends Pick<
+  LocalOptions,
+  'rpcUrl' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'
+> {
   /** The wallet that is asked to sign; base58. */
   readonly wallet: string;
   /** Mints, or symbols of pinned ones. */
   readonly inputMint: string;
   readonly outputMint: string;
-  /** Base units: the most that may leave. One more passes: services and programs round a threshold apart. */
+  /**
+   * Base units: the most that may leave. One more passes: services and programs round a threshold
+   * apart.
+   */
   readonly maxInAmount: bigint | string;
   /** Base units: the least that must arrive. One less passes. */
   readonly minOutAmount: bigint | string;
-  /** The most slippage that the instruction may allow itself, in basis points; default: whatever the amounts above leave to it. */
+  /**
+   * The most slippage that the instruction may allow itself, in basis points; default: whatever the
+   * amounts above leave to it.
+   */
   readonly slippageBps?: number | undefined;
-  /** Lamports that the fees of the network may cost, the signature included; default as `policy.maxFeeLamports`. */
+  /**
+   * Lamports that the fees of the network may cost, the signature included; default as
+   * `policy.maxFeeLamports`.
+   */
   readonly maxFeeLamports?: bigint | string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Judges a swap transaction that another party built, before a wallet signs it: every instruction, account, lookup table and number of it, then
- * a simulation on the caller's own node. Signs and sends nothing. A transaction that is hostile, or no transaction at all, is a verdict and not an error.
+ * Judges a swap transaction that another party built, before a wallet signs it: every instruction,
+ * account, lookup table and number of it, then a simulation on the caller's own node. Signs and
+ * sends nothing. A transaction that is hostile, or no transaction at all, is a verdict and not an
+ * error.
  *
- * Rejects with `ConfigError` (`invalid_option`) where the options are wrong, `FundsError` (`unknown_mint`, `mint_not_supported`,
- * `account_unusable`) where the tokens or the wallet cannot be used at all, `PolicyError` (`fees_over_limit`), and `TransportError` where the node does not answer.
+ * Rejects with `ConfigError` (`invalid_option`) where the options are wrong, `FundsError`
+ * (`unknown_mint`, `mint_not_supported`, `account_unusable`) where the tokens or the wallet cannot
+ * be used at all, `PolicyError` (`fees_over_limit`), and `TransportError` where the node does not
+ * answer.
  *
  * @param transaction Base64 or wire bytes of the unsigned transaction.
  *
  * @example
- * const verdict = await inspectSwap(transaction, { wallet, inputMint: 'SOL', outputMint: 'USDC', maxInAmount: '10000000', minOutAmount: '1500000' });
- * console.log(verdict.summary);
+ * const verdict = await inspectSwap(transaction, { wallet, inputMint: 'SOL', outputMint: 'USDC',
+ * maxInAmount: '10000000', minOutAmount: '1500000' }); console.log(verdict.summary);
  * // What was only simulated can still turn hostile before it lands: the guard holds it.
- * const toSign = verdict.accepted && verdict.guarded ? transaction : verdict.recomposed?.transaction;
+ * const toSign = verdict.accepted && verdict.guarded ? transaction :
+ * verdict.recomposed?.transaction;
  */
-export async function inspectSwap(transaction: string | Uint8Array, options: InspectOptions): Promise<SwapVerdict> {
+export async function inspectSwap(
+  transaction: string | Uint8Array,
+  options: InspectOptions,
+): Promise<SwapVerdict> {
   refuseUnknown(options, NAMES);
-  const { wallet, inputMint, outputMint, maxInAmount, minOutAmount, slippageBps = 10_000, maxFeeLamports, signal, ...node } = options;
+  const {
+    wallet,
+    inputMint,
+    outputMint,
+    maxInAmount,
+    minOutAmount,
+    slippageBps = 10_000,
+    maxFeeLamports,
+    signal,
+    ...node
+  } = options;
   const settings = parseNode(node, maxFeeLamports);
-  const [input, output] = [parseMint('inputMint', inputMint, settings.network), parseMint('outputMint', outputMint, settings.network)];
+  const [input, output] = [
+    parseMint('inputMint', inputMint, settings.network),
+    parseMint('outputMint', outputMint, settings.network),
+  ];
   if (input === output) throw refuse('outputMint', 'must be another token than inputMint.');
   const bounds = {
     wallet: readAddress('wallet', wallet, 'the base58 address of a wallet'),
@@ -59,23 +92,41 @@ export async function inspectSwap(transaction: string | Uint8Array, options: Ins
 
 const NAMES: readonly (keyof InspectOptions)[] = [
   ...(['rpcUrl', 'wsUrl', 'connection', 'network', 'fetch', 'timeouts'] as const),
-  ...(['wallet', 'inputMint', 'outputMint', 'maxInAmount', 'minOutAmount', 'slippageBps', 'maxFeeLamports', 'signal'] as const),
+  ...([
+    'wallet',
+    'inputMint',
+    'outputMint',
+    'maxInAmount',
+    'minOutAmount',
+    'slippageBps',
+    'maxFeeLamports',
+    'signal',
+  ] as const),
 ];
 
-function parseNode(node: LocalOptions, maxFeeLamports: InspectOptions['maxFeeLamports']): LocalSettings {
+function parseNode(
+  node: LocalOptions,
+  maxFeeLamports: InspectOptions['maxFeeLamports'],
+): LocalSettings {
   if (maxFeeLamports === undefined) return parseLocalOptions(node);
-  return parseLocalOptions({ ...node, policy: { maxFeeLamports: readUnits('maxFeeLamports', maxFeeLamports, 'lamports') } });
+  return parseLocalOptions({
+    ...node,
+    policy: { maxFeeLamports: readUnits('maxFeeLamports', maxFeeLamports, 'lamports') },
+  });
 }
 
 const ROUNDING = 1n;
 
 function parseUnits(option: string, value: unknown): bigint {
-  const amount = typeof value === 'bigint' || typeof value === 'string' ? toAmount(value) : undefined;
-  if (amount === undefined || amount === 0n) throw refuse(option, 'must be base units, from 1 to 2^64-1, as a bigint or decimal text.');
+  const amount =
+    typeof value === 'bigint' || typeof value === 'string' ? toAmount(value) : undefined;
+  if (amount === undefined || amount === 0n)
+    throw refuse(option, 'must be base units, from 1 to 2^64-1, as a bigint or decimal text.');
   return amount;
 }
 
 function parseBps(value: unknown): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 10_000) return value;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 10_000)
+    return value;
   throw refuse('slippageBps', 'must be basis points, a whole number from 0 to 10000.');
 }

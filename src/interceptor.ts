@@ -25,7 +25,8 @@ export abstract class Interceptor {
   readonly client: Client;
   /** The paying fetch itself, whether installed or not. */
   readonly fetch: Fetch;
-  // What was global when this was made or last installed: where requests go out, unless the options name a fetch.
+  // What was global when this was made or last installed: where requests go out, unless the options
+  // name a fetch.
   #below: Fetch = globalThis.fetch;
   readonly #guard: ReentrancyGuard | undefined;
   #installed: { readonly wrapper: Wrapper; stop(): void } | undefined;
@@ -57,12 +58,16 @@ export abstract class Interceptor {
     globalThis.fetch = wrapper;
   }
 
-  /** Undoes `install()`. Where others have wrapped fetch since, their wrapper stays, and ours below it only passes calls on. */
+  /**
+   * Undoes `install()`. Where others have wrapped fetch since, their wrapper stays, and ours below
+   * it only passes calls on.
+   */
   restore(): void {
     this.#installed?.stop();
     this.#installed = undefined;
     // Wrappers of ours that stepped aside earlier, while another lay over them, go with it.
-    for (let below = belowOf(globalThis.fetch); below !== undefined; below = belowOf(below)) globalThis.fetch = below;
+    for (let below = belowOf(globalThis.fetch); below !== undefined; below = belowOf(below))
+      globalThis.fetch = below;
   }
 
   [Symbol.dispose](): void {

@@ -1,9 +1,14 @@
-/** CAIP-2 id of a Solana cluster: `solana:` and the first 32 characters of the base58 genesis hash. */
+/**
+ * CAIP-2 id of a Solana cluster: `solana:` and the first 32 characters of the base58 genesis hash.
+ */
 export const SOLANA_MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 export const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 export const SOLANA_TESTNET = 'solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z';
 
-/** Names that are read as a cluster (x402 v1 names, and aliases seen in the wild); what we echo is always the seller's own string. */
+/**
+ * Names that are read as a cluster (x402 v1 names, and aliases seen in the wild); what we echo is
+ * always the seller's own string.
+ */
 const NETWORK_NAMES: Readonly<Record<string, string>> = {
   solana: SOLANA_MAINNET,
   'solana-mainnet': SOLANA_MAINNET,
@@ -18,9 +23,14 @@ const NETWORK_NAMES: Readonly<Record<string, string>> = {
   [SOLANA_TESTNET]: SOLANA_TESTNET,
 };
 
-/** The CAIP-2 id that a seller's or caller's network name stands for; undefined where it is no Solana cluster we know. */
+/**
+ * The CAIP-2 id that a seller's or caller's network name stands for; undefined where it is no
+ * Solana cluster we know.
+ */
 export function toNetwork(name: string): string | undefined {
-  return Object.prototype.hasOwnProperty.call(NETWORK_NAMES, name.trim()) ? NETWORK_NAMES[name.trim()] : undefined;
+  return Object.prototype.hasOwnProperty.call(NETWORK_NAMES, name.trim())
+    ? NETWORK_NAMES[name.trim()]
+    : undefined;
 }
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
@@ -46,7 +56,13 @@ export interface PinnedMint {
   readonly dollar: boolean;
 }
 
-const pin = (symbol: string, mint: string, decimals: number, tokenProgram: string, dollar: boolean): PinnedMint => ({
+const pin = (
+  symbol: string,
+  mint: string,
+  decimals: number,
+  tokenProgram: string,
+  dollar: boolean,
+): PinnedMint => ({
   mint,
   symbol,
   decimals,
@@ -80,5 +96,7 @@ export const everyPinnedMint: readonly PinnedMint[] = [...MAINNET_MINTS, ...DEVN
 
 /** A pinned mint by its address or symbol (`"USDC"`); undefined where it is not pinned. */
 export function pinnedMint(network: string, mintOrSymbol: string): PinnedMint | undefined {
-  return pinnedMints(network).find((one) => one.mint === mintOrSymbol || one.symbol === mintOrSymbol);
+  return pinnedMints(network).find(
+    (one) => one.mint === mintOrSymbol || one.symbol === mintOrSymbol,
+  );
 }

@@ -7,7 +7,10 @@ export interface Receipt {
   readonly method: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** `settled`: our own RPC shows the payment. `unsettled`: proved that it can never land. `uncertain`: the chain has not decided. */
+  /**
+   * `settled`: our own RPC shows the payment. `unsettled`: proved that it can never land.
+   * `uncertain`: the chain has not decided.
+   */
   readonly state: 'settled' | 'unsettled' | 'uncertain';
   readonly payment: {
     readonly network: string;
@@ -32,7 +35,9 @@ export interface Receipt {
   /** The seller's word, not proof. */
   readonly settlement?: Settlement;
   readonly cost: {
-    /** US dollars as decimal text: all that left the wallet for it. Absent if the mint has no price. */
+    /**
+     * US dollars as decimal text: all that left the wallet for it. Absent if the mint has no price.
+     */
     readonly usd?: string;
     /** What `usd` is made of. */
     readonly parts?: CostParts;
@@ -45,9 +50,15 @@ export interface Receipt {
   readonly timings: Readonly<Record<string, number>>;
 }
 
-/** Our record of an attempt that was freed: no payment was signed for it. JSON-safe; amounts are decimal strings. */
+/**
+ * Our record of an attempt that was freed: no payment was signed for it. JSON-safe; amounts are
+ * decimal strings.
+ */
 export interface FreedReceipt extends Pick<Receipt, 'id' | 'url' | 'method' | 'at'> {
-  /** `abandoned`: its price and its key are free, and a swap that it signed may still land. `unpaid`: nothing more can come of it. */
+  /**
+   * `abandoned`: its price and its key are free, and a swap that it signed may still land.
+   * `unpaid`: nothing more can come of it.
+   */
   readonly state: 'abandoned' | 'unpaid';
   readonly payment?: undefined;
   /** The swap that landed for it, if one did. */
@@ -84,10 +95,20 @@ export interface ReceiptFilter {
 }
 
 /** @internal The fields of a {@link ReceiptFilter}: one that is misspelt would list everything. */
-export const receiptFields: readonly (keyof ReceiptFilter)[] = ['state', 'host', 'payTo', 'mint', 'since', 'until'];
+export const receiptFields: readonly (keyof ReceiptFilter)[] = [
+  'state',
+  'host',
+  'payTo',
+  'mint',
+  'since',
+  'until',
+];
 
 /** @internal Whether a receipt is one that a filter asks for. */
-export function fits(receipt: Receipt, { state, host, payTo, mint, since, until }: ReceiptFilter): boolean {
+export function fits(
+  receipt: Receipt,
+  { state, host, payTo, mint, since, until }: ReceiptFilter,
+): boolean {
   if (since !== undefined && receipt.at < since) return false;
   if (until !== undefined && receipt.at >= until) return false;
   if (host !== undefined && new URL(receipt.url).host !== host) return false;
@@ -105,19 +126,24 @@ interface ReceiptRegistry {
   [RECEIPTS]?: WeakMap<object, () => Receipt> | undefined;
 }
 
-// One registry for the process: a response that one copy of the package paid for shows its receipt to any other copy.
+// One registry for the process: a response that one copy of the package paid for shows its receipt
+// to any other copy.
 function registry(): WeakMap<object, () => Receipt> {
   const place: typeof globalThis & ReceiptRegistry = globalThis;
   return (place[RECEIPTS] ??= new WeakMap());
 }
 
-/** @internal Ties a receipt, as it stands whenever it is asked for, to the response that it paid for. */
+/**
+ * @internal Ties a receipt, as it stands whenever it is asked for, to the response that it paid
+ *   for.
+ */
 export function attachReceipt(response: Response, read: () => Receipt): void {
   registry().set(response, read);
 }
 
 /**
- * The receipt of the payment that a response cost, as it stands now; undefined where nothing was paid.
+ * The receipt of the payment that a response cost, as it stands now; undefined where nothing was
+ * paid.
  *
  * @example
  * const response = await client.fetch('https://api.example.com/premium');

@@ -50,48 +50,81 @@ export interface AutoPayRequest {
   readonly autoSwap?: boolean;
   /** Base units that the payment may cost, by mint. */
   readonly limits?: Readonly<Record<Address, string>>;
-  /** Mints or pinned symbols that a swap may be made from, in order; default: any held token. Of those that the service swaps from, where it says. */
+  /**
+   * Mints or pinned symbols that a swap may be made from, in order; default: any held token. Of
+   * those that the service swaps from, where it says.
+   */
   readonly swapFrom?: readonly string[];
   /** Basis points that a swap may slip; default, and at most: those of the service's policy. */
   readonly slippageBps?: number;
   /**
-   * Base units of the offer's token that a swap has to bring, also where the wallet holds enough: another payment may have been promised it. Never less
-   * than what is missing. Default: that, or `policy.minSwap` of the service. Ignored without `autoSwap`, and once a step is signed.
+   * Base units of the offer's token that a swap has to bring, also where the wallet holds enough:
+   * another payment may have been promised it. Never less than what is missing. Default: that, or
+   * `policy.minSwap` of the service. Ignored without `autoSwap`, and once a step is signed.
    */
   readonly swapAmount?: string;
   /** Base64 of the swap of the step before, signed: it is sent and confirmed. */
   readonly signedSwap?: string;
-  /** Base64 of the payment of the step before, signed: its header comes back, and again whenever the same bytes come, with what became of it. */
+  /**
+   * Base64 of the payment of the step before, signed: its header comes back, and again whenever the
+   * same bytes come, with what became of it.
+   */
   readonly signedPayment?: string;
   /**
-   * 1 to 255 visible ASCII characters: one purchase of the wallet. While a payment under it may still land, or has, nothing else is offered to be
-   * signed, and no other payment is taken. Without a journal at the service, it is ignored.
+   * 1 to 255 visible ASCII characters: one purchase of the wallet. While a payment under it may
+   * still land, or has, nothing else is offered to be signed, and no other payment is taken.
+   * Without a journal at the service, it is ignored.
    */
   readonly idempotencyKey?: string;
 }
 
 /** Where a payment stands, and what to sign or send next. */
 export interface PaymentResult {
-  /** The last three, where the service keeps a journal: what became of a payment that it was handed before. */
+  /**
+   * The last three, where the service keeps a journal: what became of a payment that it was handed
+   * before.
+   */
   readonly state:
-    'swap_required' | 'swap_submitted' | 'ready_to_sign' | 'ready_to_present' | 'insufficient_funds' | 'submitted' | 'settled' | 'failed';
+    | 'swap_required'
+    | 'swap_submitted'
+    | 'ready_to_sign'
+    | 'ready_to_present'
+    | 'insufficient_funds'
+    | 'submitted'
+    | 'settled'
+    | 'failed';
   readonly offer: ParsedOffer;
-  /** The attempt's, where it is on record: the same in each answer about it, and in what webhooks tell of it. */
+  /**
+   * The attempt's, where it is on record: the same in each answer about it, and in what webhooks
+   * tell of it.
+   */
   readonly id?: string;
   /** `swap_required`: sign its transaction and send it back as `signedSwap`. */
   readonly swap?: SwapTransaction;
-  /** `swap_submitted`: the swap's signature, still unconfirmed: ask again. `settled`: the payment's transaction, as the service's own node shows it. */
+  /**
+   * `swap_submitted`: the swap's signature, still unconfirmed: ask again. `settled`: the payment's
+   * transaction, as the service's own node shows it.
+   */
   readonly signature?: string;
   /** `ready_to_sign`: base64 of the payment; sign it and send it back as `signedPayment`. */
   readonly payment?: { readonly transaction: string; readonly lastValidBlockHeight: string };
-  /** `ready_to_present`: repeat the request with this header. `submitted`, to the caller that sent `signedPayment`: the same bytes may be presented again. */
+  /**
+   * `ready_to_present`: repeat the request with this header. `submitted`, to the caller that sent
+   * `signedPayment`: the same bytes may be presented again.
+   */
   readonly header?: { readonly name: string; readonly value: string };
   /** Of a payment on record: the wallet's own signature on it, base58. */
   readonly payerSignature?: string;
-  /** Of a payment on record: once this block height is final, it can land no more. Decimal string. */
+  /**
+   * Of a payment on record: once this block height is final, it can land no more. Decimal string.
+   */
   readonly lastValidBlockHeight?: string;
   /** `insufficient_funds`: decimal strings of base units. */
-  readonly funds?: { readonly mint: Address; readonly required: string; readonly available: string };
+  readonly funds?: {
+    readonly mint: Address;
+    readonly required: string;
+    readonly available: string;
+  };
 }
 
 export interface TransportOptions {
@@ -99,25 +132,37 @@ export interface TransportOptions {
 }
 
 /**
- * One method for each operation of the REST interface, in this process or at a service. What it returns is a hint:
- * the client parses, judges, signs, sends and confirms by itself.
+ * One method for each operation of the REST interface, in this process or at a service. What it
+ * returns is a hint: the client parses, judges, signs, sends and confirms by itself.
  */
 export interface Transport {
-  /** Each call is a round trip to a service: a client that has to swap asks for one plan (`autoPay`) before it asks for a quote and a build. */
+  /**
+   * Each call is a round trip to a service: a client that has to swap asks for one plan (`autoPay`)
+   * before it asks for a quote and a build.
+   */
   readonly distant?: true;
   quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
-  buildSwap(request: { readonly wallet: Address; readonly quote: SwapQuote }, options?: TransportOptions): Promise<SwapTransaction>;
+  buildSwap(
+    request: { readonly wallet: Address; readonly quote: SwapQuote },
+    options?: TransportOptions,
+  ): Promise<SwapTransaction>;
   /**
-   * The one swap instruction of a quote, where the transport has it at hand: a client composes its own transaction anyway, so it
-   * need not have one built only to take it apart.
+   * The one swap instruction of a quote, where the transport has it at hand: a client composes its
+   * own transaction anyway, so it need not have one built only to take it apart.
    */
-  swapInstruction?(request: { readonly wallet: Address; readonly quote: SwapQuote }, options?: TransportOptions): Promise<SwapBuild>;
+  swapInstruction?(
+    request: { readonly wallet: Address; readonly quote: SwapQuote },
+    options?: TransportOptions,
+  ): Promise<SwapBuild>;
   /** Native SOL is asked for as the wrapped SOL mint. Without `mint`: all that the wallet holds. */
   balance(
     request: { readonly wallet: Address; readonly mint?: string | readonly string[] },
     options?: TransportOptions,
   ): Promise<TokenBalance[]>;
   parsePayment(parts: PaymentResponseParts, options?: TransportOptions): Promise<ParsedPayment>;
-  /** Plans a payment step by step, without a key: each answer says what to sign and send next. Stateless, unless it was given a journal. */
+  /**
+   * Plans a payment step by step, without a key: each answer says what to sign and send next.
+   * Stateless, unless it was given a journal.
+   */
   autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }

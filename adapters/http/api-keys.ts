@@ -6,16 +6,19 @@ const KEY = /^[\x21-\x7e]{16,256}$/;
 const BEARER = /^bearer +/i;
 
 /**
- * An `authorize` hook for a list of API keys, sent as `Authorization: Bearer <key>` or `x-api-key: <key>`. Compares digests, each with all of its
- * bytes and with every key, so that time tells nothing of a key.
+ * An `authorize` hook for a list of API keys, sent as `Authorization: Bearer <key>` or
+ * `x-api-key: <key>`. Compares digests, each with all of its bytes and with every key, so that time
+ * tells nothing of a key.
  *
- * Throws `ConfigError` (`invalid_option`) where there is no key, or one is shorter than 16 characters or holds other than visible ASCII.
+ * Throws `ConfigError` (`invalid_option`) where there is no key, or one is shorter than 16
+ * characters or holds other than visible ASCII.
  *
  * @example
  * const handler = createHandler(local(), { authorize: apiKeys([process.env.API_KEY ?? '']) });
  */
 export function apiKeys(keys: readonly string[]): (request: Request) => boolean {
-  if (!Array.isArray(keys) || keys.length === 0) throw refuse('apiKeys', 'must be a list of at least one key.');
+  if (!Array.isArray(keys) || keys.length === 0)
+    throw refuse('apiKeys', 'must be a list of at least one key.');
   if (!keys.every((key: unknown) => typeof key === 'string' && KEY.test(key))) {
     throw refuse('apiKeys', 'must hold keys of 16 to 256 visible ASCII characters.');
   }
@@ -29,7 +32,9 @@ export function apiKeys(keys: readonly string[]): (request: Request) => boolean 
 }
 
 function bearer(authorization: string | null): string | undefined {
-  return authorization !== null && BEARER.test(authorization) ? authorization.replace(BEARER, '').trim() : undefined;
+  return authorization !== null && BEARER.test(authorization)
+    ? authorization.replace(BEARER, '').trim()
+    : undefined;
 }
 
 function digest(key: string): Uint8Array {

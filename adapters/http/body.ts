@@ -4,27 +4,48 @@ import { RequestRefusal } from './refusal.js';
 
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i;
 
-/** The JSON of a request: its type, size and depth bounded before it is parsed. Throws {@link RequestRefusal}. */
-export async function readJsonBody(request: Request, maxBytes: number, signal: AbortSignal): Promise<unknown> {
+/**
+ * The JSON of a request: its type, size and depth bounded before it is parsed. Throws
+ * {@link RequestRefusal}.
+ */
+export async function readJsonBody(
+  request: Request,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<unknown> {
   // A form of another page cannot send this type without asking first.
   if (!JSON_TYPE.test(request.headers.get('content-type')?.trim() ?? '')) {
-    throw new RequestRefusal('unsupported_media_type', 'Send JSON, with the content type application/json.');
+    throw new RequestRefusal(
+      'unsupported_media_type',
+      'Send JSON, with the content type application/json.',
+    );
   }
   if (!/^(?:identity)?$/i.test(request.headers.get('content-encoding')?.trim() ?? '')) {
     throw new RequestRefusal('unsupported_media_type', 'Send the body without a content encoding.');
   }
   const text = decodeUtf8(await readBytes(request, maxBytes, signal));
-  if (isDeeper(text, MAX_DEPTH)) throw new RequestRefusal('malformed_request', `Nest the body no deeper than ${MAX_DEPTH} levels.`);
+  if (isDeeper(text, MAX_DEPTH))
+    throw new RequestRefusal(
+      'malformed_request',
+      `Nest the body no deeper than ${MAX_DEPTH} levels.`,
+    );
   try {
     return JSON.parse(text);
   } catch {
     // The parser's own error quotes the body.
-    throw new RequestRefusal('malformed_request', 'The body is not JSON. Check it, and send it again.');
+    throw new RequestRefusal(
+      'malformed_request',
+      'The body is not JSON. Check it, and send it again.',
+    );
   }
 }
 
 /** Counted as it comes: what the headers say of its length is the sender's word. */
-async function readBytes(request: Request, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+async function readBytes(
+  request: Request,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const reader = request.body?.getReader();
   const chunks: Uint8Array[] = [];
@@ -52,13 +73,18 @@ async function readBytes(request: Request, maxBytes: number, signal: AbortSignal
 }
 
 function tooLarge(maxBytes: number): RequestRefusal {
-  return new RequestRefusal('request_too_large', `Send a body of at most ${maxBytes} bytes.`, { details: { limitBytes: maxBytes } });
+  return new RequestRefusal('request_too_large', `Send a body of at most ${maxBytes} bytes.`, {
+    details: { limitBytes: maxBytes },
+  });
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new RequestRefusal('malformed_request', 'The body is not UTF-8. Check it, and send it again.');
+    throw new RequestRefusal(
+      'malformed_request',
+      'The body is not UTF-8. Check it, and send it again.',
+    );
   }
 }

@@ -2,17 +2,39 @@ const ALLOWED_HEADERS = 'authorization, content-type, x-api-key, x-request-id';
 const EXPOSED_HEADERS = 'retry-after, x-request-id';
 const MAX_AGE_SECONDS = '600';
 
-/** What lets a page of a listed origin read the answer; nothing at all where none is listed. No cookie is ever allowed. */
-export function corsHeaders(origins: readonly string[], origin: string | null): Readonly<Record<string, string>> {
+/**
+ * What lets a page of a listed origin read the answer; nothing at all where none is listed. No
+ * cookie is ever allowed.
+ */
+export function corsHeaders(
+  origins: readonly string[],
+  origin: string | null,
+): Readonly<Record<string, string>> {
   if (origins.length === 0) return {};
   if (origin === null || !origins.includes(origin)) return { vary: 'origin' };
-  return { vary: 'origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS };
+  return {
+    vary: 'origin',
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': EXPOSED_HEADERS,
+  };
 }
 
-/** The answer to a page's question whether it may call; undefined where the request is none, or of a page that may not. */
-export function preflight(origins: readonly string[], { method, headers }: Request, methods: readonly string[]): Response | undefined {
+/**
+ * The answer to a page's question whether it may call; undefined where the request is none, or of a
+ * page that may not.
+ */
+export function preflight(
+  origins: readonly string[],
+  { method, headers }: Request,
+  methods: readonly string[],
+): Response | undefined {
   const origin = headers.get('origin');
-  if (method !== 'OPTIONS' || origin === null || !origins.includes(origin) || !headers.has('access-control-request-method'))
+  if (
+    method !== 'OPTIONS' ||
+    origin === null ||
+    !origins.includes(origin) ||
+    !headers.has('access-control-request-method')
+  )
     return undefined;
   return new Response(null, {
     status: 204,

@@ -28,22 +28,34 @@ type HandledCall = (request: Request, url: URL) => Promise<unknown>;
 type MethodTable = ReadonlyMap<string, HandledCall>;
 
 /**
- * The REST interface over any transport, as one function from a `Request` to a `Response`: it never rejects, holds no key, keeps nothing between
- * requests but quotes and balances for a moment, and needs nothing of Node. What it serves is in its own `/openapi.json`.
+ * The REST interface over any transport, as one function from a `Request` to a `Response`: it never
+ * rejects, holds no key, keeps nothing between requests but quotes and balances for a moment, and
+ * needs nothing of Node. What it serves is in its own `/openapi.json`.
  *
  * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
  *
  * @example
- * const handler = createHandler(local({ rpcUrl: 'https://rpc.example.com' }), { authorize: apiKeys([apiKey]) });
- * const response = await handler(new Request('https://pay.example.com/api/health'));
+ * const handler = createHandler(local({ rpcUrl: 'https://rpc.example.com' }), { authorize:
+ * apiKeys([apiKey]) }); const response = await handler(new
+ * Request('https://pay.example.com/api/health'));
  */
-export function createHandler(transport: Transport, options: HandlerOptions = {}): (request: Request) => Promise<Response> {
+export function createHandler(
+  transport: Transport,
+  options: HandlerOptions = {},
+): (request: Request) => Promise<Response> {
   const settings = parseHandlerOptions(options);
   const { quoteCacheMs: quoteMs, balanceCacheMs: balanceMs } = settings;
-  const places = placesOf(coalesced(transport, { quoteMs, balanceMs }, systemRuntime.now), settings);
+  const places = placesOf(
+    coalesced(transport, { quoteMs, balanceMs }, systemRuntime.now),
+    settings,
+  );
   return async (request) => {
     const requestId = requestIdOf(request.headers, systemRuntime);
-    const headers = { ...ALWAYS, 'x-request-id': requestId, ...corsHeaders(settings.cors, request.headers.get('origin')) };
+    const headers = {
+      ...ALWAYS,
+      'x-request-id': requestId,
+      ...corsHeaders(settings.cors, request.headers.get('origin')),
+    };
     try {
       const answer = await answerOf(request, places, settings);
       if (answer instanceof Response) return withHeaders(answer, headers);
@@ -56,17 +68,27 @@ export function createHandler(transport: Transport, options: HandlerOptions = {}
   };
 }
 
-function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<string, MethodTable> {
+function placesOf(
+  transport: Transport,
+  settings: HandlerSettings,
+): ReadonlyMap<string, MethodTable> {
   const { basePath, webhooks, callerOf } = settings;
-  const routes = [...transportRoutes(transport, callerOf), ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf))];
+  const routes = [
+    ...transportRoutes(transport, callerOf),
+    ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf)),
+  ];
   const places = new Map<string, Map<string, HandledCall>>();
-  const serve = ({ method, path }: { readonly method: string; readonly path: string }, call: HandledCall) => {
+  const serve = (
+    { method, path }: { readonly method: string; readonly path: string },
+    call: HandledCall,
+  ) => {
     const place = places.get(basePath + path) ?? new Map<string, HandledCall>();
     // RFC 9110: HEAD is a GET whose answer keeps its body back.
     for (const one of method === 'GET' ? ['GET', 'HEAD'] : [method]) place.set(one, call);
     places.set(basePath + path, place);
   };
-  for (const route of routes) serve(route.operation, (request, url) => operate(route, request, url, settings));
+  for (const route of routes)
+    serve(route.operation, (request, url) => operate(route, request, url, settings));
   serve(pages.health, async () => ({ status: 'ok' }));
   serve(pages.openapi, async () => openapi);
   const { webhooks: told, ...served } = document;
@@ -74,7 +96,9 @@ function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<
     ...served,
     ...(webhooks === undefined ? {} : { webhooks: told }),
     servers: [{ url: basePath === '' ? '/' : basePath }],
-    paths: Object.fromEntries(Object.entries(document.paths).filter(([path]) => places.has(basePath + path))),
+    paths: Object.fromEntries(
+      Object.entries(document.paths).filter(([path]) => places.has(basePath + path)),
+    ),
   });
   return places;
 }
@@ -90,8 +114,15 @@ class Written {
   }
 }
 
-async function answerOf(request: Request, places: ReadonlyMap<string, MethodTable>, settings: HandlerSettings): Promise<unknown> {
-  const size = [...request.headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+async function answerOf(
+  request: Request,
+  places: ReadonlyMap<string, MethodTable>,
+  settings: HandlerSettings,
+): Promise<unknown> {
+  const size = [...request.headers].reduce(
+    (sum, [name, value]) => sum + name.length + value.length + 4,
+    0,
+  );
   if (request.url.length > MAX_URL || size > MAX_HEADERS) {
     throw new RequestRefusal(
       'headers_too_large',
@@ -111,14 +142,22 @@ async function answerOf(request: Request, places: ReadonlyMap<string, MethodTabl
 }
 
 /** One operation: its caller, what for, and the answer, all within the time for it. */
-async function operate(route: Route, request: Request, url: URL, settings: HandlerSettings): Promise<unknown> {
+async function operate(
+  route: Route,
+  request: Request,
+  url: URL,
+  settings: HandlerSettings,
+): Promise<unknown> {
   const deadline = startDeadline(settings.timeoutMs, request.signal);
   let input: unknown;
   try {
     const refused = await untilAborted(admit(request, url, settings), deadline.signal);
     if (refused !== undefined) return refused;
     input = await inputOf(route, request, url, settings, deadline.signal);
-    return await untilAborted(route.call(input, { request, signal: deadline.signal }), deadline.signal);
+    return await untilAborted(
+      route.call(input, { request, signal: deadline.signal }),
+      deadline.signal,
+    );
   } catch (error) {
     throw deadline.signal.aborted ? ended(deadline, route, input, settings, error) : error;
   } finally {
@@ -127,21 +166,36 @@ async function operate(route: Route, request: Request, url: URL, settings: Handl
 }
 
 /** Whether a request may go on; a hook's own `Response` is returned. */
-async function admit(request: Request, url: URL, { rateLimit, authorize }: HandlerSettings): Promise<Response | undefined> {
+async function admit(
+  request: Request,
+  url: URL,
+  { rateLimit, authorize }: HandlerSettings,
+): Promise<Response | undefined> {
   const wait: unknown = await rateLimit(request);
-  if (typeof wait !== 'number' || Number.isNaN(wait)) throw new TypeError('rateLimit has to give milliseconds.');
+  if (typeof wait !== 'number' || Number.isNaN(wait))
+    throw new TypeError('rateLimit has to give milliseconds.');
   if (wait > 0) {
     const retryAfterMs = Math.ceil(Math.min(wait, MAX_WAIT_MS));
     const message = `There were too many requests. Wait ${retryAfterMs} ms.`;
     throw new TransportError('rate_limited', message, { details: { retryAfterMs } });
   }
-  refuseSecrets(createSecretSearch()([url.pathname, ...namesAndValues(url.searchParams), ...namesAndValues(request.headers)]));
+  refuseSecrets(
+    createSecretSearch()([
+      url.pathname,
+      ...namesAndValues(url.searchParams),
+      ...namesAndValues(request.headers),
+    ]),
+  );
   const allowed: unknown = await authorize(request);
   if (allowed instanceof Response) return allowed;
   // Whatever else a hook gives, a promise in an object or a user, is no yes.
   if (allowed === true) return undefined;
   const headers = { 'www-authenticate': 'Bearer' };
-  throw new RequestRefusal('unauthorized', 'This service does not know the caller. Send the key that its operator gave you.', { headers });
+  throw new RequestRefusal(
+    'unauthorized',
+    'This service does not know the caller. Send the key that its operator gave you.',
+    { headers },
+  );
 }
 
 /** Each as an object of its own: a name may come more than once. */
@@ -149,7 +203,13 @@ function namesAndValues(entries: Iterable<[string, string]>): Record<string, str
   return [...entries].map(([name, value]) => ({ [name]: value }));
 }
 
-async function inputOf({ operation }: Route, request: Request, url: URL, settings: HandlerSettings, signal: AbortSignal): Promise<unknown> {
+async function inputOf(
+  { operation }: Route,
+  request: Request,
+  url: URL,
+  settings: HandlerSettings,
+  signal: AbortSignal,
+): Promise<unknown> {
   if (operation.query !== undefined) return readQuery(operation, url.searchParams);
   const body = await readJsonBody(request, settings.maxBodyBytes, signal);
   refuseSecrets(createSecretSearch()(body));
@@ -159,18 +219,31 @@ async function inputOf({ operation }: Route, request: Request, url: URL, setting
 const FOUND: { readonly [F in Finding]: string } = {
   name: 'The request has a field that is named as a private key. Send none: this service never needs one. Take the key for known to others.',
   key: 'The request holds a private key. Send none: this service never needs one. Take the key for known to others, and move what it holds.',
-  crowd: 'The request holds more values of the size of a private key than are looked into. Send fewer.',
+  crowd:
+    'The request holds more values of the size of a private key than are looked into. Send fewer.',
 };
 
 function refuseSecrets(finding: Finding | undefined): void {
   if (finding !== undefined) throw new RequestRefusal('secret_refused', FOUND[finding]);
 }
 
-/** What the caller hears whose request was stopped. What was handed to the network by then may still land. */
-function ended({ passed }: Deadline, { operation }: Route, input: unknown, { timeoutMs }: HandlerSettings, cause: unknown): Error {
+/**
+ * What the caller hears whose request was stopped. What was handed to the network by then may still
+ * land.
+ */
+function ended(
+  { passed }: Deadline,
+  { operation }: Route,
+  input: unknown,
+  { timeoutMs }: HandlerSettings,
+  cause: unknown,
+): Error {
   if (!passed) return new RequestRefusal('cancelled', 'The request was cancelled by its caller.');
   if (input === undefined && operation.query === undefined) {
-    return new RequestRefusal('request_timeout', `The request did not arrive within ${timeoutMs} ms. Send it again.`);
+    return new RequestRefusal(
+      'request_timeout',
+      `The request did not arrive within ${timeoutMs} ms. Send it again.`,
+    );
   }
   const sent = typeof input === 'object' && input !== null && 'signedSwap' in input;
   return new TransportError('timeout', `There was no answer within ${timeoutMs} ms. Try again.`, {
@@ -180,10 +253,16 @@ function ended({ passed }: Deadline, { operation }: Route, input: unknown, { tim
   });
 }
 
-function problemFor(error: unknown): { readonly problem: Problem; readonly more: Readonly<Record<string, string>> } {
+function problemFor(error: unknown): {
+  readonly problem: Problem;
+  readonly more: Readonly<Record<string, string>>;
+} {
   if (error instanceof RequestRefusal) return { problem: error.problem, more: error.headers };
   const limited = isExactChangeError(error, 'rate_limited');
-  return { problem: problemOf(error), more: limited ? { 'retry-after': String(Math.ceil(error.details.retryAfterMs / 1000)) } : {} };
+  return {
+    problem: problemOf(error),
+    more: limited ? { 'retry-after': String(Math.ceil(error.details.retryAfterMs / 1000)) } : {},
+  };
 }
 
 /** A log that fails must not cost the caller the answer. */
@@ -191,9 +270,18 @@ function report({ onError }: HandlerSettings, error: unknown, requestId: string)
   new Promise<void>((resolve) => resolve(onError(error, requestId))).catch(() => undefined);
 }
 
-function json({ method }: Request, status: number, type: string, body: unknown, headers: Readonly<Record<string, string>>): Response {
+function json(
+  { method }: Request,
+  status: number,
+  type: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>>,
+): Response {
   const text = () => (body instanceof Written ? body.text() : JSON.stringify(body));
-  return new Response(method === 'HEAD' ? null : text(), { status, headers: { 'content-type': type, ...headers } });
+  return new Response(method === 'HEAD' ? null : text(), {
+    status,
+    headers: { 'content-type': type, ...headers },
+  });
 }
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {

@@ -13,7 +13,10 @@ export const ALWAYS = {
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** The caller's own request id where it is fit to be logged, else a new one. */
-export function requestIdOf(headers: Headers, { randomBytes }: Pick<Runtime, 'randomBytes'>): string {
+export function requestIdOf(
+  headers: Headers,
+  { randomBytes }: Pick<Runtime, 'randomBytes'>,
+): string {
   const given = headers.get('x-request-id') ?? '';
   return REQUEST_ID.test(given) ? given : hex.encode(randomBytes(16));
 }

@@ -10,25 +10,35 @@ export interface HandlerOptions {
   /** Milliseconds for one request, its body included; default 30000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Which requests may call an operation; absent, all may. `false` is answered with 401, a `Response` is the answer. It must leave the body unread.
+   * Which requests may call an operation; absent, all may. `false` is answered with 401, a
+   * `Response` is the answer. It must leave the body unread.
    * Health and the OpenAPI document are open.
    */
-  readonly authorize?: ((request: Request) => boolean | Response | Promise<boolean | Response>) | undefined;
-  /** Milliseconds that a request has to wait for, asked before `authorize`: above 0, it is answered with 429. See {@link rateLimit}. */
+  readonly authorize?:
+    ((request: Request) => boolean | Response | Promise<boolean | Response>) | undefined;
+  /**
+   * Milliseconds that a request has to wait for, asked before `authorize`: above 0, it is answered
+   * with 429. See {@link rateLimit}.
+   */
   readonly rateLimit?: ((request: Request) => number | Promise<number>) | undefined;
   /**
-   * Milliseconds, up to 5000, for which a quote is given to all callers that ask the same; default 1000, a fifth of what a client takes for a price of now, so that a key that
-   * Jupiter lets ask once a second is enough for any one pair. 0: each request is asked for alone.
+   * Milliseconds, up to 5000, for which a quote is given to all callers that ask the same; default
+   * 1000, a fifth of what a client takes for a price of now, so that a key that Jupiter lets ask
+   * once a second is enough for any one pair. 0: each request is asked for alone.
    */
   readonly quoteCacheMs?: number | undefined;
   /** The same for balances; default 400, a slot: what is confirmed changes no sooner. */
   readonly balanceCacheMs?: number | undefined;
-  /** Serves the registration of webhooks below `/api/webhooks`; absent, there is nothing. Where `authorize` lets strangers in, they register too. */
+  /**
+   * Serves the registration of webhooks below `/api/webhooks`; absent, there is nothing. Where
+   * `authorize` lets strangers in, they register too.
+   */
   readonly webhooks?: WebhookRegistry | undefined;
   /**
-   * Tells the caller of a request that registers webhooks or has an idempotency key, asked after `authorize`; undefined is answered with 401. It must leave the body
-   * alone. Absent, all that are let in are one caller: each sees and changes every endpoint, may hear of every wallet, and shares its keys. That fits a service whose
-   * callers are its operator's own.
+   * Tells the caller of a request that registers webhooks or has an idempotency key, asked after
+   * `authorize`; undefined is answered with 401. It must leave the body alone. Absent, all that are
+   * let in are one caller: each sees and changes every endpoint, may hear of every wallet, and
+   * shares its keys. That fits a service whose callers are its operator's own.
    */
   readonly callerOf?: CallerOf | undefined;
   /** Origins whose pages may call, such as `https://app.example.com`; default none. */
@@ -105,7 +115,12 @@ function parseHook<T>(option: string, hook: T | undefined): T | undefined {
   return hook;
 }
 
-const REGISTRY = ['register', 'list', 'rotate', 'remove'] as const satisfies readonly (keyof WebhookRegistry)[];
+const REGISTRY = [
+  'register',
+  'list',
+  'rotate',
+  'remove',
+] as const satisfies readonly (keyof WebhookRegistry)[];
 
 function parseRegistry(registry: WebhookRegistry | undefined): WebhookRegistry | undefined {
   if (registry === undefined || isRegistry(registry)) return registry;

@@ -9,7 +9,13 @@ export class RequestRefusal extends Error {
   constructor(
     code: ServiceCode,
     detail: string,
-    { details, headers = {} }: { readonly details?: Record<string, string | number>; readonly headers?: Record<string, string> } = {},
+    {
+      details,
+      headers = {},
+    }: {
+      readonly details?: Record<string, string | number>;
+      readonly headers?: Record<string, string>;
+    } = {},
   ) {
     super(detail);
     this.problem = serviceProblem(code, detail, details);

@@ -14,14 +14,22 @@ export interface Route {
   call(input: unknown, asked: Asked): Promise<unknown>;
 }
 
-/** An operation, and the function that does it: it is given what the operation takes, and what it gives is answered if the operation promises that. */
-export function route<Q, A>(operation: Operation<Q, A>, work: (input: Q, asked: Asked) => Promise<A>): Route {
+/**
+ * An operation, and the function that does it: it is given what the operation takes, and what it
+ * gives is answered if the operation promises that.
+ */
+export function route<Q, A>(
+  operation: Operation<Q, A>,
+  work: (input: Q, asked: Asked) => Promise<A>,
+): Route {
   return {
     operation,
     async call(input, asked) {
       const answer = readAs(operation.response, await work(readRequest(operation, input), asked));
       if (!answer.ok) {
-        throw new TypeError(`The answer to ${operation.method} ${operation.path} is not what it promises: ${answer.path} ${answer.rule}`);
+        throw new TypeError(
+          `The answer to ${operation.method} ${operation.path} is not what it promises: ${answer.path} ${answer.rule}`,
+        );
       }
       return answer.value;
     },

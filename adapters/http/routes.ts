@@ -5,20 +5,28 @@ import { callerBehind, keyOf, type CallerOf } from './caller.js';
 import { route, type Route } from './route.js';
 
 /** What a service serves over its transport. */
-export function transportRoutes(transport: Transport, callerOf: CallerOf | undefined): readonly Route[] {
+export function transportRoutes(
+  transport: Transport,
+  callerOf: CallerOf | undefined,
+): readonly Route[] {
   return [
     route(operations.quote, (input, { signal }) => transport.quote(input, { signal })),
     route(operations.buildSwap, async (input, { signal }) => {
       if ('quote' in input) return transport.buildSwap(input, { signal }).catch(ofQuote);
       const { wallet, ...swap } = input;
-      return transport.buildSwap({ wallet, quote: await transport.quote(swap, { signal }) }, { signal });
+      return transport.buildSwap(
+        { wallet, quote: await transport.quote(swap, { signal }) },
+        { signal },
+      );
     }),
     route(operations.balance, async (input, { signal }) => {
       const balances = await transport.balance(input, { signal });
       const [only] = balances;
       return input.mint?.length === 1 && only !== undefined ? only : balances;
     }),
-    route(operations.parsePayment, (input, { signal }) => transport.parsePayment(input, { signal })),
+    route(operations.parsePayment, (input, { signal }) =>
+      transport.parsePayment(input, { signal }),
+    ),
     route(operations.autoPay, async (input, asked) => {
       const { signal } = asked;
       const { idempotencyKey: key } = input;
@@ -29,9 +37,19 @@ export function transportRoutes(transport: Transport, callerOf: CallerOf | undef
   ];
 }
 
-/** Jupiter refuses to build what it did not quote: that is whose quote it is, and no failure of Jupiter's. */
+/**
+ * Jupiter refuses to build what it did not quote: that is whose quote it is, and no failure of
+ * Jupiter's.
+ */
 function ofQuote(error: unknown): never {
-  if (!isExactChangeError(error, 'jupiter_unavailable') || ![400, 422].includes(error.details.status)) throw error;
+  if (
+    !isExactChangeError(error, 'jupiter_unavailable') ||
+    ![400, 422].includes(error.details.status)
+  )
+    throw error;
   const reason = 'Jupiter does not take it';
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason }, cause: error });
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
+    details: { reason },
+    cause: error,
+  });
 }

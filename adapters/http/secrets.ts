@@ -1,13 +1,17 @@
 import { ed25519 } from '@noble/curves/ed25519';
 import { base58, base64, base64url, hex } from '@scure/base';
 
-/** What was found: a field that is named as a key is, a key, or more things of the size of one than are looked into. */
+/**
+ * What was found: a field that is named as a key is, a key, or more things of the size of one than
+ * are looked into.
+ */
 export type Finding = 'name' | 'key' | 'crowd';
 
 const NAMES: ReadonlySet<string> = new Set(['secretkey', 'privatekey', 'walletsecretkey']);
 const SEED_BYTES = 32;
 const KEYPAIR_BYTES = 64;
-// Telling a key from a signature takes a multiplication on the curve. Honest requests hold a few signatures; a body full of them would be work for nothing.
+// Telling a key from a signature takes a multiplication on the curve. Honest requests hold a few
+// signatures; a body full of them would be work for nothing.
 const MAX_CANDIDATES = 32;
 
 const WORD = /[A-Za-z0-9]{64,}/g;
@@ -15,17 +19,38 @@ const BASE64_WORD = /[A-Za-z0-9+/_-]{86,}={0,2}/g;
 const NUMBERS = /(?<!\d)(?:\d{1,3}[ \t\r\n]{0,4},[ \t\r\n]{0,4}){63}\d{1,3}(?!\d)/g;
 
 type Decode = (text: string) => Uint8Array;
-const SPELLINGS: readonly { readonly words: RegExp; readonly shape: RegExp; readonly decode: Decode }[] = [
+const SPELLINGS: readonly {
+  readonly words: RegExp;
+  readonly shape: RegExp;
+  readonly decode: Decode;
+}[] = [
   { words: WORD, shape: /^[1-9A-HJ-NP-Za-km-z]{64,88}$/, decode: (text) => base58.decode(text) },
-  { words: WORD, shape: /^(?:0[xX])?[0-9a-fA-F]{128}$/, decode: (text) => hex.decode(text.replace(/^0[xX]/, '').toLowerCase()) },
-  { words: BASE64_WORD, shape: /^[A-Za-z0-9+/]{86}(?:==)?$/, decode: (text) => base64.decode(text.slice(0, 86) + '==') },
-  { words: BASE64_WORD, shape: /^[A-Za-z0-9_-]{86}(?:==)?$/, decode: (text) => base64url.decode(text.slice(0, 86) + '==') },
-  { words: NUMBERS, shape: /^/, decode: (text) => bytesOf(text.split(',').map(Number)) ?? new Uint8Array(0) },
+  {
+    words: WORD,
+    shape: /^(?:0[xX])?[0-9a-fA-F]{128}$/,
+    decode: (text) => hex.decode(text.replace(/^0[xX]/, '').toLowerCase()),
+  },
+  {
+    words: BASE64_WORD,
+    shape: /^[A-Za-z0-9+/]{86}(?:==)?$/,
+    decode: (text) => base64.decode(text.slice(0, 86) + '=='),
+  },
+  {
+    words: BASE64_WORD,
+    shape: /^[A-Za-z0-9_-]{86}(?:==)?$/,
+    decode: (text) => base64url.decode(text.slice(0, 86) + '=='),
+  },
+  {
+    words: NUMBERS,
+    shape: /^/,
+    decode: (text) => bytesOf(text.split(',').map(Number)) ?? new Uint8Array(0),
+  },
 ];
 
 /**
- * Looks for private keys in all that one request brings: fields named as one at any depth, and 64 bytes in base58, hex, base64 or as a list of
- * numbers, also inside longer text, whose second half is the public key of the first. Keeps and repeats nothing of what it reads.
+ * Looks for private keys in all that one request brings: fields named as one at any depth, and 64
+ * bytes in base58, hex, base64 or as a list of numbers, also inside longer text, whose second half
+ * is the public key of the first. Keeps and repeats nothing of what it reads.
  */
 export function createSecretSearch(): (value: unknown) => Finding | undefined {
   let candidates = 0;
@@ -38,7 +63,9 @@ export function createSecretSearch(): (value: unknown) => Finding | undefined {
   };
   const inText = (text: string): Finding | undefined =>
     first(SPELLINGS, ({ words, shape, decode }) =>
-      first(text.match(words) ?? [], (word) => (shape.test(word) ? judge(decoded(word, decode)) : undefined)),
+      first(text.match(words) ?? [], (word) =>
+        shape.test(word) ? judge(decoded(word, decode)) : undefined,
+      ),
     );
   const inEntry = ([name, value]: [string, unknown]): Finding | undefined =>
     NAMES.has(name.replace(/[-_ ]/g, '').toLowerCase()) ? 'name' : (inText(name) ?? search(value));
@@ -54,7 +81,10 @@ export function createSecretSearch(): (value: unknown) => Finding | undefined {
   return search;
 }
 
-function first<T>(items: readonly T[], find: (item: T) => Finding | undefined): Finding | undefined {
+function first<T>(
+  items: readonly T[],
+  find: (item: T) => Finding | undefined,
+): Finding | undefined {
   for (const item of items) {
     const found = find(item);
     if (found !== undefined) return found;
@@ -73,7 +103,8 @@ function decoded(text: string, decode: Decode): Uint8Array | undefined {
 
 function bytesOf(items: readonly unknown[]): Uint8Array | undefined {
   if (items.length !== KEYPAIR_BYTES) return undefined;
-  const isByte = (item: unknown): item is number => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255;
+  const isByte = (item: unknown): item is number =>
+    typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255;
   return items.every(isByte) ? Uint8Array.from(items) : undefined;
 }
 

@@ -3,7 +3,10 @@ import { isExactChangeError, TransportError } from '../../src/errors.js';
 import { shareWork, type Join } from '../../src/internal/shared-work.js';
 
 export interface SharedCallsOptions {
-  /** Milliseconds for which an answer is given to others too, from when it was asked for: how long it took says nothing of its age. */
+  /**
+   * Milliseconds for which an answer is given to others too, from when it was asked for: how long
+   * it took says nothing of its age.
+   */
   readonly freshMs: number;
   /** Answers that are kept at most. */
   readonly maxKept: number;
@@ -11,8 +14,15 @@ export interface SharedCallsOptions {
   readonly now: () => number;
 }
 
-/** The answer to a call, for the caller that asked first; `key` is the same for calls whose answers are. */
-export type SharedCalls<T> = (key: string, work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined) => Promise<T>;
+/**
+ * The answer to a call, for the caller that asked first; `key` is the same for calls whose answers
+ * are.
+ */
+export type SharedCalls<T> = (
+  key: string,
+  work: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal | undefined,
+) => Promise<T>;
 
 interface UnderWay<T> {
   readonly at: number;
@@ -30,10 +40,15 @@ const MAX_JOIN_MS = 5_000;
 const MAX_LIMITED_MS = 60_000;
 
 /**
- * Makes one call of equal ones: those that are made while it is under way, and for a short while after. No failure is kept but `rate_limited`, which is
- * answered to all calls until it is over. A caller that gives up leaves the others theirs; with the last of them the call is stopped.
+ * Makes one call of equal ones: those that are made while it is under way, and for a short while
+ * after. No failure is kept but `rate_limited`, which is answered to all calls until it is over. A
+ * caller that gives up leaves the others theirs; with the last of them the call is stopped.
  */
-export function createSharedCalls<T>({ freshMs, maxKept, now }: SharedCallsOptions): SharedCalls<T> {
+export function createSharedCalls<T>({
+  freshMs,
+  maxKept,
+  now,
+}: SharedCallsOptions): SharedCalls<T> {
   const underWay = new Map<string, UnderWay<T>>();
   // In the order of arrival.
   const kept = new Map<string, Kept<T>>();
@@ -94,13 +109,18 @@ export function createSharedCalls<T>({ freshMs, maxKept, now }: SharedCallsOptio
     const one = kept.get(key);
     if (one !== undefined && isWithin(one, freshMs)) return one.answer;
     const other = underWay.get(key);
-    const join = other !== undefined && isWithin(other, MAX_JOIN_MS) ? other.join : start(key, work);
+    const join =
+      other !== undefined && isWithin(other, MAX_JOIN_MS) ? other.join : start(key, work);
     return join(signal);
   };
 }
 
 function limited(retryAfterMs: number): TransportError {
-  return new TransportError('rate_limited', `An upstream of this service limits how often it is asked. Wait ${retryAfterMs} ms.`, {
-    details: { retryAfterMs },
-  });
+  return new TransportError(
+    'rate_limited',
+    `An upstream of this service limits how often it is asked. Wait ${retryAfterMs} ms.`,
+    {
+      details: { retryAfterMs },
+    },
+  );
 }

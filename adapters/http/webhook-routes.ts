@@ -6,7 +6,10 @@ import { RequestRefusal } from './refusal.js';
 import { route, type Route } from './route.js';
 
 /** What a service serves over its registry. */
-export function webhookRoutes(registry: WebhookRegistry, callerOf: CallerOf | undefined): readonly Route[] {
+export function webhookRoutes(
+  registry: WebhookRegistry,
+  callerOf: CallerOf | undefined,
+): readonly Route[] {
   return [
     route(webhookOperations.listWebhooks, async (_, asked) => {
       const { id: caller } = await callerBehind(asked, callerOf);
@@ -30,17 +33,29 @@ export function webhookRoutes(registry: WebhookRegistry, callerOf: CallerOf | un
   ];
 }
 
-/** The wallets that an endpoint hears of: those that are asked for, as far as the caller may. Undefined is any. */
-function walletsFor({ wallets: allowed }: WebhookCaller, asked: readonly string[] | undefined): readonly string[] | undefined {
+/**
+ * The wallets that an endpoint hears of: those that are asked for, as far as the caller may.
+ * Undefined is any.
+ */
+function walletsFor(
+  { wallets: allowed }: WebhookCaller,
+  asked: readonly string[] | undefined,
+): readonly string[] | undefined {
   if (allowed === undefined) return asked;
   const wallets = asked ?? allowed;
   const foreign = wallets.find((wallet) => !allowed.includes(wallet));
   // To a registry none is as good as any.
   if (foreign === undefined && wallets.length > 0) return wallets;
-  const message = 'This caller may not hear of that wallet. Name those of yours, or leave wallets out for all of them.';
-  throw new PolicyError('not_allowed', message, { details: { list: 'wallets', value: foreign ?? '' } });
+  const message =
+    'This caller may not hear of that wallet. Name those of yours, or leave wallets out for all of them.';
+  throw new PolicyError('not_allowed', message, {
+    details: { list: 'wallets', value: foreign ?? '' },
+  });
 }
 
 function noEndpoint(): RequestRefusal {
-  return new RequestRefusal('not_found', 'There is no such endpoint of this caller. See GET /api/webhooks for those that there are.');
+  return new RequestRefusal(
+    'not_found',
+    'There is no such endpoint of this caller. See GET /api/webhooks for those that there are.',
+  );
 }

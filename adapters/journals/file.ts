@@ -14,20 +14,27 @@ export type { FileJournal } from './file/journal.js';
 const COMPACT_FROM = 1024 * 1024;
 
 /**
- * A journal in a file: what is paid, and what counts against the limits, outlives the process, also where that is killed. For one process
- * at a time; all journals of one file in a process are one. Node only. The format is described in `FORMAT.md` beside this file.
+ * A journal in a file: what is paid, and what counts against the limits, outlives the process, also
+ * where that is killed. For one process at a time; all journals of one file in a process are one.
+ * Node only. The format is described in `FORMAT.md` beside this file.
  *
  * Nothing is opened before the first use. The calls that need it then reject with
- * - `journal_locked`: another process has it. If that one has ended, however it did and in whatever container, its lock is free at once.
- * - `journal_damaged`: the file is not what was written, other than a last line that was cut off. Nothing is spent then.
- * - `journal_unavailable`: the disk failed, or the file or its lock was replaced. Once that is over the journal goes on.
- * - `invalid_option`: a newer version wrote it, or it has a second path (a hard link, or the file itself is mounted), which goes past its lock.
+ * - `journal_locked`: another process has it. If that one has ended, however it did and in whatever
+ *   container, its lock is free at once.
+ * - `journal_damaged`: the file is not what was written, other than a last line that was cut off.
+ *   Nothing is spent then.
+ * - `journal_unavailable`: the disk failed, or the file or its lock was replaced. Once that is over
+ *   the journal goes on.
+ * - `invalid_option`: a newer version wrote it, or it has a second path (a hard link, or the file
+ *   itself is mounted), which goes past its lock.
  *
- * With `outbox`, events for webhooks are written in one line with what they tell of, and are there again after a crash. The journals of one file in a
- * process share its outbox: once one that keeps events was used, all of them write events. Without `outbox`, what is in the file stays, and events are
- * added only where an endpoint is registered in it.
+ * With `outbox`, events for webhooks are written in one line with what they tell of, and are there
+ * again after a crash. The journals of one file in a process share its outbox: once one that keeps
+ * events was used, all of them write events. Without `outbox`, what is in the file stays, and
+ * events are added only where an endpoint is registered in it.
  *
- * Throws `ConfigError` (`invalid_option`) where the path is none, or for an option that is not known.
+ * Throws `ConfigError` (`invalid_option`) where the path is none, or for an option that is not
+ * known.
  *
  * @example
  * const journal = fileJournal('./payments.jsonl');
@@ -36,5 +43,9 @@ const COMPACT_FROM = 1024 * 1024;
  * await journal.close();
  */
 export function fileJournal(path: string, options: JournalOptions = {}): FileJournal {
-  return journalAt(path, { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM }, options);
+  return journalAt(
+    path,
+    { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM },
+    options,
+  );
 }

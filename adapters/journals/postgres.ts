@@ -28,40 +28,53 @@ export type { PostgresClient, PostgresPool };
 
 /** Where the journal is kept, and how long a statement may take. */
 export type PostgresJournalOptions = PostgresPlace & {
-  /** The schema that its tables are in; made where it is missing. At most 63 lower-case letters, digits and underscores. Default `exact_change`. */
+  /**
+   * The schema that its tables are in; made where it is missing. At most 63 lower-case letters,
+   * digits and underscores. Default `exact_change`.
+   */
   readonly schema?: string;
   /** The most that a call waits for the database, in milliseconds. Default 10000. */
   readonly timeoutMs?: number;
   /**
-   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss` 10.4, which wants
-   * Node 20 and gets a schema of its own, named after this one with `_jobs`. A process that delivers keeps one connection, over which the others tell it
-   * of events. Default false: events are kept only once another journal of the schema keeps them, whenever that begins. So every process that
-   * writes needs `pg-boss` then, and gets `missing_dependency` without.
+   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs
+   * the package `pg-boss` 10.4, which wants Node 20 and gets a schema of its own, named after this
+   * one with `_jobs`. A process that delivers keeps one connection, over which the others tell it
+   * of events. Default false: events are kept only once another journal of the schema keeps them,
+   * whenever that begins. So every process that writes needs `pg-boss` then, and gets
+   * `missing_dependency` without.
    */
   readonly outbox?: boolean;
 };
 
-/** A database by its address, or a pool of the package `pg` that the caller keeps, with room for at least two connections. */
+/**
+ * A database by its address, or a pool of the package `pg` that the caller keeps, with room for at
+ * least two connections.
+ */
 export type PostgresPlace =
-  { readonly connectionString: string; readonly pool?: undefined } | { readonly pool: PostgresPool; readonly connectionString?: undefined };
+  | { readonly connectionString: string; readonly pool?: undefined }
+  | { readonly pool: PostgresPool; readonly connectionString?: undefined };
 
 /** A journal in Postgres. */
 export interface PostgresJournal extends Journal {
   coordination(owner: Owner): Coordination;
   /**
-   * Waits for the calls under way, and frees what this journal holds: its claims, and its locks, whatever is still being done under them.
+   * Waits for the calls under way, and frees what this journal holds: its claims, and its locks,
+   * whatever is still being done under them.
    * Ends its connections, and leaves a pool of the caller's open.
    */
   close(): Promise<void>;
 }
 
 /**
- * A journal in Postgres, for processes and machines that share a wallet: budgets, held balances and locks count for all of them. Its tables
- * are made on first use. One connection of it is kept for locks, so what lies between must keep sessions: PgBouncer in transaction mode does not.
- * Nothing is done, and no connection opened, before the first call; the package `pg` is loaded then.
+ * A journal in Postgres, for processes and machines that share a wallet: budgets, held balances and
+ * locks count for all of them. Its tables are made on first use. One connection of it is kept for
+ * locks, so what lies between must keep sessions: PgBouncer in transaction mode does not.
+ * Nothing is done, and no connection opened, before the first call; the package `pg` is loaded
+ * then.
  *
- * Calls reject with `TransportError` (`journal_unavailable`) where the database fails or is silent for longer than `timeoutMs`, and with
- * `ConfigError` (`missing_dependency`) where `pg` is not installed, or `pg-boss` where an outbox is asked for.
+ * Calls reject with `TransportError` (`journal_unavailable`) where the database fails or is silent
+ * for longer than `timeoutMs`, and with `ConfigError` (`missing_dependency`) where `pg` is not
+ * installed, or `pg-boss` where an outbox is asked for.
  *
  * @throws `ConfigError` (`invalid_option`).
  *
@@ -152,19 +165,34 @@ function refuse(option: string, rule: string): ConfigError {
   return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
 }
 
-/** How the pool comes about. What is wrong with an address is said without it: it holds a password. */
-function opener({ connectionString, pool }: PostgresPlace, timeoutMs: number): () => Promise<OpenPool> {
-  if ((connectionString === undefined) === (pool === undefined)) throw refuse('connectionString', 'or pool must be given, and not both.');
+/**
+ * How the pool comes about. What is wrong with an address is said without it: it holds a password.
+ */
+function opener(
+  { connectionString, pool }: PostgresPlace,
+  timeoutMs: number,
+): () => Promise<OpenPool> {
+  if ((connectionString === undefined) === (pool === undefined))
+    throw refuse('connectionString', 'or pool must be given, and not both.');
   if (pool !== undefined) return () => Promise.resolve(borrow(pool));
-  if (typeof connectionString !== 'string' || !/^(postgres(ql)?:\/\/|socket:|\/)./.test(connectionString)) {
-    throw refuse('connectionString', 'must be the address of a Postgres database such as "postgres://user@localhost/payments".');
+  if (
+    typeof connectionString !== 'string' ||
+    !/^(postgres(ql)?:\/\/|socket:|\/)./.test(connectionString)
+  ) {
+    throw refuse(
+      'connectionString',
+      'must be the address of a Postgres database such as "postgres://user@localhost/payments".',
+    );
   }
   return () => openPool(connectionString, timeoutMs);
 }
 
 function borrow(pool: PostgresPool): OpenPool {
   pool.on('error', ignored);
-  return { pool, close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored) };
+  return {
+    pool,
+    close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored),
+  };
 }
 
 /** Work that is done once; where it failed, the next call tries again. */

@@ -1,7 +1,11 @@
 import { formatUiAmount } from '../../src/amount.js';
 import { FundsError } from '../../src/errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../src/network.js';
-import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../src/solana/tokens/accounts.js';
+import {
+  associatedTokenAddress,
+  decodeMint,
+  decodeTokenAccount,
+} from '../../src/solana/tokens/accounts.js';
 import type { Account, CallOptions, Rpc } from '../../src/solana/rpc/rpc.js';
 import type { Address } from '../../src/solana/types.js';
 import type { TokenBalance } from '../../src/transport.js';
@@ -22,25 +26,43 @@ export async function balancesOf(
   const addresses = mints.flatMap((mint) =>
     mint === WSOL_MINT
       ? [wallet]
-      : [mint, associatedTokenAddress(wallet, mint, TOKEN_PROGRAM), associatedTokenAddress(wallet, mint, TOKEN_2022_PROGRAM)],
+      : [
+          mint,
+          associatedTokenAddress(wallet, mint, TOKEN_PROGRAM),
+          associatedTokenAddress(wallet, mint, TOKEN_2022_PROGRAM),
+        ],
   );
   const { found, slot } = await readAll(rpc, addresses, options);
-  return mints.map((mint) => (mint === WSOL_MINT ? native(wallet, found.get(wallet), slot) : token(wallet, mint, found, slot)));
+  return mints.map((mint) =>
+    mint === WSOL_MINT ? native(wallet, found.get(wallet), slot) : token(wallet, mint, found, slot),
+  );
 }
 
 /** Native SOL and every associated token account of the wallet. */
-export async function allBalances(rpc: AccountReads, wallet: Address, options: CallOptions): Promise<TokenBalance[]> {
-  const [sol, held] = await Promise.all([rpc.accounts([wallet], options), rpc.tokenAccounts(wallet, options)]);
+export async function allBalances(
+  rpc: AccountReads,
+  wallet: Address,
+  options: CallOptions,
+): Promise<TokenBalance[]> {
+  const [sol, held] = await Promise.all([
+    rpc.accounts([wallet], options),
+    rpc.tokenAccounts(wallet, options),
+  ]);
   const tokens = held.accounts.flatMap(({ address, account }) => {
     const decoded = decodeTokenAccount(account);
-    return decoded !== undefined && address === associatedTokenAddress(wallet, decoded.mint, decoded.tokenProgram) ? [decoded] : [];
+    return decoded !== undefined &&
+      address === associatedTokenAddress(wallet, decoded.mint, decoded.tokenProgram)
+      ? [decoded]
+      : [];
   });
   const { found } = await readAll(rpc, [...new Set(tokens.map(({ mint }) => mint))], options);
   const balances = tokens.flatMap(({ mint, tokenProgram, amount }) => {
     const account = found.get(mint);
     const decimals = account ? decodeMint(account)?.decimals : undefined;
     const tokenAccount = associatedTokenAddress(wallet, mint, tokenProgram);
-    return decimals === undefined ? [] : [balance({ mint, tokenProgram, tokenAccount, amount, decimals, slot: held.slot })];
+    return decimals === undefined
+      ? []
+      : [balance({ mint, tokenProgram, tokenAccount, amount, decimals, slot: held.slot })];
   });
   return [native(wallet, sol.accounts[0], sol.slot), ...balances];
 }
@@ -56,7 +78,12 @@ function native(wallet: Address, account: Account | null | undefined, slot: numb
   });
 }
 
-function token(wallet: Address, mint: Address, found: ReadonlyMap<Address, Account | null>, slot: number): TokenBalance {
+function token(
+  wallet: Address,
+  mint: Address,
+  found: ReadonlyMap<Address, Account | null>,
+  slot: number,
+): TokenBalance {
   const account = found.get(mint);
   const facts = account ? decodeMint(account) : undefined;
   if (facts === undefined)
@@ -72,7 +99,10 @@ function token(wallet: Address, mint: Address, found: ReadonlyMap<Address, Accou
   return balance({ mint, tokenProgram, tokenAccount, amount, decimals, slot });
 }
 
-function balance({ amount, ...rest }: Omit<TokenBalance, 'amount' | 'uiAmount'> & { readonly amount: bigint }): TokenBalance {
+function balance({
+  amount,
+  ...rest
+}: Omit<TokenBalance, 'amount' | 'uiAmount'> & { readonly amount: bigint }): TokenBalance {
   return { ...rest, amount: amount.toString(), uiAmount: formatUiAmount(amount, rest.decimals) };
 }
 

@@ -10,35 +10,41 @@ import type { LocalOperations } from './operations.js';
 /** A transport in this process. */
 export interface LocalTransport extends Transport {
   /**
-   * Takes up what an earlier process left in the journal: its swaps are sent on, its payments followed. The first `autoPay` does it too; a service
-   * that may wait long for that calls it when it starts. Nothing without a journal. Rejects where the journal does.
+   * Takes up what an earlier process left in the journal: its swaps are sent on, its payments
+   * followed. The first `autoPay` does it too; a service that may wait long for that calls it when
+   * it starts. Nothing without a journal. Rejects where the journal does.
    */
   resume(): Promise<void>;
   /**
-   * Ends what is done in the background, and the connection; what is open stays in the journal, which stays open too. Without it nothing keeps
-   * the process alive either, and what is open is left for the next one.
+   * Ends what is done in the background, and the connection; what is open stays in the journal,
+   * which stays open too. Without it nothing keeps the process alive either, and what is open is
+   * left for the next one.
    */
   close(): Promise<void>;
 }
 
 /**
- * A transport in this process: Jupiter for swaps, an RPC node for balances. What `createClient` uses unless it is given another;
- * on its own, what an HTTP service serves. Holds no key and signs nothing.
+ * A transport in this process: Jupiter for swaps, an RPC node for balances. What `createClient`
+ * uses unless it is given another; on its own, what an HTTP service serves. Holds no key and signs
+ * nothing.
  *
- * With a `journal`, what `autoPay` is handed is put on record before anything of it leaves, and followed until the chain has decided.
+ * With a `journal`, what `autoPay` is handed is put on record before anything of it leaves, and
+ * followed until the chain has decided.
  *
  * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
  *
  * @example
  * const transport = local({ rpcUrl: 'https://rpc.example.com' });
- * const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
+ * const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000',
+ * swapMode: 'ExactOut' });
  */
 export function local(options: LocalOptions = {}): LocalTransport {
   return lazily(parseLocalOptions(options));
 }
 
 /** @internal The local transport over a client's own settings and connection. */
-export const localOver: Composition['local'] = (config, rpc) => lazily({ ...config, journal: undefined }, rpc, config.signer.address);
+export const localOver: Composition['local'] = (config, rpc) =>
+  lazily({ ...config, journal: undefined }, rpc, config.signer.address);
 
 /** Loads what does the work, web3.js among it, when it is first needed. */
 function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): LocalTransport {
@@ -46,7 +52,9 @@ function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): LocalTran
   let closed: Promise<void> | undefined;
   const load = (): Promise<LocalOperations> => {
     if (closed !== undefined) throw transportClosed();
-    return (loading ??= import('./operations.js').then(({ createOperations }) => createOperations(settings, rpc, wallet)));
+    return (loading ??= import('./operations.js').then(({ createOperations }) =>
+      createOperations(settings, rpc, wallet),
+    ));
   };
   return {
     quote: async (request, options) => (await load()).quote(request, options),

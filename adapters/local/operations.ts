@@ -18,7 +18,11 @@ import { boundsOf, prepareSwap } from '../../src/swaps/transaction/prepare.js';
 import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
 import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
 import type { Transport } from '../../src/transport.js';
-import { parseMint, parseSwapRequest, type ResolvedRequest } from '../../src/config/swap-request.js';
+import {
+  parseMint,
+  parseSwapRequest,
+  type ResolvedRequest,
+} from '../../src/config/swap-request.js';
 import { U64_MAX } from '../../src/amount.js';
 import { checkOrder, checkWallet } from '../check-order.js';
 import { createRecordedAutoPay } from '../../src/service/recorded-auto-pay.js';
@@ -26,7 +30,8 @@ import { autoPayStep } from '../../src/service/auto-pay.js';
 import { allBalances, balancesOf, type AccountReads } from './balance.js';
 import { parsedPayment } from '../../src/service/parse-payment.js';
 
-// Jupiter's /build has no quote without a taker; before one is known, an address of no wallet is given. What is built is built for the wallet.
+// Jupiter's /build has no quote without a taker; before one is known, an address of no wallet is
+// given. What is built is built for the wallet.
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
 const BLOCKHASH_MAX_AGE_MS = 2_000;
@@ -37,8 +42,15 @@ export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
   close(): Promise<void>;
 }
 
-/** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
-export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NO_WALLET): LocalOperations {
+/**
+ * @internal The operations of the local transport, loaded with web3.js and the rest when first
+ *   needed.
+ */
+export function createOperations(
+  settings: LocalSettings,
+  given: Rpc | undefined,
+  taker: Address = NO_WALLET,
+): LocalOperations {
   const { network, policy, runtime } = settings;
   const rpc = given ?? connectTo(settings);
   const provider = jupiter(settings, taker);
@@ -49,7 +61,8 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
     tokenAccounts: (owner, options) => rpc.tokenAccounts(owner, options),
   };
   const operations: LocalOperations = {
-    quote: (request, options) => quote(provider, parseSwapRequest(request, settings), options?.signal),
+    quote: (request, options) =>
+      quote(provider, parseSwapRequest(request, settings), options?.signal),
     async buildSwap({ wallet, quote: asked }, options) {
       checkOrder(wallet, asked);
       const order = {
@@ -58,7 +71,11 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
         signal: options?.signal,
       };
       const limits = swapLimits(policy);
-      const { message, compute, lifetime } = await prepareSwap({ rpc, runtime, blockhashes, limits }, wallet, order);
+      const { message, compute, lifetime } = await prepareSwap(
+        { rpc, runtime, blockhashes, limits },
+        wallet,
+        order,
+      );
       return {
         transaction: base64.encode(assembleTransaction(message, new Map())),
         lastValidBlockHeight: lifetime.lastValidBlockHeight.toString(),
@@ -75,12 +92,16 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
       checkWallet(wallet);
       const signal = { signal: options?.signal };
       if (mint === undefined) return allBalances(reads, wallet, signal);
-      const mints = (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, network));
+      const mints = (typeof mint === 'string' ? [mint] : mint).map((one) =>
+        parseMint('mint', one, network),
+      );
       return balancesOf(reads, wallet, mints, signal);
     },
     parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
     autoPay: (request, options) =>
-      recorded === undefined ? autoPayStep(deps(), request, options?.signal) : recorded.step(request, options?.signal),
+      recorded === undefined
+        ? autoPayStep(deps(), request, options?.signal)
+        : recorded.step(request, options?.signal),
     resume: async () => recorded?.resume(),
     async close() {
       await recorded?.close();
@@ -88,22 +109,47 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
     },
   };
   const deps = () => ({ settings, rpc, transport: operations });
-  const recorded = settings.journal === undefined ? undefined : createRecordedAutoPay(deps(), settings.journal);
+  const recorded =
+    settings.journal === undefined ? undefined : createRecordedAutoPay(deps(), settings.journal);
   return operations;
 }
 
-/** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */
-function jupiter({ jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime }: LocalSettings, taker: Address): SwapProvider {
+/**
+ * Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the
+ * first has no route or is gone.
+ */
+function jupiter(
+  { jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime }: LocalSettings,
+  taker: Address,
+): SwapProvider {
   const timeoutMs = timeouts.jupiter;
-  const http = createJupiterHttp({ fetch, timeoutMs, runtime, limiter: jupiterLimiter({ baseUrl, apiKey, timeoutMs }, runtime) });
+  const http = createJupiterHttp({
+    fetch,
+    timeoutMs,
+    runtime,
+    limiter: jupiterLimiter({ baseUrl, apiKey, timeoutMs }, runtime),
+  });
   const options = { baseUrl, apiKey, http, runtime };
-  return createFallback({ first: createJupiterV1(options), second: createJupiterV2({ ...options, taker }), runtime });
+  return createFallback({
+    first: createJupiterV1(options),
+    second: createJupiterV2({ ...options, taker }),
+    runtime,
+  });
 }
 
-async function quote(provider: SwapProvider, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+async function quote(
+  provider: SwapProvider,
+  request: ResolvedRequest,
+  signal: AbortSignal | undefined,
+): Promise<SwapQuote> {
   const { inputMint, outputMint, slippageBps, swapMode, maxAccounts } = request;
   const amount = BigInt(request.amount);
-  const common = { inputMint, outputMint, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
+  const common = {
+    inputMint,
+    outputMint,
+    slippageBps,
+    ...(maxAccounts === undefined ? {} : { maxAccounts }),
+  };
   if (swapMode === 'ExactIn') return provider.quote({ ...common, amount, swapMode }, signal);
   try {
     return await provider.quote({ ...common, amount, swapMode }, signal);
@@ -111,7 +157,10 @@ async function quote(provider: SwapProvider, request: ResolvedRequest, signal: A
     if (!isExactChangeError(error, 'no_route')) throw error;
   }
   // What selling the output would bring is about what it costs: a first guess for sizing the input.
-  const reverse = await provider.quote({ inputMint: outputMint, outputMint: inputMint, slippageBps, amount, swapMode: 'ExactIn' }, signal);
+  const reverse = await provider.quote(
+    { inputMint: outputMint, outputMint: inputMint, slippageBps, amount, swapMode: 'ExactIn' },
+    signal,
+  );
   return quoteExactOutput(
     { ...provider, supportsExactOut: false },
     { ...common, target: amount, maxIn: U64_MAX, seedIn: BigInt(reverse.outAmount) },

@@ -11,8 +11,9 @@ export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
 
 /**
- * Serves a handler in Express, with or without a parser of bodies before it. It answers every request that it is given, what the service does not
- * know with a 404 of its own: mount it below a path, and name that path to the handler, which sees the whole address.
+ * Serves a handler in Express, with or without a parser of bodies before it. It answers every
+ * request that it is given, what the service does not know with a 404 of its own: mount it below a
+ * path, and name that path to the handler, which sees the whole address.
  *
  * @example
  * app.use('/pay', expressHandler(createHandler(local(), { basePath: '/pay' })));
@@ -27,7 +28,10 @@ export function expressHandler(handler: FetchHandler): RequestHandler {
   };
 }
 
-/** What Express went by, which a step before may have changed. Of a whole address, the mounts' paths are cut out after the host. */
+/**
+ * What Express went by, which a step before may have changed. Of a whole address, the mounts' paths
+ * are cut out after the host.
+ */
 function routedOn({ baseUrl, url }: Request): string {
   const [host = ''] = /^https?:\/\/[^/?#]*/i.exec(url) ?? [];
   return host + baseUrl + url.slice(host.length);

@@ -15,8 +15,9 @@ export type { FetchHandler } from './fetch-handler.js';
 
 export interface ListenerOptions {
   /**
-   * Names that the service is called by, such as `pay.example.com` or, with a port, `localhost:4021`. What is sent to another is refused: the page of
-   * an attacker whose domain points at this machine is of the attacker's name. Default of a listener: any.
+   * Names that the service is called by, such as `pay.example.com` or, with a port,
+   * `localhost:4021`. What is sent to another is refused: the page of an attacker whose domain
+   * points at this machine is of the attacker's name. Default of a listener: any.
    */
   readonly hosts?: readonly string[] | undefined;
 }
@@ -24,15 +25,24 @@ export interface ListenerOptions {
 export interface ServeOptions extends ListenerOptions {
   /** 0 for one that is free. */
   readonly port: number;
-  /** What to listen on; default `127.0.0.1`. On the loopback `hosts` are `localhost`, `127.0.0.1` and `[::1]` unless given. */
+  /**
+   * What to listen on; default `127.0.0.1`. On the loopback `hosts` are `localhost`, `127.0.0.1`
+   * and `[::1]` unless given.
+   */
   readonly hostname?: string | undefined;
   /** Milliseconds for the headers of a request to arrive; default 10000. */
   readonly headersTimeoutMs?: number | undefined;
-  /** Milliseconds for all of a request to arrive, no less than its headers have, and as long again for its answer to be taken; default 15000. */
+  /**
+   * Milliseconds for all of a request to arrive, no less than its headers have, and as long again
+   * for its answer to be taken; default 15000.
+   */
   readonly requestTimeoutMs?: number | undefined;
   /** Connections at once; those beyond are closed. Default 4096. */
   readonly maxConnections?: number | undefined;
-  /** Hears of a handler that threw, which is answered with 500 and no word of it. That of `createHandler` never does. */
+  /**
+   * Hears of a handler that threw, which is answered with 500 and no word of it. That of
+   * `createHandler` never does.
+   */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -40,35 +50,62 @@ export interface Service {
   /** Where it listens, such as `http://127.0.0.1:4021`. */
   readonly url: string;
   readonly port: number;
-  /** Takes no more requests, answers those that have come, and resolves when every connection is closed: after `graceMs` (default 10000) by force. */
+  /**
+   * Takes no more requests, answers those that have come, and resolves when every connection is
+   * closed: after `graceMs` (default 10000) by force.
+   */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
-const NAMES: readonly string[] = ['port', 'hostname', 'hosts', 'headersTimeoutMs', 'requestTimeoutMs', 'maxConnections', 'onError'];
+const NAMES: readonly string[] = [
+  'port',
+  'hostname',
+  'hosts',
+  'headersTimeoutMs',
+  'requestTimeoutMs',
+  'maxConnections',
+  'onError',
+];
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 const MAX_HEADER_BYTES = 16_384;
 const KEEP_ALIVE_MS = 5_000;
 const MAX_REQUESTS_PER_SOCKET = 1_000;
-/** How often Node looks for connections that are over their time; its own 30 s would let them have four times as much. */
+/**
+ * How often Node looks for connections that are over their time; its own 30 s would let them have
+ * four times as much.
+ */
 const CHECK_MS = 1_000;
 
 /**
- * Serves a handler as a listener of `node:http` or `node:https`, whose timeouts and limits are yours to set: see {@link serve}.
+ * Serves a handler as a listener of `node:http` or `node:https`, whose timeouts and limits are
+ * yours to set: see {@link serve}.
  *
  * Throws `ConfigError` (`invalid_option`) where `hosts` is not a list of names.
  *
  * @example
  * createServer(tls, nodeListener(createHandler(local()))).listen(443);
  */
-export function nodeListener(handler: FetchHandler, { hosts }: ListenerOptions = {}): RequestListener {
+export function nodeListener(
+  handler: FetchHandler,
+  { hosts }: ListenerOptions = {},
+): RequestListener {
   return listener(handler, readHosts(hosts), () => undefined);
 }
 
-function listener(handler: FetchHandler, hosts: readonly string[] | undefined, onError: (error: unknown) => void): RequestListener {
+function listener(
+  handler: FetchHandler,
+  hosts: readonly string[] | undefined,
+  onError: (error: unknown) => void,
+): RequestListener {
   return (message, outgoing) => {
     const { socket, url: target = '/' } = message;
     const scheme = 'encrypted' in socket ? 'https' : 'http';
-    exchange(handler, message, outgoing, { target, scheme, hosts, address: socket.remoteAddress }).catch((error: unknown) => {
+    exchange(handler, message, outgoing, {
+      target,
+      scheme,
+      hosts,
+      address: socket.remoteAddress,
+    }).catch((error: unknown) => {
       if (outgoing.headersSent) outgoing.destroy();
       else outgoing.writeHead(500).end();
       onError(error);
@@ -77,21 +114,28 @@ function listener(handler: FetchHandler, hosts: readonly string[] | undefined, o
 }
 
 /**
- * Serves a handler on a port of its own, in plain HTTP, and withstands callers that are slow on purpose: the time for headers and bodies, their size, and the number of
- * connections are bounded.
+ * Serves a handler on a port of its own, in plain HTTP, and withstands callers that are slow on
+ * purpose: the time for headers and bodies, their size, and the number of connections are bounded.
  *
- * Throws `ConfigError` (`invalid_option`) at once where the options are wrong; rejects where the port cannot be had.
+ * Throws `ConfigError` (`invalid_option`) at once where the options are wrong; rejects where the
+ * port cannot be had.
  *
  * @example
- * const service = await serve(createHandler(local(), { authorize: apiKeys([apiKey]) }), { port: 4021 });
+ * const service = await serve(createHandler(local(), { authorize: apiKeys([apiKey]) }), { port:
+ * 4021 });
  */
 export function serve(handler: FetchHandler, options: ServeOptions): Promise<Service> {
   refuseUnknown(options, NAMES);
   const { hostname = '127.0.0.1', onError = () => undefined } = options;
   const port = readWhole('port', options.port, 0, 65_535);
   const headersTimeout = readWhole('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1);
-  const requestTimeout = readWhole('requestTimeoutMs', options.requestTimeoutMs ?? 15_000, headersTimeout);
-  const hosts = readHosts(options.hosts) ?? (isLoopback(hostname) || hostname === '::1' ? LOOPBACK : undefined);
+  const requestTimeout = readWhole(
+    'requestTimeoutMs',
+    options.requestTimeoutMs ?? 15_000,
+    headersTimeout,
+  );
+  const hosts =
+    readHosts(options.hosts) ?? (isLoopback(hostname) || hostname === '::1' ? LOOPBACK : undefined);
 
   const server = createServer(
     {
@@ -109,7 +153,10 @@ export function serve(handler: FetchHandler, options: ServeOptions): Promise<Ser
   return listening(server, port, hostname);
 }
 
-/** Node waits without end for a caller that reads nothing, and would keep the connection and the answer as long. */
+/**
+ * Node waits without end for a caller that reads nothing, and would keep the connection and the
+ * answer as long.
+ */
 function boundAnswer(outgoing: ServerResponse, ms: number): void {
   outgoing.once('prefinish', () => {
     const late = setTimeout(() => outgoing.destroy(), ms);
@@ -126,7 +173,11 @@ function listening(server: Server, port: number, hostname: string): Promise<Serv
       const address = server.address();
       const bound = typeof address === 'object' && address !== null ? address.port : port;
       const host = hostname.includes(':') ? `[${hostname}]` : hostname;
-      resolve({ url: `http://${host}:${bound}`, port: bound, close: ({ graceMs = 10_000 } = {}) => sockets.end(graceMs) });
+      resolve({
+        url: `http://${host}:${bound}`,
+        port: bound,
+        close: ({ graceMs = 10_000 } = {}) => sockets.end(graceMs),
+      });
     });
   });
 }
@@ -139,7 +190,9 @@ function readWhole(option: string, value: unknown, least: number, most = 2 ** 31
 
 function readHosts(hosts: unknown): readonly string[] | undefined {
   if (hosts === undefined) return undefined;
-  const isName = (name: unknown): name is string => typeof name === 'string' && /^[^\s/@?#]+$/.test(name);
-  if (!Array.isArray(hosts) || !hosts.every(isName)) throw refuse('hosts', 'must be a list of names such as "pay.example.com".');
+  const isName = (name: unknown): name is string =>
+    typeof name === 'string' && /^[^\s/@?#]+$/.test(name);
+  if (!Array.isArray(hosts) || !hosts.every(isName))
+    throw refuse('hosts', 'must be a list of names such as "pay.example.com".');
   return hosts.map((host) => host.toLowerCase());
 }

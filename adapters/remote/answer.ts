@@ -4,7 +4,10 @@ import type { Operation } from '../../src/wire/operations.js';
 import { errorOf, PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { readAs } from '../../src/wire/read.js';
 
-/** What a service answered, if it is what the operation promises. Rejects with the error that its problem stands for, or `invalid_response`. */
+/**
+ * What a service answered, if it is what the operation promises. Rejects with the error that its
+ * problem stands for, or `invalid_response`.
+ */
 export async function answerOf<A>(
   { path, response: schema }: Operation<unknown, A>,
   response: Response,
@@ -16,12 +19,16 @@ export async function answerOf<A>(
   const answer = readAs(schema, value);
   if (answer.ok) return answer.value;
   // Where it does not fit, and why, may be in the service's own words.
-  throw unusable(`it is not what ${path} promises`, sent, { field: answer.path, rule: answer.rule });
+  throw unusable(`it is not what ${path} promises`, sent, {
+    field: answer.path,
+    rule: answer.rule,
+  });
 }
 
 async function refusalOf(response: Response, sent: boolean): Promise<ExactChangeError> {
   const problem = await problemOf(response);
-  if (problem === undefined) return unusable(`it has status ${response.status}, and is no problem of this interface`, sent);
+  if (problem === undefined)
+    return unusable(`it has status ${response.status}, and is no problem of this interface`, sent);
   return errorOf(problem, { sent });
 }
 

@@ -9,7 +9,10 @@ import type { Transport } from '../../src/transport.js';
 export interface RemoteOptions {
   /** What sends requests; default: the global fetch, looked up at each call. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Sent with each request, such as `{ 'x-api-key': key }`. No redirect is followed, so they reach the service's own origin alone. */
+  /**
+   * Sent with each request, such as `{ 'x-api-key': key }`. No redirect is followed, so they reach
+   * the service's own origin alone.
+   */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds for one call, further tries included; default 30000. */
   readonly timeoutMs?: number | undefined;
@@ -18,7 +21,9 @@ export interface RemoteOptions {
 }
 
 /** @internal What the remote transport works with. */
-export interface RemoteSettings extends Required<{ readonly [K in keyof RemoteOptions]: NonNullable<RemoteOptions[K]> }> {
+export interface RemoteSettings extends Required<{
+  readonly [K in keyof RemoteOptions]: NonNullable<RemoteOptions[K]>;
+}> {
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly runtime: Runtime;
@@ -28,8 +33,9 @@ const NAMES: readonly string[] = ['fetch', 'headers', 'timeoutMs', 'maxBodyBytes
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /**
- * A transport over HTTP: the service at `baseUrl`, which must be https unless it is on this machine. What it answers is a hint, held to the same
- * shapes and turned into the same errors as in this process; its own words are only ever under `untrusted`. Calls that change nothing are tried
+ * A transport over HTTP: the service at `baseUrl`, which must be https unless it is on this
+ * machine. What it answers is a hint, held to the same shapes and turned into the same errors as in
+ * this process; its own words are only ever under `untrusted`. Calls that change nothing are tried
  * up to three times. `createClient({ apiUrl })` uses it.
  *
  * Throws `ConfigError` (`invalid_option`) at once where an argument is wrong.
@@ -51,15 +57,30 @@ export function remote(baseUrl: string, options: RemoteOptions = {}): Transport 
 }
 
 /** @internal The service that a client's options name. */
-export const remoteOver: Composition['remote'] = (baseUrl, { apiKey, fetch, timeouts, runtime }) => {
-  const headers: Readonly<Record<string, string>> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-  return lazily({ baseUrl, fetch, headers, timeoutMs: timeouts.service, maxBodyBytes: MAX_BODY_BYTES, runtime });
+export const remoteOver: Composition['remote'] = (
+  baseUrl,
+  { apiKey, fetch, timeouts, runtime },
+) => {
+  const headers: Readonly<Record<string, string>> =
+    apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  return lazily({
+    baseUrl,
+    fetch,
+    headers,
+    timeoutMs: timeouts.service,
+    maxBodyBytes: MAX_BODY_BYTES,
+    runtime,
+  });
 };
 
-/** Loads what does the work when it is first needed. There is no `swapInstruction`: the client takes it out of the transaction. */
+/**
+ * Loads what does the work when it is first needed. There is no `swapInstruction`: the client takes
+ * it out of the transaction.
+ */
 function lazily(settings: RemoteSettings): Transport {
   let loading: Promise<Transport> | undefined;
-  const load = () => (loading ??= import('./operations.js').then(({ createRemote }) => createRemote(settings)));
+  const load = () =>
+    (loading ??= import('./operations.js').then(({ createRemote }) => createRemote(settings)));
   return {
     distant: true,
     quote: async (request, options) => (await load()).quote(request, options),
@@ -72,9 +93,15 @@ function lazily(settings: RemoteSettings): Transport {
 
 function parseHeaders(headers: unknown): Readonly<Record<string, string>> {
   const wrong = () => refuse('headers', 'must be an object of header names and values.');
-  if (typeof headers !== 'object' || headers === null || Object.values(headers).some((value) => typeof value !== 'string')) throw wrong();
+  if (
+    typeof headers !== 'object' ||
+    headers === null ||
+    Object.values(headers).some((value) => typeof value !== 'string')
+  )
+    throw wrong();
   try {
-    const all = Object.fromEntries(new Headers(headers as Record<string, string>)); // Its values are strings: seen above.
+    // Its values are strings: seen above.
+    const all = Object.fromEntries(new Headers(headers as Record<string, string>));
     hideHeaders(all);
     return Object.freeze(all);
   } catch {

@@ -13,7 +13,9 @@ import { servicePeer } from './peer.js';
 
 const ACCEPTED = `application/json, ${PROBLEM_TYPE}`;
 
-/** @internal The operations of the remote transport, loaded with ky and the wire when first needed. */
+/**
+ * @internal The operations of the remote transport, loaded with ky and the wire when first needed.
+ */
 export function createRemote(settings: RemoteSettings): Transport {
   const call = createCall(settings);
   return {
@@ -29,7 +31,8 @@ export function createRemote(settings: RemoteSettings): Transport {
       if (mints?.length === 0) return [];
       const answer = await call(operations.balance, { wallet, mint: mints }, options);
       const balances = Array.isArray(answer) ? answer : [answer];
-      if (mints !== undefined && balances.length !== mints.length) throw unusable('it has not one balance for each mint', false);
+      if (mints !== undefined && balances.length !== mints.length)
+        throw unusable('it has not one balance for each mint', false);
       return balances;
     },
     parsePayment: (parts, options) => call(operations.parsePayment, parts, options),
@@ -37,12 +40,24 @@ export function createRemote(settings: RemoteSettings): Transport {
   };
 }
 
-type RemoteCall = <Q, A>(operation: Operation<Q, A>, request: object, options: TransportOptions | undefined) => Promise<A>;
+type RemoteCall = <Q, A>(
+  operation: Operation<Q, A>,
+  request: object,
+  options: TransportOptions | undefined,
+) => Promise<A>;
 
-function createCall({ baseUrl, fetch, headers, timeoutMs, maxBodyBytes, runtime }: RemoteSettings): RemoteCall {
+function createCall({
+  baseUrl,
+  fetch,
+  headers,
+  timeoutMs,
+  maxBodyBytes,
+  runtime,
+}: RemoteSettings): RemoteCall {
   const common = { fetch, timeoutMs, maxBodyBytes, runtime };
   const asking = createHttp({ ...common, peer: servicePeer({ sent: false }) });
-  // What is signed is handed over once: whether it arrived, the chain knows better than another try.
+  // What is signed is handed over once: whether it arrived, the chain knows better than another
+  // try.
   const handing = createHttp({ ...common, peer: servicePeer({ sent: true }), attempts: 1 });
   return async (operation, request, options) => {
     const asked = asArriving(request);
@@ -52,7 +67,11 @@ function createCall({ baseUrl, fetch, headers, timeoutMs, maxBodyBytes, runtime 
     const late = () => servicePeer({ sent }).late(timeoutMs, 1);
     return bounded(timeoutMs, late, [options?.signal], async (signal) => {
       const http = sent ? handing : asking;
-      const response = await http(url, { ...init, headers: { ...headers, accept: ACCEPTED, ...init.headers }, signal });
+      const response = await http(url, {
+        ...init,
+        headers: { ...headers, accept: ACCEPTED, ...init.headers },
+        signal,
+      });
       return answerOf(operation, response, { sent });
     });
   };
@@ -61,14 +80,24 @@ function createCall({ baseUrl, fetch, headers, timeoutMs, maxBodyBytes, runtime 
 /** A request as it comes out at the other end: no bigint, nothing undefined. */
 function asArriving(request: object): object {
   try {
-    const text = JSON.stringify(request, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
-    return JSON.parse(text) as object; // An object goes in, and none that JSON would write as anything else is taken for a request.
+    const text = JSON.stringify(request, (_, value: unknown) =>
+      typeof value === 'bigint' ? value.toString() : value,
+    );
+    // An object goes in, and none that JSON would write as anything else is taken for a request.
+    return JSON.parse(text) as object;
   } catch {
     throw refuse('request', 'must be what JSON can hold.');
   }
 }
 
 function requestOf({ method, path }: Operation, baseUrl: string, asked: object) {
-  if (method === 'GET') return { url: `${baseUrl}${path}?${writeQuery(asked).toString()}`, init: { method, headers: {} } };
-  return { url: baseUrl + path, init: { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) } };
+  if (method === 'GET')
+    return {
+      url: `${baseUrl}${path}?${writeQuery(asked).toString()}`,
+      init: { method, headers: {} },
+    };
+  return {
+    url: baseUrl + path,
+    init: { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) },
+  };
 }

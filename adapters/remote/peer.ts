@@ -4,27 +4,39 @@ import { errorOf, unusable } from '../../src/wire/problem.js';
 import { problemOf } from './answer.js';
 
 /**
- * What the failures of a service become. With `sent` it was handed something signed: where it does not say itself what became of that, it may
- * still land.
+ * What the failures of a service become. With `sent` it was handed something signed: where it does
+ * not say itself what became of that, it may still land.
  */
 export function servicePeer({ sent }: { readonly sent: boolean }): HttpPeer {
   const open = sent ? ({ funds: 'uncertain', retry: 'same' } as const) : {};
   const advice = sent ? 'What was signed may still land: send the same again' : 'Try again';
   const unavailable = (said: string, init: ErrorInit<'service_unavailable'>) =>
-    new TransportError('service_unavailable', `The service ${said}. ${advice}, and check its address.`, { ...init, ...open });
+    new TransportError(
+      'service_unavailable',
+      `The service ${said}. ${advice}, and check its address.`,
+      { ...init, ...open },
+    );
   return {
     async failing(response, { attempts, retryAfterMs }) {
       const problem = await problemOf(response);
       if (problem !== undefined) return errorOf(problem, { sent });
       const { status } = response;
-      if (status !== 429) return unavailable(`answered ${status} in ${times(attempts)}`, { details: { status } });
+      if (status !== 429)
+        return unavailable(`answered ${status} in ${times(attempts)}`, { details: { status } });
       const message = `The service is rate limiting this client. ${advice} in ${retryAfterMs} ms.`;
       return new TransportError('rate_limited', message, { details: { retryAfterMs }, ...open });
     },
-    lost: (cause, attempts) => unavailable(`gave no answer, or a redirect, in ${times(attempts)}`, { details: { status: 0 }, cause }),
+    lost: (cause, attempts) =>
+      unavailable(`gave no answer, or a redirect, in ${times(attempts)}`, {
+        details: { status: 0 },
+        cause,
+      }),
     late(timeoutMs) {
       const message = `The service did not answer within ${timeoutMs} ms. ${advice}, or give it more time.`;
-      return new TransportError('timeout', message, { details: { step: 'service', timeoutMs }, ...open });
+      return new TransportError('timeout', message, {
+        details: { step: 'service', timeoutMs },
+        ...open,
+      });
     },
     tooLong: (limitBytes) => unusable(`it is longer than ${limitBytes} bytes`, sent),
     async isLasting(response) {

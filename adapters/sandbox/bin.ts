@@ -2,7 +2,10 @@
 import { inspect, parseArgs } from 'node:util';
 import { createSandbox, type SandboxWallet } from './index.js';
 
-/** The first of five: Solana's own, with WebSocket on it and on the next, and then Jupiter, the facilitator and the paid API. */
+/**
+ * The first of five: Solana's own, with WebSocket on it and on the next, and then Jupiter, the
+ * facilitator and the paid API.
+ */
 const PORT = 8899;
 
 const USAGE = `Usage: exact-change-sandbox [--port <number>] [--seed <text>]
@@ -39,7 +42,8 @@ async function main(): Promise<void> {
   if (help) return print(USAGE);
   if (command === 'demo') return void (await import('../../examples/demo.js'));
   if (command !== '' || isBroken) return fail(USAGE);
-  if (!Number.isInteger(port) || port < 1 || port > 65_531) return fail('--port takes a number from 1 to 65531.');
+  if (!Number.isInteger(port) || port < 1 || port > 65_531)
+    return fail('--port takes a number from 1 to 65531.');
   await serve(port, seed);
 }
 
@@ -66,7 +70,10 @@ ${wallet('USDC_', await createWallet({ SOL: '1', USDC: '100' }))}
 `);
 }
 
-/** npm and npx hand a SIGTERM to the shell between them and this process, which dies of it without handing it on. */
+/**
+ * npm and npx hand a SIGTERM to the shell between them and this process, which dies of it without
+ * handing it on.
+ */
 function endWithNpm(stop: () => void): void {
   if (process.env['npm_command'] === undefined) return;
   const { ppid } = process;
@@ -83,8 +90,11 @@ const wallet = (prefix: string, { address, secretKey }: SandboxWallet) =>
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error);
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };
-  if (code === 'EADDRINUSE') return `Port ${port ?? ''} is taken. Choose five others with --port <number>.`;
-  return code?.startsWith('ERR_PARSE_ARGS') === true ? `${error.message}\n\n${USAGE}` : inspect(error);
+  if (code === 'EADDRINUSE')
+    return `Port ${port ?? ''} is taken. Choose five others with --port <number>.`;
+  return code?.startsWith('ERR_PARSE_ARGS') === true
+    ? `${error.message}\n\n${USAGE}`
+    : inspect(error);
 }
 
 await main().catch((error: unknown) => fail(explain(error)));

@@ -10,8 +10,23 @@ import type { FacilitatorControls } from './services/facilitator.js';
 import type { Chain, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export type { Json } from './chain/json.js';
-export type { CallFilter, Intercept, LaggingMethod, Lags, NodeControls, NodeFault, NodeOptions } from './node/index.js';
-export type { AggregatorControls, Lie, Listed, MarketControls, RateLimit, VenueBehaviour } from './services/aggregator/index.js';
+export type {
+  CallFilter,
+  Intercept,
+  LaggingMethod,
+  Lags,
+  NodeControls,
+  NodeFault,
+  NodeOptions,
+} from './node/index.js';
+export type {
+  AggregatorControls,
+  Lie,
+  Listed,
+  MarketControls,
+  RateLimit,
+  VenueBehaviour,
+} from './services/aggregator/index.js';
 export type { ApiControls, PaidRoute, ServedRequest } from './services/api/index.js';
 export type { FacilitatorControls } from './services/facilitator.js';
 export type { ServiceControls } from './services/faults.js';
@@ -22,7 +37,10 @@ export interface SandboxOptions extends NodeOptions {
   readonly jupiterPort?: number;
   readonly facilitatorPort?: number;
   readonly apiPort?: number;
-  /** Every key is derived from it: equal seeds make equal wallets, in the order of their creation. Omitted: all keys are random. */
+  /**
+   * Every key is derived from it: equal seeds make equal wallets, in the order of their creation.
+   * Omitted: all keys are random.
+   */
   readonly seed?: string;
 }
 
@@ -40,11 +58,16 @@ export interface NewMint {
   readonly decimals: number;
   /** What Jupiter trades it at, in picodollars (1e-12 US dollars) a base unit. */
   readonly picoUsd: bigint;
-  /** Which token program it is of; `spl-token` unless said otherwise. Without extensions in either. */
+  /**
+   * Which token program it is of; `spl-token` unless said otherwise. Without extensions in either.
+   */
   readonly program?: 'spl-token' | 'spl-token-2022';
   /** Wallet that may mint and freeze it: a seller's own. Omitted: no key can. Base58. */
   readonly authority?: string;
-  /** Wallet that gets what the token's buyers pay with, as the owner of its pool does. Omitted: the venue keeps it. Base58. */
+  /**
+   * Wallet that gets what the token's buyers pay with, as the owner of its pool does. Omitted: the
+   * venue keeps it. Base58.
+   */
   readonly proceedsTo?: string;
 }
 
@@ -69,9 +92,15 @@ export interface Sandbox {
   readonly routes: readonly PaidRoute[];
   /** Reading and writing accounts past all rules: for tests. */
   readonly chain: Chain;
-  /** Makes a wallet with funds, as people write them: `{ SOL: '0.5', BONK: '100000' }`. SOL is native, not wrapped. */
+  /**
+   * Makes a wallet with funds, as people write them: `{ SOL: '0.5', BONK: '100000' }`. SOL is
+   * native, not wrapped.
+   */
   createWallet(funds?: Partial<Record<MintSymbol, string>>): Promise<SandboxWallet>;
-  /** Makes a mint at a new address, with a market at Jupiter and an account of the merchant's. Other wallets get theirs by `chain.fundToken`. */
+  /**
+   * Makes a mint at a new address, with a market at Jupiter and an account of the merchant's. Other
+   * wallets get theirs by `chain.fundToken`.
+   */
   createMint(mint: NewMint): Promise<SandboxMint>;
   /** Base units (lamports for SOL) that a wallet holds; 0n where it has no account. */
   balance(address: string, mint: MintSymbol | SandboxMint): Promise<bigint>;

@@ -5,7 +5,10 @@ export const TOKEN_PROGRAM = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5D
 export const TOKEN_2022_PROGRAM = address('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
 export const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
 
-/** The mints that every sandbox starts with, by symbol, each at its mainnet address and with its mainnet decimals and token program. */
+/**
+ * The mints that every sandbox starts with, by symbol, each at its mainnet address and with its
+ * mainnet decimals and token program.
+ */
 export const SANDBOX_MINTS: Readonly<Record<MintSymbol, MainnetMint>> = {
   // 150 dollars
   SOL: {

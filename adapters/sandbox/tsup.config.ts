@@ -6,7 +6,10 @@ import { COMMON, writeLicenses } from '../../scripts/bundling.js';
 const reading = "readFileSync(new URL('./venue.so', import.meta.url))";
 const importing = "import { readFileSync } from 'node:fs';";
 
-/** In the source tree the sandbox reads its on-chain program from the file beside it. A chunk has no file beside it: there the bytes are in the code. */
+/**
+ * In the source tree the sandbox reads its on-chain program from the file beside it. A chunk has no
+ * file beside it: there the bytes are in the code.
+ */
 const inlineVenue: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'inline-venue',
   setup(build) {
@@ -15,7 +18,9 @@ const inlineVenue: NonNullable<Options['esbuildPlugins']>[number] = {
       if (!source.includes(reading) || !source.includes(importing)) {
         throw new Error(`${path} no longer reads venue.so the way the build replaces.`);
       }
-      const contents = source.replace(importing, "import program from './venue.so';").replace(reading, 'program');
+      const contents = source
+        .replace(importing, "import program from './venue.so';")
+        .replace(reading, 'program');
       return { contents, loader: 'js', resolveDir: dirname(path) };
     });
   },
@@ -29,7 +34,10 @@ const options: Options = {
   esbuildPlugins: [...COMMON.esbuildPlugins, inlineVenue],
 };
 
-/** The program is ES modules alone. It holds the demo, and for it the client: `exact-change` and this package by their names are the sources. */
+/**
+ * The program is ES modules alone. It holds the demo, and for it the client: `exact-change` and
+ * this package by their names are the sources.
+ */
 export default defineConfig(async () => {
   // tsup would clean once for each of the two, which run at the same time.
   await rm('dist', { recursive: true, force: true });

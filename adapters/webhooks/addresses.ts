@@ -11,11 +11,17 @@ interface Block {
   readonly why: string;
 }
 
-/** What of IPv4 is not the outside: the registry of special addresses (RFC 6890 and later), and where clouds keep what is theirs. */
+/**
+ * What of IPv4 is not the outside: the registry of special addresses (RFC 6890 and later), and
+ * where clouds keep what is theirs.
+ */
 const PRIVATE_V4: readonly Block[] = [
   block('0.0.0.0/8', 'this network; systems take 0.0.0.0 for themselves'),
   block('10.0.0.0/8', 'private (RFC 1918)'),
-  block('100.64.0.0/10', 'shared by the customers of a provider (RFC 6598); metadata of Alibaba Cloud'),
+  block(
+    '100.64.0.0/10',
+    'shared by the customers of a provider (RFC 6598); metadata of Alibaba Cloud',
+  ),
   block('127.0.0.0/8', 'this machine'),
   block('168.63.129.16/32', 'the platform of Azure, as its machines see it'),
   block('169.254.0.0/16', 'link-local; metadata of most clouds'),
@@ -35,9 +41,11 @@ const PRIVATE_V4: readonly Block[] = [
 ];
 
 /**
- * All of IPv6 that is given out for public use. What is not in it is refused for that: this machine (`::1`), IPv4 in other clothes (`::ffff:0:0/96`, `::/96`, NAT64 at `64:ff9b::/96`
- * and `64:ff9b:1::/48`), discarded (`100::/64`), segment routing (`5f00::/16`), unique local (`fc00::/7`, with the metadata of AWS), link-local (`fe80::/10`),
- * site-local (`fec0::/10`), multicast (`ff00::/8`).
+ * All of IPv6 that is given out for public use. What is not in it is refused for that: this machine
+ * (`::1`), IPv4 in other clothes (`::ffff:0:0/96`, `::/96`, NAT64 at `64:ff9b::/96` and
+ * `64:ff9b:1::/48`), discarded (`100::/64`), segment routing (`5f00::/16`), unique local
+ * (`fc00::/7`, with the metadata of AWS), link-local (`fe80::/10`), site-local (`fec0::/10`),
+ * multicast (`ff00::/8`).
  */
 const GLOBAL_V6 = block('2000::/3', 'global unicast (RFC 4291)');
 
@@ -51,7 +59,10 @@ const PRIVATE_V6: readonly Block[] = [
   block('3fff::/20', 'documentation (RFC 9637)'),
 ];
 
-/** Why an address is not the outside's; undefined where it is. What is no address in numbers is refused. */
+/**
+ * Why an address is not the outside's; undefined where it is. What is no address in numbers is
+ * refused.
+ */
 export function whyNotPublic(text: string): string | undefined {
   const address = readAddress(text);
   if (address === undefined) return 'no IP address';
@@ -60,7 +71,10 @@ export function whyNotPublic(text: string): string | undefined {
   return PRIVATE_V6.find((one) => isWithin(address, one))?.why;
 }
 
-/** Reads an address in its usual form: four decimal numbers, or eight hexadecimal ones with `::` for zeros and IPv4 at the end. No zones, no leading zeros. */
+/**
+ * Reads an address in its usual form: four decimal numbers, or eight hexadecimal ones with `::` for
+ * zeros and IPv4 at the end. No zones, no leading zeros.
+ */
 export function readAddress(text: string): NumericAddress | undefined {
   const bits = text.includes(':') ? readV6(text) : readV4(text);
   return bits === undefined ? undefined : { version: text.includes(':') ? 6 : 4, bits };
@@ -68,7 +82,11 @@ export function readAddress(text: string): NumericAddress | undefined {
 
 function readV4(text: string): bigint | undefined {
   const parts = text.split('.');
-  if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9][0-9]{0,2})$/.test(part) && Number(part) < 256)) return undefined;
+  if (
+    parts.length !== 4 ||
+    !parts.every((part) => /^(?:0|[1-9][0-9]{0,2})$/.test(part) && Number(part) < 256)
+  )
+    return undefined;
   return joined(parts.map(BigInt), 8n);
 }
 
@@ -89,7 +107,10 @@ function readGroups(text: string, isLast: boolean): bigint[] | undefined {
   const v4 = isLast ? readV4(parts[parts.length - 1] ?? '') : undefined;
   const words = v4 === undefined ? parts : parts.slice(0, -1);
   if (!words.every((part) => /^[0-9a-f]{1,4}$/i.test(part))) return undefined;
-  return [...words.map((part) => BigInt(`0x${part}`)), ...(v4 === undefined ? [] : [v4 >> 16n, v4 & 0xffffn])];
+  return [
+    ...words.map((part) => BigInt(`0x${part}`)),
+    ...(v4 === undefined ? [] : [v4 >> 16n, v4 & 0xffffn]),
+  ];
 }
 
 function joined(parts: readonly bigint[], width: bigint): bigint {

@@ -13,7 +13,10 @@ export interface Answer {
   readonly retryAfter: string | undefined;
 }
 
-/** Tells an endpoint something. Rejects where there is no answer: the connection failed, took too long, or is not allowed. */
+/**
+ * Tells an endpoint something. Rejects where there is no answer: the connection failed, took too
+ * long, or is not allowed.
+ */
 export type Deliver = (message: Message, signal: AbortSignal) => Promise<Answer>;
 
 export interface DeliverParts {
@@ -23,19 +26,30 @@ export interface DeliverParts {
   readonly timeoutMs: number;
 }
 
-/** What an answer says besides its status is read, so that its sender sees it taken, and dropped. */
+/**
+ * What an answer says besides its status is read, so that its sender sees it taken, and dropped.
+ */
 const MAX_ANSWER_BYTES = 16_384;
 export const DRAIN_MS = 1_000;
 
-/** Delivers over connections of its own: no proxy of the environment, no redirect, and no address that was not checked for this delivery. */
+/**
+ * Delivers over connections of its own: no proxy of the environment, no redirect, and no address
+ * that was not checked for this delivery.
+ */
 export function deliverOver({ rules, resolve, timeoutMs }: DeliverParts): Deliver {
   return async (message, signal) => {
     const deadline = startDeadline(timeoutMs, signal);
     try {
       const url = readTarget(message.url, rules);
-      const addresses = await untilAborted(addressesOf(url, resolve, deadline.signal), deadline.signal);
-      const refused = rules.allowPrivate ? undefined : addresses.find((one) => whyNotPublic(one) !== undefined);
-      if (addresses.length === 0 || refused !== undefined) throw new Error('The name of the endpoint does not lead outside, or nowhere.');
+      const addresses = await untilAborted(
+        addressesOf(url, resolve, deadline.signal),
+        deadline.signal,
+      );
+      const refused = rules.allowPrivate
+        ? undefined
+        : addresses.find((one) => whyNotPublic(one) !== undefined);
+      if (addresses.length === 0 || refused !== undefined)
+        throw new Error('The name of the endpoint does not lead outside, or nowhere.');
       return await post(url, addresses, message, deadline.signal);
     } finally {
       deadline.end();
@@ -43,12 +57,21 @@ export function deliverOver({ rules, resolve, timeoutMs }: DeliverParts): Delive
   };
 }
 
-async function addressesOf(url: URL, resolve: Resolve, signal: AbortSignal): Promise<readonly string[]> {
+async function addressesOf(
+  url: URL,
+  resolve: Resolve,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const literal = literalOf(url);
   return literal === undefined ? resolve(url.hostname, signal) : [literal];
 }
 
-function post(url: URL, addresses: readonly string[], { headers, body }: Message, signal: AbortSignal): Promise<Answer> {
+function post(
+  url: URL,
+  addresses: readonly string[],
+  { headers, body }: Message,
+  signal: AbortSignal,
+): Promise<Answer> {
   const options: RequestOptions & { readonly rejectUnauthorized: boolean } = {
     method: 'POST',
     headers: { ...headers, 'content-length': new TextEncoder().encode(body).length },
@@ -64,10 +87,15 @@ function post(url: URL, addresses: readonly string[], { headers, body }: Message
     let answer: Answer | undefined;
     const lost = (error: Error) => (answer === undefined ? reject(error) : resolve(answer));
     outgoing.on('error', lost);
-    outgoing.on('close', () => lost(new Error('The connection was closed before there was an answer.')));
+    outgoing.on('close', () =>
+      lost(new Error('The connection was closed before there was an answer.')),
+    );
     outgoing.on('response', (incoming) => {
       // Said with its head: what becomes of the rest changes nothing.
-      const said = { status: incoming.statusCode ?? 0, retryAfter: incoming.headers['retry-after'] };
+      const said = {
+        status: incoming.statusCode ?? 0,
+        retryAfter: incoming.headers['retry-after'],
+      };
       answer = said;
       void drained(incoming).then(() => {
         outgoing.destroy();
@@ -95,9 +123,14 @@ function drained(incoming: IncomingMessage): Promise<void> {
   });
 }
 
-/** Names lead to what was checked, whatever they lead to by now. IPv4 first: before Node 20 only one is tried. */
+/**
+ * Names lead to what was checked, whatever they lead to by now. IPv4 first: before Node 20 only one
+ * is tried.
+ */
 function pinnedTo(addresses: readonly string[]): LookupFunction {
-  const entries = addresses.map((address) => ({ address, family: readAddress(address)?.version ?? 0 })).sort((a, b) => a.family - b.family);
+  const entries = addresses
+    .map((address) => ({ address, family: readAddress(address)?.version ?? 0 }))
+    .sort((a, b) => a.family - b.family);
   return (_, { all }, callback) => {
     const [first] = entries;
     if (all === true || first === undefined) callback(null, entries);

@@ -24,7 +24,10 @@ export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
       known = undefined;
     });
   const read = () => {
-    const next = { at: runtime.now(), list: outbox.endpoints().then((all) => new Map(all.map((one) => [one.id, one]))) };
+    const next = {
+      at: runtime.now(),
+      list: outbox.endpoints().then((all) => new Map(all.map((one) => [one.id, one]))),
+    };
     known = next;
     next.list.catch(() => {
       if (known === next) known = undefined;
@@ -41,6 +44,13 @@ export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
 }
 
 /** Whether an endpoint is to be told of an event. */
-export function wants({ disabledAt, events, wallets }: Endpoint, { type, data }: WebhookEvent): boolean {
-  return disabledAt === undefined && events.includes(type) && (wallets === undefined || wallets.includes(data.wallet));
+export function wants(
+  { disabledAt, events, wallets }: Endpoint,
+  { type, data }: WebhookEvent,
+): boolean {
+  return (
+    disabledAt === undefined &&
+    events.includes(type) &&
+    (wallets === undefined || wallets.includes(data.wallet))
+  );
 }

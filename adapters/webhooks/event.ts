@@ -1,7 +1,21 @@
-import { webhookEvents, type WebhookEvent, type WebhookEventName } from '../../src/outbox/outbox.js';
-import { allowedShapes, hasShape, headerShapes, neededShapes, timestampShape, type Shape } from './shapes.js';
+import {
+  webhookEvents,
+  type WebhookEvent,
+  type WebhookEventName,
+} from '../../src/outbox/outbox.js';
+import {
+  allowedShapes,
+  hasShape,
+  headerShapes,
+  neededShapes,
+  timestampShape,
+  type Shape,
+} from './shapes.js';
 
-/** The largest body that Standard Webhooks recommend to send; with it, all that a receiver has to hash before it knows the sender. */
+/**
+ * The largest body that Standard Webhooks recommend to send; with it, all that a receiver has to
+ * hash before it knows the sender.
+ */
 export const MAX_BODY_BYTES = 20_000;
 
 export function isEventName(name: unknown): name is WebhookEventName {
@@ -12,11 +26,16 @@ export function isEventName(name: unknown): name is WebhookEventName {
 export function isEvent(value: unknown): value is WebhookEvent {
   if (!isRecord(value)) return false;
   const { id, type, timestamp, data } = value;
-  if (!hasShape(id, headerShapes['webhook-id']) || !hasShape(timestamp, timestampShape)) return false;
+  if (!hasShape(id, headerShapes['webhook-id']) || !hasShape(timestamp, timestampShape))
+    return false;
   if (!isEventName(type) || !isRecord(data)) return false;
   const has = ([name, shape]: [string, Shape]) => hasShape(data[name], shape);
-  const mayHave = ([name, shape]: [string, Shape]) => data[name] === undefined || hasShape(data[name], shape);
-  return Object.entries(neededShapes[type]).every(has) && Object.entries(allowedShapes[type] ?? {}).every(mayHave);
+  const mayHave = ([name, shape]: [string, Shape]) =>
+    data[name] === undefined || hasShape(data[name], shape);
+  return (
+    Object.entries(neededShapes[type]).every(has) &&
+    Object.entries(allowedShapes[type] ?? {}).every(mayHave)
+  );
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

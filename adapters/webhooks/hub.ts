@@ -15,33 +15,46 @@ const MINUTE_MS = 60_000;
 /** Which endpoint is told what, and the telling. */
 export interface Webhooks extends WebhookRegistry {
   /**
-   * Begins to deliver what waits, and what the journal adds from now on. Several processes on one journal may. It does not keep the process alive: only a
-   * delivery under way does. Throws `ConfigError` (`client_closed`) after `close`.
+   * Begins to deliver what waits, and what the journal adds from now on. Several processes on one
+   * journal may. It does not keep the process alive: only a delivery under way does. Throws
+   * `ConfigError` (`client_closed`) after `close`.
    */
   start(): void;
-  /** Takes no more, waits up to 10 s for deliveries under way, and cuts off the rest: those are made again by the process that delivers next. Close the journal after it. */
+  /**
+   * Takes no more, waits up to 10 s for deliveries under way, and cuts off the rest: those are made
+   * again by the process that delivers next. Close the journal after it.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Tells what a journal writes to the endpoints that want to know, over HTTPS, signed as Standard Webhooks: each event at least once, in no order, again after
- * 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h where it fails. Node only.
+ * Tells what a journal writes to the endpoints that want to know, over HTTPS, signed as Standard
+ * Webhooks: each event at least once, in no order, again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20
+ * and 24 h where it fails. Node only.
  *
- * Throws `ConfigError` (`invalid_option`) where the options are wrong, or the journal keeps no outbox.
+ * Throws `ConfigError` (`invalid_option`) where the options are wrong, or the journal keeps no
+ * outbox.
  *
  * @example
  * const webhooks = createWebhooks({ journal, onError: (error) => console.error(error) });
  * webhooks.start();
- * const { id, secret } = await webhooks.register({ url: 'https://shop.example.com/paid', events: ['payment.settled', 'payment.failed'] });
+ * const { id, secret } = await webhooks.register({ url: 'https://shop.example.com/paid', events:
+ * ['payment.settled', 'payment.failed'] });
  */
 export function createWebhooks(options: WebhooksOptions): Webhooks {
   const settings = parseWebhooksOptions(options);
   const { rules, timeoutMs } = settings;
-  return webhooksOver(settings, { runtime: systemRuntime, deliver: deliverOver({ rules, resolve: resolveByDns, timeoutMs }) });
+  return webhooksOver(settings, {
+    runtime: systemRuntime,
+    deliver: deliverOver({ rules, resolve: resolveByDns, timeoutMs }),
+  });
 }
 
 /** The same with a clock, chance and a way to deliver of one's own. */
-export function webhooksOver(settings: WebhooksSettings, parts: { readonly runtime: Runtime; readonly deliver: Deliver }): Webhooks {
+export function webhooksOver(
+  settings: WebhooksSettings,
+  parts: { readonly runtime: Runtime; readonly deliver: Deliver },
+): Webhooks {
   const { rules, timeoutMs, concurrency, perEndpoint, onError } = settings;
   const outbox = guardOutbox(settings.outbox);
   const shared = { ...parts, outbox, endpoints: endpointsOf(outbox, parts.runtime) };
@@ -52,7 +65,11 @@ export function webhooksOver(settings: WebhooksSettings, parts: { readonly runti
     ...registryOf({ ...shared, rules }),
     start() {
       if (isClosed)
-        throw new ConfigError('client_closed', 'These webhooks were closed. Make new ones with createWebhooks.', { details: {} });
+        throw new ConfigError(
+          'client_closed',
+          'These webhooks were closed. Make new ones with createWebhooks.',
+          { details: {} },
+        );
       worker.start();
     },
     close() {
@@ -63,8 +80,15 @@ export function webhooksOver(settings: WebhooksSettings, parts: { readonly runti
   };
 }
 
-/** Also of what is dropped before anything is delivered: at once, and then at most once a minute, each time of all since. */
-function tellOfDropped(outbox: Outbox, { now }: Runtime, onError: WebhooksSettings['onError']): () => void {
+/**
+ * Also of what is dropped before anything is delivered: at once, and then at most once a minute,
+ * each time of all since.
+ */
+function tellOfDropped(
+  outbox: Outbox,
+  { now }: Runtime,
+  onError: WebhooksSettings['onError'],
+): () => void {
   let count = 0;
   let toldAt = -Infinity;
   return outbox.onDropped((more) => {
@@ -72,7 +96,10 @@ function tellOfDropped(outbox: Outbox, { now }: Runtime, onError: WebhooksSettin
     if (Math.abs(now() - toldAt) < MINUTE_MS) return;
     const message = `The outbox is full, and ${count} of what waited longest in it were dropped untold. Call start(), and see which endpoints accept nothing.`;
     [count, toldAt] = [0, now()];
-    const error = new TransportError('journal_unavailable', message, { details: { step: 'outbox full' }, retry: 'never' });
+    const error = new TransportError('journal_unavailable', message, {
+      details: { step: 'outbox full' },
+      retry: 'never',
+    });
     // A log that fails must not stop what it tells of.
     new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
   });

@@ -5,6 +5,11 @@
  */
 export { createWebhooks, type Webhooks } from './hub.js';
 export type { WebhooksOptions } from './options.js';
-export type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry, WebhookRequest } from './types.js';
+export type {
+  NewWebhookEndpoint,
+  WebhookEndpoint,
+  WebhookRegistry,
+  WebhookRequest,
+} from './types.js';
 export { verifyWebhook, type VerifyOptions } from './verify.js';
 export type { WebhookDetails, WebhookEvent, WebhookEventName } from '../../src/outbox/outbox.js';

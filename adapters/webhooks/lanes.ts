@@ -12,7 +12,9 @@ export interface Leased {
 }
 
 export interface LaneLimits {
-  /** Deliveries at once to one caller's endpoints; and of all callers, those that have just begun. */
+  /**
+   * Deliveries at once to one caller's endpoints; and of all callers, those that have just begun.
+   */
   readonly concurrency: number;
   /** Of those, to one endpoint: one that is slow leaves room for the others. */
   readonly perEndpoint: number;
@@ -20,15 +22,24 @@ export interface LaneLimits {
   readonly neededMs: number;
 }
 
-/** Jobs that run, and jobs that wait for their endpoint or caller to have room. Of callers comes first which has the fewest under way, and then which has used the least time. */
+/**
+ * Jobs that run, and jobs that wait for their endpoint or caller to have room. Of callers comes
+ * first which has the fewest under way, and then which has used the least time.
+ */
 export interface Lanes {
   readonly waiting: number;
-  /** Callers that nothing is to be asked for, as something waits for them here: what is asked for is another's. */
+  /**
+   * Callers that nothing is to be asked for, as something waits for them here: what is asked for is
+   * another's.
+   */
   without(now: number): NonNullable<TakeOptions['without']>;
   add(leased: Leased): void;
   /** One that may run now, and counts as running until it has ended. */
   next(now: number): Leased | undefined;
-  /** One that is to be cut off: it takes long, for a caller with more under way than another for which something waits. */
+  /**
+   * One that is to be cut off: it takes long, for a caller with more under way than another for
+   * which something waits.
+   */
   excess(now: number): Leased | undefined;
   end(leased: Leased, now: number): void;
   /** All that wait, which wait no longer. */
@@ -47,25 +58,43 @@ interface Share {
   /** By endpoint, none of them empty. */
   readonly waiting: Map<string, Leased[]>;
   size: number;
-  /** Milliseconds that its deliveries took; for one that had nothing to do, no less than another had by then. */
+  /**
+   * Milliseconds that its deliveries took; for one that had nothing to do, no less than another had
+   * by then.
+   */
   used: number;
   /** Which of all deliveries was the last of it to begin. */
   turn: number;
 }
 
-/** A delivery that has been under way for longer waits for its receiver, and leaves its place to one that begins. */
+/**
+ * A delivery that has been under way for longer waits for its receiver, and leaves its place to one
+ * that begins.
+ */
 const BEGINNING_MS = 250;
-/** Of those there may be so many times more, of all callers; beyond, what takes longer than a second gives way. */
+/**
+ * Of those there may be so many times more, of all callers; beyond, what takes longer than a second
+ * gives way.
+ */
 const UNDER_WAY = 8;
 const GIVES_WAY_MS = 1_000;
-/** What may wait here, for each delivery that may be under way at once: for a quick endpoint, and for a caller. */
+/**
+ * What may wait here, for each delivery that may be under way at once: for a quick endpoint, and
+ * for a caller.
+ */
 const WAITING_PER_PLACE = 16;
 const WAITING_PER_CALLER = 2;
 /** An endpoint that takes longer has nothing taken for it while something waits. */
 const SLOW_MS = 100;
-/** Endpoints that take longer share half of their caller's places, however many they are: one that answers in time waits for none of them. */
+/**
+ * Endpoints that take longer share half of their caller's places, however many they are: one that
+ * answers in time waits for none of them.
+ */
 const LATE_MS = 2_000;
-/** Of a caller's places, those that its endpoints may have together of which nothing is known yet, and those that are late. */
+/**
+ * Of a caller's places, those that its endpoints may have together of which nothing is known yet,
+ * and those that are late.
+ */
 const UNPROVEN = 3 / 4;
 const LATE = 1 / 2;
 
@@ -99,26 +128,42 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
     waiting -= 1;
     return leased;
   };
-  /** How long an endpoint takes, its slowest delivery that runs included; undefined where nothing is known. */
+  /**
+   * How long an endpoint takes, its slowest delivery that runs included; undefined where nothing is
+   * known.
+   */
   const paceOf = (share: Share, endpoint: string, now: number): number | undefined => {
     const known = took.of(share.caller, endpoint);
-    const ages = [...share.running.values()].flatMap((one) => (one.endpoint === endpoint ? now - one.since : []));
-    return known === undefined && Math.max(0, ...ages) < LATE_MS ? undefined : Math.max(known ?? 0, ...ages);
+    const ages = [...share.running.values()].flatMap((one) =>
+      one.endpoint === endpoint ? now - one.since : [],
+    );
+    return known === undefined && Math.max(0, ...ages) < LATE_MS
+      ? undefined
+      : Math.max(known ?? 0, ...ages);
   };
   /** The endpoints of a share that may begin something, as far as the share goes. */
   const openOf = (share: Share, now: number): string[] => {
     if (share.size === 0 || share.running.size >= concurrency) return [];
     const counts = new Map<string, number>();
-    for (const { endpoint } of share.running.values()) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
-    const paces = new Map([...counts.keys(), ...share.waiting.keys()].map((endpoint) => [endpoint, paceOf(share, endpoint, now)]));
+    for (const { endpoint } of share.running.values())
+      counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+    const paces = new Map(
+      [...counts.keys(), ...share.waiting.keys()].map((endpoint) => [
+        endpoint,
+        paceOf(share, endpoint, now),
+      ]),
+    );
     const isLate = (endpoint: string) => (paces.get(endpoint) ?? 0) >= LATE_MS;
     const isUnproven = (endpoint: string) => paces.get(endpoint) === undefined || isLate(endpoint);
     const haveAll = (part: number, is: (endpoint: string) => boolean) =>
-      [...counts].reduce((sum, [endpoint, count]) => sum + (is(endpoint) ? count : 0), 0) >= Math.max(1, Math.floor(concurrency * part));
+      [...counts].reduce((sum, [endpoint, count]) => sum + (is(endpoint) ? count : 0), 0) >=
+      Math.max(1, Math.floor(concurrency * part));
     const [noneForLate, noneForUnproven] = [haveAll(LATE, isLate), haveAll(UNPROVEN, isUnproven)];
     return [...share.waiting.keys()].filter(
       (endpoint) =>
-        (counts.get(endpoint) ?? 0) < perEndpoint && !(noneForLate && isLate(endpoint)) && !(noneForUnproven && isUnproven(endpoint)),
+        (counts.get(endpoint) ?? 0) < perEndpoint &&
+        !(noneForLate && isLate(endpoint)) &&
+        !(noneForUnproven && isUnproven(endpoint)),
     );
   };
   /** The process that is given it next delivers it. */
@@ -129,7 +174,12 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
     dropEmpty(share);
   };
   /** The lower of two comes first, in the first of these that differs. */
-  const rankOf = ({ caller, running: own, used, turn }: Share) => [own.size, took.isLate(caller, GIVES_WAY_MS) ? 1 : 0, used, turn];
+  const rankOf = ({ caller, running: own, used, turn }: Share) => [
+    own.size,
+    took.isLate(caller, GIVES_WAY_MS) ? 1 : 0,
+    used,
+    turn,
+  ];
   const comesBefore = (one: Share, other: Share): boolean => {
     const ranks = rankOf(other);
     const difference = rankOf(one)
@@ -138,7 +188,9 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
     return (difference ?? 0) < 0;
   };
   /** The caller that has its turn, with what may begin of its jobs. */
-  const foremost = (now: number): { readonly share: Share; readonly open: readonly string[] } | undefined => {
+  const foremost = (
+    now: number,
+  ): { readonly share: Share; readonly open: readonly string[] } | undefined => {
     let best: { readonly share: Share; readonly open: readonly string[] } | undefined;
     for (const share of shares.values()) {
       removeOver(share, now);
@@ -174,7 +226,11 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
         callers.push(share.caller);
         // An endpoint that answers in time does not wait for what the caller has besides.
         if (isNext) continue;
-        but.push(...took.quickerThan(share.caller, LATE_MS).filter((endpoint) => !share.waiting.has(endpoint)));
+        but.push(
+          ...took
+            .quickerThan(share.caller, LATE_MS)
+            .filter((endpoint) => !share.waiting.has(endpoint)),
+        );
       }
       return { callers, but, endpoints };
     },
@@ -214,7 +270,8 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       let most: Running | undefined;
       // Of two that are as slow, one more would only put the one in the place of the other.
       let least = share.running.size + (took.isLate(share.caller, GIVES_WAY_MS) ? 2 : 1);
-      // In the order in which they began: of the caller with the most, the one that has taken longest.
+      // In the order in which they began: of the caller with the most, the one that has taken
+      // longest.
       for (const run of running.values()) {
         const size = shares.get(run.caller)?.running.size ?? 0;
         if (now - run.since < GIVES_WAY_MS || size < least) continue;

@@ -8,7 +8,10 @@ export interface Message {
   readonly body: string;
 }
 
-/** What an endpoint is told of an event, signed now: each try has a time of its own, and all have the event's id. */
+/**
+ * What an endpoint is told of an event, signed now: each try has a time of its own, and all have
+ * the event's id.
+ */
 export function messageOf({ url, secrets }: Endpoint, event: WebhookEvent, now: number): Message {
   const { type, timestamp, data } = event;
   const body = JSON.stringify({ type, timestamp, data });
@@ -21,7 +24,9 @@ export function messageOf({ url, secrets }: Endpoint, event: WebhookEvent, now: 
       'user-agent': 'exact-change',
       'webhook-id': event.id,
       'webhook-timestamp': String(seconds),
-      'webhook-signature': inUse.map(({ secret }) => signatureOf(secret, event.id, seconds, body)).join(' '),
+      'webhook-signature': inUse
+        .map(({ secret }) => signatureOf(secret, event.id, seconds, body))
+        .join(' '),
     },
     body,
   };

@@ -5,24 +5,32 @@ import { isRecord } from './event.js';
 import type { TargetRules } from './target.js';
 
 export interface WebhooksOptions {
-  /** What is written into it is told: one that keeps an outbox, such as `fileJournal(path, { outbox: true })`. Clients take the same one. */
+  /**
+   * What is written into it is told: one that keeps an outbox, such as
+   * `fileJournal(path, { outbox: true })`. Clients take the same one.
+   */
   readonly journal: Journal;
   /** Ports of endpoints; default `[443]`. */
   readonly ports?: readonly number[] | undefined;
-  /** For tests: loopback and private addresses, `http:` and every port. Never where others register. */
+  /**
+   * For tests: loopback and private addresses, `http:` and every port. Never where others register.
+   */
   readonly allowPrivateTargets?: boolean | undefined;
   /** Milliseconds for one delivery, from the name to the answer; default 20000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Deliveries at once to the endpoints of one caller; default 16. Of those, endpoints that take longer than 2 s share half, with those that are new three quarters. To
-   * all callers as many may have just begun, and eight times as many be under way.
+   * Deliveries at once to the endpoints of one caller; default 16. Of those, endpoints that take
+   * longer than 2 s share half, with those that are new three quarters. To all callers as many may
+   * have just begun, and eight times as many be under way.
    */
   readonly concurrency?: number | undefined;
   /** Of those, to one endpoint; default 4, or half of `concurrency` where that is less. */
   readonly perEndpoint?: number | undefined;
   /**
-   * Hears of each endpoint that is told nothing more (`service_unavailable`, with the last answer's status), and of an outbox that fails, or has dropped something as it was full
-   * (`journal_unavailable`). No secret, address or word of a receiver is in it, other than in what Node says of a connection (`cause`).
+   * Hears of each endpoint that is told nothing more (`service_unavailable`, with the last answer's
+   * status), and of an outbox that fails, or has dropped something as it was full
+   * (`journal_unavailable`). No secret, address or word of a receiver is in it, other than in what
+   * Node says of a connection (`cause`).
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -37,41 +45,71 @@ export interface WebhooksSettings {
   readonly onError: (error: unknown) => void;
 }
 
-const NAMES: readonly string[] = ['journal', 'ports', 'allowPrivateTargets', 'timeoutMs', 'concurrency', 'perEndpoint', 'onError'];
+const NAMES: readonly string[] = [
+  'journal',
+  'ports',
+  'allowPrivateTargets',
+  'timeoutMs',
+  'concurrency',
+  'perEndpoint',
+  'onError',
+];
 
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parseWebhooksOptions(options: WebhooksOptions): WebhooksSettings {
   if (!isRecord(options)) throw refuse('options', 'must be an object with a journal.');
   refuseUnknown(options, NAMES);
-  const { journal, ports = [443], allowPrivateTargets = false, timeoutMs, concurrency: at = 16, perEndpoint, onError } = options;
-  if (typeof allowPrivateTargets !== 'boolean') throw refuse('allowPrivateTargets', 'must be true or false.');
-  if (onError !== undefined && typeof onError !== 'function') throw refuse('onError', 'must be a function.');
+  const {
+    journal,
+    ports = [443],
+    allowPrivateTargets = false,
+    timeoutMs,
+    concurrency: at = 16,
+    perEndpoint,
+    onError,
+  } = options;
+  if (typeof allowPrivateTargets !== 'boolean')
+    throw refuse('allowPrivateTargets', 'must be true or false.');
+  if (onError !== undefined && typeof onError !== 'function')
+    throw refuse('onError', 'must be a function.');
   const concurrency = readWhole('concurrency', at, 1_000);
   return {
     outbox: readOutbox(journal),
     rules: { allowPrivate: allowPrivateTargets, ports: readPorts(ports) },
     timeoutMs: readWhole('timeoutMs', timeoutMs ?? 20_000, 120_000),
     concurrency,
-    perEndpoint: readWhole('perEndpoint', perEndpoint ?? Math.max(1, Math.min(4, Math.floor(concurrency / 2))), concurrency),
+    perEndpoint: readWhole(
+      'perEndpoint',
+      perEndpoint ?? Math.max(1, Math.min(4, Math.floor(concurrency / 2))),
+      concurrency,
+    ),
     onError: onError ?? (() => undefined),
   };
 }
 
 function readOutbox(journal: unknown): Outbox {
-  if (!isJournal(journal)) throw refuse('journal', 'must be a journal, the one that the clients write to.');
+  if (!isJournal(journal))
+    throw refuse('journal', 'must be a journal, the one that the clients write to.');
   const { outbox } = journal;
   if (outbox === undefined)
-    throw refuse('journal', 'must keep an outbox: make it with fileJournal(path, { outbox: true }), or another with the same option.');
+    throw refuse(
+      'journal',
+      'must keep an outbox: make it with fileJournal(path, { outbox: true }), or another with the same option.',
+    );
   return outbox;
 }
 
 function isJournal(value: unknown): value is Journal {
-  return isRecord(value) && typeof value['reserve'] === 'function' && typeof value['put'] === 'function';
+  return (
+    isRecord(value) && typeof value['reserve'] === 'function' && typeof value['put'] === 'function'
+  );
 }
 
 function readPorts(ports: unknown): readonly number[] {
-  const isPort = (port: unknown): port is number => typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
-  if (!Array.isArray(ports) || ports.length === 0 || !ports.every(isPort)) throw refuse('ports', 'must be a list of port numbers.');
+  const isPort = (port: unknown): port is number =>
+    typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
+  if (!Array.isArray(ports) || ports.length === 0 || !ports.every(isPort))
+    throw refuse('ports', 'must be a list of port numbers.');
   return [...ports];
 }
 

@@ -7,7 +7,10 @@ export interface Paces {
   usedBy(caller: string): number;
   /** Of a caller, the endpoints that take less. */
   quickerThan(caller: string, ms: number): string[];
-  /** Whether a caller's last deliveries took as long, to whichever of its endpoints: one that is registered anew makes no difference. */
+  /**
+   * Whether a caller's last deliveries took as long, to whichever of its endpoints: one that is
+   * registered anew makes no difference.
+   */
   isLate(caller: string, ms: number): boolean;
 }
 
@@ -16,16 +19,27 @@ const CALLERS = 1_000;
 const ENDPOINTS = 200;
 
 export function createPaces(): Paces {
-  const all = new Map<string, { readonly pace: number; readonly used: number; readonly endpoints: Map<string, number> }>();
+  const all = new Map<
+    string,
+    { readonly pace: number; readonly used: number; readonly endpoints: Map<string, number> }
+  >();
   return {
     of: (caller, endpoint) => all.get(caller)?.endpoints.get(endpoint),
     note(caller, endpoint, ms, used) {
       const { pace = 0, endpoints = new Map<string, number>() } = all.get(caller) ?? {};
-      remember(endpoints, endpoint, Math.max(ms, Math.floor((endpoints.get(endpoint) ?? 0) / 2)), ENDPOINTS);
+      remember(
+        endpoints,
+        endpoint,
+        Math.max(ms, Math.floor((endpoints.get(endpoint) ?? 0) / 2)),
+        ENDPOINTS,
+      );
       remember(all, caller, { pace: Math.max(ms, Math.floor(pace / 2)), used, endpoints }, CALLERS);
     },
     usedBy: (caller) => all.get(caller)?.used ?? 0,
-    quickerThan: (caller, ms) => [...(all.get(caller)?.endpoints ?? [])].flatMap(([endpoint, pace]) => (pace < ms ? endpoint : [])),
+    quickerThan: (caller, ms) =>
+      [...(all.get(caller)?.endpoints ?? [])].flatMap(([endpoint, pace]) =>
+        pace < ms ? endpoint : [],
+      ),
     isLate: (caller, ms) => (all.get(caller)?.pace ?? 0) >= ms,
   };
 }

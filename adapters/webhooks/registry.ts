@@ -1,6 +1,11 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { hex } from '@scure/base';
-import type { Endpoint, EndpointSecret, Outbox, WebhookEventName } from '../../src/outbox/outbox.js';
+import type {
+  Endpoint,
+  EndpointSecret,
+  Outbox,
+  WebhookEventName,
+} from '../../src/outbox/outbox.js';
 import { webhookEvents } from '../../src/outbox/outbox.js';
 import { readAddress, readList } from '../../src/policy/read.js';
 import type { Runtime } from '../../src/internal/runtime.js';
@@ -8,7 +13,12 @@ import type { Endpoints } from './endpoints.js';
 import { isEventName, isRecord } from './event.js';
 import { secretOf } from './signature.js';
 import { readTarget, type TargetRules } from './target.js';
-import type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry, WebhookRequest } from './types.js';
+import type {
+  NewWebhookEndpoint,
+  WebhookEndpoint,
+  WebhookRegistry,
+  WebhookRequest,
+} from './types.js';
 
 export interface RegistryParts {
   readonly outbox: Outbox;
@@ -24,7 +34,10 @@ const MAX_CALLER = 256;
 const ID_BYTES = 16;
 const KEY_BYTES = 32;
 const OVERLAP_MS = 24 * 60 * 60_000;
-/** Signing along; a caller that rotates more often than that in a day has a receiver that is quicker than the overlap. */
+/**
+ * Signing along; a caller that rotates more often than that in a day has a receiver that is quicker
+ * than the overlap.
+ */
 const MAX_OLD_SECRETS = 3;
 
 /** Which endpoint is told what, in an outbox. */
@@ -48,7 +61,9 @@ export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts)
       const [secret, now] = [newSecret(), runtime.now()];
       const rotated = await endpoints.change(id, (endpoint) => {
         const { disabledAt: _, ...rest } = endpoint;
-        return endpoint.caller === caller ? { ...rest, secrets: [secret, ...overlapping(endpoint, now)] } : undefined;
+        return endpoint.caller === caller
+          ? { ...rest, secrets: [secret, ...overlapping(endpoint, now)] }
+          : undefined;
       });
       return rotated && withSecret(rotated);
     },
@@ -70,14 +85,24 @@ function overlapping({ secrets }: Endpoint, now: number): EndpointSecret[] {
 
 /** Without its secrets, and without its caller. */
 function shown({ id, url, events, wallets, createdAt, disabledAt }: Endpoint): WebhookEndpoint {
-  return { id, url, events, createdAt, ...(wallets === undefined ? {} : { wallets }), ...(disabledAt === undefined ? {} : { disabledAt }) };
+  return {
+    id,
+    url,
+    events,
+    createdAt,
+    ...(wallets === undefined ? {} : { wallets }),
+    ...(disabledAt === undefined ? {} : { disabledAt }),
+  };
 }
 
 function withSecret(endpoint: Endpoint): NewWebhookEndpoint {
   return { ...shown(endpoint), secret: endpoint.secrets[0]?.secret ?? '' };
 }
 
-function readRequest(request: WebhookRequest, rules: TargetRules): Pick<Endpoint, 'url' | 'events' | 'wallets'> {
+function readRequest(
+  request: WebhookRequest,
+  rules: TargetRules,
+): Pick<Endpoint, 'url' | 'events' | 'wallets'> {
   if (!isRecord(request)) throw refuse('request', 'must be an object.');
   refuseUnknown(request, NAMES);
   const { href } = readTarget(request.url, rules);
@@ -85,7 +110,9 @@ function readRequest(request: WebhookRequest, rules: TargetRules): Pick<Endpoint
   if (events.length === 0) throw refuse('events', 'must name at least one event.');
   const common = { url: href, events: unique(events) };
   if (request.wallets === undefined) return common;
-  const wallets = unique(readList('wallets', request.wallets, (option, one) => readAddress(option, one)));
+  const wallets = unique(
+    readList('wallets', request.wallets, (option, one) => readAddress(option, one)),
+  );
   if (wallets.length === 0 || wallets.length > MAX_WALLETS)
     throw refuse('wallets', `must name 1 to ${MAX_WALLETS} wallets. Leave it out for all.`);
   return { ...common, wallets };
@@ -97,7 +124,8 @@ function readEventName(option: string, name: unknown): WebhookEventName {
 }
 
 function readCaller(caller: unknown): void {
-  if (typeof caller !== 'string' || caller.length > MAX_CALLER) throw refuse('caller', `must be text of at most ${MAX_CALLER} characters.`);
+  if (typeof caller !== 'string' || caller.length > MAX_CALLER)
+    throw refuse('caller', `must be text of at most ${MAX_CALLER} characters.`);
 }
 
 function unique<T>(list: readonly T[]): T[] {

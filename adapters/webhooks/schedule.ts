@@ -2,7 +2,10 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** How long after the failure before each try is made; the schedule of Standard Webhooks. As many tries as entries. */
+/**
+ * How long after the failure before each try is made; the schedule of Standard Webhooks. As many
+ * tries as entries.
+ */
 export const SCHEDULE_MS = [
   0,
   5 * SECOND_MS,
@@ -17,27 +20,41 @@ export const SCHEDULE_MS = [
 ] as const;
 
 const LONGEST_ASKED_MS = 24 * HOUR_MS;
-/** Part of a delay by which it may be shorter or longer, so that what failed together does not come back together. */
+/**
+ * Part of a delay by which it may be shorter or longer, so that what failed together does not come
+ * back together.
+ */
 const JITTER = 0.1;
 
 /** From the first failure of an event to its last, at least. */
-export const SHORTEST_MS = SCHEDULE_MS.reduce<number>((sum, delay) => sum + delay, 0) * (1 - JITTER);
+export const SHORTEST_MS =
+  SCHEDULE_MS.reduce<number>((sum, delay) => sum + delay, 0) * (1 - JITTER);
 
-/** What a receiver answers with that wants to be told again, and may say when (RFC 6585, RFC 9110). */
+/**
+ * What a receiver answers with that wants to be told again, and may say when (RFC 6585, RFC 9110).
+ */
 const ASKS_TO_WAIT: readonly number[] = [429, 503];
 
 /**
- * When an event that failed is told again, in milliseconds since the epoch; undefined after the last try. `failures` counts this one, `random` is from
- * 0 to 1.
+ * When an event that failed is told again, in milliseconds since the epoch; undefined after the
+ * last try. `failures` counts this one, `random` is from 0 to 1.
  */
-export function nextTry(failures: number, now: number, random: number, askedMs = 0): number | undefined {
+export function nextTry(
+  failures: number,
+  now: number,
+  random: number,
+  askedMs = 0,
+): number | undefined {
   const delay = SCHEDULE_MS[failures];
   if (delay === undefined) return undefined;
   const planned = Math.round(delay * (1 - JITTER + 2 * JITTER * random));
   return now + Math.max(planned, Math.min(askedMs, LONGEST_ASKED_MS));
 }
 
-/** Milliseconds that an answer asks to be left alone; 0 where it does not ask. `Retry-After` is seconds or a date. */
+/**
+ * Milliseconds that an answer asks to be left alone; 0 where it does not ask. `Retry-After` is
+ * seconds or a date.
+ */
 export function askedWait(status: number, retryAfter: string | undefined, now: number): number {
   if (retryAfter === undefined || !ASKS_TO_WAIT.includes(status)) return 0;
   const text = retryAfter.trim();

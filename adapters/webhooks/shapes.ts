@@ -12,7 +12,10 @@ export type Fields = Readonly<Record<string, Shape>>;
 
 const TEXT: Shape = { maxLength: 8_192 };
 const AMOUNT: Shape = { maxLength: 40, pattern: /^(?:0|[1-9][0-9]*)$/ };
-/** Not the list of this version: a newer sender has codes that an older receiver does not know, and may still be told. */
+/**
+ * Not the list of this version: a newer sender has codes that an older receiver does not know, and
+ * may still be told.
+ */
 const CODE: Shape = { maxLength: 64, pattern: /^[a-z][a-z0-9_]*$/ };
 
 /** The headers of a message. */
@@ -23,7 +26,8 @@ export const headerShapes = {
   'webhook-timestamp': { maxLength: 12, pattern: /^(?:0|[1-9][0-9]*)$/ },
   'webhook-signature': {
     maxLength: 16 * 520,
-    pattern: /^v[0-9]{1,2}[a-z]?,[A-Za-z0-9+/]{1,512}={0,2}(?: v[0-9]{1,2}[a-z]?,[A-Za-z0-9+/]{1,512}={0,2}){0,15}$/,
+    pattern:
+      /^v[0-9]{1,2}[a-z]?,[A-Za-z0-9+/]{1,512}={0,2}(?: v[0-9]{1,2}[a-z]?,[A-Za-z0-9+/]{1,512}={0,2}){0,15}$/,
   },
 } satisfies Fields;
 
@@ -39,17 +43,35 @@ const MINTS: Fields = { signature: TEXT, inputMint: TEXT, outputMint: TEXT, prov
 
 /** What an event of each kind must say; more is left in it. */
 export const neededShapes: { readonly [N in WebhookEventName]: Fields } = {
-  'swap.confirmed': { ...ABOUT, ...MINTS, inAmount: AMOUNT, outAmount: AMOUNT, feeLamports: AMOUNT },
+  'swap.confirmed': {
+    ...ABOUT,
+    ...MINTS,
+    inAmount: AMOUNT,
+    outAmount: AMOUNT,
+    feeLamports: AMOUNT,
+  },
   'swap.failed': { ...ABOUT, ...MINTS, code: CODE },
   'payment.settled': { ...ABOUT, ...PRICE, payerSignature: TEXT, signature: TEXT },
   'payment.failed': { ...ABOUT, ...PRICE },
-  'payment.uncertain': { ...ABOUT, ...PRICE, payerSignature: TEXT, lastValidBlockHeight: AMOUNT, code: CODE },
+  'payment.uncertain': {
+    ...ABOUT,
+    ...PRICE,
+    payerSignature: TEXT,
+    lastValidBlockHeight: AMOUNT,
+    code: CODE,
+  },
 };
 
 /** What it may say, in this form if it does. */
-export const allowedShapes: { readonly [N in WebhookEventName]?: Fields } = { 'payment.failed': { payerSignature: TEXT } };
+export const allowedShapes: { readonly [N in WebhookEventName]?: Fields } = {
+  'payment.failed': { payerSignature: TEXT },
+};
 
 /** Whether a value is a text of a shape. */
 export function hasShape(value: unknown, { maxLength, pattern }: Shape): value is string {
-  return typeof value === 'string' && value.length <= maxLength && (pattern === undefined || pattern.test(value));
+  return (
+    typeof value === 'string' &&
+    value.length <= maxLength &&
+    (pattern === undefined || pattern.test(value))
+  );
 }

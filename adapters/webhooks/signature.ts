@@ -6,7 +6,10 @@ const MIN_KEY_BYTES = 24;
 const MAX_KEY_BYTES = 64;
 const MAX_SECRET = 128;
 
-/** What signs a message: the HMAC of its id, its second and its body, as Standard Webhooks have it (version `v1`). */
+/**
+ * What signs a message: the HMAC of its id, its second and its body, as Standard Webhooks have it
+ * (version `v1`).
+ */
 export function signatureOf(secret: string, id: string, seconds: number, body: string): string {
   return new Webhook(secret).sign(id, new Date(seconds * 1000), body);
 }
@@ -16,11 +19,16 @@ export function secretOf(key: Uint8Array): string {
   return PREFIX + base64.encode(key);
 }
 
-/** Whether it is a secret that Standard Webhooks allow: 24 to 64 bytes in base64, with or without its prefix. */
+/**
+ * Whether it is a secret that Standard Webhooks allow: 24 to 64 bytes in base64, with or without
+ * its prefix.
+ */
 export function isSecret(secret: unknown): secret is string {
   if (typeof secret !== 'string' || secret.length > MAX_SECRET) return false;
   try {
-    const { length } = base64.decode(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret);
+    const { length } = base64.decode(
+      secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret,
+    );
     return length >= MIN_KEY_BYTES && length <= MAX_KEY_BYTES;
   } catch {
     return false;

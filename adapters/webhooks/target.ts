@@ -31,22 +31,33 @@ const PRIVATE_NAMES: readonly (readonly [end: string, why: string])[] = [
 ];
 
 /**
- * Reads the address of an endpoint. What its name leads to is checked where it is connected to. Throws `ConfigError` (`invalid_option`, `url`).
+ * Reads the address of an endpoint. What its name leads to is checked where it is connected to.
+ * Throws `ConfigError` (`invalid_option`, `url`).
  */
 export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules): URL {
-  if (typeof text !== 'string' || text.length > MAX_URL) throw refuse('url', `must be an address of at most ${MAX_URL} characters.`);
+  if (typeof text !== 'string' || text.length > MAX_URL)
+    throw refuse('url', `must be an address of at most ${MAX_URL} characters.`);
   // URL would leave some of these out, or take them for a slash.
-  if (/[\s\p{Cc}\\]/u.test(text)) throw refuse('url', 'must not hold spaces, control characters or backslashes.');
+  if (/[\s\p{Cc}\\]/u.test(text))
+    throw refuse('url', 'must not hold spaces, control characters or backslashes.');
   const url = parse(text);
-  if (url === undefined || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')))
+  if (
+    url === undefined ||
+    !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:'))
+  )
     throw refuse('url', 'must be an absolute https: address.');
   // With any number of slashes: URL puts in what is missing.
   if (/^[a-z]+:\/*[^/?#]*@/i.test(text))
-    throw refuse('url', 'must not hold a name or a password. Put a token into its path, or check the signature.');
+    throw refuse(
+      'url',
+      'must not hold a name or a password. Put a token into its path, or check the signature.',
+    );
   if (text.includes('#')) throw refuse('url', 'must not have a fragment: it would not be sent.');
-  if (!allowPrivate && !ports.includes(portOf(url))) throw refuse('url', `must be of port ${ports.join(' or ')}.`);
+  if (!allowPrivate && !ports.includes(portOf(url)))
+    throw refuse('url', `must be of port ${ports.join(' or ')}.`);
   const why = allowPrivate ? undefined : whyNotPublicHost(url.hostname);
-  if (why !== undefined) throw refuse('url', `must lead outside, to a public name or address. Its host is not: ${why}.`);
+  if (why !== undefined)
+    throw refuse('url', `must lead outside, to a public name or address. Its host is not: ${why}.`);
   return url;
 }
 
@@ -56,12 +67,17 @@ export function literalOf({ hostname }: URL): string | undefined {
   return readAddress(text) === undefined ? undefined : text;
 }
 
-/** `URL` has made one form of every notation: decimal, octal and hexadecimal numbers, full-width letters, escapes. */
+/**
+ * `URL` has made one form of every notation: decimal, octal and hexadecimal numbers, full-width
+ * letters, escapes.
+ */
 function whyNotPublicHost(hostname: string): string | undefined {
-  if (hostname.startsWith('[') || readAddress(hostname) !== undefined) return whyNotPublic(hostname.replace(/^\[(.*)\]$/, '$1'));
+  if (hostname.startsWith('[') || readAddress(hostname) !== undefined)
+    return whyNotPublic(hostname.replace(/^\[(.*)\]$/, '$1'));
   const labels = hostname.split('.');
   if (labels.length < 2) return 'a name without a dot is one of the network at hand';
-  if (hostname.length > 253 || !labels.every((label) => LABEL.test(label))) return 'no name of the internet is spelt like that';
+  if (hostname.length > 253 || !labels.every((label) => LABEL.test(label)))
+    return 'no name of the internet is spelt like that';
   return PRIVATE_NAMES.find(([end]) => hostname === end || hostname.endsWith(`.${end}`))?.[1];
 }
 

@@ -29,14 +29,20 @@ export interface NewWebhookEndpoint extends WebhookEndpoint {
 }
 
 /**
- * Which endpoint is told what. `caller` asks, as the service knows its callers: each sees and changes only what the same one registered. Without, no caller
- * is told apart.
+ * Which endpoint is told what. `caller` asks, as the service knows its callers: each sees and
+ * changes only what the same one registered. Without, no caller is told apart.
  */
 export interface WebhookRegistry {
-  /** Rejects with `ConfigError` (`invalid_option`) where the address may not be told, or a name is unknown. */
+  /**
+   * Rejects with `ConfigError` (`invalid_option`) where the address may not be told, or a name is
+   * unknown.
+   */
   register(request: WebhookRequest, caller?: string): Promise<NewWebhookEndpoint>;
   list(caller?: string): Promise<WebhookEndpoint[]>;
-  /** A new secret; the one before signs along for a day. Undefined where there is no such endpoint. It is told again if it was disabled. */
+  /**
+   * A new secret; the one before signs along for a day. Undefined where there is no such endpoint.
+   * It is told again if it was disabled.
+   */
   rotate(id: string, caller?: string): Promise<NewWebhookEndpoint | undefined>;
   /** Whether there was one. */
   remove(id: string, caller?: string): Promise<boolean>;

@@ -35,7 +35,9 @@ interface Failure {
   readonly cause?: unknown;
 }
 
-/** Others may have added something: how often to look, at least and with as much again by chance. */
+/**
+ * Others may have added something: how often to look, at least and with as much again by chance.
+ */
 const LOOK_MS = 1_000;
 /** No rest is that long: where one seems to be, the clock was set back. */
 const LONGEST_MS = 120_000;
@@ -49,14 +51,18 @@ const TAKEN_PER_PLACE = 4;
 const WORK_PER_TURN = 500;
 /** When a delivery is made again that was cut off for the sake of another caller's. */
 const GAVE_WAY_MS = 5_000;
-/** For deliveries under way when it closes; then they are cut off, and made again by the process that delivers next. */
+/**
+ * For deliveries under way when it closes; then they are cut off, and made again by the process
+ * that delivers next.
+ */
 const CLOSE_MS = 10_000;
 const GONE = 410;
 const DISABLED = 'It is told nothing more. Repair it and rotate its secret, or remove it.';
 const SKIPPED = 'It is told what comes after it. See why it does not accept this one.';
 
 export function createWorker(parts: WorkerParts): Worker {
-  const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } = parts;
+  const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } =
+    parts;
   const neededMs = timeoutMs + DRAIN_MS + WRITE_MS;
   const leaseMs = neededMs + WAIT_MS;
   const lanes = createLanes({ concurrency, perEndpoint, neededMs });
@@ -125,7 +131,8 @@ export function createWorker(parts: WorkerParts): Worker {
       }
       if (events.length > 0) await fanOut(events);
       failures = 0;
-      // What was taken is told, or left out the next time: whatever comes after it may be another's.
+      // What was taken is told, or left out the next time: whatever comes after it may be
+      // another's.
       quietUntil = jobs.length > 0 ? 0 : Math.min(due, runtime.now() + LOOK_MS * (1 + random()));
       await pause(jobs.length);
     } catch (error) {
@@ -149,7 +156,8 @@ export function createWorker(parts: WorkerParts): Worker {
 
   /** Each event becomes a job for each endpoint that wants it, all in one step. */
   async function fanOut(jobs: readonly OutboxJob[]): Promise<void> {
-    // Read after the jobs: an endpoint that was registered before an event is told of it, by whichever process it was.
+    // Read after the jobs: an endpoint that was registered before an event is told of it, by
+    // whichever process it was.
     const all = [...(await endpoints.now()).values()];
     const together = Math.max(1, Math.floor(WORK_PER_TURN / (all.length + 1)));
     for (let at = 0; at < jobs.length; at += together) {
@@ -159,7 +167,13 @@ export function createWorker(parts: WorkerParts): Worker {
           const wanting = all.filter((one) => wants(one, event));
           return end(
             job,
-            wanting.map(({ id, caller }) => ({ event, endpoint: id, caller, failures: 0, dueAt: runtime.now() })),
+            wanting.map(({ id, caller }) => ({
+              event,
+              endpoint: id,
+              caller,
+              failures: 0,
+              dueAt: runtime.now(),
+            })),
           );
         }),
       );
@@ -184,10 +198,15 @@ export function createWorker(parts: WorkerParts): Worker {
     if (excess !== undefined) runs.get(excess.job.id)?.stop.abort();
   }
 
-  /** One delivery and what follows of it. It never rejects: what could not be written is given again when its lease is over. */
+  /**
+   * One delivery and what follows of it. It never rejects: what could not be written is given again
+   * when its lease is over.
+   */
   async function runOne({ job, endpoint }: Leased, stopped: AbortSignal): Promise<void> {
     try {
-      const target = asTarget((await endpoints.all()).get(endpoint)) ?? asTarget((await endpoints.now()).get(endpoint));
+      const target =
+        asTarget((await endpoints.all()).get(endpoint)) ??
+        asTarget((await endpoints.now()).get(endpoint));
       if (target === undefined) return await end(job, []);
       const outcome = await outcomeOf(job, target, stopped);
       await end(job, outcome.told ? [] : await afterFailure(job, target, outcome, stopped));
@@ -200,7 +219,12 @@ export function createWorker(parts: WorkerParts): Worker {
   }
 
   /** What is to be in the place of a job that was not delivered. */
-  async function afterFailure(job: OutboxJob, endpoint: Endpoint, outcome: Failure, stopped: AbortSignal): Promise<NextJob[]> {
+  async function afterFailure(
+    job: OutboxJob,
+    endpoint: Endpoint,
+    outcome: Failure,
+    stopped: AbortSignal,
+  ): Promise<NextJob[]> {
     const now = runtime.now();
     // We stopped it: it may have arrived, and it is told again.
     if (stopped.aborted) return [again(job, isClosing() ? now : now + GAVE_WAY_MS)];
@@ -213,9 +237,16 @@ export function createWorker(parts: WorkerParts): Worker {
     return [];
   }
 
-  async function outcomeOf({ event }: OutboxJob, endpoint: Endpoint, stopped: AbortSignal): Promise<TellingResult> {
+  async function outcomeOf(
+    { event }: OutboxJob,
+    endpoint: Endpoint,
+    stopped: AbortSignal,
+  ): Promise<TellingResult> {
     try {
-      const { status, retryAfter } = await deliver(messageOf(endpoint, event, runtime.now()), stopped);
+      const { status, retryAfter } = await deliver(
+        messageOf(endpoint, event, runtime.now()),
+        stopped,
+      );
       if (status >= 200 && status < 300) return { told: true };
       return { told: false, status, askedMs: askedWait(status, retryAfter, runtime.now()) };
     } catch (cause) {
@@ -244,7 +275,9 @@ export function createWorker(parts: WorkerParts): Worker {
       () => undefined,
     );
     // What only waited here waits on in the outbox, for any process.
-    const givenBack = lanes.clear().map(({ job }) => end(job, [again(job, job.dueAt)]).catch(report));
+    const givenBack = lanes
+      .clear()
+      .map(({ job }) => end(job, [again(job, job.dueAt)]).catch(report));
     await Promise.all([...[...runs.values()].map(({ done }) => done), ...givenBack]);
     ended.abort();
     await late;
@@ -279,9 +312,18 @@ function asTarget(endpoint: Endpoint | undefined): Endpoint | undefined {
 }
 
 /** Neither its address, which may hold a token, nor anything that it said. */
-function givenUp({ event, endpoint = '' }: OutboxJob, tries: number, { status, ...rest }: Failure, follows: string): TransportError {
+function givenUp(
+  { event, endpoint = '' }: OutboxJob,
+  tries: number,
+  { status, ...rest }: Failure,
+  follows: string,
+): TransportError {
   const why = status === GONE ? 'says that it is gone' : `failed ${tries} times`;
   const cause = 'cause' in rest ? { cause: rest.cause } : {};
   const message = `The endpoint ${endpoint} ${why}, so it is not told of ${event.id}. ${follows}`;
-  return new TransportError('service_unavailable', message, { details: { status }, retry: 'never', ...cause });
+  return new TransportError('service_unavailable', message, {
+    details: { status },
+    retry: 'never',
+    ...cause,
+  });
 }

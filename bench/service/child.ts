@@ -6,7 +6,8 @@ import { serve } from 'exact-change/node';
 import { createSandbox } from 'exact-change-sandbox';
 import { API_KEY, type Answer, type Chain, type Figures, type Role } from './roles.js';
 
-// One part of a run in a process of its own, as its first message says: the chain with its aggregator, the service, or a bare server of node:http.
+// One part of a run in a process of its own, as its first message says: the chain with its
+// aggregator, the service, or a bare server of node:http.
 
 const SAMPLE_MS = 100;
 const WALLETS = 20;
@@ -35,7 +36,11 @@ async function started(is: Role): Promise<object> {
       const { rpcUrl, jupiterUrl, cached } = is;
       const caching = cached ? {} : { quoteCacheMs: 0, balanceCacheMs: 0 };
       const onError = (error: unknown) => console.error(error);
-      const handler = createHandler(local({ rpcUrl, jupiterUrl }), { authorize: apiKeys([API_KEY]), onError, ...caching });
+      const handler = createHandler(local({ rpcUrl, jupiterUrl }), {
+        authorize: apiKeys([API_KEY]),
+        onError,
+        ...caching,
+      });
       const { url } = await serve(handler, { port: 0 });
       return { url };
     }
@@ -44,7 +49,9 @@ async function started(is: Role): Promise<object> {
 
 async function chain(): Promise<Chain> {
   const { rpcUrl, jupiterUrl, apiUrl, createWallet } = await createSandbox({ confirmationMs: 20 });
-  const wallets = await Promise.all(Array.from({ length: WALLETS }, () => createWallet({ SOL: '10', BONK: '1000000', PYUSD: '5' })));
+  const wallets = await Promise.all(
+    Array.from({ length: WALLETS }, () => createWallet({ SOL: '10', BONK: '1000000', PYUSD: '5' })),
+  );
   const response = await fetch(`${apiUrl}/any`);
   const paymentRequired = {
     url: response.url,
@@ -66,6 +73,7 @@ async function bare(answers: ReadonlyMap<string, Answer>): Promise<string> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }

@@ -16,19 +16,50 @@ export const LOCAL: readonly string[] = ['health', 'parse-payment', 'refused'];
 const KEY = { 'x-api-key': API_KEY };
 const JSON_KEY = { ...KEY, 'content-type': 'application/json' };
 
-/** Each operation with its share of a hundred requests, over few tokens and wallets, as it is in life. */
-export function mixOf({ wallets, paymentRequired }: Chain): readonly { readonly share: number; readonly shots: readonly Shot[] }[] {
-  const pairs = ['inputMint=SOL&outputMint=USDC', 'inputMint=SOL&outputMint=PYUSD', 'inputMint=USDC&outputMint=SOL'];
+/**
+ * Each operation with its share of a hundred requests, over few tokens and wallets, as it is in
+ * life.
+ */
+export function mixOf({
+  wallets,
+  paymentRequired,
+}: Chain): readonly { readonly share: number; readonly shots: readonly Shot[] }[] {
+  const pairs = [
+    'inputMint=SOL&outputMint=USDC',
+    'inputMint=SOL&outputMint=PYUSD',
+    'inputMint=USDC&outputMint=SOL',
+  ];
   const amounts = ['amount=10000&swapMode=ExactOut', 'amount=1000000&swapMode=ExactOut'];
   const some = wallets.slice(0, 4);
-  const autoPay = wallets.map((wallet) => JSON.stringify({ paymentRequired, wallet, autoSwap: true }));
+  const autoPay = wallets.map((wallet) =>
+    JSON.stringify({ paymentRequired, wallet, autoSwap: true }),
+  );
   const build = some.map((wallet) =>
-    JSON.stringify({ wallet, inputMint: 'SOL', outputMint: 'USDC', amount: '10000', swapMode: 'ExactOut' }),
+    JSON.stringify({
+      wallet,
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '10000',
+      swapMode: 'ExactOut',
+    }),
   );
   return [
-    { share: 30, shots: pairs.flatMap((pair) => amounts.map((amount) => get('quote', `/api/quote?${pair}&${amount}`))) },
-    { share: 25, shots: wallets.map((wallet) => get('balance', `/api/balance?wallet=${wallet}&mint=USDC&mint=SOL`)) },
-    { share: 15, shots: [post('parse-payment', '/api/x402/parse-payment', JSON.stringify(paymentRequired))] },
+    {
+      share: 30,
+      shots: pairs.flatMap((pair) =>
+        amounts.map((amount) => get('quote', `/api/quote?${pair}&${amount}`)),
+      ),
+    },
+    {
+      share: 25,
+      shots: wallets.map((wallet) =>
+        get('balance', `/api/balance?wallet=${wallet}&mint=USDC&mint=SOL`),
+      ),
+    },
+    {
+      share: 15,
+      shots: [post('parse-payment', '/api/x402/parse-payment', JSON.stringify(paymentRequired))],
+    },
     { share: 10, shots: autoPay.map((body) => post('auto-pay', '/api/x402/auto-pay', body)) },
     { share: 5, shots: build.map((body) => post('build', '/api/swap/build', body)) },
     { share: 10, shots: [get('health', '/api/health')] },

@@ -13,8 +13,15 @@ export interface Timed {
 const MAX_SOCKETS = 512;
 const TIMEOUT_MS = 40_000;
 
-/** Sends each at its own time, fixed beforehand, whether or not those before it are answered. Resolves when all are. */
-export async function openLoop(url: string, shots: readonly Shot[], perSecond: number): Promise<Timed[]> {
+/**
+ * Sends each at its own time, fixed beforehand, whether or not those before it are answered.
+ * Resolves when all are.
+ */
+export async function openLoop(
+  url: string,
+  shots: readonly Shot[],
+  perSecond: number,
+): Promise<Timed[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
   const startAt = performance.now() + 100;
   const dueAt = (index: number) => startAt + (index * 1_000) / perSecond;
@@ -42,14 +49,24 @@ async function timedShot(url: string, shot: Shot, agent: Agent, dueAt: number): 
 }
 
 /** One request and all of its answer. */
-export function send(url: string, { method, path, headers, body }: Shot, agent: Agent): Promise<Answer> {
+export function send(
+  url: string,
+  { method, path, headers, body }: Shot,
+  agent: Agent,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(`${url}${path}`, { method, headers, agent, timeout: TIMEOUT_MS }, (incoming) => {
-      let text = '';
-      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      incoming.once('error', reject);
-      incoming.once('end', () => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: text }));
-    });
+    const outgoing = request(
+      `${url}${path}`,
+      { method, headers, agent, timeout: TIMEOUT_MS },
+      (incoming) => {
+        let text = '';
+        incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        incoming.once('error', reject);
+        incoming.once('end', () =>
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: text }),
+        );
+      },
+    );
     outgoing.once('error', reject).once('timeout', () => outgoing.destroy());
     outgoing.end(body);
   });

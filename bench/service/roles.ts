@@ -15,7 +15,12 @@ export interface Answer {
 /** What a process is for. */
 export type Role =
   | { readonly kind: 'chain' }
-  | { readonly kind: 'service'; readonly rpcUrl: string; readonly jupiterUrl: string; readonly cached: boolean }
+  | {
+      readonly kind: 'service';
+      readonly rpcUrl: string;
+      readonly jupiterUrl: string;
+      readonly cached: boolean;
+    }
   | { readonly kind: 'bare'; readonly answers: readonly (readonly [string, Answer])[] };
 
 export interface Chain {
@@ -56,7 +61,9 @@ export async function startPart<T extends object>(role: Role): Promise<Part<T>> 
 }
 
 async function answerOf(child: ChildProcess): Promise<unknown> {
-  const ended = once(child, 'exit').then(() => Promise.reject(new Error('a process of the run ended')));
+  const ended = once(child, 'exit').then(() =>
+    Promise.reject(new Error('a process of the run ended')),
+  );
   const [answer] = (await Promise.race([once(child, 'message'), ended])) as unknown[];
   return answer;
 }

@@ -3,7 +3,12 @@ import { connectRpc } from '../solana/rpc/connection.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 
 /** The RPC node, or nodes, that the options name. */
-export function connectTo(settings: Pick<LocalSettings, 'rpcUrls' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'>): Rpc {
+export function connectTo(
+  settings: Pick<
+    LocalSettings,
+    'rpcUrls' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'
+  >,
+): Rpc {
   const { rpcUrls, wsUrl, connection, network, fetch, timeouts } = settings;
   return connectRpc({
     urls: rpcUrls,

@@ -25,18 +25,27 @@ export interface Timeouts {
 
 /** Options of `createClient`. Wrong ones throw `ConfigError` at construction. */
 export interface ClientOptions {
-  /** The paying wallet: the 64 bytes of its keypair, as base58, the text of a JSON array, or bytes. Never leaves this process. */
+  /**
+   * The paying wallet: the 64 bytes of its keypair, as base58, the text of a JSON array, or bytes.
+   * Never leaves this process.
+   */
   readonly walletSecretKey?: string | Uint8Array | readonly number[] | undefined;
-  /** Instead of it: the 32 bytes that the keypair is derived from. As bytes alone, for as text a seed looks like an address. */
+  /**
+   * Instead of it: the 32 bytes that the keypair is derived from. As bytes alone, for as text a
+   * seed looks like an address.
+   */
   readonly walletSeed?: Uint8Array | undefined;
   /** Instead of a key: whatever signs for the wallet. */
   readonly signer?: Signer | undefined;
   /**
-   * Base address of a service that quotes and builds swaps and reads balances: the transport is then `remote(apiUrl)`. What it answers is judged
-   * in this process, against prices of `jupiterUrl` and over `rpcUrl`. Default: Jupiter and the RPC node, in this process.
+   * Base address of a service that quotes and builds swaps and reads balances: the transport is
+   * then `remote(apiUrl)`. What it answers is judged in this process, against prices of
+   * `jupiterUrl` and over `rpcUrl`. Default: Jupiter and the RPC node, in this process.
    */
   readonly apiUrl?: string | undefined;
-  /** The service's key, where it asks for one: sent to `apiUrl` alone, as `Authorization: Bearer`. */
+  /**
+   * The service's key, where it asks for one: sent to `apiUrl` alone, as `Authorization: Bearer`.
+   */
   readonly apiKey?: string | undefined;
   /** Instead of `apiUrl`: where quotes and swaps come from. */
   readonly transport?: Transport | undefined;
@@ -58,11 +67,15 @@ export interface ClientOptions {
   readonly policy?: PolicyOptions | undefined;
   /** Default: one in memory for each wallet in the process. */
   readonly journal?: Journal | undefined;
-  /** Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead of paying anew; default 60000. */
+  /**
+   * Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
+   * of paying anew; default 60000.
+   */
   readonly retryWindow?: number | undefined;
   /**
-   * How often a GET or HEAD is sent again after a 503 (its `Retry-After` of up to 10 s is waited for) or a lost connection. Only before a payment
-   * header was sent, never after; from 0 (off) to 10, default 2.
+   * How often a GET or HEAD is sent again after a 503 (its `Retry-After` of up to 10 s is waited
+   * for) or a lost connection. Only before a payment header was sent, never after; from 0 (off) to
+   * 10, default 2.
    */
   readonly retries?: number | undefined;
   /** What sends requests; default: the global fetch, looked up at each call. */
@@ -71,10 +84,14 @@ export interface ClientOptions {
 }
 
 /** Options of `local()`: those of `createClient` that need no wallet. */
-export interface LocalOptions extends Omit<Pick<ClientOptions, (typeof LOCAL_NAMES)[number]>, 'journal'> {
+export interface LocalOptions extends Omit<
+  Pick<ClientOptions, (typeof LOCAL_NAMES)[number]>,
+  'journal'
+> {
   /**
-   * Keeps what `autoPay` is handed on record: swaps before they are sent, payments before their header is given, and what the chain made of
-   * them. The caps of `policy` then count it, by wallet. Default: nothing is kept, and no cap over time counts.
+   * Keeps what `autoPay` is handed on record: swaps before they are sent, payments before their
+   * header is given, and what the chain made of them. The caps of `policy` then count it, by
+   * wallet. Default: nothing is kept, and no cap over time counts.
    */
   readonly journal?: Journal | undefined;
 }

@@ -6,7 +6,14 @@ import { systemRuntime, type Runtime } from '../internal/runtime.js';
 import { SOLANA_MAINNET, toNetwork } from '../network.js';
 import { parsePolicy } from '../policy/policy.js';
 import { parseApiUrl, parseJupiterUrl, parseRpcUrls, parseUrl } from './addresses.js';
-import { LOCAL_NAMES, type ClientConfig, type ClientOptions, type LocalOptions, type LocalSettings, type Timeouts } from './options.js';
+import {
+  LOCAL_NAMES,
+  type ClientConfig,
+  type ClientOptions,
+  type LocalOptions,
+  type LocalSettings,
+  type Timeouts,
+} from './options.js';
 import { parseSwapFrom } from './swap-request.js';
 import { parseSigner } from './wallet.js';
 
@@ -30,8 +37,14 @@ const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'aut
 const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
 const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
 
-/** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`, `invalid_key`), synchronously. */
-export function parseOptions(options: ClientOptions, runtime: Runtime = systemRuntime): ClientConfig {
+/**
+ * Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`, `invalid_key`),
+ * synchronously.
+ */
+export function parseOptions(
+  options: ClientOptions,
+  runtime: Runtime = systemRuntime,
+): ClientConfig {
   refuseUnknown(options, CLIENT_NAMES);
   return {
     ...parseSettings(options, runtime),
@@ -46,7 +59,10 @@ export function parseOptions(options: ClientOptions, runtime: Runtime = systemRu
 }
 
 /** As {@link parseOptions}, for the transport alone. */
-export function parseLocalOptions(options: LocalOptions, runtime: Runtime = systemRuntime): LocalSettings {
+export function parseLocalOptions(
+  options: LocalOptions,
+  runtime: Runtime = systemRuntime,
+): LocalSettings {
   refuseUnknown(options, LOCAL_NAMES);
   return parseSettings(options, runtime);
 }
@@ -54,10 +70,12 @@ export function parseLocalOptions(options: LocalOptions, runtime: Runtime = syst
 function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
   const name: unknown = options.network ?? SOLANA_MAINNET;
   const network = typeof name === 'string' ? toNetwork(name) : undefined;
-  if (network === undefined) throw refuse('network', 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
+  if (network === undefined)
+    throw refuse('network', 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
   return {
     rpcUrls: parseRpcUrls(options, network),
-    wsUrl: options.wsUrl === undefined ? undefined : parseUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']),
+    wsUrl:
+      options.wsUrl === undefined ? undefined : parseUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']),
     connection: parsePort('connection', options.connection, CONNECTION_METHODS),
     jupiterUrl: parseJupiterUrl(options.jupiterUrl ?? 'https://api.jup.ag'),
     jupiterApiKey: parseApiKey('jupiterApiKey', options.jupiterApiKey),
@@ -71,17 +89,25 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
   };
 }
 
-/** A fetch to call bare: browsers refuse theirs as a member of another object. Throws `ConfigError` (`invalid_option`). */
+/**
+ * A fetch to call bare: browsers refuse theirs as a member of another object. Throws `ConfigError`
+ * (`invalid_option`).
+ */
 export function parseFetch(fetch: unknown): typeof globalThis.fetch | undefined {
   if (fetch === undefined) return undefined;
   if (!isFetch(fetch)) throw refuse('fetch', 'must be a function.');
   return (...args) => fetch(...args);
 }
 
-/** The global fetch, looked up at each call: others may wrap it. Throws `ConfigError` (`missing_dependency`) where the runtime has none. */
+/**
+ * The global fetch, looked up at each call: others may wrap it. Throws `ConfigError`
+ * (`missing_dependency`) where the runtime has none.
+ */
 export function globalFetch(): typeof globalThis.fetch {
-  const { fetch, Request } = globalThis as { fetch?: unknown; Request?: unknown }; // Typed as always there; Node before 18 has neither.
-  if (typeof fetch === 'function' && typeof Request === 'function') return (...args) => globalThis.fetch(...args);
+  // Typed as always there; Node before 18 has neither.
+  const { fetch, Request } = globalThis as { fetch?: unknown; Request?: unknown };
+  if (typeof fetch === 'function' && typeof Request === 'function')
+    return (...args) => globalThis.fetch(...args);
   throw new ConfigError(
     'missing_dependency',
     'This runtime has no fetch. Use Node 18 or later, or install undici 5 and make its fetch, Request, Response, Headers and FormData global.',
@@ -110,7 +136,8 @@ export function parseInstall(options: { readonly install?: boolean | undefined }
 
 function parseServiceKey({ apiUrl, apiKey }: ClientOptions): string | undefined {
   const key = parseApiKey('apiKey', apiKey);
-  if (key !== undefined && apiUrl === undefined) throw refuse('apiKey', 'is for the service at apiUrl. Give its address too.');
+  if (key !== undefined && apiUrl === undefined)
+    throw refuse('apiKey', 'is for the service at apiUrl. Give its address too.');
   return key;
 }
 
@@ -119,7 +146,8 @@ function parseApiKey(option: string, key: unknown): string | undefined {
   // An empty key header is answered with 401, no header at all is served.
   const trimmed = key?.trim();
   // A header with anything else is refused at each call, in words that repeat it.
-  if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed)) throw refuse(option, 'must be visible ASCII, without spaces.');
+  if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed))
+    throw refuse(option, 'must be visible ASCII, without spaces.');
   if (trimmed === undefined || trimmed === '') return undefined;
   hideKey(trimmed);
   return trimmed;
@@ -130,7 +158,15 @@ function parseBoolean(option: string, value: unknown): boolean {
   return value;
 }
 
-const TIMEOUTS: readonly string[] = ['rpc', 'jupiter', 'service', 'terms', 'payment', 'signer', 'journal'];
+const TIMEOUTS: readonly string[] = [
+  'rpc',
+  'jupiter',
+  'service',
+  'terms',
+  'payment',
+  'signer',
+  'journal',
+];
 
 function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
   refuseUnknown(timeouts, TIMEOUTS, 'timeouts');
@@ -147,9 +183,15 @@ function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
 }
 
 /** An object of the caller's that has what will be called on it. */
-function parsePort<T extends object>(option: string, port: T | undefined, methods: readonly (keyof T & string)[]): T | undefined {
+function parsePort<T extends object>(
+  option: string,
+  port: T | undefined,
+  methods: readonly (keyof T & string)[],
+): T | undefined {
   if (port === undefined) return undefined;
-  const missing = isRecord(port) ? methods.find((name) => typeof port[name] !== 'function') : methods[0];
+  const missing = isRecord(port)
+    ? methods.find((name) => typeof port[name] !== 'function')
+    : methods[0];
   if (missing !== undefined) throw refuse(option, `must be an object with a method ${missing}.`);
   return port;
 }

@@ -19,25 +19,40 @@ export function parseSwapRequest(
   { network, policy }: { readonly network: string; readonly policy: Policy },
 ): ResolvedRequest {
   const amount = toAmount(request.amount);
-  if (amount === undefined || amount === 0n) throw refuse('amount', 'must be base units above 0, as a bigint or a decimal string.');
+  if (amount === undefined || amount === 0n)
+    throw refuse('amount', 'must be base units above 0, as a bigint or a decimal string.');
   const { swapMode = 'ExactIn', slippageBps = policy.maxSlippageBps, maxAccounts } = request;
   if (!SWAP_MODES.includes(swapMode)) throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
   if (!Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > policy.maxSlippageBps) {
-    throw refuse('slippageBps', `must be a whole number from 0 to policy.maxSlippageBps (${policy.maxSlippageBps}).`);
+    throw refuse(
+      'slippageBps',
+      `must be a whole number from 0 to policy.maxSlippageBps (${policy.maxSlippageBps}).`,
+    );
   }
-  if (maxAccounts !== undefined && (!Number.isInteger(maxAccounts) || maxAccounts < 1 || maxAccounts > 64)) {
+  if (
+    maxAccounts !== undefined &&
+    (!Number.isInteger(maxAccounts) || maxAccounts < 1 || maxAccounts > 64)
+  ) {
     throw refuse('maxAccounts', 'must be a whole number from 1 to 64.');
   }
   const inputMint = parseMint('inputMint', request.inputMint, network);
   const outputMint = parseMint('outputMint', request.outputMint, network);
   if (inputMint === outputMint) throw refuse('outputMint', 'must be another token than inputMint.');
-  return { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
+  return {
+    inputMint,
+    outputMint,
+    amount: amount.toString(),
+    swapMode,
+    slippageBps,
+    ...(maxAccounts === undefined ? {} : { maxAccounts }),
+  };
 }
 
 /** Mints to swap from, in order. Throws `ConfigError` (`invalid_option`). */
 export function parseSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
   if (mints === undefined) return undefined;
-  if (!Array.isArray(mints)) throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
+  if (!Array.isArray(mints))
+    throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
   return mints.map((mint) => parseMint('swapFrom', mint, network));
 }
 

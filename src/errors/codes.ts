@@ -1,10 +1,13 @@
 /**
- * What repeating the call can do: `never` helps nothing without a change, `same` presents the same signed bytes
- * again, `fresh` starts over.
+ * What repeating the call can do: `never` helps nothing without a change, `same` presents the same
+ * signed bytes again, `fresh` starts over.
  */
 export type Retry = 'never' | 'same' | 'fresh';
 
-/** Why one entry of `accepts` was not paid. `untrusted` holds the seller's own strings, capped and cleaned. */
+/**
+ * Why one entry of `accepts` was not paid. `untrusted` holds the seller's own strings, capped and
+ * cleaned.
+ */
 export interface OfferRefusal {
   readonly index: number;
   readonly code: ErrorCode;
@@ -14,7 +17,9 @@ export interface OfferRefusal {
 
 type None = Readonly<Record<string, never>>;
 
-/** The numbers that come with each code. All JSON-safe; amounts are decimal strings of base units. */
+/**
+ * The numbers that come with each code. All JSON-safe; amounts are decimal strings of base units.
+ */
 export interface ErrorDetails {
   // ConfigError: the caller's own arguments
   invalid_option: { readonly option: string };
@@ -31,18 +36,40 @@ export interface ErrorDetails {
   body_not_replayable: { readonly limitBytes: number };
   header_too_large: { readonly bytes: number; readonly limitBytes: number };
   // PolicyError: the caller's own rules
-  amount_over_limit: { readonly cap: string; readonly limit: string; readonly amount: string; readonly unit: string };
-  budget_exhausted: { readonly cap: string; readonly limit: string; readonly used: string; readonly amount: string; readonly unit: string };
+  amount_over_limit: {
+    readonly cap: string;
+    readonly limit: string;
+    readonly amount: string;
+    readonly unit: string;
+  };
+  budget_exhausted: {
+    readonly cap: string;
+    readonly limit: string;
+    readonly used: string;
+    readonly amount: string;
+    readonly unit: string;
+  };
   price_unknown: { readonly mint: string };
   /** `list`: the rule that refuses, such as `deny.hosts`; `value`: what it refuses. */
   not_allowed: { readonly list: string; readonly value: string };
-  /** `refused`: the hook said no, failed, or did not answer in time. `changed`: what would be signed is no longer what was approved. */
+  /**
+   * `refused`: the hook said no, failed, or did not answer in time. `changed`: what would be signed
+   * is no longer what was approved.
+   */
   approval_refused: { readonly reason: 'refused' | 'changed' };
   fees_over_limit: { readonly lamports: string; readonly limitLamports: string };
   // FundsError: the wallet or the payee cannot take part
-  insufficient_funds: { readonly mint: string; readonly required: string; readonly available: string };
+  insufficient_funds: {
+    readonly mint: string;
+    readonly required: string;
+    readonly available: string;
+  };
   insufficient_sol: { readonly requiredLamports: string; readonly availableLamports: string };
-  payee_account_missing: { readonly payTo: string; readonly mint: string; readonly tokenAccount: string };
+  payee_account_missing: {
+    readonly payTo: string;
+    readonly mint: string;
+    readonly tokenAccount: string;
+  };
   account_unusable: { readonly account: string; readonly reason: string };
   unknown_mint: { readonly mint: string };
   mint_not_supported: { readonly mint: string; readonly reason: string };
@@ -57,12 +84,23 @@ export interface ErrorDetails {
   simulation_failed: { readonly reason: string };
   self_check_failed: { readonly reason: string };
   signing_failed: { readonly address: string };
-  /** `feeLamports`: what all tries of this swap that landed cost. Fees are no tokens: `funds` is `untouched`. */
-  swap_failed: { readonly signature: string; readonly reason: string; readonly feeLamports: string };
+  /**
+   * `feeLamports`: what all tries of this swap that landed cost. Fees are no tokens: `funds` is
+   * `untouched`.
+   */
+  swap_failed: {
+    readonly signature: string;
+    readonly reason: string;
+    readonly feeLamports: string;
+  };
   swap_expired: { readonly signature: string };
   swap_uncertain: { readonly signature: string; readonly lastValidBlockHeight: string };
   // SettlementError: after a signed payment left
-  payment_rejected: { readonly payerSignature: string; readonly lastValidBlockHeight: string; readonly status: number };
+  payment_rejected: {
+    readonly payerSignature: string;
+    readonly lastValidBlockHeight: string;
+    readonly status: number;
+  };
   payment_uncertain: { readonly payerSignature: string; readonly lastValidBlockHeight: string };
   /** Without a signature while the other call has not signed yet. */
   payment_in_progress: { readonly payerSignature?: string };
@@ -86,9 +124,13 @@ export interface ErrorDetails {
 /** Stable, lower snake case, never reused. */
 export type ErrorCode = keyof ErrorDetails;
 
-export type Group = 'Config' | 'Protocol' | 'Policy' | 'Funds' | 'Quote' | 'Transaction' | 'Settlement' | 'Transport';
+export type Group =
+  'Config' | 'Protocol' | 'Policy' | 'Funds' | 'Quote' | 'Transaction' | 'Settlement' | 'Transport';
 
-/** Every code, the class that carries it, and what repeating the call can do unless the thrower knows better. */
+/**
+ * Every code, the class that carries it, and what repeating the call can do unless the thrower
+ * knows better.
+ */
 export const CODES = {
   invalid_option: ['Config', 'never'],
   invalid_key: ['Config', 'never'],
@@ -142,10 +184,14 @@ export const CODES = {
   invalid_response: ['Transport', 'fresh'],
 } as const satisfies { [C in ErrorCode]: readonly [Group, Retry] };
 
-export type CodesOf<G extends Group> = { [C in ErrorCode]: (typeof CODES)[C][0] extends G ? C : never }[ErrorCode];
+export type CodesOf<G extends Group> = {
+  [C in ErrorCode]: (typeof CODES)[C][0] extends G ? C : never;
+}[ErrorCode];
 
 /** All codes, for tables and tests. */
-export const errorCodes: readonly ErrorCode[] = Object.freeze(Object.keys(CODES).filter(isErrorCode));
+export const errorCodes: readonly ErrorCode[] = Object.freeze(
+  Object.keys(CODES).filter(isErrorCode),
+);
 
 export function isErrorCode(text: string): text is ErrorCode {
   return Object.prototype.hasOwnProperty.call(CODES, text);

@@ -3,7 +3,10 @@ import type { Runtime } from './runtime.js';
 /** The longest that a retry waits, whatever it is asked to. */
 export const MAX_WAIT_MS = 10_000;
 
-/** Milliseconds that the answer asks us to wait: `Retry-After` (seconds or a date), or Jupiter's `x-ratelimit-reset` (unix seconds). */
+/**
+ * Milliseconds that the answer asks us to wait: `Retry-After` (seconds or a date), or Jupiter's
+ * `x-ratelimit-reset` (unix seconds).
+ */
 export function askedWait(headers: Headers, now: number): number | undefined {
   const after = headers.get('retry-after')?.trim();
   if (after !== undefined && /^[0-9]{1,9}$/.test(after)) return Number(after) * 1000;
@@ -13,7 +16,9 @@ export function askedWait(headers: Headers, now: number): number | undefined {
   return /^[0-9]{1,12}$/.test(reset) ? Math.max(0, Number(reset) * 1000 - now) : undefined;
 }
 
-/** Up to a quarter more, so that clients that were turned away together do not come back together. */
+/**
+ * Up to a quarter more, so that clients that were turned away together do not come back together.
+ */
 export function withJitter(ms: number, { randomBytes }: Pick<Runtime, 'randomBytes'>): number {
   const [random = 0] = randomBytes(1);
   return ms + Math.round((ms * random) / 1024);

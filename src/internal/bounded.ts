@@ -4,8 +4,9 @@ import { onAbort } from './abort.js';
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Runs `task` under a signal that fires when one of `parents` does, or with `timedOut()` after `ms`. Settles right then,
- * whatever the task makes of its signal, and leaves neither a timer nor a listener behind.
+ * Runs `task` under a signal that fires when one of `parents` does, or with `timedOut()` after
+ * `ms`. Settles right then, whatever the task makes of its signal, and leaves neither a timer nor a
+ * listener behind.
  */
 export function bounded<T>(
   ms: number,
@@ -38,14 +39,18 @@ export function bounded<T>(
       (error: unknown) => {
         release();
         reject(error);
-        // Of several things that it does at once, one has failed: the others would go on without a deadline.
+        // Of several things that it does at once, one has failed: the others would go on without a
+        // deadline.
         controller.abort(error);
       },
     );
   });
 }
 
-/** The promise's outcome, or the signal's reason if that comes first. What is shared goes on without this caller. */
+/**
+ * The promise's outcome, or the signal's reason if that comes first. What is shared goes on without
+ * this caller.
+ */
 export function orAborted<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return shared;
   return new Promise<T>((resolve, reject) => {

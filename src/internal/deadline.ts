@@ -6,8 +6,8 @@ export interface Deadline {
   /** Whether it was time, not the caller, that ended it. */
   readonly passed: boolean;
   /**
-   * Stops the clock. The caller's signal is followed on for as long as it is of use: to any holder of this deadline's signal, as
-   * a fetch does while a body flows, or one of `users`.
+   * Stops the clock. The caller's signal is followed on for as long as it is of use: to any holder
+   * of this deadline's signal, as a fetch does while a body flows, or one of `users`.
    */
   stop(...users: readonly (object | null)[]): void;
   /** Stops the clock and lets go of the caller's signal. */
@@ -57,7 +57,10 @@ export interface Following {
   end(): void;
 }
 
-/** Starts to follow a caller's signal: fetch listens to each that it gets until its garbage is collected, and Node warns of those it finds too many. */
+/**
+ * Starts to follow a caller's signal: fetch listens to each that it gets until its garbage is
+ * collected, and Node warns of those it finds too many.
+ */
 export function followSignal(caller: AbortSignal): Following {
   const controller = new AbortController();
   const follow = () => controller.abort(caller.reason);
@@ -74,12 +77,19 @@ export function followSignal(caller: AbortSignal): Following {
   };
 }
 
-/** Controllers of stopped deadlines, by the objects that they are of use to: with the last of those, each goes too. */
+/**
+ * Controllers of stopped deadlines, by the objects that they are of use to: with the last of those,
+ * each goes too.
+ */
 const controllers = new WeakMap<object, AbortController>();
 let collected: FinalizationRegistry<() => void> | undefined;
 
 /** A caller's signal may outlive a million calls, so it must not keep what each of them left. */
-function followWeakly(caller: AbortSignal, controller: AbortController, users: readonly (object | null)[]): () => void {
+function followWeakly(
+  caller: AbortSignal,
+  controller: AbortController,
+  users: readonly (object | null)[],
+): () => void {
   const { signal } = controller;
   // Some runtimes of workers have neither; there the caller's signal keeps what follows it.
   if (typeof WeakRef === 'undefined' || typeof FinalizationRegistry === 'undefined') {
@@ -103,12 +113,18 @@ function abortThrough(weak: WeakRef<AbortSignal>, caller: AbortSignal): () => vo
   };
 }
 
-/** Rejects a step that the caller no longer wants. Node 16 has no `AbortSignal.prototype.throwIfAborted`. */
+/**
+ * Rejects a step that the caller no longer wants. Node 16 has no
+ * `AbortSignal.prototype.throwIfAborted`.
+ */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw signal.reason;
 }
 
-/** Waits for work no longer than the caller does. The work itself goes on, and what becomes of it is its own business. */
+/**
+ * Waits for work no longer than the caller does. The work itself goes on, and what becomes of it is
+ * its own business.
+ */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

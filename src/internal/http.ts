@@ -15,7 +15,10 @@ export interface RequestLimiter {
 /** What the failures of a peer become, in words that say what to do about them. */
 export interface HttpPeer {
   /** An answer to the last try, 429, 421 or 5xx. */
-  failing(response: Response, seen: { readonly attempts: number; readonly retryAfterMs: number }): Promise<Error> | Error;
+  failing(
+    response: Response,
+    seen: { readonly attempts: number; readonly retryAfterMs: number },
+  ): Promise<Error> | Error;
   /** No answer, in all tries. */
   lost(cause: unknown, attempts: number): Error;
   /** No answer in time. */
@@ -46,8 +49,9 @@ const MAX_BODY_BYTES = 2 * 1024 * 1024;
 const mayPass = (status: number): boolean => status === 429 || status === 421 || status >= 500;
 
 /**
- * A fetch for a peer whose answers are small: each attempt has a deadline and a bounded body, and a 429, 421, 5xx or lost connection is tried
- * again. Other statuses are returned. Throws what the peer's failures become, or the reason of the caller's signal.
+ * A fetch for a peer whose answers are small: each attempt has a deadline and a bounded body, and a
+ * 429, 421, 5xx or lost connection is tried again. Other statuses are returned. Throws what the
+ * peer's failures become, or the reason of the caller's signal.
  */
 export function createHttp(options: HttpOptions): typeof fetch {
   const { peer, runtime, attempts = ATTEMPTS } = options;
@@ -62,11 +66,19 @@ export function createHttp(options: HttpOptions): typeof fetch {
     try {
       return await ky(url, {
         method: init?.method ?? 'GET',
-        // The deadline below covers the body too, and ky's way of combining signals is missing in older runtimes.
+        // The deadline below covers the body too, and ky's way of combining signals is missing in
+        // older runtimes.
         timeout: false,
         fetch: () => send(url, init, options),
-        retry: { limit: attempts - 1, methods: ['get', 'post'], shouldRetry: ({ error }) => isPassing(error), delay: () => 0 },
-        hooks: { beforeRetry: [({ error, retryCount }) => wait(error, retryCount - 1, runtime, signal)] },
+        retry: {
+          limit: attempts - 1,
+          methods: ['get', 'post'],
+          shouldRetry: ({ error }) => isPassing(error),
+          delay: () => 0,
+        },
+        hooks: {
+          beforeRetry: [({ error, retryCount }) => wait(error, retryCount - 1, runtime, signal)],
+        },
         throwHttpErrors: mayPass,
       });
     } catch (error) {
@@ -79,7 +91,11 @@ export function createHttp(options: HttpOptions): typeof fetch {
 class LostError extends Error {}
 class DeadlineError extends Error {}
 
-async function send(url: string, init: RequestInit | undefined, options: HttpOptions): Promise<Response> {
+async function send(
+  url: string,
+  init: RequestInit | undefined,
+  options: HttpOptions,
+): Promise<Response> {
   const {
     limiter,
     peer,
@@ -89,12 +105,19 @@ async function send(url: string, init: RequestInit | undefined, options: HttpOpt
   const signal = init?.signal ?? undefined;
   await limiter?.take(signal);
   return withDeadline(options, signal, async (inner) => {
-    // A redirect would carry what the request holds, a key above all, to another host. Runtimes of the Workers kind have no `error` for it.
-    const response = await lost(() => request(url, asOwn({ ...init, redirect: 'manual', signal: inner })));
-    if (isRedirect(response)) throw new LostError('No answer.', { cause: new TypeError('A redirect is not followed.') });
+    // A redirect would carry what the request holds, a key above all, to another host. Runtimes of
+    // the Workers kind have no `error` for it.
+    const response = await lost(() =>
+      request(url, asOwn({ ...init, redirect: 'manual', signal: inner })),
+    );
+    if (isRedirect(response))
+      throw new LostError('No answer.', { cause: new TypeError('A redirect is not followed.') });
     limiter?.observe(response.status, response.headers);
     const body = await readBody(response, maxBodyBytes, peer);
-    return new Response(body.length === 0 ? null : body, { status: response.status, headers: response.headers });
+    return new Response(body.length === 0 ? null : body, {
+      status: response.status,
+      headers: response.headers,
+    });
   });
 }
 
@@ -111,7 +134,10 @@ async function lost<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs `work` until it is done, time is up or the caller gives up, also where what it calls ignores its signal. */
+/**
+ * Runs `work` until it is done, time is up or the caller gives up, also where what it calls ignores
+ * its signal.
+ */
 async function withDeadline<T>(
   { runtime, timeoutMs }: HttpOptions,
   signal: AbortSignal | undefined,
@@ -141,7 +167,11 @@ async function withDeadline<T>(
 }
 
 /** The whole body, unless it is larger than any honest answer. */
-async function readBody(response: Response, maxBodyBytes: number, peer: HttpPeer): Promise<Uint8Array<ArrayBuffer>> {
+async function readBody(
+  response: Response,
+  maxBodyBytes: number,
+  peer: HttpPeer,
+): Promise<Uint8Array<ArrayBuffer>> {
   const reader = response.body?.getReader();
   if (reader === undefined) return new Uint8Array(await lost(() => response.arrayBuffer()));
   const chunks: Uint8Array[] = [];
@@ -165,7 +195,12 @@ async function readBody(response: Response, maxBodyBytes: number, peer: HttpPeer
   return body;
 }
 
-async function wait(error: Error, attempt: number, runtime: Runtime, signal: AbortSignal | undefined): Promise<void> {
+async function wait(
+  error: Error,
+  attempt: number,
+  runtime: Runtime,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const response = isHTTPError(error) ? error.response : undefined;
   const asked = response === undefined ? undefined : askedWait(response.headers, runtime.now());
   const first = response?.status === 429 ? 1_000 : 250;
@@ -181,7 +216,11 @@ async function final(
   if (signal?.aborted === true) return signal.reason;
   if (error instanceof ExactChangeError) return error;
   if (error instanceof DeadlineError) return peer.late(timeoutMs, attempts);
-  if (!isHTTPError(error)) return peer.lost(error instanceof LostError ? error.cause : error, attempts);
+  if (!isHTTPError(error))
+    return peer.lost(error instanceof LostError ? error.cause : error, attempts);
   const { response } = error;
-  return peer.failing(response, { attempts, retryAfterMs: askedWait(response.headers, runtime.now()) ?? MAX_WAIT_MS });
+  return peer.failing(response, {
+    attempts,
+    retryAfterMs: askedWait(response.headers, runtime.now()) ?? MAX_WAIT_MS,
+  });
 }

@@ -3,8 +3,9 @@ import { followSignal, type Following } from './deadline.js';
 const marked = new WeakSet<AbortSignal>();
 
 /**
- * As {@link followSignal}, a signal whose work gives way to other work, as that of a `TaskSignal` of the web does with its `priority`: what strangers
- * cause by the tokens that they name must not stand in front of a purchase that has no part in it.
+ * As {@link followSignal}, a signal whose work gives way to other work, as that of a `TaskSignal`
+ * of the web does with its `priority`: what strangers cause by the tokens that they name must not
+ * stand in front of a purchase that has no part in it.
  */
 export function startLowPriority(caller: AbortSignal): Following {
   const following = followSignal(caller);

@@ -7,11 +7,13 @@ export function refuse(option: string, rule: string): ConfigError {
 
 /** Throws `ConfigError` (`invalid_option`) for a list or a Map too: neither has fields. */
 export function requireObject(value: unknown, option: string): asserts value is object {
-  if (typeof value !== 'object' || value === null || Symbol.iterator in value) throw refuse(option, 'must be an object.');
+  if (typeof value !== 'object' || value === null || Symbol.iterator in value)
+    throw refuse(option, 'must be an object.');
 }
 
 /**
- * A misspelt option, a cap above all, would silently be none. Throws `ConfigError` (`invalid_option`).
+ * A misspelt option, a cap above all, would silently be none. Throws `ConfigError`
+ * (`invalid_option`).
  *
  * @param path - Of the object that the options are in, if it is itself an option: `policy`.
  */
@@ -31,12 +33,20 @@ export function refuseUnknown(options: unknown, names: readonly string[], path?:
 
 /** A slip of the finger is two letters at most; in a short name, one. */
 function nearest(name: string, names: readonly string[]): string | undefined {
-  const distances = names.map((known) => ({ known, distance: editDistance(name.toLowerCase(), known.toLowerCase()) }));
+  const distances = names.map((known) => ({
+    known,
+    distance: editDistance(name.toLowerCase(), known.toLowerCase()),
+  }));
   const [best] = distances.sort((a, b) => a.distance - b.distance);
-  return best !== undefined && best.distance <= Math.min(2, Math.floor(name.length / 3)) ? best.known : undefined;
+  return best !== undefined && best.distance <= Math.min(2, Math.floor(name.length / 3))
+    ? best.known
+    : undefined;
 }
 
-/** How many letters have to be put in, taken out or changed to make one word of the other (Levenshtein). */
+/**
+ * How many letters have to be put in, taken out or changed to make one word of the other
+ * (Levenshtein).
+ */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let index = 0; index < from.length; index += 1) {

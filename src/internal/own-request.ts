@@ -2,8 +2,9 @@
 const OWN: unique symbol = Symbol.for('exact-change.own-request');
 
 /**
- * Marks a request to a node, to Jupiter or to a service, by a member of its init that no fetch reads. It may go out by a fetch that pays, above
- * all the global one; but a service of ours is not to be paid for being asked.
+ * Marks a request to a node, to Jupiter or to a service, by a member of its init that no fetch
+ * reads. It may go out by a fetch that pays, above all the global one; but a service of ours is not
+ * to be paid for being asked.
  */
 export function asOwn(init: RequestInit): RequestInit {
   return Object.assign(init, { [OWN]: true });

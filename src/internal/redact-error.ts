@@ -12,8 +12,9 @@ const NAMED = ['name', 'message', 'stack', 'code', 'cause', 'errors'];
 export const BRAND: unique symbol = Symbol.for('exact-change.error');
 
 /**
- * An error of others, or a copy without the secrets that it shows: of its name, message, stack, code, cause and errors. What cannot be looked into, such
- * as an object of a class, may show one: the copy is without it. Changes nothing of the error, and never throws.
+ * An error of others, or a copy without the secrets that it shows: of its name, message, stack,
+ * code, cause and errors. What cannot be looked into, such as an object of a class, may show one:
+ * the copy is without it. Changes nothing of the error, and never throws.
  */
 export function redactError(error: unknown): unknown {
   if (!hasSecrets()) return error;
@@ -28,11 +29,15 @@ export function redactError(error: unknown): unknown {
 function redacted(value: unknown, copies: Map<object, Error>, depth: number): unknown {
   if (typeof value === 'string') return redact(value);
   if (isClean(value, new Set(), depth)) return value;
-  return isError(value) && depth <= DEEPEST ? (copies.get(value) ?? copyOf(value, copies, depth)) : undefined;
+  return isError(value) && depth <= DEEPEST
+    ? (copies.get(value) ?? copyOf(value, copies, depth))
+    : undefined;
 }
 
 function copyOf(error: object, copies: Map<object, Error>, depth: number): Error {
-  const [name, message, stack, code, cause, errors]: readonly unknown[] = NAMED.map((part): unknown => Reflect.get(error, part));
+  const [name, message, stack, code, cause, errors]: readonly unknown[] = NAMED.map(
+    (part): unknown => Reflect.get(error, part),
+  );
   const copy = new Error(typeof message === 'string' ? redact(message) : '');
   // First: it may be a cause of its own.
   copies.set(error, copy);
@@ -45,7 +50,13 @@ function copyOf(error: object, copies: Map<object, Error>, depth: number): Error
     errors: Array.isArray(errors) ? errors.slice(0, MOST_ERRORS).map(inner) : undefined,
   };
   for (const [part, value] of Object.entries(all))
-    if (value !== undefined) Object.defineProperty(copy, part, { value, enumerable: part === 'code', writable: true, configurable: true });
+    if (value !== undefined)
+      Object.defineProperty(copy, part, {
+        value,
+        enumerable: part === 'code',
+        writable: true,
+        configurable: true,
+      });
   return copy;
 }
 
@@ -55,16 +66,32 @@ function isClean(value: unknown, seen: Set<object>, depth: number): boolean {
   if (typeof value !== 'object' || value === null || BRAND in value || seen.has(value)) return true;
   seen.add(value);
   if (depth > DEEPEST || seen.size > MOST_PARTS) return false;
-  const names = isError(value) ? [...NAMED, ...Object.getOwnPropertyNames(value)] : isPlain(value) ? Object.keys(value) : undefined;
-  return names?.every((name) => isClean(name, seen, depth) && isClean(Reflect.get(value, name), seen, depth + 1)) ?? false;
+  const names = isError(value)
+    ? [...NAMED, ...Object.getOwnPropertyNames(value)]
+    : isPlain(value)
+      ? Object.keys(value)
+      : undefined;
+  return (
+    names?.every(
+      (name) => isClean(name, seen, depth) && isClean(Reflect.get(value, name), seen, depth + 1),
+    ) ?? false
+  );
 }
 
 /** Of any realm. */
 function isError(value: unknown): value is object {
-  return value instanceof Error || /^\[object (?:Error|DOMException)\]$/.test(Object.prototype.toString.call(value));
+  return (
+    value instanceof Error ||
+    /^\[object (?:Error|DOMException)\]$/.test(Object.prototype.toString.call(value))
+  );
 }
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
-  return Array.isArray(value) || typeof prototype !== 'object' || prototype === null || Object.getPrototypeOf(prototype) === null;
+  return (
+    Array.isArray(value) ||
+    typeof prototype !== 'object' ||
+    prototype === null ||
+    Object.getPrototypeOf(prototype) === null
+  );
 }

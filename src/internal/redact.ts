@@ -22,17 +22,24 @@ const byBeginning = new Map<string, Set<string>>();
 /** Of all spellings that there were. */
 let longest = 0;
 
-/** Hides a key, or the value of a header with one, from all text of others that errors show from now on: a server may repeat the key that it was sent. */
+/**
+ * Hides a key, or the value of a header with one, from all text of others that errors show from now
+ * on: a server may repeat the key that it was sent.
+ */
 export function hideKey(key: string): void {
   for (const word of key.split(/\s+/)) remember(word, SHORTEST_KEY);
 }
 
 /** Hides what headers hold that a caller adds to its requests. */
 export function hideHeaders(headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) if (!HEADERS_WITHOUT_KEYS.test(name)) hideKey(value);
+  for (const [name, value] of Object.entries(headers))
+    if (!HEADERS_WITHOUT_KEYS.test(name)) hideKey(value);
 }
 
-/** Hides what of an address may be a key: its user and password, the parts of its path, and its query. Nothing of what is no address. */
+/**
+ * Hides what of an address may be a key: its user and password, the parts of its path, and its
+ * query. Nothing of what is no address.
+ */
 export function hideAddress(address: string): void {
   const parsed = parse(address);
   if (parsed === undefined) return;
@@ -51,8 +58,9 @@ export function hasSecrets(): boolean {
 }
 
 /**
- * Text of others without the secrets that we know, in the spellings that a server may repeat them in, and cut to what is read of it. Only for what is
- * shown: a secret may be a part of a word that decides.
+ * Text of others without the secrets that we know, in the spellings that a server may repeat them
+ * in, and cut to what is read of it. Only for what is shown: a secret may be a part of a word that
+ * decides.
  */
 export function redact(text: string): string {
   const plain = plainOf(text);
@@ -92,7 +100,9 @@ function remember(word: string, shortest: number): void {
 }
 
 function learn(secret: string): readonly string[] {
-  const all = [...new Set(spellings(secret).map((one) => plainOf(one, one.length).text))].filter((one) => one.length >= SHORTEST_KEY);
+  const all = [...new Set(spellings(secret).map((one) => plainOf(one, one.length).text))].filter(
+    (one) => one.length >= SHORTEST_KEY,
+  );
   for (const spelling of all) {
     longest = Math.max(longest, spelling.length);
     const beginning = beginningOf(spelling);
@@ -121,7 +131,9 @@ function spellings(secret: string): string[] {
 function inBase64(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   return [0, 1, 2].flatMap((before) => {
-    const encoded = base64.encode(Uint8Array.of(...new Uint8Array(before), ...bytes)).replace(/=+$/, '');
+    const encoded = base64
+      .encode(Uint8Array.of(...new Uint8Array(before), ...bytes))
+      .replace(/=+$/, '');
     // The characters at either end depend on what stands beside it.
     const end = (before + bytes.length) % 3 === 0 ? encoded.length : encoded.length - 1;
     const own = encoded.slice(before === 0 ? 0 : before + 1, end);
@@ -134,7 +146,10 @@ interface Plain {
   readonly text: string;
   /** Where each of its characters stands in what it was made of. */
   readonly places: readonly number[];
-  /** How many of them stand before the limit. What follows is there for a secret that begins before it. */
+  /**
+   * How many of them stand before the limit. What follows is there for a secret that begins before
+   * it.
+   */
   readonly within: number;
 }
 
@@ -144,7 +159,11 @@ function plainOf(text: string, limit = READ_LIMIT): Plain {
   const places: number[] = [];
   let within = 0;
   let escapes = 0;
-  for (let at = 0; at < text.length && (at < limit || characters.length < within + longest); at += 1) {
+  for (
+    let at = 0;
+    at < text.length && (at < limit || characters.length < within + longest);
+    at += 1
+  ) {
     const character = text.charAt(at);
     const place = character === '/' ? at - escapes : at;
     if (place < at) characters.length = places.length = characters.length - escapes;

@@ -2,7 +2,10 @@ import { ConfigError } from '../errors.js';
 
 type Fetch = typeof globalThis.fetch;
 
-/** The way of requests through a fetch of the caller's, which may call the global fetch that pays, at once or later. */
+/**
+ * The way of requests through a fetch of the caller's, which may call the global fetch that pays,
+ * at once or later.
+ */
 export interface ReentrancyGuard {
   /** Sends a request through the caller's fetch, recognisable. */
   readonly send: Fetch;
@@ -13,7 +16,10 @@ export interface ReentrancyGuard {
 // No process has so many requests under way at once, unless each is the making of the one before.
 const MOST_PENDING = 1_000;
 
-/** Requests are told by a member of their init that no fetch reads, or by coming while the caller's fetch is still being called. */
+/**
+ * Requests are told by a member of their init that no fetch reads, or by coming while the caller's
+ * fetch is still being called.
+ */
 export function createReentrancyGuard(given: Fetch): ReentrancyGuard {
   const mark = Symbol('exact-change.passing');
   let pending = 0;
@@ -24,7 +30,10 @@ export function createReentrancyGuard(given: Fetch): ReentrancyGuard {
       pending += 1;
       try {
         calling = true;
-        const answer = given(input, isPlain(init) ? Object.assign({ ...init }, { [mark]: true }) : init);
+        const answer = given(
+          input,
+          isPlain(init) ? Object.assign({ ...init }, { [mark]: true }) : init,
+        );
         calling = false;
         return await answer;
       } finally {

@@ -11,7 +11,10 @@ const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorizat
 /** How long a body may still flow once the answer is there. */
 const BODY_WAIT_MS = 10_000;
 
-/** One call of fetch, held so that it can be sent unpaid and then paid: the same method, headers and bytes. */
+/**
+ * One call of fetch, held so that it can be sent unpaid and then paid: the same method, headers and
+ * bytes.
+ */
 export interface Call {
   readonly url: string;
   readonly method: string;
@@ -21,9 +24,19 @@ export interface Call {
   readonly paysItself: boolean;
   /** Sends the call as the caller made it. */
   sendUnpaid(): Promise<Response>;
-  /** Sends it with a payment header to the URL that asked for payment, without following redirects. Throws `body_not_replayable` before anything leaves. */
-  sendPaid(url: string, header: { readonly name: string; readonly value: string }, signal: AbortSignal): Promise<Response>;
-  /** Resolves when the body can be sent again; rejects with `ProtocolError` (`body_not_replayable`), or the reason of the caller's signal. */
+  /**
+   * Sends it with a payment header to the URL that asked for payment, without following redirects.
+   * Throws `body_not_replayable` before anything leaves.
+   */
+  sendPaid(
+    url: string,
+    header: { readonly name: string; readonly value: string },
+    signal: AbortSignal,
+  ): Promise<Response>;
+  /**
+   * Resolves when the body can be sent again; rejects with `ProtocolError` (`body_not_replayable`),
+   * or the reason of the caller's signal.
+   */
   replayable(): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** Drops what was kept of the body. */
   forget(): void;
@@ -47,8 +60,15 @@ interface Parts {
   send(fetch: Fetch): Promise<Response>;
 }
 
-/** Takes a call apart without changing what plain fetch would do with it. Undefined where plain fetch would refuse it. */
-export function captureCall(fetch: Fetch, input: Input, init: RequestInit | undefined): Call | undefined {
+/**
+ * Takes a call apart without changing what plain fetch would do with it. Undefined where plain
+ * fetch would refuse it.
+ */
+export function captureCall(
+  fetch: Fetch,
+  input: Input,
+  init: RequestInit | undefined,
+): Call | undefined {
   let own: RequestInit;
   let parts: Parts;
   try {
@@ -59,14 +79,16 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
   }
   const { request, body } = parts;
   // A signal of null takes back the request's own.
-  const signal = (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
+  const signal =
+    (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
   if (signal !== undefined && !isSignal(signal)) return undefined;
   const headers = copyOf(request.headers);
   const paysItself = PAYMENT_HEADERS.some((name) => headers.has(name));
   const passed = passedOn(request, own);
   // A runtime keeps more in its Requests than they show, such as the dispatcher of a proxy.
   const keepsMore = isNative(input);
-  const replayable = () => (body === undefined ? Promise.resolve(undefined) : readKept(body, signal));
+  const replayable = () =>
+    body === undefined ? Promise.resolve(undefined) : readKept(body, signal);
   return {
     url: request.url,
     method: request.method,
@@ -74,13 +96,16 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
     signal,
     paysItself,
     async sendUnpaid() {
-      const following = signal === undefined || own.signal === undefined ? undefined : followSignal(signal);
+      const following =
+        signal === undefined || own.signal === undefined ? undefined : followSignal(signal);
       try {
         const more = {
           ...(paysItself ? unfollowed(request, passed) : {}),
           ...(following === undefined ? {} : { signal: following.signal }),
         };
-        const response = await parts.send(Object.keys(more).length === 0 ? fetch : withInit(fetch, more));
+        const response = await parts.send(
+          Object.keys(more).length === 0 ? fetch : withInit(fetch, more),
+        );
         following?.stop(response);
         return response;
       } catch (error) {
@@ -91,14 +116,16 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
     async sendPaid(url, header, paidSignal) {
       const kept = await replayable();
       const paid = copyOf(headers);
-      if (new URL(url).origin !== new URL(request.url).origin) for (const name of CREDENTIAL_HEADERS) paid.delete(name);
+      if (new URL(url).origin !== new URL(request.url).origin)
+        for (const name of CREDENTIAL_HEADERS) paid.delete(name);
       paid.set(header.name, header.value);
       return fetch(keepsMore && url === withoutHash(request.url) ? input : url, {
         ...passed,
         method: request.method,
         headers: paid,
         ...(kept === undefined ? {} : { body: kept }),
-        // A payment header must not travel to where a redirect points, nor an old answer come from a cache.
+        // A payment header must not travel to where a redirect points, nor an old answer come from
+        // a cache.
         redirect: 'manual',
         cache: 'no-store',
         signal: paidSignal,
@@ -110,19 +137,27 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
 }
 
 /**
- * The caller's own arguments go out wherever the body can be read twice; only a stream is split, and a form, whose boundary is
- * drawn anew each time, goes out as its bytes. Throws where the arguments make no request.
+ * The caller's own arguments go out wherever the body can be read twice; only a stream is split,
+ * and a form, whose boundary is drawn anew each time, goes out as its bytes. Throws where the
+ * arguments make no request.
  */
 function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit): Parts {
   const given = own.body ?? undefined;
   if (given === undefined) {
-    const request = makeRequest(isRequest(input) && input.body !== null ? input.clone() : input, own);
+    const request = makeRequest(
+      isRequest(input) && input.body !== null ? input.clone() : input,
+      own,
+    );
     return { request, body: keepBody(request), send: (fetch) => fetch(input, init) };
   }
   const request = makeRequest(input, own);
   if (isOneShot(given) && request.body !== null) {
     const [mine, theirs] = request.body.tee();
-    return { request, body: keepStream(mine), send: (fetch) => fetch(input, { ...own, body: theirs }) };
+    return {
+      request,
+      body: keepStream(mine),
+      send: (fetch) => fetch(input, { ...own, body: theirs }),
+    };
   }
   const body = keepBody(request);
   if (body === undefined || Object.prototype.toString.call(given) !== '[object FormData]') {
@@ -130,7 +165,9 @@ function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit
   }
   const send = async (fetch: Fetch) => {
     const bytes = await body.bytes;
-    return bytes === undefined ? fetch(input, init) : fetch(input, { ...own, headers: request.headers, body: bytes });
+    return bytes === undefined
+      ? fetch(input, init)
+      : fetch(input, { ...own, headers: request.headers, body: bytes });
   };
   return { request, body, send };
 }
@@ -152,15 +189,26 @@ function isNative(input: Input): boolean {
 
 /** By shape: older runtimes take those of another implementation. */
 function isSignal(signal: unknown): signal is AbortSignal {
-  return typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
+  return (
+    typeof signal === 'object' &&
+    signal !== null &&
+    'aborted' in signal &&
+    'addEventListener' in signal
+  );
 }
 
-/** A payment header of the caller's must not travel to where a redirect points either. A Request forgets some of its own if it is given more. */
+/**
+ * A payment header of the caller's must not travel to where a redirect points either. A Request
+ * forgets some of its own if it is given more.
+ */
 function unfollowed(request: Request, passed: RequestInit): RequestInit {
   return { ...passed, redirect: request.redirect === 'error' ? 'error' : 'manual' };
 }
 
-/** All of them: if msw has patched the class, a copy lacks those that the runtime has set itself, such as the type of a body. */
+/**
+ * All of them: if msw has patched the class, a copy lacks those that the runtime has set itself,
+ * such as the type of a body.
+ */
 function copyOf(headers: Headers): Headers {
   const copy = new Headers(headers);
   headers.forEach((value, name) => {
@@ -198,7 +246,10 @@ const INIT_MEMBERS = [
   'signal',
 ];
 
-/** A plain copy of init, with what a runtime's own fetch takes beyond the standard (dispatcher, next, cf ...). Throws where fetch takes no such init. */
+/**
+ * A plain copy of init, with what a runtime's own fetch takes beyond the standard (dispatcher,
+ * next, cf ...). Throws where fetch takes no such init.
+ */
 function readInit(init: object | null | undefined): RequestInit {
   const copy: Record<string, unknown> = {};
   Object.assign(copy, init);
@@ -218,7 +269,10 @@ function passedOn(request: Request, own: RequestInit): RequestInit {
   return { credentials, referrer, referrerPolicy, integrity, keepalive, ...sent, ...rest };
 }
 
-async function readKept(body: KeptBody, signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>> {
+async function readKept(
+  body: KeptBody,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array<ArrayBuffer>> {
   const deadline = startDeadline(BODY_WAIT_MS, signal);
   try {
     const ended = new Promise<undefined>((resolve) => {
@@ -238,7 +292,10 @@ async function readKept(body: KeptBody, signal: AbortSignal | undefined): Promis
   );
 }
 
-/** Reads the body of `copy` up to the limit; beyond it, nothing is kept and nothing more is read. Undefined where there is no body. */
+/**
+ * Reads the body of `copy` up to the limit; beyond it, nothing is kept and nothing more is read.
+ * Undefined where there is no body.
+ */
 function keepBody(copy: Request): KeptBody | undefined {
   if (copy.body === null || copy.method === 'GET' || copy.method === 'HEAD') return undefined;
   return isStream(copy.body) ? keepStream(copy.body) : keepWhole(copy);

@@ -12,13 +12,19 @@ export interface Runtime {
   randomBytes(length: number): Uint8Array;
 }
 
-/** Milliseconds since a moment of a clock; of one that was set back meanwhile it is not known how many, so that what is kept counts as old. */
+/**
+ * Milliseconds since a moment of a clock; of one that was set back meanwhile it is not known how
+ * many, so that what is kept counts as old.
+ */
 export function sinceThen(runtime: Pick<Runtime, 'now'>, at: number): number {
   const passed = runtime.now() - at;
   return passed < 0 ? Infinity : passed;
 }
 
-/** Milliseconds since this was called, by a clock that is looked at often: what it is set back by is left out. */
+/**
+ * Milliseconds since this was called, by a clock that is looked at often: what it is set back by is
+ * left out.
+ */
 export function stopwatch(runtime: Pick<Runtime, 'now'>): () => number {
   let last = runtime.now();
   let elapsed = 0;

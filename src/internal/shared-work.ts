@@ -1,13 +1,20 @@
 import { orAborted } from './bounded.js';
 
-/** Waits for work that others may wait for too: for its outcome, or rejects with the reason of one's own signal. */
+/**
+ * Waits for work that others may wait for too: for its outcome, or rejects with the reason of one's
+ * own signal.
+ */
 export type Join<T> = (signal: AbortSignal | undefined) => Promise<T>;
 
 /**
- * Work that several callers wait for, each for as long as it likes. When the last of them has gone before it is done, its signal fires with that one's
- * reason and `abandoned` is called: no caller may join any more.
+ * Work that several callers wait for, each for as long as it likes. When the last of them has gone
+ * before it is done, its signal fires with that one's reason and `abandoned` is called: no caller
+ * may join any more.
  */
-export function shareWork<T>(work: (signal: AbortSignal) => Promise<T>, abandoned: () => void): Join<T> {
+export function shareWork<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  abandoned: () => void,
+): Join<T> {
   const controller = new AbortController();
   const outcome = Promise.resolve().then(() => work(controller.signal));
   let waiting = 0;

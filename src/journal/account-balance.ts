@@ -8,7 +8,10 @@ export interface Known {
 }
 
 interface Seen extends Known {
-  /** How many holds had been made on the account when it was read and those that were open may have been in it or not; 0 where they were not. */
+  /**
+   * How many holds had been made on the account when it was read and those that were open may have
+   * been in it or not; 0 where they were not.
+   */
   readonly doubtful: number;
 }
 
@@ -34,7 +37,10 @@ export interface Reading {
   readonly slot: number;
 }
 
-/** One account: what it was last seen to hold, and what is promised to payments in flight. Plain data; each change makes a new one. */
+/**
+ * One account: what it was last seen to hold, and what is promised to payments in flight. Plain
+ * data; each change makes a new one.
+ */
 export interface AccountBalance {
   readonly known?: Seen | undefined;
   /** What was read last, whatever is known to have left since. */
@@ -65,24 +71,38 @@ export function availableIn(balance: AccountBalance, isFresh: IsFresh): bigint |
 }
 
 /**
- * Takes down a balance as the chain shows it. Payments in flight are in it or not, which cannot be told: if they explain the difference to
- * what was known, they count as not, because their end takes them off. Where nothing explains it, their end forgets the balance, unless
- * slots tell.
+ * Takes down a balance as the chain shows it. Payments in flight are in it or not, which cannot be
+ * told: if they explain the difference to what was known, they count as not, because their end
+ * takes them off. Where nothing explains it, their end forgets the balance, unless slots tell.
  *
  * @param moved - What is known to have come in, or gone out, since the last time.
  */
-export function see(before: AccountBalance, { amount, at, slot }: Known, moved = 0n): AccountBalance {
+export function see(
+  before: AccountBalance,
+  { amount, at, slot }: Known,
+  moved = 0n,
+): AccountBalance {
   const isNews = slot !== undefined && slot >= (before.reading?.slot ?? 0);
   const balance = isNews ? { ...before, reading: { amount, slot } } : before;
   const { known } = balance;
   const held = heldOf(balance);
   const expected = known === undefined ? undefined : known.amount + moved;
-  if (known !== undefined && expected !== undefined && amount <= expected && amount >= expected - held) {
+  if (
+    known !== undefined &&
+    expected !== undefined &&
+    amount <= expected &&
+    amount >= expected - held
+  ) {
     return { ...balance, known: { ...known, amount: expected, at } };
   }
   // It may have been read before a payment that is known to have left.
   const missed =
-    slot === undefined ? 0n : balance.spent.reduce((sum, one) => (one.slot !== undefined && one.slot > slot ? sum + one.amount : sum), 0n);
+    slot === undefined
+      ? 0n
+      : balance.spent.reduce(
+          (sum, one) => (one.slot !== undefined && one.slot > slot ? sum + one.amount : sum),
+          0n,
+        );
   const left = amount > missed ? amount - missed : 0n;
   return { ...balance, known: { amount: left, at, slot, doubtful: held > 0n ? balance.made : 0 } };
 }
@@ -91,14 +111,26 @@ export function forget({ known: _known, ...balance }: AccountBalance): AccountBa
   return balance;
 }
 
-/** Promises an amount to an attempt; nothing where it has its promise, or the chain shows that it lately spent it. */
+/**
+ * Promises an amount to an attempt; nothing where it has its promise, or the chain shows that it
+ * lately spent it.
+ */
 export function hold(balance: AccountBalance, id: string, amount: bigint): AccountBalance {
   const gone = balance.spent.find((one) => one.id === id);
-  // Spent only because its client closed: whether it has left is open again, and so is what there is.
+  // Spent only because its client closed: whether it has left is open again, and so is what there
+  // is.
   if (gone !== undefined && gone.slot === undefined)
-    return hold(forget({ ...balance, spent: balance.spent.filter((one) => one !== gone) }), id, amount);
+    return hold(
+      forget({ ...balance, spent: balance.spent.filter((one) => one !== gone) }),
+      id,
+      amount,
+    );
   if (gone !== undefined || isHeld(balance, id)) return balance;
-  return { ...balance, made: balance.made + 1, holds: [...balance.holds, { id, amount, ordinal: balance.made }] };
+  return {
+    ...balance,
+    made: balance.made + 1,
+    holds: [...balance.holds, { id, amount, ordinal: balance.made }],
+  };
 }
 
 /** The tokens stayed. */
@@ -115,10 +147,17 @@ export function spend(balance: AccountBalance, id: string, slot?: number): Accou
   const held = balance.holds.find((one) => one.id === id);
   if (held === undefined) return balance;
   const { amount, ordinal } = held;
-  const after = { ...balance, holds: without(balance, id), spent: [...balance.spent, { id, amount, slot }].slice(-REMEMBERED) };
+  const after = {
+    ...balance,
+    holds: without(balance, id),
+    spent: [...balance.spent, { id, amount, slot }].slice(-REMEMBERED),
+  };
   const { known } = after;
   if (known === undefined) return after;
-  const left = { ...after, known: { ...known, amount: known.amount > amount ? known.amount - amount : 0n } };
+  const left = {
+    ...after,
+    known: { ...known, amount: known.amount > amount ? known.amount - amount : 0n },
+  };
   if (ordinal >= known.doubtful) return left;
   if (slot === undefined || known.slot === undefined) return forget(after);
   return slot > known.slot ? left : after;

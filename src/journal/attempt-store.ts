@@ -35,13 +35,17 @@ export interface StoreContent {
 }
 
 /**
- * The attempts of a journal that has them all at hand, and what they take of caps. It knows nothing of promises: each call is one step.
+ * The attempts of a journal that has them all at hand, and what they take of caps. It knows nothing
+ * of promises: each call is one step.
  * What it is given it copies; what it gives belongs to it.
  */
 export interface AttemptStore {
   /** As the journal's. Throws `TypeError` for what is no attempt, or has an id that is there. */
   reserve(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
-  /** As the journal's, and with caps as its `raise`; also returns the attempt as kept, or undefined where another stands. Throws where it was released. */
+  /**
+   * As the journal's, and with caps as its `raise`; also returns the attempt as kept, or undefined
+   * where another stands. Throws where it was released.
+   */
   put(attempt: Attempt, caps?: readonly Cap[]): { readonly kept: Attempt | undefined } | CapBlock;
   /** As the journal's; whether there was something to forget. */
   release(id: string): boolean;
@@ -71,7 +75,11 @@ interface Spot {
   carriedUntil: number;
 }
 
-export function createAttemptStore({ attempts, carried, widestMs: widest }: Partial<StoreContent> = {}): AttemptStore {
+export function createAttemptStore({
+  attempts,
+  carried,
+  widestMs: widest,
+}: Partial<StoreContent> = {}): AttemptStore {
   const kept = new Map<string, Kept>();
   // Ids by what a repeated call is found by: its fingerprint, or its key.
   const index = new Map<string, Set<string>>();
@@ -84,7 +92,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   // A call that reserves without caps must not make the caps of others forget.
   let widestMs = Math.max(DAY_MS, widest ?? 0);
 
-  const spotsOf = (owner: Owner): Map<string, Spot> => entry(owners, ownerName(owner), () => new Map<string, Spot>());
+  const spotsOf = (owner: Owner): Map<string, Spot> =>
+    entry(owners, ownerName(owner), () => new Map<string, Spot>());
   const spotOf = ({ wallet, network, host, payTo, mint }: CapScope): Spot =>
     entry(spotsOf({ wallet, network }), placeName({ host, payTo, mint }), () => ({
       place: { wallet, network, host, payTo, mint },
@@ -98,7 +107,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     const cost = costIn(attempt);
     if (cost.size > 0) {
       const { windows } = spotOf(attempt);
-      for (const [unit, value] of cost) entry(windows, unit, createSpendWindow).add(countedAt(attempt), value);
+      for (const [unit, value] of cost)
+        entry(windows, unit, createSpendWindow).add(countedAt(attempt), value);
     }
     if (isClosed(attempt)) closed.add(attempt.id);
     if (openStates.includes(attempt.state)) undecided.set(attempt.id, attempt);
@@ -136,7 +146,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   const carry = (place: CapScope, cost: Cost, at: number): void => {
     if (cost.size === 0) return;
     const spot = spotOf(place);
-    for (const [unit, value] of cost) spot.carried.set(unit, (spot.carried.get(unit) ?? 0n) + value);
+    for (const [unit, value] of cost)
+      spot.carried.set(unit, (spot.carried.get(unit) ?? 0n) + value);
     spot.carriedUntil = Math.max(spot.carriedUntil, at);
   };
   /** Forgets the closed attempts that no window counts, as far as there are too many in all. */
@@ -156,16 +167,23 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
       if (!counts(cap, place)) continue;
       const window = windows.get(cap.unit);
       sum += (cap.windowMs === undefined ? window?.total : window?.after(since)) ?? 0n;
-      // Of what is forgotten, a window wider than any before counts too much rather than too little.
+      // Of what is forgotten, a window wider than any before counts too much rather than too
+      // little.
       if (carriedUntil > since) sum += gone.get(cap.unit) ?? 0n;
     }
     for (const attempt of undecided.values()) {
-      if (isOf(attempt, owner) && counts(cap, attempt) && countsLonger(attempt, since)) sum += costIn(attempt).get(cap.unit) ?? 0n;
+      if (isOf(attempt, owner) && counts(cap, attempt) && countsLonger(attempt, since))
+        sum += costIn(attempt).get(cap.unit) ?? 0n;
     }
     return sum;
   };
   /** The first cap without room for an attempt, which takes the place of what `before` took. */
-  const blocked = (attempt: Attempt, caps: readonly Cap[], now: number, before?: Attempt): CapBlock | undefined => {
+  const blocked = (
+    attempt: Attempt,
+    caps: readonly Cap[],
+    now: number,
+    before?: Attempt,
+  ): CapBlock | undefined => {
     for (const cap of caps) {
       const block = lacksRoom(cap, attempt, used(attempt, cap, now), before);
       if (block !== undefined) return block;
@@ -185,7 +203,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   return {
     reserve(given, caps) {
       const attempt = copyOf(given);
-      if (kept.has(attempt.id)) throw new TypeError(`An attempt with the id ${attempt.id} is there.`);
+      if (kept.has(attempt.id))
+        throw new TypeError(`An attempt with the id ${attempt.id} is there.`);
       const { idempotencyKey, resigns, at } = attempt;
       const bearers = idempotencyKey === undefined ? [] : named(attempt, keyName(idempotencyKey));
       const taken = bearers.find(({ id, state }) => attemptStates[state].counts && id !== resigns);
@@ -200,12 +219,16 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     put(given, caps = []) {
       const attempt = copyOf(given);
       const before = kept.get(attempt.id)?.attempt;
-      if (before === undefined) throw new Error(`The attempt ${attempt.id} was released: it must not go on.`);
+      if (before === undefined)
+        throw new Error(`The attempt ${attempt.id} was released: it must not go on.`);
       if (!mayFollow(before.state, attempt.state)) {
         if (attemptStates[before.state].decided) return { kept: undefined };
         throw new Error(`The attempt ${attempt.id} is ${before.state} by now: it must not go on.`);
       }
-      if (dropsSwap(before, attempt)) throw new Error(`The attempt ${attempt.id} has signed a swap by now: it must not end without it.`);
+      if (dropsSwap(before, attempt))
+        throw new Error(
+          `The attempt ${attempt.id} has signed a swap by now: it must not end without it.`,
+        );
       const block = blocked(attempt, caps, attempt.at, before);
       if (block !== undefined) return block;
       restore(attempt);
@@ -224,12 +247,18 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     attempts(owner, { state, since } = {}) {
       const all = [...kept.values()].map(({ attempt }) => attempt);
       return all.filter(
-        (one) => isOf(one, owner) && (state === undefined || one.state === state) && (since === undefined || one.at >= since),
+        (one) =>
+          isOf(one, owner) &&
+          (state === undefined || one.state === state) &&
+          (since === undefined || one.at >= since),
       );
     },
     owners() {
       const open = [...kept.values()].filter(({ attempt }) => openStates.includes(attempt.state));
-      const named = open.map(({ attempt: { wallet, network } }) => [ownerName({ wallet, network }), { wallet, network }] as const);
+      const named = open.map(
+        ({ attempt: { wallet, network } }) =>
+          [ownerName({ wallet, network }), { wallet, network }] as const,
+      );
       return [...new Map(named).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
@@ -246,7 +275,11 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
 
 /** Nothing more will happen to it: what is left of it is a receipt, or what its swaps cost. */
 export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
-  return state === 'unsettled' || state === 'unpaid' || (state === 'settled' && (delivered || isFromService({ fingerprint })));
+  return (
+    state === 'unsettled' ||
+    state === 'unpaid' ||
+    (state === 'settled' && (delivered || isFromService({ fingerprint })))
+  );
 }
 
 function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {
@@ -258,8 +291,12 @@ function isOf({ wallet, network }: Owner, owner: Owner): boolean {
 }
 
 const ownerName = ({ wallet, network }: Owner) => `${network} ${wallet}`;
-const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>) => JSON.stringify([host, payTo, mint]);
-/** Whether a repeated call without a key may have to do with it: what was delivered is over, however often the same is bought. */
+const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>) =>
+  JSON.stringify([host, payTo, mint]);
+/**
+ * Whether a repeated call without a key may have to do with it: what was delivered is over, however
+ * often the same is bought.
+ */
 export function isFoundByRequest({ delivered, resigns }: Attempt): boolean {
   return !delivered || resigns !== undefined;
 }
@@ -268,7 +305,10 @@ const requestName = (fingerprint: string) => `request ${fingerprint}`;
 const keyName = (idempotencyKey: string) => `key ${idempotencyKey}`;
 
 function namesOf({ fingerprint, idempotencyKey }: Attempt): string[] {
-  return [requestName(fingerprint), ...(idempotencyKey === undefined ? [] : [keyName(idempotencyKey)])];
+  return [
+    requestName(fingerprint),
+    ...(idempotencyKey === undefined ? [] : [keyName(idempotencyKey)]),
+  ];
 }
 
 function entry<V>(map: Map<string, V>, key: string, make: () => V): V {

@@ -15,18 +15,33 @@ import {
   type Reading,
 } from './account-balance.js';
 
-/** What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts are token account addresses, and the wallet's own for lamports. */
+/**
+ * What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts
+ * are token account addresses, and the wallet's own for lamports.
+ */
 export interface Ledger {
-  /** What can be spent of an account; undefined if its balance was not seen lately and has to be read. */
+  /**
+   * What can be spent of an account; undefined if its balance was not seen lately and has to be
+   * read.
+   */
   available(account: string, isFresh: IsFresh): Promise<bigint | undefined>;
   /** What is promised to attempts in flight. */
   held(account: string): Promise<bigint>;
-  /** Takes down a balance as the chain shows it; `moved` is what is known to have come in, or gone out, since the last time. */
+  /**
+   * Takes down a balance as the chain shows it; `moved` is what is known to have come in, or gone
+   * out, since the last time.
+   */
   see(account: string, known: Known, moved?: bigint): Promise<void>;
   forget(account: string): Promise<void>;
-  /** Holds an amount for an attempt if it is there, as one step; undefined unless the attempt has its hold. */
+  /**
+   * Holds an amount for an attempt if it is there, as one step; undefined unless the attempt has
+   * its hold.
+   */
   take(account: string, id: string, amount: bigint, isFresh: IsFresh): Promise<Taken | undefined>;
-  /** Holds an amount for an attempt that has signed it already; nothing where it is held, or the chain shows that it was spent. */
+  /**
+   * Holds an amount for an attempt that has signed it already; nothing where it is held, or the
+   * chain shows that it was spent.
+   */
   hold(account: string, id: string, amount: bigint): Promise<void>;
   /** Ends a hold: the tokens left, in `slot` where the chain shows it. Without a hold, nothing. */
   spend(account: string, id: string, slot?: number): Promise<void>;
@@ -36,14 +51,23 @@ export interface Ledger {
 
 /** An amount that is held for an attempt. */
 export interface Taken {
-  /** What the chain showed of the account last, before the attempt takes from it; undefined if it was not read. */
+  /**
+   * What the chain showed of the account last, before the attempt takes from it; undefined if it
+   * was not read.
+   */
   readonly before: Reading | undefined;
 }
 
-/** Where balances are kept. A change is made to the balance as it stands, and by no other call meanwhile. */
+/**
+ * Where balances are kept. A change is made to the balance as it stands, and by no other call
+ * meanwhile.
+ */
 export interface BalanceStore {
   read(account: string): Promise<AccountBalance>;
-  change<T>(account: string, change: (balance: AccountBalance) => { readonly balance: AccountBalance; readonly result: T }): Promise<T>;
+  change<T>(
+    account: string,
+    change: (balance: AccountBalance) => { readonly balance: AccountBalance; readonly result: T },
+  ): Promise<T>;
 }
 
 /** A ledger over balances, wherever they are kept. */

@@ -3,7 +3,8 @@ import { createLedger } from './balance-ledger.js';
 import { createLocks } from './locks.js';
 import type { Coordination } from './types.js';
 
-// Payments without a nonce of their own differ by a number. Counting from a random start tells processes apart that know nothing of each other.
+// Payments without a nonce of their own differ by a number. Counting from a random start tells
+// processes apart that know nothing of each other.
 const SPREAD = 500;
 const MAX_NAMES = 2_048;
 
@@ -24,7 +25,8 @@ export function createCoordination(counts: Map<string, number> = new Map()): Coo
     },
     next(name) {
       const last = counts.get(name) ?? start();
-      // Names are blockhashes: each was valid when it came, and a chain has some 150 valid ones at a time.
+      // Names are blockhashes: each was valid when it came, and a chain has some 150 valid ones at
+      // a time.
       for (const oldest of counts.keys()) {
         if (counts.size < MAX_NAMES || counts.has(name)) break;
         counts.delete(oldest);

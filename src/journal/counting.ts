@@ -3,7 +3,10 @@ import { costOf, type Cost } from '../policy/cost.js';
 import { attemptStates } from './states.js';
 import type { Attempt, CapBlock } from './types.js';
 
-/** How much longer than its window an undecided attempt counts, in milliseconds: far more than any blockhash lives. */
+/**
+ * How much longer than its window an undecided attempt counts, in milliseconds: far more than any
+ * blockhash lives.
+ */
 export const UNDECIDED_MS = 24 * 60 * 60 * 1000;
 
 /** What an attempt takes of caps as it stands, by unit. */
@@ -17,8 +20,9 @@ export function countedAt({ at, leftAt }: Attempt): number {
 }
 
 /**
- * Whether an undecided attempt counts in a window that begins after it: what is only reserved is yet to be spent, however long it has waited;
- * and what was signed may leave later than it was signed.
+ * Whether an undecided attempt counts in a window that begins after it: what is only reserved is
+ * yet to be spent, however long it has waited; and what was signed may leave later than it was
+ * signed.
  *
  * @param since - When the window begins. Milliseconds since the epoch.
  */
@@ -27,7 +31,10 @@ export function countsLonger(attempt: Attempt, since: number): boolean {
   return at <= since && (attempt.state === 'reserved' || at > since - UNDECIDED_MS);
 }
 
-/** Whether an attempt has to stay on record for its swaps: one may still land, or they have cost something. */
+/**
+ * Whether an attempt has to stay on record for its swaps: one may still land, or they have cost
+ * something.
+ */
 export function keepsSwap({ swap, swapped }: Attempt): boolean {
   return swapped !== undefined || (swap !== undefined && swap.outcome === undefined);
 }
@@ -37,7 +44,10 @@ export function mayRelease(attempt: Attempt): boolean {
   return attemptStates[attempt.state].release && !keepsSwap(attempt);
 }
 
-/** Whether an attempt ends without a payment: its writer may have read it before a swap was written into it. */
+/**
+ * Whether an attempt ends without a payment: its writer may have read it before a swap was written
+ * into it.
+ */
 export function mayDropSwap({ state }: Attempt): boolean {
   return state === 'abandoned' || state === 'unpaid';
 }
@@ -48,17 +58,27 @@ export function mayDropSwap({ state }: Attempt): boolean {
  * @param before - The attempt as it is on record.
  */
 export function dropsSwap(before: Attempt, after: Attempt): boolean {
-  if (!mayDropSwap(after) || before.swap === undefined || before.swap.outcome !== undefined) return false;
-  return after.swap?.signature !== before.swap.signature || (after.state === 'unpaid' && after.swap.outcome === undefined);
+  if (!mayDropSwap(after) || before.swap === undefined || before.swap.outcome !== undefined)
+    return false;
+  return (
+    after.swap?.signature !== before.swap.signature ||
+    (after.state === 'unpaid' && after.swap.outcome === undefined)
+  );
 }
 
 /**
  * Whether a cap lacks room for an attempt.
  *
  * @param used - Of the cap, `before` among it.
- * @param before - The attempt as it is on record; an attempt that takes no more than that is never refused.
+ * @param before - The attempt as it is on record; an attempt that takes no more than that is never
+ *   refused.
  */
-export function lacksRoom(cap: Cap, attempt: Attempt, used: bigint, before: Attempt | undefined): CapBlock | undefined {
+export function lacksRoom(
+  cap: Cap,
+  attempt: Attempt,
+  used: bigint,
+  before: Attempt | undefined,
+): CapBlock | undefined {
   const takes = (one: Attempt) => (counts(cap, one) ? (costIn(one).get(cap.unit) ?? 0n) : 0n);
   const [taking, own] = [takes(attempt), before === undefined ? 0n : takes(before)];
   const others = used - own;

@@ -1,4 +1,7 @@
-/** Things of which the first is always at hand. To add or remove one costs the logarithm of how many there are. */
+/**
+ * Things of which the first is always at hand. To add or remove one costs the logarithm of how many
+ * there are.
+ */
 export interface Heap<T> {
   add(one: T): void;
   first(): T | undefined;

@@ -3,15 +3,24 @@ import { untilAborted } from '../internal/deadline.js';
 /** Named locks, first come first served. */
 export interface Locks {
   /**
-   * Runs `work` while holding all `names`. They are taken in one order everywhere, so that no two holders wait for each other.
-   * A call that waits for one leaves the queue when one of `signals` fires, with its reason; work that has begun is not stopped.
+   * Runs `work` while holding all `names`. They are taken in one order everywhere, so that no two
+   * holders wait for each other.
+   * A call that waits for one leaves the queue when one of `signals` fires, with its reason; work
+   * that has begun is not stopped.
    */
-  hold<T>(names: readonly string[], work: () => Promise<T>, signals?: readonly (AbortSignal | undefined)[]): Promise<T>;
+  hold<T>(
+    names: readonly string[],
+    work: () => Promise<T>,
+    signals?: readonly (AbortSignal | undefined)[],
+  ): Promise<T>;
 }
 
 export function createLocks(): Locks {
   const tails = new Map<string, Promise<void>>();
-  const take = async (name: string, signals: readonly (AbortSignal | undefined)[]): Promise<() => void> => {
+  const take = async (
+    name: string,
+    signals: readonly (AbortSignal | undefined)[],
+  ): Promise<() => void> => {
     const before = tails.get(name);
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));

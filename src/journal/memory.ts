@@ -8,7 +8,8 @@ import { createOutboxStore, type OutboxRecord } from '../outbox/store.js';
 import type { Attempt, Journal } from './types.js';
 
 /**
- * A journal in memory: right for one process, forgotten when it ends. Throws `ConfigError` (`invalid_option`).
+ * A journal in memory: right for one process, forgotten when it ends. Throws `ConfigError`
+ * (`invalid_option`).
  *
  * @example
  * const client = createClient({ walletSecretKey, journal: memoryJournal() });
@@ -32,7 +33,8 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
       const before = store.get(id);
       if (store.release(id)) outbox?.tell(before, undefined);
     },
-    similar: async (owner, fingerprint, idempotencyKey) => store.similar(owner, fingerprint, idempotencyKey),
+    similar: async (owner, fingerprint, idempotencyKey) =>
+      store.similar(owner, fingerprint, idempotencyKey),
     async *attempts(owner, filter) {
       yield* store.attempts(owner, filter);
     },

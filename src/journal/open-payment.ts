@@ -1,7 +1,10 @@
 import type { Receipt } from '../receipt.js';
 import type { Attempt, Journal } from './types.js';
 
-type SignedAttempt = Attempt & { readonly payment: NonNullable<Attempt['payment']>; readonly receipt: Receipt };
+type SignedAttempt = Attempt & {
+  readonly payment: NonNullable<Attempt['payment']>;
+  readonly receipt: Receipt;
+};
 
 /** A payment that is signed, as this process knows it. */
 export interface OpenPayment {
@@ -13,8 +16,8 @@ export interface OpenPayment {
 }
 
 /**
- * Writes an attempt as it stands after a change, and makes the change once that is written. One write after the other: two at once may land
- * in the wrong order, and the older one would stand.
+ * Writes an attempt as it stands after a change, and makes the change once that is written. One
+ * write after the other: two at once may land in the wrong order, and the older one would stand.
  */
 export function saveAttempt(
   { journal }: { readonly journal: Pick<Journal, 'put'> },

@@ -10,20 +10,32 @@ export interface Wallet {
   readonly journal: Journal;
   /** What payments that wait for a swap need, by output mint: one swap serves them all. */
   readonly waiting: Map<string, bigint>;
-  /** Calls that are choosing what to pay: a call that swaps waits until they have said what they need. */
+  /**
+   * Calls that are choosing what to pay: a call that swaps waits until they have said what they
+   * need.
+   */
   readonly arriving: Set<Promise<void>>;
-  /** Signed payments that are followed until the chain decides, by attempt id, each with the contexts that follow it. */
+  /**
+   * Signed payments that are followed until the chain decides, by attempt id, each with the
+   * contexts that follow it.
+   */
   readonly monitored: Map<string, { readonly open: OpenPayment; readonly monitors: Set<object> }>;
   /** What the next call waits for: calls that have ended and are letting go of their attempts. */
   readonly releasing: Set<Promise<void>>;
-  /** Idempotency keys of purchases that a call in this process is making right now, from before they are written anywhere. */
+  /**
+   * Idempotency keys of purchases that a call in this process is making right now, from before they
+   * are written anywhere.
+   */
   readonly keys: Set<string>;
 }
 
 /** What the process keeps, also across copies of the package. */
 interface Shared {
   readonly wallets: Map<string, Wallet>;
-  /** How far is counted on each blockhash, for all wallets: also what is planned for the same one twice is told apart by it. */
+  /**
+   * How far is counted on each blockhash, for all wallets: also what is planned for the same one
+   * twice is told apart by it.
+   */
   readonly counts: Map<string, number>;
 }
 
@@ -51,7 +63,10 @@ export function newWallet(): Wallet {
   };
 }
 
-/** The shared state of a wallet on a network: one for the process, also across copies of the package. */
+/**
+ * The shared state of a wallet on a network: one for the process, also across copies of the
+ * package.
+ */
 export function walletOf(address: string, network: string): Wallet {
   const { wallets } = shared();
   const key = nameOf(address, network);
@@ -69,7 +84,10 @@ function nameOf(address: string, network: string): string {
   return `${network} ${address}`;
 }
 
-/** Announces a call that is choosing what to pay. Returns how to say that it is known what it needs, or that it needs nothing. */
+/**
+ * Announces a call that is choosing what to pay. Returns how to say that it is known what it needs,
+ * or that it needs nothing.
+ */
 export function announce({ arriving }: Wallet): () => void {
   let arrived = (): void => undefined;
   const call = new Promise<void>((resolve) => (arrived = resolve));

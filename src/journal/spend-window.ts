@@ -10,7 +10,9 @@ export interface SpendWindow {
   after(at: number): bigint;
 }
 
-/** A Fenwick tree over the times, which come nearly in order: a time that comes late rebuilds it. */
+/**
+ * A Fenwick tree over the times, which come nearly in order: a time that comes late rebuilds it.
+ */
 export function createSpendWindow(): SpendWindow {
   let times: number[] = [];
   let values: bigint[] = [];
@@ -44,15 +46,19 @@ export function createSpendWindow(): SpendWindow {
     const node = times.length;
     sums.push(first(node - 1) - first(node - (node & -node)) + value);
   };
-  const rebuild = (entries: readonly (readonly [at: number, value: bigint, count: number])[]): void => {
+  const rebuild = (
+    entries: readonly (readonly [at: number, value: bigint, count: number])[],
+  ): void => {
     [times, values, counts, sums, empty] = [[], [], [], [], 0];
     for (const entry of entries) append(...entry);
   };
-  const entries = () => times.map((at, index) => [at, values[index] ?? 0n, counts[index] ?? 0] as const);
+  const entries = () =>
+    times.map((at, index) => [at, values[index] ?? 0n, counts[index] ?? 0] as const);
   const change = (index: number, delta: bigint, count: number): void => {
     values[index] = (values[index] ?? 0n) + delta;
     counts[index] = (counts[index] ?? 0) + count;
-    for (let node = index + 1; node <= sums.length; node += node & -node) sums[node - 1] = (sums[node - 1] ?? 0n) + delta;
+    for (let node = index + 1; node <= sums.length; node += node & -node)
+      sums[node - 1] = (sums[node - 1] ?? 0n) + delta;
   };
 
   return {
@@ -79,8 +85,10 @@ export function createSpendWindow(): SpendWindow {
       change(index, -value, -1);
       if ((counts[index] ?? 0) > 0) return;
       empty += 1;
-      // Times that nothing is left of go at once when they are most of all: each then costs a constant share.
-      if (empty > 64 && empty > times.length / 2) rebuild(entries().filter(([, , count]) => count > 0));
+      // Times that nothing is left of go at once when they are most of all: each then costs a
+      // constant share.
+      if (empty > 64 && empty > times.length / 2)
+        rebuild(entries().filter(([, , count]) => count > 0));
     },
     after(at) {
       const before = until(at);

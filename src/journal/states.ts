@@ -1,24 +1,28 @@
 /**
- * The life of an attempt to pay, as data. The journals hold to `next`, the flow to `onCrash` and `onRepeat`, the documentation shows the table, and
- * the tests walk it.
+ * The life of an attempt to pay, as data. The journals hold to `next`, the flow to `onCrash` and
+ * `onRepeat`, the documentation shows the table, and the tests walk it.
  *
  * - `counts`: its price counts against the caps. What its swaps take counts in every state.
  * - `next`: what a journal lets follow.
- * - `decided`: the chain has spoken. What comes later from a process that does not know that is dropped; in any other state it is refused.
+ * - `decided`: the chain has spoken. What comes later from a process that does not know that is
+ *   dropped; in any other state it is refused.
  * - `release`: a journal may forget it.
  */
 export const attemptStates = {
   reserved: {
-    meaning: 'Its price and its swap count against the caps, and its tokens are being held or swapped for. No payment is signed.',
+    meaning:
+      'Its price and its swap count against the caps, and its tokens are being held or swapped for. No payment is signed.',
     counts: true,
     decided: false,
     next: ['reserved', 'abandoned', 'unpaid', 'signed'],
     release: true,
-    onCrash: 'Its price is freed, once its swap, if it signed one, can do no more. What swaps cost stays counted.',
+    onCrash:
+      'Its price is freed, once its swap, if it signed one, can do no more. What swaps cost stays counted.',
     onRepeat: 'A new purchase; with its key while its call is alive: payment_in_progress.',
   },
   abandoned: {
-    meaning: 'It failed before a payment was signed, and a swap that it signed may still land. What that takes at most counts.',
+    meaning:
+      'It failed before a payment was signed, and a swap that it signed may still land. What that takes at most counts.',
     counts: false,
     decided: false,
     next: ['abandoned', 'unpaid'],
@@ -36,13 +40,15 @@ export const attemptStates = {
     onRepeat: 'A new purchase.',
   },
   signed: {
-    meaning: 'A payment is signed and written here; it may have left, and it may land until its last valid block height is final.',
+    meaning:
+      'A payment is signed and written here; it may have left, and it may land until its last valid block height is final.',
     counts: true,
     decided: false,
     next: ['signed', 'settled', 'unsettled'],
     release: false,
     onCrash: 'The chain is asked until it has decided.',
-    onRepeat: 'The chain is asked. Not decided: the same bytes again (GET, HEAD, a payment id, or repeatable), else payment_uncertain.',
+    onRepeat:
+      'The chain is asked. Not decided: the same bytes again (GET, HEAD, a payment id, or repeatable), else payment_uncertain.',
   },
   settled: {
     meaning: 'Our own RPC showed the payment on chain.',

@@ -25,7 +25,10 @@ export interface SignedPayment {
   readonly blockhashSlot: number;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
-  /** The header carries a payment id that the seller asked for: it knows the same bytes again, and answers them as it did the first time. */
+  /**
+   * The header carries a payment id that the seller asked for: it knows the same bytes again, and
+   * answers them as it did the first time.
+   */
   readonly hasPaymentId?: boolean;
 }
 
@@ -40,7 +43,10 @@ export interface SignedSwap {
   /** The wallet's own token accounts that it takes from and brings to. */
   readonly source: string;
   readonly output: string;
-  /** What it takes from held so much before it was signed, as of a slot: base units, or lamports if it sells SOL. Decimal string. */
+  /**
+   * What it takes from held so much before it was signed, as of a slot: base units, or lamports if
+   * it sells SOL. Decimal string.
+   */
   readonly before?: { readonly amount: string; readonly slot: number };
   readonly blockhash: string;
   /** The blockhash was valid as of this slot. */
@@ -62,20 +68,31 @@ export interface SwapAmounts {
 
 /** What became of a swap. */
 export type SwapOutcome =
-  /** `rentLamports`: of token accounts that it made and that stay; absent if no node gave what it did. Decimal string. */
+  /**
+   * `rentLamports`: of token accounts that it made and that stay; absent if no node gave what it
+   * did. Decimal string.
+   */
   | ({ readonly state: 'confirmed'; readonly rentLamports?: string } & SwapAmounts)
   /** `feeLamports`: what it cost if it landed and failed. Decimal string. */
   | { readonly state: 'failed'; readonly code: ErrorCode; readonly feeLamports?: string };
 
-/** One attempt to pay, from its reservation to the chain's word. JSON-safe; amounts are decimal strings of base units. */
+/**
+ * One attempt to pay, from its reservation to the chain's word. JSON-safe; amounts are decimal
+ * strings of base units.
+ */
 export interface Attempt {
   readonly id: string;
   readonly wallet: string;
   readonly network: string;
   readonly state: AttemptState;
-  /** What was bought reached the caller: a success that was read to its end, or that nothing read. */
+  /**
+   * What was bought reached the caller: a success that was read to its end, or that nothing read.
+   */
   readonly delivered: boolean;
-  /** When a repeated call was first about to be told that this is spent, and when it had been. Milliseconds since the epoch. */
+  /**
+   * When a repeated call was first about to be told that this is spent, and when it had been.
+   * Milliseconds since the epoch.
+   */
   readonly tellingAt?: number;
   readonly toldAt?: number;
   readonly url: string;
@@ -84,7 +101,10 @@ export interface Attempt {
   /** The same for equal requests: method, URL and body. */
   readonly fingerprint: string;
   readonly idempotencyKey?: string;
-  /** The attempt at the same purchase that this one was signed after, where the caller's policy allows that (`resign`). */
+  /**
+   * The attempt at the same purchase that this one was signed after, where the caller's policy
+   * allows that (`resign`).
+   */
   readonly resigns?: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -93,7 +113,10 @@ export interface Attempt {
   readonly amount: string;
   /** Millionths of a dollar as a decimal string; absent where the mint has no price. */
   readonly microUsd?: string;
-  /** When the chain had shown what left, which caps over time count from then. Absent: from `at`. Milliseconds since the epoch. */
+  /**
+   * When the chain had shown what left, which caps over time count from then. Absent: from `at`.
+   * Milliseconds since the epoch.
+   */
   readonly leftAt?: number;
   /** What its swaps took, as the chain showed it. */
   readonly swapped?: SwapCost;
@@ -102,7 +125,10 @@ export interface Attempt {
   /** The swap that was signed last. */
   readonly swap?: SignedSwap;
   readonly payment?: SignedPayment;
-  /** Why the seller's word does not say what became of the payment, once it is known that it does not. */
+  /**
+   * Why the seller's word does not say what became of the payment, once it is known that it does
+   * not.
+   */
   readonly doubt?: ErrorCode;
   /** Absent until a payment is signed. */
   readonly receipt?: Receipt;
@@ -134,49 +160,69 @@ export interface AttemptFilter {
   readonly since?: number;
 }
 
-/** Where attempts and what they cost are kept. A write has happened, durably where the journal is durable, when its promise resolves. */
+/**
+ * Where attempts and what they cost are kept. A write has happened, durably where the journal is
+ * durable, when its promise resolves.
+ */
 export interface Journal {
   /**
-   * Writes a new attempt if its key is free and every cap that counts it has room: checked and written as one step. Otherwise writes
-   * nothing and says why. The key is free where all that bear it are unsettled or abandoned, or are the one that the attempt `resigns`.
+   * Writes a new attempt if its key is free and every cap that counts it has room: checked and
+   * written as one step. Otherwise writes nothing and says why. The key is free where all that bear
+   * it are unsettled or abandoned, or are the one that the attempt `resigns`.
    */
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
   /**
-   * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
-   * a decided attempt stays as it is. Rejects where another one is, or was released: another process took it for an orphan, and it must not go on; and where
-   * `dropsSwap` says that it would end an attempt as if a swap that it has signed since were not there.
+   * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where
+   * `mayFollow` says that the state cannot follow, a decided attempt stays as it is. Rejects where
+   * another one is, or was released: another process took it for an orphan, and it must not go on;
+   * and where `dropsSwap` says that it would end an attempt as if a swap that it has signed since
+   * were not there.
    */
   put(attempt: Attempt): Promise<void>;
   /**
-   * As {@link Journal.put}, if each cap of these has room for what the attempt takes of it more than before: checked and written as one step.
+   * As {@link Journal.put}, if each cap of these has room for what the attempt takes of it more
+   * than before: checked and written as one step.
    * Otherwise nothing is written, and the cap without room comes back.
    */
   raise(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | undefined>;
   /**
-   * Forgets an attempt that signed no payment, of which no swap may still land, and whose swaps cost nothing; its price counts no more. Nothing
-   * for any other.
+   * Forgets an attempt that signed no payment, of which no swap may still land, and whose swaps
+   * cost nothing; its price counts no more. Nothing for any other.
    */
   release(id: string): Promise<void>;
   /**
-   * Attempts under the same key, where one is given; else those at the same request that a repeated call may have to do with: whose answer was
-   * not delivered, or that were signed after another (`resigns`). In the order they were made.
+   * Attempts under the same key, where one is given; else those at the same request that a repeated
+   * call may have to do with: whose answer was not delivered, or that were signed after another
+   * (`resigns`). In the order they were made.
    */
-  similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
+  similar(
+    owner: Owner,
+    fingerprint: string,
+    idempotencyKey: string | undefined,
+  ): Promise<Attempt[]>;
   /** An owner's attempts in the order they were made. */
   attempts(owner: Owner, filter?: AttemptFilter): AsyncIterable<Attempt>;
   /**
-   * Whose attempts are still open (`reserved`, `abandoned` or `signed`), each owner once: what a service that pays for many takes up when it
-   * starts. Without it, each is taken up when its wallet is asked for.
+   * Whose attempts are still open (`reserved`, `abandoned` or `signed`), each owner once: what a
+   * service that pays for many takes up when it starts. Without it, each is taken up when its
+   * wallet is asked for.
    */
   owners?(): AsyncIterable<Owner>;
   /**
-   * What is spent or reserved of each cap at a time, in the cap's unit. What is only reserved counts however long ago that was: it is yet to be
-   * spent. What is signed and not decided counts a day longer than its window: it may leave later than it was signed.
+   * What is spent or reserved of each cap at a time, in the cap's unit. What is only reserved
+   * counts however long ago that was: it is yet to be spent. What is signed and not decided counts
+   * a day longer than its window: it may leave later than it was signed.
    */
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
-  /** What keeps payers in several processes out of each other's way. A journal without it is for the payers of one process. */
+  /**
+   * What keeps payers in several processes out of each other's way. A journal without it is for the
+   * payers of one process.
+   */
   coordination?(owner: Owner): Coordination;
-  /** What is to be told to the outside of what it writes: there where the journal was made to keep one. */
+  /**
+   * What is to be told to the outside of what it writes: there where the journal was made to keep
+   * one.
+   */
   readonly outbox?: Outbox;
 }
 
@@ -185,7 +231,10 @@ export interface Coordination {
   readonly ledger: Ledger;
   readonly locks: Locks;
   readonly claims: Claims;
-  /** Counts up under a name, from 1 or more, never twice the same: what tells apart payments that carry no nonce of their own. */
+  /**
+   * Counts up under a name, from 1 or more, never twice the same: what tells apart payments that
+   * carry no nonce of their own.
+   */
   next(name: string): Promise<number>;
 }
 

@@ -28,7 +28,8 @@ export function isEndpoint(value: unknown): value is Endpoint {
     [id, url, caller].every((text) => typeof text === 'string') &&
     Array.isArray(events) &&
     events.every((name) => NAMES.includes(name)) &&
-    (wallets === undefined || (Array.isArray(wallets) && wallets.every((wallet) => typeof wallet === 'string'))) &&
+    (wallets === undefined ||
+      (Array.isArray(wallets) && wallets.every((wallet) => typeof wallet === 'string'))) &&
     Array.isArray(secrets) &&
     secrets.every(isSecret) &&
     typeof createdAt === 'number' &&
@@ -36,18 +37,27 @@ export function isEndpoint(value: unknown): value is Endpoint {
   );
 }
 
-/** A job as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is none. */
+/**
+ * A job as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is none.
+ */
 export function copyOfJob(job: OutboxJob): OutboxJob {
   const copy: unknown = JSON.parse(JSON.stringify(job));
   if (isOutboxJob(copy)) return copy;
-  throw new TypeError('This is no job that an outbox can keep: a field is missing, or its event has no such name.');
+  throw new TypeError(
+    'This is no job that an outbox can keep: a field is missing, or its event has no such name.',
+  );
 }
 
-/** An endpoint as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is none. */
+/**
+ * An endpoint as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is
+ * none.
+ */
 export function copyOfEndpoint(endpoint: Endpoint): Endpoint {
   const copy: unknown = JSON.parse(JSON.stringify(endpoint));
   if (isEndpoint(copy)) return copy;
-  throw new TypeError('This is no endpoint that an outbox can keep: a field is missing, or of another kind.');
+  throw new TypeError(
+    'This is no endpoint that an outbox can keep: a field is missing, or of another kind.',
+  );
 }
 
 function isSecret(value: unknown): boolean {

@@ -13,19 +13,28 @@ const MAX_ID_PART = 100;
 const UNPAID: readonly AttemptState[] = ['abandoned', 'unpaid'];
 
 /**
- * What a change of an attempt tells the outside. `before` is what was on record, undefined where it is new; `after` what is on record from
- * now on, undefined where it was released. Each reserved attempt ends in one `payment.settled` or `payment.failed`, and each of its swaps
- * that the chain has decided in one `swap.confirmed` or `swap.failed`, because what leads to them is written once.
+ * What a change of an attempt tells the outside. `before` is what was on record, undefined where it
+ * is new; `after` what is on record from now on, undefined where it was released. Each reserved
+ * attempt ends in one `payment.settled` or `payment.failed`, and each of its swaps that the chain
+ * has decided in one `swap.confirmed` or `swap.failed`, because what leads to them is written once.
  *
  * @param now - Milliseconds since the epoch.
  */
-export function eventsOf(before: Attempt | undefined, after: Attempt | undefined, now: number): WebhookEvent[] {
+export function eventsOf(
+  before: Attempt | undefined,
+  after: Attempt | undefined,
+  now: number,
+): WebhookEvent[] {
   if (before === undefined) return [];
   return [...ofSwap(before, after, now), ...ofPayment(before, after, now)];
 }
 
 /** The same, as jobs that are due at once. */
-export function jobsOf(before: Attempt | undefined, after: Attempt | undefined, now: number): NextJob[] {
+export function jobsOf(
+  before: Attempt | undefined,
+  after: Attempt | undefined,
+  now: number,
+): NextJob[] {
   return eventsOf(before, after, now).map((event) => ({ event, failures: 0, dueAt: now }));
 }
 
@@ -40,15 +49,27 @@ function ofSwap(before: Attempt, after: Attempt | undefined, now: number): Webho
     return [eventOf('swap.failed', idOf(after, 'swap.failed', signature), details, now)];
   }
   const { inAmount, outAmount, feeLamports } = outcome;
-  const details = { ...about, signature, inputMint, inAmount, outputMint, outAmount, provider, feeLamports };
+  const details = {
+    ...about,
+    signature,
+    inputMint,
+    inAmount,
+    outputMint,
+    outAmount,
+    provider,
+    feeLamports,
+  };
   return [eventOf('swap.confirmed', idOf(after, 'swap.confirmed', signature), details, now)];
 }
 
 function ofPayment(before: Attempt, after: Attempt | undefined, now: number): WebhookEvent[] {
   const one = after ?? before;
   const base = { ...aboutOf(one), mint: one.mint, amount: one.amount, payTo: one.payTo };
-  const failed = (details: WebhookDetails['payment.failed']) => [eventOf('payment.failed', idOf(one, 'payment.failed'), details, now)];
-  if (before.state === 'reserved') return after === undefined || UNPAID.includes(after.state) ? failed(base) : [];
+  const failed = (details: WebhookDetails['payment.failed']) => [
+    eventOf('payment.failed', idOf(one, 'payment.failed'), details, now),
+  ];
+  if (before.state === 'reserved')
+    return after === undefined || UNPAID.includes(after.state) ? failed(base) : [];
   // What is signed has its payment on record.
   const { payment, receipt, doubt } = one;
   if (before.state !== 'signed' || after === undefined || payment === undefined) return [];
@@ -57,7 +78,14 @@ function ofPayment(before: Attempt, after: Attempt | undefined, now: number): We
   if (after.state === 'settled') {
     // Found on chain, it has a signature there.
     const signature = receipt?.payment.signature ?? '';
-    return [eventOf('payment.settled', idOf(one, 'payment.settled'), { ...base, payerSignature, signature }, now)];
+    return [
+      eventOf(
+        'payment.settled',
+        idOf(one, 'payment.settled'),
+        { ...base, payerSignature, signature },
+        now,
+      ),
+    ];
   }
   if (doubt === undefined || before.doubt !== undefined) return [];
   const details = { ...base, payerSignature, lastValidBlockHeight, code: doubt };
@@ -69,18 +97,30 @@ function eventOf<N extends WebhookEventName>(
   id: string,
   data: WebhookDetails[N],
   now: number,
-): { readonly id: string; readonly type: N; readonly timestamp: string; readonly data: WebhookDetails[N] } {
+): {
+  readonly id: string;
+  readonly type: N;
+  readonly timestamp: string;
+  readonly data: WebhookDetails[N];
+} {
   return { id, type, timestamp: new Date(now).toISOString(), data };
 }
 
-/** The same from each process, and however often: its receiver can tell that it was told before. Standard Webhooks sign it between dots. */
+/**
+ * The same from each process, and however often: its receiver can tell that it was told before.
+ * Standard Webhooks sign it between dots.
+ */
 function idOf({ id }: Attempt, type: WebhookEventName, signature?: string): string {
-  return [id, type.replace('.', '_'), ...(signature === undefined ? [] : [signature])].map(plain).join('_');
+  return [id, type.replace('.', '_'), ...(signature === undefined ? [] : [signature])]
+    .map(plain)
+    .join('_');
 }
 
 /** As it is, where that is short and plain. */
 function plain(text: string): string {
-  return /^[A-Za-z0-9_-]+$/.test(text) && text.length <= MAX_ID_PART ? text : hex.encode(sha256(new TextEncoder().encode(text)));
+  return /^[A-Za-z0-9_-]+$/.test(text) && text.length <= MAX_ID_PART
+    ? text
+    : hex.encode(sha256(new TextEncoder().encode(text)));
 }
 
 function aboutOf({ id, wallet, network, url, method }: Attempt) {

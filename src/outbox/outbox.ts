@@ -17,7 +17,10 @@ interface About {
   readonly method: string;
 }
 
-/** What each event says. JSON-safe; amounts are decimal strings of base units. Nothing in it is a seller's or a service's word. */
+/**
+ * What each event says. JSON-safe; amounts are decimal strings of base units. Nothing in it is a
+ * seller's or a service's word.
+ */
 export interface WebhookDetails {
   'swap.confirmed': About & {
     readonly signature: string;
@@ -37,11 +40,23 @@ export interface WebhookDetails {
     readonly code: ErrorCode;
   };
   /** Our own node shows the payment on chain. */
-  'payment.settled': About & Price & { readonly payerSignature: string; readonly signature: string };
-  /** Nothing was paid, and nothing can be any more: no payment was signed, or the one that was can never land. */
+  'payment.settled': About &
+    Price & { readonly payerSignature: string; readonly signature: string };
+  /**
+   * Nothing was paid, and nothing can be any more: no payment was signed, or the one that was can
+   * never land.
+   */
   'payment.failed': About & Price & { readonly payerSignature?: string };
-  /** The answer was lost, or the seller refused a signed payment; `payment.settled` or `payment.failed` follows when the chain has decided. */
-  'payment.uncertain': About & Price & { readonly payerSignature: string; readonly lastValidBlockHeight: string; readonly code: ErrorCode };
+  /**
+   * The answer was lost, or the seller refused a signed payment; `payment.settled` or
+   * `payment.failed` follows when the chain has decided.
+   */
+  'payment.uncertain': About &
+    Price & {
+      readonly payerSignature: string;
+      readonly lastValidBlockHeight: string;
+      readonly code: ErrorCode;
+    };
 }
 
 interface Price {
@@ -50,7 +65,10 @@ interface Price {
   readonly payTo: string;
 }
 
-/** One event: the body of a webhook, and the `id` of its message, which is the same each time it is told. */
+/**
+ * One event: the body of a webhook, and the `id` of its message, which is the same each time it is
+ * told.
+ */
 export type WebhookEvent<N extends WebhookEventName = WebhookEventName> = {
   [Name in N]: {
     readonly id: string;
@@ -66,7 +84,10 @@ export interface OutboxJob {
   /** Of the job, not of the event. */
   readonly id: string;
   readonly event: WebhookEvent;
-  /** The endpoint's id. Without: the event is yet to be handed to the endpoints, each by a job of its own. */
+  /**
+   * The endpoint's id. Without: the event is yet to be handed to the endpoints, each by a job of
+   * its own.
+   */
   readonly endpoint?: string;
   /** Whose endpoint it is, as the endpoint says. Callers take turns. */
   readonly caller?: string;
@@ -83,7 +104,10 @@ export type NextJob = Omit<OutboxJob, 'id'>;
 export interface EndpointSecret {
   /** `whsec_` and base64, as Standard Webhooks have it. */
   readonly secret: string;
-  /** Signs until then, beside the one that took its place. Milliseconds since the epoch; absent: it is the one in use. */
+  /**
+   * Signs until then, beside the one that took its place. Milliseconds since the epoch; absent: it
+   * is the one in use.
+   */
   readonly until?: number;
 }
 
@@ -99,9 +123,15 @@ export interface Endpoint {
   readonly secrets: readonly EndpointSecret[];
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** When it last accepted something, written down at most once an hour. Milliseconds since the epoch. */
+  /**
+   * When it last accepted something, written down at most once an hour. Milliseconds since the
+   * epoch.
+   */
   readonly acceptedAt?: number;
-  /** Told nothing more: it said that it is gone, or accepted nothing for as long as is tried. Milliseconds since the epoch. */
+  /**
+   * Told nothing more: it said that it is gone, or accepted nothing for as long as is tried.
+   * Milliseconds since the epoch.
+   */
   readonly disabledAt?: number;
 }
 
@@ -125,36 +155,56 @@ export interface TakeOptions {
 }
 
 /**
- * How many jobs an outbox keeps: those for the endpoints of one caller, those that tell of one wallet and are yet to be handed out, and all together. Beyond,
- * those go that were put there first: of the caller or wallet with too many, or with the most.
+ * How many jobs an outbox keeps: those for the endpoints of one caller, those that tell of one
+ * wallet and are yet to be handed out, and all together. Beyond, those go that were put there
+ * first: of the caller or wallet with too many, or with the most.
  */
 export const MOST_JOBS = { ofOne: 10_000, inAll: 50_000 } as const;
 
 /**
- * What waits to be told, and to which endpoint. Its events are written by the journal, in one step with the attempt that they are about. A write has
- * happened, durably where the journal is durable, when its promise resolves.
+ * What waits to be told, and to which endpoint. Its events are written by the journal, in one step
+ * with the attempt that they are about. A write has happened, durably where the journal is durable,
+ * when its promise resolves.
  */
 export interface Outbox {
   /**
-   * Jobs that are due: one of each caller in turn, of each those that have waited longest first. No other process is given them for `leaseMs`, or until this process
-   * ends; one that is not finished by then is given again.
+   * Jobs that are due: one of each caller in turn, of each those that have waited longest first. No
+   * other process is given them for `leaseMs`, or until this process ends; one that is not finished
+   * by then is given again.
    */
   take(options: TakeOptions): Promise<OutboxJob[]>;
-  /** Ends a job that was taken and puts others in its place, in one step. Nothing where it has been ended meanwhile. */
+  /**
+   * Ends a job that was taken and puts others in its place, in one step. Nothing where it has been
+   * ended meanwhile.
+   */
   finish(job: OutboxJob, next: readonly NextJob[]): Promise<void>;
   /** All of them, in the order in which they were made. */
   endpoints(): Promise<Endpoint[]>;
-  /** Adds an endpoint, in one step. Whether it did: not where its caller has as many as `most`, or one of its id is there. */
+  /**
+   * Adds an endpoint, in one step. Whether it did: not where its caller has as many as `most`, or
+   * one of its id is there.
+   */
   addEndpoint(endpoint: Endpoint, most: number): Promise<boolean>;
   /**
-   * Changes an endpoint in one step: what `change` is given is on record until what it returns is. It does nothing else, and may be called again; its undefined leaves
-   * the endpoint as it is. Resolves to the endpoint as changed, undefined where it was left or there is none of that id, which stays.
+   * Changes an endpoint in one step: what `change` is given is on record until what it returns is.
+   * It does nothing else, and may be called again; its undefined leaves the endpoint as it is.
+   * Resolves to the endpoint as changed, undefined where it was left or there is none of that id,
+   * which stays.
    */
-  changeEndpoint(id: string, change: (endpoint: Endpoint) => Endpoint | undefined): Promise<Endpoint | undefined>;
+  changeEndpoint(
+    id: string,
+    change: (endpoint: Endpoint) => Endpoint | undefined,
+  ): Promise<Endpoint | undefined>;
   /** Whether there was one. Jobs for it stay until they are taken. */
   removeEndpoint(id: string): Promise<boolean>;
-  /** Calls when this process may have added a job; the delivery asks again then. What others add is found by asking. Returns how to stop. */
+  /**
+   * Calls when this process may have added a job; the delivery asks again then. What others add is
+   * found by asking. Returns how to stop.
+   */
   onAdded(listener: () => void): () => void;
-  /** Calls where this process has dropped jobs, as it held more than it may, with their number. Returns how to stop. */
+  /**
+   * Calls where this process has dropped jobs, as it held more than it may, with their number.
+   * Returns how to stop.
+   */
   onDropped(listener: (count: number) => void): () => void;
 }

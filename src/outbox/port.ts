@@ -2,9 +2,14 @@ import type { Outbox } from './outbox.js';
 import type { Added, OutboxRecord, OutboxStore } from './store.js';
 
 /** Runs work on a store as one step, and resolves once what it wrote is kept. */
-export type OutboxRun = <T>(work: (store: OutboxStore, write: (record: OutboxRecord) => void) => T) => Promise<T>;
+export type OutboxRun = <T>(
+  work: (store: OutboxStore, write: (record: OutboxRecord) => void) => T,
+) => Promise<T>;
 
-/** A function that is called when something happened. One that throws must not fail the write that it hears of, which has happened. */
+/**
+ * A function that is called when something happened. One that throws must not fail the write that
+ * it hears of, which has happened.
+ */
 export interface Listeners<T> {
   add(listener: (news: T) => void): () => void;
   call(news: T): void;
@@ -44,7 +49,11 @@ export function createOutboxListeners(): OutboxListeners {
 }
 
 /** Tells of what was written of an outbox, once that is kept. */
-export function announce({ added, dropped }: OutboxListeners, store: OutboxStore, records: readonly object[]): void {
+export function announce(
+  { added, dropped }: OutboxListeners,
+  store: OutboxStore,
+  records: readonly object[],
+): void {
   const count = store.dropped();
   if (count > 0) dropped.call(count);
   if (records.some((record) => 'job' in record)) added.call();

@@ -3,7 +3,13 @@ import { hex } from '@scure/base';
 import { createHeap } from '../journal/heap.js';
 import { copyOfEndpoint, copyOfJob } from './json.js';
 import { createTurns, laneOf, type Turn } from './turns.js';
-import { MOST_JOBS, type Endpoint, type NextJob, type OutboxJob, type TakeOptions } from './outbox.js';
+import {
+  MOST_JOBS,
+  type Endpoint,
+  type NextJob,
+  type OutboxJob,
+  type TakeOptions,
+} from './outbox.js';
 
 /** All that an outbox knows. */
 export interface OutboxContent {
@@ -22,17 +28,29 @@ export type OutboxRecord =
   /** The id of the endpoint that was removed. */
   | { readonly endpointGone: string };
 
-/** Whether a journal whose outbox was not asked for adds to it all the same: there are endpoints, which the next process that opens it tells. */
+/**
+ * Whether a journal whose outbox was not asked for adds to it all the same: there are endpoints,
+ * which the next process that opens it tells.
+ */
 export function hasReaders(store: OutboxStore): boolean {
   return store.endpoints().some(({ disabledAt }) => disabledAt === undefined);
 }
 
 /** Whether one more endpoint may be added to those that there are. */
-export function hasPlaceFor({ id, caller }: Endpoint, all: readonly Endpoint[], most: number): boolean {
-  return all.every((one) => one.id !== id) && all.filter((one) => one.caller === caller).length < most;
+export function hasPlaceFor(
+  { id, caller }: Endpoint,
+  all: readonly Endpoint[],
+  most: number,
+): boolean {
+  return (
+    all.every((one) => one.id !== id) && all.filter((one) => one.caller === caller).length < most
+  );
 }
 
-/** Until when jobs that were taken are one process's alone, by their ids. Milliseconds since the epoch. */
+/**
+ * Until when jobs that were taken are one process's alone, by their ids. Milliseconds since the
+ * epoch.
+ */
 export type Leases = ReadonlyMap<string, number>;
 
 /** What became of an outbox when jobs were added. */
@@ -43,8 +61,8 @@ export interface Added {
 }
 
 /**
- * The jobs and endpoints of a journal that has them all at hand. It knows nothing of promises: each call is one step. What it is given it
- * copies; what it gives belongs to it.
+ * The jobs and endpoints of a journal that has them all at hand. It knows nothing of promises: each
+ * call is one step. What it is given it copies; what it gives belongs to it.
  */
 export interface OutboxStore {
   /** Names jobs and adds them. */
@@ -55,7 +73,10 @@ export interface OutboxStore {
   endpoints(): Endpoint[];
   /** As the outbox's; returns the endpoint as kept, undefined where it was not added. */
   addEndpoint(endpoint: Endpoint, most: number): Endpoint | undefined;
-  changeEndpoint(id: string, change: (endpoint: Endpoint) => Endpoint | undefined): Endpoint | undefined;
+  changeEndpoint(
+    id: string,
+    change: (endpoint: Endpoint) => Endpoint | undefined,
+  ): Endpoint | undefined;
   removeEndpoint(id: string): boolean;
   leases(): Leases;
   /** How many jobs were dropped since this was asked last. */
@@ -69,13 +90,18 @@ export interface OutboxStore {
 type Kept = Turn & { readonly job: OutboxJob };
 
 /** @param before - What was taken of it, by a store that knew the same jobs. */
-export function createOutboxStore(records: Iterable<OutboxRecord> = [], before: Leases = new Map()): OutboxStore {
+export function createOutboxStore(
+  records: Iterable<OutboxRecord> = [],
+  before: Leases = new Map(),
+): OutboxStore {
   const jobs = new Map<string, Kept>();
   /** The same by owner, each in the order in which they were added. */
   const owned = new Map<string, Set<string>>();
   const endpoints = new Map<string, Endpoint>();
   const leases = new Map<string, number>();
-  const ends = createHeap<{ readonly id: string; readonly until: number }>((one, other) => one.until < other.until);
+  const ends = createHeap<{ readonly id: string; readonly until: number }>(
+    (one, other) => one.until < other.until,
+  );
   const turns = createTurns(({ id }) => jobs.has(id) && !leases.has(id));
   // No id is given twice, also by stores that follow each other on one file.
   const name = hex.encode(randomBytes(8));
@@ -115,7 +141,10 @@ export function createOutboxStore(records: Iterable<OutboxRecord> = [], before: 
     }
   };
   const largest = (): string =>
-    [...owned].reduce<readonly [string, number]>((most, [owner, { size }]) => (size > most[1] ? [owner, size] : most), ['', 0])[0];
+    [...owned].reduce<readonly [string, number]>(
+      (most, [owner, { size }]) => (size > most[1] ? [owner, size] : most),
+      ['', 0],
+    )[0];
   const dropFrom = (owner: string): string[] => {
     const [oldest] = owned.get(owner) ?? [];
     if (oldest === undefined) return [];
@@ -181,6 +210,9 @@ export function createOutboxStore(records: Iterable<OutboxRecord> = [], before: 
       return count;
     },
     restore,
-    content: () => ({ jobs: [...jobs.values()].map(({ job }) => job), endpoints: [...endpoints.values()] }),
+    content: () => ({
+      jobs: [...jobs.values()].map(({ job }) => job),
+      endpoints: [...endpoints.values()],
+    }),
   };
 }

@@ -1,7 +1,9 @@
 import { createHeap, type Heap } from '../journal/heap.js';
 import type { OutboxJob, TakeOptions } from './outbox.js';
 
-/** The caller that a job is for: callers take turns, and of each those endpoints that are asked for. */
+/**
+ * The caller that a job is for: callers take turns, and of each those endpoints that are asked for.
+ */
 export interface Lane {
   /** A caller; for an event that is yet to be handed out, its wallet. */
   readonly owner: string;
@@ -17,7 +19,10 @@ export interface Turn extends Lane {
   readonly ordinal: number;
 }
 
-/** Jobs that wait. What a question costs grows with how many jobs it brings and with how many callers and endpoints wait, not with how many jobs do. */
+/**
+ * Jobs that wait. What a question costs grows with how many jobs it brings and with how many
+ * callers and endpoints wait, not with how many jobs do.
+ */
 export interface Turns {
   add(turn: Turn): void;
   /** One that is in its lane waits no more. */
@@ -32,8 +37,14 @@ interface Queue extends Lane {
   gone: number;
 }
 
-export function laneOf({ event, endpoint, caller = '' }: Pick<OutboxJob, 'event' | 'endpoint' | 'caller'>): Lane {
-  return endpoint === undefined ? { owner: ofWallet(event.data.wallet), place: '' } : { owner: ofCaller(caller), place: endpoint };
+export function laneOf({
+  event,
+  endpoint,
+  caller = '',
+}: Pick<OutboxJob, 'event' | 'endpoint' | 'caller'>): Lane {
+  return endpoint === undefined
+    ? { owner: ofWallet(event.data.wallet), place: '' }
+    : { owner: ofCaller(caller), place: endpoint };
 }
 
 /** Whose turn it is where an event waits to be handed out. */
@@ -47,18 +58,30 @@ export function ofCaller(caller: string): string {
 }
 
 /** Tells whether a lane is asked for. */
-function leftOutBy({ callers = [], but = [], endpoints = [] }: NonNullable<TakeOptions['without']>): (lane: Lane) => boolean {
+function leftOutBy({
+  callers = [],
+  but = [],
+  endpoints = [],
+}: NonNullable<TakeOptions['without']>): (lane: Lane) => boolean {
   const [owners, kept, full] = [new Set(callers.map(ofCaller)), new Set(but), new Set(endpoints)];
   return ({ owner, place }) => full.has(place) || (owners.has(owner) && !kept.has(place));
 }
 
-/** @param waits - Whether a job still waits: one that was ended or taken stays here until its turn comes. */
+/**
+ * @param waits - Whether a job still waits: one that was ended or taken stays here until its turn
+ *   comes.
+ */
 export function createTurns(waits: (turn: Turn) => boolean): Turns {
   const queues = new Map<string, Queue>();
-  /** Those that have something due, by owner. Owners stand in the order of their turns: a Map keeps that of insertion. */
+  /**
+   * Those that have something due, by owner. Owners stand in the order of their turns: a Map keeps
+   * that of insertion.
+   */
   const ready = new Map<string, Set<Queue>>();
   /** All others that have something, by when it is due. */
-  const later = createHeap<{ readonly queue: Queue; readonly dueAt: number }>((one, other) => one.dueAt < other.dueAt);
+  const later = createHeap<{ readonly queue: Queue; readonly dueAt: number }>(
+    (one, other) => one.dueAt < other.dueAt,
+  );
   const nameOf = ({ owner, place }: Lane) => JSON.stringify([owner, place]);
 
   const first = ({ jobs }: Queue): Turn | undefined => {
@@ -92,12 +115,17 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
     if (!removeEmpty(queue) && dueAt !== undefined) later.add({ queue, dueAt });
   };
   /** What an owner gives in its turn: of all that may be given, what is due first. */
-  const give = (own: Set<Queue>, now: number, mayGive: (queue: Queue) => boolean): Turn | undefined => {
+  const give = (
+    own: Set<Queue>,
+    now: number,
+    mayGive: (queue: Queue) => boolean,
+  ): Turn | undefined => {
     let best: { readonly turn: Turn; readonly queue: Queue } | undefined;
     for (const queue of own) {
       const turn = first(queue);
       if (turn === undefined || turn.dueAt > now) rest(queue, turn?.dueAt);
-      else if ((best === undefined || isBefore(turn, best.turn)) && mayGive(queue)) best = { turn, queue };
+      else if ((best === undefined || isBefore(turn, best.turn)) && mayGive(queue))
+        best = { turn, queue };
     }
     best?.queue.jobs.removeFirst();
     return best?.turn;
@@ -106,17 +134,25 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
   return {
     add(turn) {
       const name = nameOf(turn);
-      const queue = queues.get(name) ?? { owner: turn.owner, place: turn.place, jobs: createHeap(isBefore), isReady: false, gone: 0 };
+      const queue = queues.get(name) ?? {
+        owner: turn.owner,
+        place: turn.place,
+        jobs: createHeap(isBefore),
+        isReady: false,
+        gone: 0,
+      };
       queues.set(name, queue);
       const before = queue.jobs.first();
       queue.jobs.add(turn);
-      if (!queue.isReady && (before === undefined || turn.dueAt < before.dueAt)) later.add({ queue, dueAt: turn.dueAt });
+      if (!queue.isReady && (before === undefined || turn.dueAt < before.dueAt))
+        later.add({ queue, dueAt: turn.dueAt });
     },
     forget(lane) {
       const queue = queues.get(nameOf(lane));
       if (queue === undefined) return;
       queue.gone += 1;
-      // Seldom enough that it costs each job the same; often enough that there are never more gone than waiting.
+      // Seldom enough that it costs each job the same; often enough that there are never more gone
+      // than waiting.
       if (queue.gone * 2 <= queue.jobs.size) return;
       queue.gone = 0;
       queue.jobs.keep(waits);
@@ -129,14 +165,17 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
       const count = (one: Queue | string) => given.get(one) ?? 0;
       const taken: Turn[] = [];
       const mayGive = (queue: Queue) =>
-        queue.place === '' || (count(queue) < perEndpoint && count(queue.owner) < perCaller && !isLeftOut(queue));
-      // A caller that gives goes to the end, where this comes by again; one that has nothing to give is passed once.
+        queue.place === '' ||
+        (count(queue) < perEndpoint && count(queue.owner) < perCaller && !isLeftOut(queue));
+      // A caller that gives goes to the end, where this comes by again; one that has nothing to
+      // give is passed once.
       for (const [owner, own] of ready) {
         if (taken.length >= limit) break;
         const turn = give(own, now, mayGive);
         if (turn === undefined) continue;
         taken.push(turn);
-        for (const one of [owner, queues.get(nameOf(turn)) ?? owner]) given.set(one, count(one) + 1);
+        for (const one of [owner, queues.get(nameOf(turn)) ?? owner])
+          given.set(one, count(one) + 1);
         ready.delete(owner);
         ready.set(owner, own);
       }

@@ -26,7 +26,10 @@ export interface PaymentContext extends Coordination {
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
-  /** What caps and swaps are valued by: the client's own Jupiter, also where `transport` is a service of another operator. */
+  /**
+   * What caps and swaps are valued by: the client's own Jupiter, also where `transport` is a
+   * service of another operator.
+   */
   readonly prices: Pick<Transport, 'quote'>;
   readonly wallet: Wallet;
   readonly journal: Journal;
@@ -34,7 +37,10 @@ export interface PaymentContext extends Coordination {
   readonly recovery: Recovery;
   /** What the chain shows of the accounts that payments leave from. */
   readonly histories: Histories;
-  readonly blockhashes: { fresh(options?: { signal?: AbortSignal | undefined }): Promise<Lifetime & { slot: number }>; drop(): void };
+  readonly blockhashes: {
+    fresh(options?: { signal?: AbortSignal | undefined }): Promise<Lifetime & { slot: number }>;
+    drop(): void;
+  };
   /** Resolves once the node has shown that it serves our network; asked once. */
   ready(): Promise<void>;
   /** Aborts work in the background when the client closes. */
@@ -54,10 +60,21 @@ export interface Composition {
   remote(apiUrl: string, config: Config): Transport;
 }
 
-export function createContext(config: Config, events: Events, compose: Composition): PaymentContext {
+export function createContext(
+  config: Config,
+  events: Events,
+  compose: Composition,
+): PaymentContext {
   const rpc = connectTo(config);
   const own = compose.local(config, rpc);
-  return contextOver(config, events, rpc, transportOf(config, compose) ?? own, walletOf(config.signer.address, config.network), own);
+  return contextOver(
+    config,
+    events,
+    rpc,
+    transportOf(config, compose) ?? own,
+    walletOf(config.signer.address, config.network),
+    own,
+  );
 }
 
 /** What another operator runs. */
@@ -67,7 +84,10 @@ function transportOf(config: Config, compose: Composition): Transport | undefine
   return transport === undefined ? undefined : transportWithTimeouts(transport, timeouts.jupiter);
 }
 
-/** A context over a connection and a transport that are there already. Without `prices` the transport is trusted with them: it is our own. */
+/**
+ * A context over a connection and a transport that are there already. Without `prices` the
+ * transport is trusted with them: it is our own.
+ */
 export function contextOver(
   config: Config,
   events: Events,
@@ -78,7 +98,8 @@ export function contextOver(
 ): PaymentContext {
   const { network, runtime, journal, timeouts } = config;
   const shared = journal?.coordination?.({ wallet: config.signer.address, network });
-  const coordination = shared === undefined ? wallet.coordination : coordinationWithTimeouts(shared, timeouts.journal);
+  const coordination =
+    shared === undefined ? wallet.coordination : coordinationWithTimeouts(shared, timeouts.journal);
   return {
     ...coordination,
     locks: locksWithTimeout(coordination.locks),
@@ -88,7 +109,8 @@ export function contextOver(
     transport,
     prices,
     wallet,
-    journal: journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal),
+    journal:
+      journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal),
     memory: createMemory(),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),

@@ -7,7 +7,13 @@ import type { Attempt } from '../journal/types.js';
 import { capsSeen, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
 import type { Plan } from '../policy/plan.js';
-import { fits, receiptFields, type FreedReceipt, type Receipt, type ReceiptFilter } from '../receipt.js';
+import {
+  fits,
+  receiptFields,
+  type FreedReceipt,
+  type Receipt,
+  type ReceiptFilter,
+} from '../receipt.js';
 import type { Call } from '../internal/request.js';
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swaps/types.js';
@@ -39,12 +45,20 @@ export interface SwapResult {
 
 /** The heavy half of a client, loaded when it is first needed. */
 export interface Engine {
-  purchase(call: Call, unpaid: Response, terms: PaymentRequired, options: CallOptions): Promise<Response>;
+  purchase(
+    call: Call,
+    unpaid: Response,
+    terms: PaymentRequired,
+    options: CallOptions,
+  ): Promise<Response>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
   swap(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
   quote(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
-  balance(mint: string | readonly string[] | undefined, signal: AbortSignal | undefined): Promise<TokenBalance[]>;
+  balance(
+    mint: string | readonly string[] | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<TokenBalance[]>;
   receipts(filter: ReceiptFilter): AsyncIterable<Receipt>;
   resume(): Promise<(Receipt | FreedReceipt)[]>;
   spent(): Promise<CapUse[]>;
@@ -62,7 +76,11 @@ export function createEngine(config: Config, events: Events, compose: Compositio
     async swap(request, signal) {
       const emit = events.emitter(newId(context));
       await untilAborted(context.ready(), signal);
-      const swapped = await runSwap(context, { request: parseSwapRequest(request, config), emit, signal });
+      const swapped = await runSwap(context, {
+        request: parseSwapRequest(request, config),
+        emit,
+        signal,
+      });
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
     async quote(request, signal) {
@@ -73,15 +91,25 @@ export function createEngine(config: Config, events: Events, compose: Compositio
     },
     balance: async (mint, signal) => {
       const mints =
-        mint === undefined ? undefined : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, config.network));
-      const balances = await context.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
+        mint === undefined
+          ? undefined
+          : (typeof mint === 'string' ? [mint] : mint).map((one) =>
+              parseMint('mint', one, config.network),
+            );
+      const balances = await context.transport.balance(
+        { wallet, ...(mints === undefined ? {} : { mint: mints }) },
+        { signal },
+      );
       checkBalances(balances, mints, config.network);
       return balances;
     },
     async *receipts(filter) {
       refuseUnknown(filter, receiptFields, 'filter');
       const { since } = filter;
-      for await (const { receipt } of context.journal.attempts(ownerOf(context), since === undefined ? {} : { since })) {
+      for await (const { receipt } of context.journal.attempts(
+        ownerOf(context),
+        since === undefined ? {} : { since },
+      )) {
         if (receipt !== undefined && fits(receipt, filter)) yield receipt;
       }
     },
@@ -90,12 +118,17 @@ export function createEngine(config: Config, events: Events, compose: Compositio
       const spends: Attempt[] = [];
       // Only a cap for each host or payee needs to know which there are.
       if (config.policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {
-        for await (const attempt of context.journal.attempts(ownerOf(context))) spends.push(attempt);
+        for await (const attempt of context.journal.attempts(ownerOf(context)))
+          spends.push(attempt);
       }
       return usesOf(context, capsSeen(config.policy, spends));
     },
     async warm() {
-      await Promise.all([context.ready(), context.blockhashes.fresh(), readHoldings(context, pinnedMints(config.network), undefined)]);
+      await Promise.all([
+        context.ready(),
+        context.blockhashes.fresh(),
+        readHoldings(context, pinnedMints(config.network), undefined),
+      ]);
     },
     close() {
       context.closing.abort(clientClosed());
@@ -106,5 +139,7 @@ export function createEngine(config: Config, events: Events, compose: Compositio
 }
 
 function clientClosed(): ConfigError {
-  return new ConfigError('client_closed', 'This client was closed meanwhile. Create a new one.', { details: {} });
+  return new ConfigError('client_closed', 'This client was closed meanwhile. Create a new one.', {
+    details: {},
+  });
 }

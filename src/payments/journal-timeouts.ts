@@ -4,7 +4,10 @@ import { bounded } from '../internal/bounded.js';
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
-/** A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves only where it is on record before. */
+/**
+ * A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves
+ * only where it is on record before.
+ */
 export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journal {
   const call = callWithin(timeoutMs);
   const owners = journal.owners?.bind(journal);
@@ -13,7 +16,8 @@ export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journa
     put: (attempt) => call('put', () => journal.put(attempt)),
     raise: (attempt, caps) => call('raise', () => journal.raise(attempt, caps)),
     release: (id) => call('release', () => journal.release(id)),
-    similar: (owner, fingerprint, key) => call('similar', () => journal.similar(owner, fingerprint, key)),
+    similar: (owner, fingerprint, key) =>
+      call('similar', () => journal.similar(owner, fingerprint, key)),
     attempts: (owner, filter) => eachWithin(call, () => journal.attempts(owner, filter)),
     ...(owners === undefined ? {} : { owners: () => eachWithin(call, owners) }),
     used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
@@ -21,13 +25,18 @@ export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journa
 }
 
 /** The same for what several processes share. Waiting for a lock is the caller's to bound. */
-export function coordinationWithTimeouts({ ledger, locks, claims, next }: Coordination, timeoutMs: number): Coordination {
+export function coordinationWithTimeouts(
+  { ledger, locks, claims, next }: Coordination,
+  timeoutMs: number,
+): Coordination {
   const call = callWithin(timeoutMs);
   // By attempt: a claim that arrives late must not outlive the drop that was asked for after it.
   const claiming = new Map<string, Promise<unknown>>();
   const take = (id: string) => {
     const work = claims.take(id);
-    const done = work.catch(() => undefined).finally(() => void (claiming.get(id) === done && claiming.delete(id)));
+    const done = work
+      .catch(() => undefined)
+      .finally(() => void (claiming.get(id) === done && claiming.delete(id)));
     claiming.set(id, done);
     return work;
   };
@@ -41,7 +50,8 @@ export function coordinationWithTimeouts({ ledger, locks, claims, next }: Coordi
       held: (account) => call('balance', () => ledger.held(account)),
       see: (account, known, moved) => call('balance', () => ledger.see(account, known, moved)),
       forget: (account) => call('balance', () => ledger.forget(account)),
-      take: (account, id, amount, isFresh) => call('hold', () => ledger.take(account, id, amount, isFresh)),
+      take: (account, id, amount, isFresh) =>
+        call('hold', () => ledger.take(account, id, amount, isFresh)),
       hold: (account, id, amount) => call('hold', () => ledger.hold(account, id, amount)),
       spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
       release: (account, id) => call('hold', () => ledger.release(account, id)),
@@ -57,7 +67,8 @@ export function coordinationWithTimeouts({ ledger, locks, claims, next }: Coordi
 }
 
 function callWithin(timeoutMs: number): TimedCall {
-  const late = () => new Error(`The journal did not answer within timeouts.journal, ${timeoutMs} ms.`);
+  const late = () =>
+    new Error(`The journal did not answer within timeouts.journal, ${timeoutMs} ms.`);
   return async (step, work) => {
     try {
       // In an async function: a journal may throw at once.

@@ -18,7 +18,10 @@ export interface Memory {
   readonly prices: Map<Address, readonly PriceSeen[]>;
   /** When a mint was found to have no price. Milliseconds since the epoch. */
   readonly unpriced: Map<Address, number>;
-  /** Prices that are being asked for, by mint, dollar token and whether the question gives way to others. */
+  /**
+   * Prices that are being asked for, by mint, dollar token and whether the question gives way to
+   * others.
+   */
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
@@ -26,11 +29,16 @@ export interface Memory {
 
 /** What a client does about the attempts that earlier processes left. */
 export interface Recovery {
-  /** The one look that comes before the first payment; undefined if the next payment has to look. */
+  /**
+   * The one look that comes before the first payment; undefined if the next payment has to look.
+   */
   started: Promise<unknown> | undefined;
   /** Ids of attempts whose swap is waited for. */
   readonly awaitedSwaps: Set<string>;
-  /** Attempts that were taken up and may still change, by id: when each was made. Milliseconds since the epoch. */
+  /**
+   * Attempts that were taken up and may still change, by id: when each was made. Milliseconds since
+   * the epoch.
+   */
   readonly open: Map<string, number>;
   /** What was freed and is yet to be told, by id, the newest last. */
   readonly freed: Map<string, FreedReceipt>;
@@ -54,7 +62,10 @@ export function createRecovery(): Recovery {
   return { started: undefined, awaitedSwaps: new Set(), open: new Map(), freed: new Map() };
 }
 
-/** Makes room for one more, if need be by forgetting all: what is asked for again is soon there again. */
+/**
+ * Makes room for one more, if need be by forgetting all: what is asked for again is soon there
+ * again.
+ */
 export function makeRoom(kept: { readonly size: number; clear(): void }): void {
   if (kept.size >= MOST) kept.clear();
 }

@@ -1,4 +1,10 @@
-import { amendError, ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
+import {
+  amendError,
+  ConfigError,
+  isExactChangeError,
+  ProtocolError,
+  type Moved,
+} from '../errors.js';
 import { untilAborted } from '../internal/deadline.js';
 import { isParsed, parsePaymentRequired } from '../protocols/x402/parse.js';
 import { readPaymentRequired } from '../protocols/x402/read.js';
@@ -14,7 +20,8 @@ import { resumeOnce } from './reconcile/resume.js';
 /** Options of `client.pay`. */
 export interface PayOptions {
   /**
-   * The URL that the payment is for, as you know it; needed where the terms are neither a response nor read by this library from one.
+   * The URL that the payment is for, as you know it; needed where the terms are neither a response
+   * nor read by this library from one.
    * Caps for hosts count by it.
    */
   readonly url?: string;
@@ -30,7 +37,11 @@ export interface Payment {
 }
 
 /** Signs a payment for a caller that presents it by itself. */
-export async function payHeader(context: PaymentContext, given: PaymentRequired | Response, { url, signal }: PayOptions): Promise<Payment> {
+export async function payHeader(
+  context: PaymentContext,
+  given: PaymentRequired | Response,
+  { url, signal }: PayOptions,
+): Promise<Payment> {
   const startedAt = context.config.runtime.now();
   const terms = await readTerms(context, given, url, signal);
   const at = url ?? terms.url;
@@ -50,9 +61,17 @@ export async function payHeader(context: PaymentContext, given: PaymentRequired 
     await untilAborted(context.ready(), signal);
     await resumeOnce(context);
     const choice = await choose(context, terms, { host: new URL(at).host, signal, quote: false });
-    // What the header is presented with is the caller's to know, so no other call adopts this payment.
+    // What the header is presented with is the caller's to know, so no other call adopts this
+    // payment.
     const place = { url: at, method: 'GET', fingerprint: id };
-    const open = await preparePayment(context, choice, { id, place, signal, emit, moved, startedAt });
+    const open = await preparePayment(context, choice, {
+      id,
+      place,
+      signal,
+      emit,
+      moved,
+      startedAt,
+    });
     // It is not presented here: what comes of it is the chain's to say.
     void monitorPayment(context, open, emit);
     await context.claims.drop(id).catch(() => undefined);
@@ -65,7 +84,10 @@ export async function payHeader(context: PaymentContext, given: PaymentRequired 
   }
 }
 
-/** Terms that we have read ourselves are taken as they are; any other object is read as a body whose origin only the caller can know. */
+/**
+ * Terms that we have read ourselves are taken as they are; any other object is read as a body whose
+ * origin only the caller can know.
+ */
 async function readTerms(
   context: PaymentContext,
   given: PaymentRequired | Response,
@@ -77,9 +99,13 @@ async function readTerms(
     ? await readPaymentRequired(given, { timeoutMs: context.config.timeouts.terms, signal })
     : parsePaymentRequired({ body: given });
   if (terms !== undefined) return terms;
-  throw new ProtocolError('malformed_payment_required', 'This asks for no x402 payment. Give a 402 with payment terms, or its terms.', {
-    details: { reason: 'no payment terms' },
-  });
+  throw new ProtocolError(
+    'malformed_payment_required',
+    'This asks for no x402 payment. Give a 402 with payment terms, or its terms.',
+    {
+      details: { reason: 'no payment terms' },
+    },
+  );
 }
 
 function checkUrl(at: string): void {
@@ -87,14 +113,22 @@ function checkUrl(at: string): void {
     checkOrigin(at);
   } catch (error) {
     if (isExactChangeError(error)) throw error;
-    throw new ConfigError('invalid_option', 'Option url is no address. Give the one that asked for payment.', {
-      details: { option: 'url' },
-    });
+    throw new ConfigError(
+      'invalid_option',
+      'Option url is no address. Give the one that asked for payment.',
+      {
+        details: { option: 'url' },
+      },
+    );
   }
 }
 
 function isResponse(given: PaymentRequired | Response): given is Response {
   if (!('headers' in given) || !('status' in given)) return false;
   // Parsed JSON may have any names, but no methods.
-  return typeof given.headers === 'object' && 'get' in given.headers && typeof given.headers.get === 'function';
+  return (
+    typeof given.headers === 'object' &&
+    'get' in given.headers &&
+    typeof given.headers.get === 'function'
+  );
 }

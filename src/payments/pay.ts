@@ -59,15 +59,32 @@ export async function payForCall(
     checkRequest(context.config.policy, call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
-    const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+    const place = {
+      url,
+      method: call.method,
+      fingerprint,
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    };
     const response = await underKey(context, idempotencyKey, async () => {
       await resumeOnce(context);
       // Check for an earlier payment first: the seller controls these terms.
-      const earlier = await resumeEarlierPayment(context, { fingerprint, idempotencyKey, repeatable, call, emit, startedAt });
+      const earlier = await resumeEarlierPayment(context, {
+        fingerprint,
+        idempotencyKey,
+        repeatable,
+        call,
+        emit,
+        startedAt,
+      });
       if (earlier !== undefined) return earlier;
       const task: Task = { id, place, signal: call.signal, emit, moved, startedAt };
       const first = await chooseAndSign(context, terms, task);
-      return presentOrResign(context, first, { call, url, repeatable, moved, emit, startedAt }, task);
+      return presentOrResign(
+        context,
+        first,
+        { call, url, repeatable, moved, emit, startedAt },
+        task,
+      );
     });
     // The first answer is not read any more; unread, it would keep its connection.
     unpaid.body?.cancel().catch(() => undefined);
@@ -75,7 +92,12 @@ export async function payForCall(
   } catch (error) {
     if (!isExactChangeError(error)) throw error;
     const amended = amendError(error, { moved, response: unpaid });
-    if (amended.name !== 'SettlementError') emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
+    if (amended.name !== 'SettlementError')
+      emit('payment.failed', {
+        code: amended.code,
+        funds: amended.funds,
+        message: amended.message,
+      });
     throw amended;
   }
 }
@@ -89,15 +111,21 @@ async function chooseAndSign(
 ): Promise<OpenPayment> {
   const onCounted = announce(context.wallet);
   try {
-    return await preparePayment(context, await chooseOnce(context, terms, task, refuse), task, onCounted);
+    return await preparePayment(
+      context,
+      await chooseOnce(context, terms, task, refuse),
+      task,
+      onCounted,
+    );
   } finally {
     onCounted();
   }
 }
 
 /**
- * Reserves the budget, gets the tokens, asks for approval, signs, and writes the signed payment to the journal. Nothing has left when it
- * returns, or it has failed and is rolled back. The attempt stays claimed by this call.
+ * Reserves the budget, gets the tokens, asks for approval, signs, and writes the signed payment to
+ * the journal. Nothing has left when it returns, or it has failed and is rolled back. The attempt
+ * stays claimed by this call.
  *
  * @param onCounted - Called once it is known what the payment needs of the wallet.
  */
@@ -112,7 +140,15 @@ export async function preparePayment(
   const { offer, facts, refused } = choice;
   checkHeader(context, choice);
   const { mint, payTo } = offer;
-  emit('payment.chosen', { url: place.url, network, mint, amount: offer.amount.toString(), decimals: facts.decimals, payTo, refused });
+  emit('payment.chosen', {
+    url: place.url,
+    network,
+    mint,
+    amount: offer.amount.toString(),
+    decimals: facts.decimals,
+    payTo,
+    refused,
+  });
   const reservation = await claimAttempt(context, {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...place,
@@ -121,8 +157,18 @@ export async function preparePayment(
   });
   try {
     await reservation.reserve();
-    const approve = approvalFor(context, { url: place.url, method: place.method, status: 402 }, choice, signal);
-    const { swap, before } = await fundPayment(context, choice, { ...task, reservation, approve, onCounted });
+    const approve = approvalFor(
+      context,
+      { url: place.url, method: place.method, status: 402 },
+      choice,
+      signal,
+    );
+    const { swap, before } = await fundPayment(context, choice, {
+      ...task,
+      reservation,
+      approve,
+      onCounted,
+    });
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);
@@ -130,7 +176,10 @@ export async function preparePayment(
     throwIfAborted(signal);
     const { payerSignature, lastValidBlockHeight } = payment;
     const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };
-    const open = await reservation.sign(payment, firstReceipt(reservation.attempt, facts.decimals, payerSignature, swap, timings));
+    const open = await reservation.sign(
+      payment,
+      firstReceipt(reservation.attempt, facts.decimals, payerSignature, swap, timings),
+    );
     emit('payment.signed', { payerSignature, lastValidBlockHeight });
     return open;
   } catch (error) {
@@ -139,7 +188,10 @@ export async function preparePayment(
   }
 }
 
-/** Presents a payment; and one more, if the seller refuses the first and the caller's policy allows a second. */
+/**
+ * Presents a payment; and one more, if the seller refuses the first and the caller's policy allows
+ * a second.
+ */
 async function presentOrResign(
   context: PaymentContext,
   first: OpenPayment,
@@ -150,11 +202,17 @@ async function presentOrResign(
   const mayResign = context.config.policy.resign > 0;
   const presenting = present(context, first, { ...presentation, keepsClaim: mayResign });
   const signing = presenting.then(async (shown) => {
-    const again = 'response' in shown ? undefined : await secondTryAfter(context, shown, first, call.signal);
+    const again =
+      'response' in shown ? undefined : await secondTryAfter(context, shown, first, call.signal);
     if (again === undefined) return undefined;
     const place = { ...task.place, resigns: first.attempt.id };
     // What is wrong with the second try says less than that the first was refused.
-    return chooseAndSign(context, again.terms, { ...task, id: newId(context), place }, again.refuse).catch(() => {
+    return chooseAndSign(
+      context,
+      again.terms,
+      { ...task, id: newId(context), place },
+      again.refuse,
+    ).catch(() => {
       throwIfAborted(call.signal);
       return undefined;
     });
@@ -168,10 +226,15 @@ async function presentOrResign(
   const again = await present(context, second, presentation);
   if ('response' in again) return again.response;
   // Nothing is over while the first may still land, or has.
-  throw first.attempt.state !== 'unsettled' && again.rejected.funds === 'untouched' ? shown.rejected : again.rejected;
+  throw first.attempt.state !== 'unsettled' && again.rejected.funds === 'untouched'
+    ? shown.rejected
+    : again.rejected;
 }
 
-/** One round trip when cold: the node's network is checked, and the blockhash of the payment fetched, beside what choosing reads. */
+/**
+ * One round trip when cold: the node's network is checked, and the blockhash of the payment
+ * fetched, beside what choosing reads.
+ */
 async function chooseOnce(
   context: PaymentContext,
   terms: PaymentRequired,
@@ -181,7 +244,12 @@ async function chooseOnce(
   context.blockhashes.fresh({ signal }).catch(() => undefined);
   const ready = untilAborted(context.ready(), signal);
   const { host } = new URL(place.url);
-  const choosing = choose(context, terms, { host, signal, quote: false, ...(refuse === undefined ? {} : { refuse }) });
+  const choosing = choose(context, terms, {
+    host,
+    signal,
+    quote: false,
+    ...(refuse === undefined ? {} : { refuse }),
+  });
   const [network, choice] = await Promise.allSettled([ready, choosing]);
   throwIfAborted(signal);
   // What a node of another network says about an offer means nothing.

@@ -5,7 +5,10 @@ import { bounded } from '../internal/bounded.js';
 import type { Transport, TransportOptions } from '../transport.js';
 import { isTrustedError } from '../wire/trusted-error.js';
 
-/** A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an error of ours or one that it can know of. */
+/**
+ * A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an
+ * error of ours or one that it can know of.
+ */
 export function transportWithTimeouts(transport: Transport, timeoutMs: number): Transport {
   const within =
     <R, T>(step: string, call: (request: R, options: TransportOptions) => Promise<T>) =>
@@ -18,7 +21,9 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
           try {
             return await call(request, { ...options, signal });
           } catch (error) {
-            throw isExactChangeError(error) && isTrustedError(error.code, error, false) ? error : failed(step, error);
+            throw isExactChangeError(error) && isTrustedError(error.code, error, false)
+              ? error
+              : failed(step, error);
           }
         },
       );
@@ -27,7 +32,9 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
     quote: within('quote', (request, options) => transport.quote(request, options)),
     buildSwap: within('buildSwap', (request, options) => transport.buildSwap(request, options)),
     balance: within('balance', (request, options) => transport.balance(request, options)),
-    parsePayment: within('parsePayment', (request, options) => transport.parsePayment(request, options)),
+    parsePayment: within('parsePayment', (request, options) =>
+      transport.parsePayment(request, options),
+    ),
     autoPay: within('autoPay', (request, options) => transport.autoPay(request, options)),
     ...(transport.swapInstruction === undefined
       ? {}
@@ -37,16 +44,23 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
 
 function failed(step: string, cause: unknown): TransportError {
   const reason = `${step} failed with an error that is not a transport's`;
-  return new TransportError('invalid_response', `The transport cannot be used: its ${reason}. Try again, or use another.`, {
-    details: { service: 'transport', reason },
-    cause,
-  });
+  return new TransportError(
+    'invalid_response',
+    `The transport cannot be used: its ${reason}. Try again, or use another.`,
+    {
+      details: { service: 'transport', reason },
+      cause,
+    },
+  );
 }
 
 // A signer that is a person, a swap that lands late, and others before us.
 const LOCK_WAIT_MS = 15 * 60_000;
 
-/** Locks whose holders may be in other processes, and are waited for no longer than any work under them can take. */
+/**
+ * Locks whose holders may be in other processes, and are waited for no longer than any work under
+ * them can take.
+ */
 export function locksWithTimeout(locks: Locks): Locks {
   return {
     async hold(names, work, signals = []) {
@@ -66,7 +80,11 @@ export function locksWithTimeout(locks: Locks): Locks {
 }
 
 function late(step: string, timeoutMs: number): TransportError {
-  return new TransportError('timeout', `No answer within ${timeoutMs} ms, so nothing more was signed. Try again.`, {
-    details: { step, timeoutMs },
-  });
+  return new TransportError(
+    'timeout',
+    `No answer within ${timeoutMs} ms, so nothing more was signed. Try again.`,
+    {
+      details: { step, timeoutMs },
+    },
+  );
 }

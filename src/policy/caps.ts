@@ -1,18 +1,32 @@
 import { PolicyError } from '../errors.js';
 import type { CostParts } from '../receipt.js';
-import { costOf, LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS, type Cost, type Expense } from './cost.js';
+import {
+  costOf,
+  LAMPORTS,
+  PAYMENTS,
+  SWAPS,
+  USD,
+  USD_OF_FEES,
+  USD_OF_SWAPS,
+  type Cost,
+  type Expense,
+} from './cost.js';
 import { formatUsd } from './dollars.js';
 import { plainHost, portless } from './hosts.js';
 import { periodOf } from './periods.js';
 
 /**
- * A limit on what leaves the wallet for payments, in a rolling window or for ever. A cap that names a host, payee or mint counts what leaves for
- * payments to that host, to that payee, or in that mint.
+ * A limit on what leaves the wallet for payments, in a rolling window or for ever. A cap that names
+ * a host, payee or mint counts what leaves for payments to that host, to that payee, or in that
+ * mint.
  */
 export interface Cap {
   /** The rule of the policy that it comes from. */
   readonly name: string;
-  /** `USD`: millionths of a dollar; `payments` and `swaps`: how many; `lamports`: of network fees and rent; else the mint whose base units count. */
+  /**
+   * `USD`: millionths of a dollar; `payments` and `swaps`: how many; `lamports`: of network fees
+   * and rent; else the mint whose base units count.
+   */
   readonly unit: string;
   /** In the unit. */
   readonly limit: bigint;
@@ -21,7 +35,10 @@ export interface Cap {
   /** As an address shows it; without a port, all its ports. */
   readonly host?: string | undefined;
   readonly payTo?: string | undefined;
-  /** Of the payment. A cap in base units of this same mint counts all that leaves of it, whatever it pays for. */
+  /**
+   * Of the payment. A cap in base units of this same mint counts all that leaves of it, whatever it
+   * pays for.
+   */
   readonly mint?: string | undefined;
 }
 
@@ -31,7 +48,9 @@ export interface CapRules {
   readonly maxAmount: ReadonlyMap<string, bigint>;
   /** The limits on single payments; as {@link CapRules.caps}, with a window of 0. */
   readonly perPayment: readonly Cap[];
-  /** The caps over time. One for each host or payee names it `*`, and is no cap before it names one. */
+  /**
+   * The caps over time. One for each host or payee names it `*`, and is no cap before it names one.
+   */
   readonly caps: readonly Cap[];
 }
 
@@ -41,37 +60,58 @@ export interface Spend extends Expense {
   readonly payTo: string;
 }
 
-/** What a spend takes of a cap, in its unit: its price, and all that its swaps take. 0 if the cap does not count it. */
+/**
+ * What a spend takes of a cap, in its unit: its price, and all that its swaps take. 0 if the cap
+ * does not count it.
+ */
 export function takenOf(cap: Cap, spend: Spend): bigint {
   return counts(cap, spend) ? (costOf(spend, true).get(cap.unit) ?? 0n) : 0n;
 }
 
-/** Whether a cap counts a spend. One that names a host without a port counts all its ports, so that no seller leaves it by moving. */
-export function counts(cap: Cap, { host, payTo, mint }: Pick<Spend, 'host' | 'payTo' | 'mint'>): boolean {
+/**
+ * Whether a cap counts a spend. One that names a host without a port counts all its ports, so that
+ * no seller leaves it by moving.
+ */
+export function counts(
+  cap: Cap,
+  { host, payTo, mint }: Pick<Spend, 'host' | 'payTo' | 'mint'>,
+): boolean {
   if (cap.payTo !== undefined && cap.payTo !== payTo) return false;
   if (cap.mint !== undefined && cap.mint !== cap.unit && cap.mint !== mint) return false;
   if (cap.host === undefined) return true;
   return cap.host === plainHost(host) || cap.host === portless(host);
 }
 
-/** The caps over time that count a spend; where there is one for each host or payee, that of its own. */
+/**
+ * The caps over time that count a spend; where there is one for each host or payee, that of its
+ * own.
+ */
 export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonly Cap[] {
   return countingOf(caps, spend);
 }
 
-/** All caps over time; where there is one for each host or payee, those of the hosts and payees among the spends. */
-export function capsSeen({ caps }: Pick<CapRules, 'caps'>, spends: Iterable<Spend>): readonly Cap[] {
+/**
+ * All caps over time; where there is one for each host or payee, those of the hosts and payees
+ * among the spends.
+ */
+export function capsSeen(
+  { caps }: Pick<CapRules, 'caps'>,
+  spends: Iterable<Spend>,
+): readonly Cap[] {
   const all = [...spends];
   return caps.flatMap((cap) => {
     if (cap.host !== '*' && cap.payTo !== '*') return [cap];
     // Neither hosts nor addresses hold a space.
-    const own = all.flatMap((spend) => countingOf([cap], spend)).map((one) => [`${one.host} ${one.payTo}`, one] as const);
+    const own = all
+      .flatMap((spend) => countingOf([cap], spend))
+      .map((one) => [`${one.host} ${one.payTo}`, one] as const);
     return [...new Map(own).values()];
   });
 }
 
 function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
-  const isAbout = (cap: Cap) => cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
+  const isAbout = (cap: Cap) =>
+    cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
   return caps.map((cap) => ownOf(cap, spend)).filter((cap) => counts(cap, spend) && isAbout(cap));
 }
 
@@ -79,7 +119,11 @@ function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
 function ownOf(cap: Cap, spend: Spend): Cap {
   const { host, payTo } = cap;
   if (host !== '*' && payTo !== '*') return cap;
-  return { ...cap, host: host === '*' ? portless(spend.host) : host, payTo: payTo === '*' ? spend.payTo : payTo };
+  return {
+    ...cap,
+    host: host === '*' ? portless(spend.host) : host,
+    payTo: payTo === '*' ? spend.payTo : payTo,
+  };
 }
 
 /** How much of a cap is used. JSON-safe. */
@@ -110,7 +154,11 @@ export function partsOf(cap: Cap): readonly Cap[] {
 /** What dollars are made of: all of them, and by the parts of {@link partsOf}. */
 export function costParts(all: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
   const rest = all - swaps - fees;
-  return { payments: formatUsd(rest > 0n ? rest : 0n), swaps: formatUsd(swaps), fees: formatUsd(fees) };
+  return {
+    payments: formatUsd(rest > 0n ? rest : 0n),
+    swaps: formatUsd(swaps),
+    fees: formatUsd(fees),
+  };
 }
 
 /** How much of a cap is used, for people; `parts` in the order of {@link partsOf}. */
@@ -140,8 +188,8 @@ function sayIn(unit: string, value: bigint): string {
 }
 
 /**
- * The caps on a single payment, with all that its swaps take. Returns the refusal (`amount_over_limit`, `price_unknown`), or undefined if
- * it may go on.
+ * The caps on a single payment, with all that its swaps take. Returns the refusal
+ * (`amount_over_limit`, `price_unknown`), or undefined if it may go on.
  */
 export function checkPayment(
   { maxAmount, maxPerPayment, perPayment }: Omit<CapRules, 'caps'>,
@@ -173,7 +221,12 @@ export function checkPayment(
 }
 
 /** A cost with what it is made of, as the beginning of a sentence. */
-function describeCost({ swapped, swapping }: Spend, cost: Cost, unit: string, taken: bigint): string {
+function describeCost(
+  { swapped, swapping }: Spend,
+  cost: Cost,
+  unit: string,
+  taken: bigint,
+): string {
   if (swapped === undefined && swapping === undefined) return `The price of ${sayIn(unit, taken)}`;
   if (unit !== USD) return `What leaves for the payment, ${sayIn(unit, taken)} with its swap,`;
   const parts = costParts(
@@ -186,18 +239,28 @@ function describeCost({ swapped, swapping }: Spend, cost: Cost, unit: string, ta
   );
 }
 
-/** The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's unit. */
+/**
+ * The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's
+ * unit.
+ */
 export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'budget_exhausted'> {
   const { name, unit, limit, windowMs } = cap;
   const period = windowMs === undefined ? 'so far' : `in the last ${periodOf(windowMs)}`;
-  // Waiting brings room only where what is spent leaves the window, and where this spend fits by itself.
+  // Waiting brings room only where what is spent leaves the window, and where this spend fits by
+  // itself.
   const waits = windowMs !== undefined && taken <= limit;
   const next = waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.';
   return new PolicyError(
     'budget_exhausted',
     `${sayIn(unit, taken)} do not fit policy.${name} of ${sayIn(unit, limit)}: ${sayIn(unit, used)} are spent or reserved ${period}. ${next}`,
     {
-      details: { cap: name, limit: inUnit(unit, limit), used: inUnit(unit, used), amount: inUnit(unit, taken), unit },
+      details: {
+        cap: name,
+        limit: inUnit(unit, limit),
+        used: inUnit(unit, used),
+        amount: inUnit(unit, taken),
+        unit,
+      },
       ...(waits ? {} : { retry: 'never' }),
     },
   );

@@ -1,4 +1,7 @@
-/** What leaves a wallet, or is counted, by unit: `USD` and its parts in millionths of a dollar, counts, lamports, base units of a mint. */
+/**
+ * What leaves a wallet, or is counted, by unit: `USD` and its parts in millionths of a dollar,
+ * counts, lamports, base units of a mint.
+ */
 export type Cost = ReadonlyMap<string, bigint>;
 
 export const USD = 'USD';
@@ -16,8 +19,8 @@ export interface SwapCost {
   /** How many swaps were signed. */
   readonly swaps: number;
   /**
-   * Millionths of a dollar: what goes in beyond what comes back in a pinned token. Into a token that is not pinned the whole input counts, for
-   * what was bought may be worth nothing.
+   * Millionths of a dollar: what goes in beyond what comes back in a pinned token. Into a token
+   * that is not pinned the whole input counts, for what was bought may be worth nothing.
    */
   readonly lossMicroUsd: string;
   /** Millionths of a dollar of {@link SwapCost.lamports}; 0 if SOL has no price. */
@@ -26,13 +29,22 @@ export interface SwapCost {
   readonly lamports: string;
   /** Base units that go in, by mint. */
   readonly inputs: Readonly<Record<string, string>>;
-  /** Millionths of a dollar of the price that the inputs above have bought already, and that must not count twice. */
+  /**
+   * Millionths of a dollar of the price that the inputs above have bought already, and that must
+   * not count twice.
+   */
   readonly boughtMicroUsd: string;
-  /** Of a bound: what it was reckoned with, so that what the chain shows later counts by the same prices. */
+  /**
+   * Of a bound: what it was reckoned with, so that what the chain shows later counts by the same
+   * prices.
+   */
   readonly prices?: SwapPrices;
 }
 
-/** What 2^64 base units of what a swap takes and brings were worth when it was signed: millionths of a dollar as decimal strings. */
+/**
+ * What 2^64 base units of what a swap takes and brings were worth when it was signed: millionths of
+ * a dollar as decimal strings.
+ */
 export interface SwapPrices {
   /** Rounded up; absent if the token had no price. */
   readonly input?: string;
@@ -49,7 +61,10 @@ export const noSwapCost: SwapCost = {
   boughtMicroUsd: '0',
 };
 
-/** What an attempt to pay takes of a wallet: its price, and what its swaps took or may take. Amounts are decimal strings. */
+/**
+ * What an attempt to pay takes of a wallet: its price, and what its swaps took or may take. Amounts
+ * are decimal strings.
+ */
 export interface Expense {
   readonly mint: string;
   /** The price in base units of the mint. */
@@ -63,17 +78,26 @@ export interface Expense {
 }
 
 /**
- * The one definition of what an attempt costs: its price, unless it never left; what swaps took beyond what they brought in a pinned token; network
- * fees and rent. A price that was bought with a counted input is in it already.
+ * The one definition of what an attempt costs: its price, unless it never left; what swaps took
+ * beyond what they brought in a pinned token; network fees and rent. A price that was bought with a
+ * counted input is in it already.
  *
  * @param isPaid - Whether the price has left, or may leave.
  */
-export function costOf({ mint, amount, microUsd = '0', swapped, swapping }: Expense, isPaid: boolean): Cost {
+export function costOf(
+  { mint, amount, microUsd = '0', swapped, swapping }: Expense,
+  isPaid: boolean,
+): Cost {
   const swaps = plusSwap(swapped ?? noSwapCost, swapping ?? noSwapCost);
-  const [loss, fees, bought] = [unitsOf(swaps.lossMicroUsd), unitsOf(swaps.feeMicroUsd), unitsOf(swaps.boughtMicroUsd)];
+  const [loss, fees, bought] = [
+    unitsOf(swaps.lossMicroUsd),
+    unitsOf(swaps.feeMicroUsd),
+    unitsOf(swaps.boughtMicroUsd),
+  ];
   const price = isPaid ? unitsOf(microUsd) : 0n;
   const cost = new Map<string, bigint>();
-  const add = (unit: string, value: bigint) => void (value > 0n && cost.set(unit, (cost.get(unit) ?? 0n) + value));
+  const add = (unit: string, value: bigint) =>
+    void (value > 0n && cost.set(unit, (cost.get(unit) ?? 0n) + value));
   add(USD, (price > bought ? price - bought : 0n) + loss + fees);
   add(USD_OF_SWAPS, loss);
   add(USD_OF_FEES, fees);
@@ -88,7 +112,8 @@ export function costOf({ mint, amount, microUsd = '0', swapped, swapping }: Expe
 export function plusSwap(a: SwapCost, b: SwapCost): SwapCost {
   const sum = (one: string, other: string) => (unitsOf(one) + unitsOf(other)).toString();
   const inputs = { ...a.inputs };
-  for (const [mint, units] of Object.entries(b.inputs)) inputs[mint] = sum(inputs[mint] ?? '0', units);
+  for (const [mint, units] of Object.entries(b.inputs))
+    inputs[mint] = sum(inputs[mint] ?? '0', units);
   return {
     swaps: a.swaps + b.swaps,
     lossMicroUsd: sum(a.lossMicroUsd, b.lossMicroUsd),

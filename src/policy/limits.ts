@@ -27,11 +27,20 @@ export interface LimitOptions {
   readonly swaps?: number;
   /** Lamports of network fees and rent. */
   readonly lamports?: bigint | string;
-  /** `minute`, `hour` and `day` are the last 60 seconds, 60 minutes and 24 hours, at any instant; `total` is all that the journal knows of. */
+  /**
+   * `minute`, `hour` and `day` are the last 60 seconds, 60 minutes and 24 hours, at any instant;
+   * `total` is all that the journal knows of.
+   */
   readonly per: Period;
-  /** Its address or pinned symbol. With `amount`: the mint that is counted; else only payments in this mint count, with their swaps. */
+  /**
+   * Its address or pinned symbol. With `amount`: the mint that is counted; else only payments in
+   * this mint count, with their swaps.
+   */
   readonly mint?: string;
-  /** For payments to this host alone, named as in `maxPerHost`; `'*'`: for each host by itself, all its ports together. */
+  /**
+   * For payments to this host alone, named as in `maxPerHost`; `'*'`: for each host by itself, all
+   * its ports together.
+   */
   readonly host?: string;
   /** For payments to this address alone; `'*'`: for each payee by itself. */
   readonly payee?: string;
@@ -40,7 +49,10 @@ export interface LimitOptions {
 const MEASURES = ['usd', 'amount', 'payments', 'swaps', 'lamports'] as const;
 const FIELDS = [...MEASURES, 'per', 'mint', 'host', 'payee'];
 
-/** Checks the limits. One for each host or payee names it `*`; one on single payments has a window of 0. Throws `ConfigError` (`invalid_option`). */
+/**
+ * Checks the limits. One for each host or payee names it `*`; one on single payments has a window
+ * of 0. Throws `ConfigError` (`invalid_option`).
+ */
 export function readLimits(limits: readonly LimitOptions[], network: string): readonly Cap[] {
   return readList('policy.limits', limits, (option, limit) => readLimit(option, limit, network));
 }
@@ -49,13 +61,19 @@ function readLimit(option: string, limit: LimitOptions, network: string): Cap {
   refuseUnknown(limit, FIELDS, option);
   const { per, mint, host, payee } = limit;
   const [measure, ...more] = MEASURES.filter((name) => limit[name] !== undefined);
-  if (measure === undefined || more.length > 0) throw refuse(option, `must have exactly one of ${MEASURES.join(', ')}.`);
+  if (measure === undefined || more.length > 0)
+    throw refuse(option, `must have exactly one of ${MEASURES.join(', ')}.`);
   const period = PERIODS.find(([known]) => known === per);
-  if (period === undefined) throw refuse(`${option}.per`, `must be one of ${PERIODS.map(([known]) => known).join(', ')}.`);
+  if (period === undefined)
+    throw refuse(`${option}.per`, `must be one of ${PERIODS.map(([known]) => known).join(', ')}.`);
   const isCount = measure === 'payments' || measure === 'swaps';
-  if (isCount && per === 'payment') throw refuse(`${option}.per`, `must be longer than one payment, to count ${measure}.`);
+  if (isCount && per === 'payment')
+    throw refuse(`${option}.per`, `must be longer than one payment, to count ${measure}.`);
   // An amount without its mint is refused here too.
-  const only = mint === undefined && measure !== 'amount' ? undefined : readMint(`${option}.mint`, mint, network);
+  const only =
+    mint === undefined && measure !== 'amount'
+      ? undefined
+      : readMint(`${option}.mint`, mint, network);
   return {
     name: option.replace('policy.', ''),
     unit: unitOf(measure, only),
@@ -72,7 +90,11 @@ function unitOf(measure: (typeof MEASURES)[number], mint: string | undefined): s
   return measure === 'amount' ? (mint ?? '') : measure;
 }
 
-function readMeasure(option: string, limit: LimitOptions, measure: (typeof MEASURES)[number]): bigint {
+function readMeasure(
+  option: string,
+  limit: LimitOptions,
+  measure: (typeof MEASURES)[number],
+): bigint {
   const value = limit[measure];
   if (measure === 'usd') return readUsd(option, value);
   if (measure === 'amount') return readUnits(option, value, 'base units');

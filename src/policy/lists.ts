@@ -4,9 +4,15 @@ import { toNetwork } from '../network.js';
 import { namesHost, plainHost, readListedHost } from './hosts.js';
 import { readAddress, readList, readMint } from './read.js';
 
-/** Which payments are allowed, or denied. Each list that is given is held to; an empty one names nothing. */
+/**
+ * Which payments are allowed, or denied. Each list that is given is held to; an empty one names
+ * nothing.
+ */
 export interface ListOptions {
-  /** Such as `api.example.com`, as in `maxPerHost`; `*.example.com` names its subdomains, and not itself. */
+  /**
+   * Such as `api.example.com`, as in `maxPerHost`; `*.example.com` names its subdomains, and not
+   * itself.
+   */
   readonly hosts?: readonly string[];
   /** Wallets that are paid, base58. */
   readonly payees?: readonly string[];
@@ -41,37 +47,63 @@ const READ: Readonly<Record<Kind, (option: string, entry: unknown, network: stri
   mints: readMint,
   networks: (option, entry) => {
     const known = typeof entry === 'string' ? toNetwork(entry) : undefined;
-    if (known === undefined) throw refuse(option, 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
+    if (known === undefined)
+      throw refuse(option, 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
     return known;
   },
   schemes: (option, entry) => {
-    if (typeof entry !== 'string' || !/^[a-z0-9_-]+$/i.test(entry)) throw refuse(option, 'must be a scheme such as "exact".');
+    if (typeof entry !== 'string' || !/^[a-z0-9_-]+$/i.test(entry))
+      throw refuse(option, 'must be a scheme such as "exact".');
     return entry.toLowerCase();
   },
 };
 const KINDS: readonly Kind[] = ['hosts', 'payees', 'mints', 'networks', 'schemes'];
 
-/** Checks the lists under `policy.allow` or `policy.deny`. Throws `ConfigError` (`invalid_option`). */
-export function readLists(side: 'allow' | 'deny', lists: ListOptions | undefined, network: string): readonly List[] {
+/**
+ * Checks the lists under `policy.allow` or `policy.deny`. Throws `ConfigError` (`invalid_option`).
+ */
+export function readLists(
+  side: 'allow' | 'deny',
+  lists: ListOptions | undefined,
+  network: string,
+): readonly List[] {
   if (lists === undefined) return [];
   refuseUnknown(lists, KINDS, `policy.${side}`);
   return KINDS.flatMap((kind) => {
     const [name, given] = [`${side}.${kind}`, lists[kind]];
     if (given === undefined) return [];
-    const entries = readList(`policy.${name}`, given, (option, entry) => READ[kind](option, entry, network));
+    const entries = readList(`policy.${name}`, given, (option, entry) =>
+      READ[kind](option, entry, network),
+    );
     return [{ name, allows: side === 'allow', kind, entries }];
   });
 }
 
-/** Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the refusal (`not_allowed`), or undefined. */
-export function checkPlace(policy: ListRules, host: string): PolicyError<'not_allowed'> | undefined {
+/**
+ * Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the
+ * refusal (`not_allowed`), or undefined.
+ */
+export function checkPlace(
+  policy: ListRules,
+  host: string,
+): PolicyError<'not_allowed'> | undefined {
   return refusedBy(policy, { hosts: plainHost(host) });
 }
 
 /** Whether the lists let an offer be paid. Returns the refusal (`not_allowed`), or undefined. */
 export function checkOffer(
   policy: ListRules,
-  { payTo, mint, network, scheme }: { readonly payTo: string; readonly mint: string; readonly network: string; readonly scheme: string },
+  {
+    payTo,
+    mint,
+    network,
+    scheme,
+  }: {
+    readonly payTo: string;
+    readonly mint: string;
+    readonly network: string;
+    readonly scheme: string;
+  },
 ): PolicyError<'not_allowed'> | undefined {
   return refusedBy(policy, {
     payees: payTo,
@@ -81,10 +113,18 @@ export function checkOffer(
   });
 }
 
-function refusedBy({ lists }: ListRules, values: Readonly<Partial<Record<Kind, string>>>): PolicyError<'not_allowed'> | undefined {
+function refusedBy(
+  { lists }: ListRules,
+  values: Readonly<Partial<Record<Kind, string>>>,
+): PolicyError<'not_allowed'> | undefined {
   for (const { name, allows, kind, entries } of lists) {
     const value = values[kind];
-    if (value === undefined || entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) === allows) continue;
+    if (
+      value === undefined ||
+      entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) ===
+        allows
+    )
+      continue;
     return new PolicyError(
       'not_allowed',
       `Refused by policy.${name}, which ${allows ? 'does not name' : 'names'} what is in details.value. Change the list to allow it.`,

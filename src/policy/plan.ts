@@ -30,13 +30,15 @@ export interface Plan {
   /** Lamports of SOL that would be wrapped first, for a payment in wrapped SOL. */
   readonly wrap?: string;
   /**
-   * What it takes at most, as caps count it; absent if the call asks for no payment. A swap that lands and fails costs its network fee besides, before
-   * it is tried again.
+   * What it takes at most, as caps count it; absent if the call asks for no payment. A swap that
+   * lands and fails costs its network fee besides, before it is tried again.
    */
   readonly cost?: Receipt['cost'];
   /** The entries of `accepts` that would not be paid, and why. */
   readonly refused: readonly OfferRefusal[];
-  /** The most lamports that the swap's network fee may take; the payment's own is the facilitator's. */
+  /**
+   * The most lamports that the swap's network fee may take; the payment's own is the facilitator's.
+   */
   readonly maxFeeLamports: string;
   /** The rolling caps as they stand before it. */
   readonly caps: readonly CapUse[];

@@ -9,8 +9,9 @@ import type { Plan } from './plan.js';
 import { readMint, readUnits, readUsd } from './read.js';
 
 /**
- * The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six decimals. Caps count all that leaves the wallet for
- * payments: prices, what swaps take beyond what they bring in a pinned token, network fees and rent.
+ * The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six
+ * decimals. Caps count all that leaves the wallet for payments: prices, what swaps take beyond what
+ * they bring in a pinned token, network fees and rent.
  */
 export interface PolicyOptions {
   /** US dollars that one payment may cost, its swap included. Default `"1.00"`. */
@@ -21,11 +22,20 @@ export interface PolicyOptions {
   readonly maxPerDay?: string;
   /** US dollars in all that the journal knows of. */
   readonly maxTotal?: string;
-  /** US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. Without a port it stands for all ports. */
+  /**
+   * US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. Without a
+   * port it stands for all ports.
+   */
   readonly maxPerHost?: Readonly<Record<string, string>>;
-  /** Lamports of network fees and rent in any 24 hours, whether or not SOL has a price. Default 50000000. */
+  /**
+   * Lamports of network fees and rent in any 24 hours, whether or not SOL has a price. Default
+   * 50000000.
+   */
   readonly maxLamportsPerDay?: bigint | string;
-  /** Base units that may leave for one payment, by mint or pinned symbol. A mint without a price can be paid only with such a cap. */
+  /**
+   * Base units that may leave for one payment, by mint or pinned symbol. A mint without a price can
+   * be paid only with such a cap.
+   */
   readonly maxAmount?: Readonly<Record<string, bigint | string>>;
   /** More caps. All caps hold, each by itself. */
   readonly limits?: readonly LimitOptions[];
@@ -36,21 +46,28 @@ export interface PolicyOptions {
   /** Asked before anything is signed, with what would be signed. Only `true` lets it go on. */
   readonly approve?: (plan: Plan) => boolean | Promise<boolean>;
   /**
-   * How many more payments may be signed for a call whose paid request was answered with 402, where that answer shows that nothing was
-   * settled: for no higher price, and to the same payee. Default 0. Until the chain decides, both count against every cap.
+   * How many more payments may be signed for a call whose paid request was answered with 402, where
+   * that answer shows that nothing was settled: for no higher price, and to the same payee. Default
+   * 0. Until the chain decides, both count against every cap.
    */
   readonly resign?: 0 | 1;
-  /** Base units that one swap may take, by mint or pinned symbol: a bound that no quote can move. */
+  /**
+   * Base units that one swap may take, by mint or pinned symbol: a bound that no quote can move.
+   */
   readonly maxInAmount?: Readonly<Record<string, bigint | string>>;
-  /** US dollars that a swap gets at least, so that small calls do not each cost a swap. Default `"0.05"`. */
+  /**
+   * US dollars that a swap gets at least, so that small calls do not each cost a swap. Default
+   * `"0.05"`.
+   */
   readonly minSwap?: string;
   /** Basis points; default 50. */
   readonly maxSlippageBps?: number;
   /** Basis points; default 100. */
   readonly maxPriceImpactBps?: number;
   /**
-   * Basis points that a swap for a payment may cost besides slippage; default 100. Dollar tokens count at par, others at their selling
-   * price. A token without a price is swapped only within its `maxInAmount`.
+   * Basis points that a swap for a payment may cost besides slippage; default 100. Dollar tokens
+   * count at par, others at their selling price. A token without a price is swapped only within its
+   * `maxInAmount`.
    */
   readonly maxSwapLossBps?: number;
   /** Lamports for the network and priority fee of one swap; default 250000. */
@@ -98,14 +115,23 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
 export function parsePolicy(options: PolicyOptions, network: string): Policy {
   refuseUnknown(options, NAMES, 'policy');
   const { approve, resign = 0, limits: given = [] } = options;
-  if (approve !== undefined && typeof approve !== 'function') throw refuse('policy.approve', 'must be a function.');
+  if (approve !== undefined && typeof approve !== 'function')
+    throw refuse('policy.approve', 'must be a function.');
   if (![0, 1].includes(resign)) throw refuse('policy.resign', 'must be 0 or 1.');
   const limits = readLimits(given, network);
-  const lamports = (name: 'maxFeeLamports' | 'maxRentLamports' | 'maxLamportsPerDay', preset: bigint): bigint =>
-    readUnits(`policy.${name}`, options[name] ?? preset, 'lamports');
+  const lamports = (
+    name: 'maxFeeLamports' | 'maxRentLamports' | 'maxLamportsPerDay',
+    preset: bigint,
+  ): bigint => readUnits(`policy.${name}`, options[name] ?? preset, 'lamports');
   const units = (name: 'maxAmount' | 'maxInAmount'): ReadonlyMap<string, bigint> =>
-    readTable(name, options[name], (option, mint, amount) => [readMint(option, mint, network), readUnits(option, amount, 'base units')]);
-  const bps = (name: 'maxSlippageBps' | 'maxPriceImpactBps' | 'maxSwapLossBps', preset: number): number => {
+    readTable(name, options[name], (option, mint, amount) => [
+      readMint(option, mint, network),
+      readUnits(option, amount, 'base units'),
+    ]);
+  const bps = (
+    name: 'maxSlippageBps' | 'maxPriceImpactBps' | 'maxSwapLossBps',
+    preset: number,
+  ): number => {
     const value = options[name] ?? preset;
     if (!Number.isInteger(value) || value < 0 || value > 10_000)
       throw refuse(`policy.${name}`, 'must be basis points, a whole number from 0 to 10000.');
@@ -120,10 +146,18 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
       ...dollarCaps('maxPerDay', options.maxPerDay ?? '10.00', DAY_MS),
       ...dollarCaps('maxTotal', options.maxTotal, undefined),
       ...hostCaps(options.maxPerHost),
-      { name: 'maxLamportsPerDay', unit: LAMPORTS, limit: lamports('maxLamportsPerDay', 50_000_000n), windowMs: DAY_MS },
+      {
+        name: 'maxLamportsPerDay',
+        unit: LAMPORTS,
+        limit: lamports('maxLamportsPerDay', 50_000_000n),
+        windowMs: DAY_MS,
+      },
       ...limits.filter(({ windowMs }) => windowMs !== 0),
     ]),
-    lists: Object.freeze([...readLists('deny', options.deny, network), ...readLists('allow', options.allow, network)]),
+    lists: Object.freeze([
+      ...readLists('deny', options.deny, network),
+      ...readLists('allow', options.allow, network),
+    ]),
     approve,
     resign,
     maxInAmount: units('maxInAmount'),
@@ -137,15 +171,29 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
 }
 
 function dollarCaps(name: string, usd: string | undefined, windowMs: number | undefined): Cap[] {
-  return usd === undefined ? [] : [{ name, unit: USD, limit: readUsd(`policy.${name}`, usd), windowMs }];
+  return usd === undefined
+    ? []
+    : [{ name, unit: USD, limit: readUsd(`policy.${name}`, usd), windowMs }];
 }
 
 function hostCaps(given: PolicyOptions['maxPerHost']): Cap[] {
-  const limits = readTable('maxPerHost', given, (option, host, usd) => [readHost(option, host), readUsd(option, usd)]);
-  return [...limits].map(([host, limit]) => ({ name: `maxPerHost['${host}']`, unit: USD, limit, windowMs: DAY_MS, host }));
+  const limits = readTable('maxPerHost', given, (option, host, usd) => [
+    readHost(option, host),
+    readUsd(option, usd),
+  ]);
+  return [...limits].map(([host, limit]) => ({
+    name: `maxPerHost['${host}']`,
+    unit: USD,
+    limit,
+    windowMs: DAY_MS,
+    host,
+  }));
 }
 
-/** Caps by name, each name read as the caps know it. Two names of one thing would silently lose one cap. */
+/**
+ * Caps by name, each name read as the caps know it. Two names of one thing would silently lose one
+ * cap.
+ */
 function readTable<V>(
   name: 'maxPerHost' | 'maxAmount' | 'maxInAmount',
   given: Readonly<Record<string, V>> | undefined,

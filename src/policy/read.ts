@@ -6,7 +6,11 @@ import type { Address } from '../solana/types.js';
 import { USD_DECIMALS } from './dollars.js';
 
 /** The entries of a list, each read under its own name. */
-export function readList<E, T>(option: string, list: readonly E[], read: (option: string, entry: E) => T): readonly T[] {
+export function readList<E, T>(
+  option: string,
+  list: readonly E[],
+  read: (option: string, entry: E) => T,
+): readonly T[] {
   if (!Array.isArray(list)) throw refuse(option, 'must be a list.');
   // Unlike map, Array.from does not skip a hole.
   return Object.freeze(Array.from(list, (entry: E, index) => read(`${option}[${index}]`, entry)));
@@ -15,13 +19,18 @@ export function readList<E, T>(option: string, list: readonly E[], read: (option
 /** Dollar text as millionths of a dollar. */
 export function readUsd(option: string, text: unknown): bigint {
   const value = parseUiAmount(text, USD_DECIMALS);
-  if (value === undefined) throw refuse(option, 'must be US dollars as a decimal string such as "0.25", with at most six decimals.');
+  if (value === undefined)
+    throw refuse(
+      option,
+      'must be US dollars as a decimal string such as "0.25", with at most six decimals.',
+    );
   return value;
 }
 
 /** Base units, or lamports. */
 export function readUnits(option: string, amount: unknown, what: string): bigint {
-  const value = typeof amount === 'bigint' || typeof amount === 'string' ? toAmount(amount) : undefined;
+  const value =
+    typeof amount === 'bigint' || typeof amount === 'string' ? toAmount(amount) : undefined;
   if (value === undefined) throw refuse(option, `must be ${what} as a bigint or a decimal string.`);
   return value;
 }

@@ -42,29 +42,49 @@ export async function autoPayStep(
 ): Promise<PaymentResult> {
   const { wallet, autoSwap = false, signedSwap, signedPayment } = request;
   if (!isAddress(wallet))
-    throw new ConfigError('invalid_option', 'Option wallet must be a base58 address.', { details: { option: 'wallet' } });
+    throw new ConfigError('invalid_option', 'Option wallet must be a base58 address.', {
+      details: { option: 'wallet' },
+    });
   const terms = termsOf(request.paymentRequired);
-  if (signedPayment !== undefined) return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
+  if (signedPayment !== undefined)
+    return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
   const context = planner({ settings, rpc, transport }, request, autoSwap);
   await context.ready();
   const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
-  if (signedSwap === undefined) return plan(context, terms, { purpose, signal, swapAmount: swapAmountOf(request) });
+  if (signedSwap === undefined)
+    return plan(context, terms, { purpose, signal, swapAmount: swapAmountOf(request) });
   const bytes = bytesOf('signedSwap', signedSwap);
   const submitted = await submit(context, wallet, bytes, signal);
-  if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
+  if (submitted !== undefined)
+    return {
+      state: 'swap_submitted',
+      signature: submitted,
+      offer: firstOffer(terms, settings.network, wallet),
+    };
   try {
     return await plan(context, terms, { purpose, signal });
   } catch (error) {
     // Whatever keeps the payment from being made, the swap for it was.
-    throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] }) : error;
+    throw isExactChangeError(error)
+      ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] })
+      : error;
   }
 }
 
-/** A context that plans one step for a wallet, within what the request asks for, and keeps nothing. */
-export function planner({ settings, rpc, transport }: AutoPayDeps, request: AutoPayRequest, autoSwap: boolean): PaymentContext {
+/**
+ * A context that plans one step for a wallet, within what the request asks for, and keeps nothing.
+ */
+export function planner(
+  { settings, rpc, transport }: AutoPayDeps,
+  request: AutoPayRequest,
+  autoSwap: boolean,
+): PaymentContext {
   const config = {
     ...narrowed(settings, request),
-    signer: { address: request.wallet, signMessage: () => Promise.reject(new TypeError('this context only plans')) },
+    signer: {
+      address: request.wallet,
+      signMessage: () => Promise.reject(new TypeError('this context only plans')),
+    },
     transport,
     autoSwap,
     apiUrl: undefined,
@@ -107,16 +127,32 @@ export async function plan(
   const offer = parsedOffer({ ok: true, offer: choice.offer }, choice.terms);
   const { funding, facts } = choice;
   if (funding === undefined) {
-    const { message, lastValidBlockHeight } = await composePayment(context, choice, purpose, signal);
+    const { message, lastValidBlockHeight } = await composePayment(
+      context,
+      choice,
+      purpose,
+      signal,
+    );
     const transaction = base64.encode(assembleTransaction(message, new Map()));
-    return { state: 'ready_to_sign', offer, payment: { transaction, lastValidBlockHeight: lastValidBlockHeight.toString() } };
+    return {
+      state: 'ready_to_sign',
+      offer,
+      payment: { transaction, lastValidBlockHeight: lastValidBlockHeight.toString() },
+    };
   }
   if ('quote' in funding) {
-    const swap = await context.transport.buildSwap({ wallet: context.config.signer.address, quote: funding.quote }, { signal });
+    const swap = await context.transport.buildSwap(
+      { wallet: context.config.signer.address, quote: funding.quote },
+      { signal },
+    );
     return { state: 'swap_required', offer, swap };
   }
   const { mint, amount } = choice.offer;
-  return { state: 'insufficient_funds', offer, funds: { mint, required: amount.toString(), available: facts.available.toString() } };
+  return {
+    state: 'insufficient_funds',
+    offer,
+    funds: { mint, required: amount.toString(), available: facts.available.toString() },
+  };
 }
 
 /** The offer, and the swap for it: for what is missing, or for so much as is asked for. */
@@ -126,12 +162,19 @@ async function chooseFunded(
   signal: AbortSignal | undefined,
   swapAmount: bigint | undefined,
 ): Promise<Choice> {
-  const choice = await choose(context, terms, { host: hostOf(terms), signal, quote: swapAmount === undefined });
+  const choice = await choose(context, terms, {
+    host: hostOf(terms),
+    signal,
+    quote: swapAmount === undefined,
+  });
   if (swapAmount === undefined) return choice;
   const { available } = choice.facts;
   const { amount } = choice.offer;
   const needed = maxAmount(available + swapAmount, amount);
-  return { ...choice, funding: await findFunding(context, choice.offer, choice.facts, needed, { signal }) };
+  return {
+    ...choice,
+    funding: await findFunding(context, choice.offer, choice.facts, needed, { signal }),
+  };
 }
 
 /** Of the place that asks; empty where the 402 does not say. Throws `invalid_option`. */
@@ -144,13 +187,25 @@ export function hostOf({ url }: PaymentRequired): string {
 }
 
 /** The header for a payment that the wallet signed, if it is a payment for one of the offers. */
-function present(terms: PaymentRequired, network: string, wallet: string, bytes: Uint8Array): PaymentResult {
+function present(
+  terms: PaymentRequired,
+  network: string,
+  wallet: string,
+  bytes: Uint8Array,
+): PaymentResult {
   const { envelope, reading } = readPayment(terms, network, wallet, bytes);
-  const header = encodePayment({ paymentRequired: envelope, offer: reading.offer, transaction: bytes });
+  const header = encodePayment({
+    paymentRequired: envelope,
+    offer: reading.offer,
+    transaction: bytes,
+  });
   return { state: 'ready_to_present', offer: parsedOffer(reading, envelope), header };
 }
 
-/** Sends a signed swap and waits a while; its signature where it is not decided by then. What landed or died before is told at once. */
+/**
+ * Sends a signed swap and waits a while; its signature where it is not decided by then. What landed
+ * or died before is told at once.
+ */
 async function submit(
   context: PaymentContext,
   wallet: string,
@@ -167,23 +222,42 @@ async function submit(
 }
 
 /** Sends a swap whose blockhash was valid at a slot. */
-async function land(context: PaymentContext, signed: SignedBytes, minContextSlot: number, signal: AbortSignal): Promise<SwapState> {
+async function land(
+  context: PaymentContext,
+  signed: SignedBytes,
+  minContextSlot: number,
+  signal: AbortSignal,
+): Promise<SwapState> {
   const { rpc, config, histories } = context;
   const { runtime } = config;
   const sent = await sentBytes(context, signed, minContextSlot, signal);
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   const lookBack = async (within: AbortSignal) => landingOf(await fateOf(histories, sent, within));
-  const landing = await landTransaction({ rpc, runtime, bytes: signed.bytes, lastValidBlockHeight, resendMs: RESEND_MS, lookBack, signal });
+  const landing = await landTransaction({
+    rpc,
+    runtime,
+    bytes: signed.bytes,
+    lastValidBlockHeight,
+    resendMs: RESEND_MS,
+    lookBack,
+    signal,
+  });
   if (landing.outcome === 'failed') return { state: 'failed', reason: landing.error };
   return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
 }
 
 /** The first offer that can be paid, or else the first. */
-export function firstOffer(terms: PaymentRequired, network: string, wallet: string): PaymentResult['offer'] {
+export function firstOffer(
+  terms: PaymentRequired,
+  network: string,
+  wallet: string,
+): PaymentResult['offer'] {
   const readings = readOffers(terms, network, wallet);
   const reading = readings.find(({ ok }) => ok) ?? readings[0];
-  return reading === undefined ? { index: 0, x402Version: terms.x402Version, payable: false } : parsedOffer(reading, terms);
+  return reading === undefined
+    ? { index: 0, x402Version: terms.x402Version, payable: false }
+    : parsedOffer(reading, terms);
 }
 
 /** The bytes of an option that is base64. Throws `invalid_option`. */

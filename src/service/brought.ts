@@ -4,12 +4,14 @@ import { TransportError } from '../errors.js';
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import { hasSwap, type SwapAttempt } from './records.js';
 
-// For so long a node that does not show a swap that is confirmed is behind; later it may have forgotten it.
+// For so long a node that does not show a swap that is confirmed is behind; later it may have
+// forgotten it.
 const RECENT_MS = 120_000;
 
 /**
- * Tells a context that plans what the wallet's swaps on record have brought, read where they have landed already: a node that is behind would show
- * less, and have one more swap made for the same purchase. Throws `rpc_unavailable` if every node is behind.
+ * Tells a context that plans what the wallet's swaps on record have brought, read where they have
+ * landed already: a node that is behind would show less, and have one more swap made for the same
+ * purchase. Throws `rpc_unavailable` if every node is behind.
  */
 export async function seeSwapProceeds(
   planning: PaymentContext,
@@ -28,7 +30,8 @@ export async function seeSwapProceeds(
     { history: true, signal },
   );
   const seen = landed.filter((_, index) => statuses[index] !== null);
-  if (landed.some((attempt) => !seen.includes(attempt) && at - attempt.at < RECENT_MS)) throw behind();
+  if (landed.some((attempt) => !seen.includes(attempt) && at - attempt.at < RECENT_MS))
+    throw behind();
   const outputs = [...new Set(seen.map(({ swap }) => swap.output))];
   if (outputs.length === 0) return;
   const minContextSlot = Math.max(...statuses.map((status) => status?.slot ?? 0));

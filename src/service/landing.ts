@@ -15,13 +15,23 @@ export interface Landed {
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Sends a signed swap until the chain has decided. Undefined if the context closes before. Keeps no process alive by its timers. */
-export async function keepLanding(context: PaymentContext, swap: SignedSwap): Promise<Landed | undefined> {
+/**
+ * Sends a signed swap until the chain has decided. Undefined if the context closes before. Keeps no
+ * process alive by its timers.
+ */
+export async function keepLanding(
+  context: PaymentContext,
+  swap: SignedSwap,
+): Promise<Landed | undefined> {
   const { runtime } = context.config;
   const { idle } = runtime;
   const { signal } = context.closing;
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const end = await endOfSwap(context, swap, await landSwap(context, swap, { ...runtime, sleep: idle }));
+    const end = await endOfSwap(
+      context,
+      swap,
+      await landSwap(context, swap, { ...runtime, sleep: idle }),
+    );
     if (end !== undefined) return end;
     await idle(wait, signal).catch(() => undefined);
   }
@@ -29,10 +39,16 @@ export async function keepLanding(context: PaymentContext, swap: SignedSwap): Pr
 }
 
 /** Throws the error of a swap that came to nothing. */
-export async function throwIfFailed(context: PaymentContext, { signature, decoded }: SignedBytes, swap: SwapState): Promise<void> {
+export async function throwIfFailed(
+  context: PaymentContext,
+  { signature, decoded }: SignedBytes,
+  swap: SwapState,
+): Promise<void> {
   if (swap.state === 'expired') throw swapExpired(signature);
   if (swap.state !== 'failed') return;
-  const fee = failureFee(await readLanded(context, signature), context.config.signer.address) ?? mostFee(decoded);
+  const fee =
+    failureFee(await readLanded(context, signature), context.config.signer.address) ??
+    mostFee(decoded);
   throw swapFailed({ signature, reason: swap.reason, feeLamports: fee.toString() });
 }
 
@@ -41,5 +57,8 @@ export function landedBefore({ signature, quoted }: SignedSwap, outcome: SwapOut
   if (outcome.state === 'confirmed') return { outcome };
   if (outcome.code === 'swap_expired') return { outcome, error: swapExpired(signature) };
   const feeLamports = outcome.feeLamports ?? quoted.feeLamports;
-  return { outcome, error: swapFailed({ signature, reason: 'it is on record as failed', feeLamports }) };
+  return {
+    outcome,
+    error: swapFailed({ signature, reason: 'it is on record as failed', feeLamports }),
+  };
 }

@@ -3,8 +3,9 @@ import type { PaymentContext } from '../payments/context.js';
 import type { Reading } from '../journal/account-balance.js';
 
 /**
- * What an account held before a transaction that is handed in could land. Undefined if the account's history tells it; the balance of now
- * only if it has no history: what has landed already is missing from it.
+ * What an account held before a transaction that is handed in could land. Undefined if the
+ * account's history tells it; the balance of now only if it has no history: what has landed already
+ * is missing from it.
  *
  * @param slot - The transaction cannot have landed before this slot.
  */

@@ -20,18 +20,33 @@ import { planner } from './auto-pay.js';
 import { parsedOffer } from './parse-payment.js';
 import { pastBalance } from './past-balance.js';
 import { readPayment, type ReadPayment } from './read-payment.js';
-import { bearerOf, findFunded, findPaid, findReserved, idOf, keyTaken, paymentPrint, type PaidAttempt } from './records.js';
+import {
+  bearerOf,
+  findFunded,
+  findPaid,
+  findReserved,
+  idOf,
+  keyTaken,
+  paymentPrint,
+  type PaidAttempt,
+} from './records.js';
 import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
 
 const PAYMENT_ID_BYTES = 16;
 
-/** Puts a signed payment on record, then gives its header; what became of it, where it is there already. */
+/**
+ * Puts a signed payment on record, then gives its header; what became of it, where it is there
+ * already.
+ */
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request, signal } = step;
   const read = readPayment(step.terms, session.context.config.network, request.wallet, bytes);
   // A seller's own memo may look like anything.
   if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
-    throw refuse('signedPayment', 'is for another address or idempotencyKey. Plan the payment under this one.');
+    throw refuse(
+      'signedPayment',
+      'is for another address or idempotencyKey. Plan the payment under this one.',
+    );
   const known = await findPaid(session.context, read.payerSignature);
   if (known !== undefined) return standingFor(step, known);
   const choice = await judge(step, read);
@@ -45,20 +60,36 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   await session.context.claims.drop(attempt.id).catch(() => undefined);
   const { header, payerSignature, lastValidBlockHeight } = attempt.payment;
   const offer = parsedOffer(read.reading, read.envelope);
-  return { state: 'ready_to_present', id: attempt.id, offer, header, payerSignature, lastValidBlockHeight };
+  return {
+    state: 'ready_to_present',
+    id: attempt.id,
+    offer,
+    header,
+    payerSignature,
+    lastValidBlockHeight,
+  };
 }
 
-/** What became of it for the purchase that it is on record for: another key would be told that it has paid, and later that it has not. */
+/**
+ * What became of it for the purchase that it is on record for: another key would be told that it
+ * has paid, and later that it has not.
+ */
 function standingFor(step: Step, known: PaidAttempt): PaymentResult {
   const { url, idempotencyKey } = step.purchase;
-  if (idempotencyKey !== undefined && (known.idempotencyKey !== idempotencyKey || known.url !== url))
-    throw refuse('signedPayment', 'is on record for another purchase. Plan the payment for this one.');
+  if (
+    idempotencyKey !== undefined &&
+    (known.idempotencyKey !== idempotencyKey || known.url !== url)
+  )
+    throw refuse(
+      'signedPayment',
+      'is on record for another purchase. Plan the payment for this one.',
+    );
   return resultSoFar(step, known);
 }
 
 /**
- * What became of a payment that is on chain and not on record. It is not put there: its bytes are any stranger's to read, which must not fill the wallet's
- * budget with them.
+ * What became of a payment that is on chain and not on record. It is not put there: its bytes are
+ * any stranger's to read, which must not fill the wallet's budget with them.
  */
 async function landedAs(
   { session, signal }: Step,
@@ -89,7 +120,8 @@ async function judge(
   const context = planner(deps, request, false);
   const { policy } = context.config;
   await context.ready();
-  const misplaced = checkPlace(policy, purchase.host) ?? checkOffer(policy, { ...offer, scheme: 'exact' });
+  const misplaced =
+    checkPlace(policy, purchase.host) ?? checkOffer(policy, { ...offer, scheme: 'exact' });
   if (misplaced !== undefined) throw misplaced;
   const [one] = await readOfferAccounts(context, [offer], signal);
   if (one === undefined) throw new TypeError('an offer was not read');
@@ -114,14 +146,25 @@ async function boundOf(
 ): Promise<Bound> {
   const { rpc } = context;
   const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
-  if (hasNonce || !valid) throw refuse('signedPayment', 'must have a blockhash that is still valid. Plan the payment anew.');
+  if (hasNonce || !valid)
+    throw refuse(
+      'signedPayment',
+      'must have a blockhash that is still valid. Plan the payment anew.',
+    );
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
-  // Of the slot that two answers have shown: with one that is too high, all that landed would be taken for older than the payment.
+  // Of the slot that two answers have shown: with one that is too high, all that landed would be
+  // taken for older than the payment.
   const slot = Math.max(0, minContextSlot - SLOT_MARGIN);
   const before = await pastBalance(context, { account: source, unit: 'tokens' }, slot, signal);
   return {
-    ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
-    ...{ slot, blockhashSlot: minContextSlot, lastValidBlockHeight: lastValidBlockHeight.toString() },
+    ...(before === undefined
+      ? {}
+      : { before: { amount: before.amount.toString(), slot: before.slot } }),
+    ...{
+      slot,
+      blockhashSlot: minContextSlot,
+      lastValidBlockHeight: lastValidBlockHeight.toString(),
+    },
   };
 }
 
@@ -156,7 +199,8 @@ async function record(
   try {
     await context.journal.put(attempt);
   } catch (error) {
-    // Without its header no caller can present it; if it was written all the same, it is not released.
+    // Without its header no caller can present it; if it was written all the same, it is not
+    // released.
     if (funded === undefined) {
       await context.journal.release(reserved.id).catch(() => undefined);
       await context.claims.drop(reserved.id).catch(() => undefined);
@@ -173,7 +217,9 @@ function paymentOf(
   bound: Bound,
 ): SignedPayment {
   const hasPaymentId = offersPaymentId(envelope);
-  const paymentId = hasPaymentId ? { paymentId: createPaymentId(config.runtime.randomBytes(PAYMENT_ID_BYTES)) } : {};
+  const paymentId = hasPaymentId
+    ? { paymentId: createPaymentId(config.runtime.randomBytes(PAYMENT_ID_BYTES)) }
+    : {};
   return {
     header: encodePayment({ paymentRequired: envelope, offer, transaction: bytes, ...paymentId }),
     ...{ payerSignature, source: facts.source, blockhash },
@@ -194,7 +240,11 @@ function receiptFor(attempt: Attempt, decimals: number, payerSignature: string):
       : {
           swap: {
             ...{ signature: swap.signature, inputMint: swap.inputMint, inAmount: swapped.inAmount },
-            ...{ outputMint: swap.outputMint, outAmount: swapped.outAmount, provider: swap.provider },
+            ...{
+              outputMint: swap.outputMint,
+              outAmount: swapped.outAmount,
+              provider: swap.provider,
+            },
           },
         }),
     cost: costFor(attempt, BigInt(swapped?.feeLamports ?? 0)),

@@ -8,7 +8,15 @@ import { capsFor, checkPayment, overBudget, takenOf, type Spend } from '../polic
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
 import { seeSwapProceeds } from './brought.js';
-import { bearerOf, findFunded, hasSwap, isPaid, keyTaken, type PaidAttempt, type SwapAttempt } from './records.js';
+import {
+  bearerOf,
+  findFunded,
+  hasSwap,
+  isPaid,
+  keyTaken,
+  type PaidAttempt,
+  type SwapAttempt,
+} from './records.js';
 import { swapAmountOf } from './request.js';
 import { isOffered, resultSoFar, type Step } from './step.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
@@ -28,7 +36,10 @@ export async function planStep(step: Step): Promise<PaymentResult> {
 }
 
 /** Plans with what the wallet's payments in flight leave of its tokens, and of its budget. */
-export async function planOn({ deps, session, request, terms, purchase, signal }: Step, swapAmount?: bigint): Promise<PaymentResult> {
+export async function planOn(
+  { deps, session, request, terms, purchase, signal }: Step,
+  swapAmount?: bigint,
+): Promise<PaymentResult> {
   const context = planner(deps, request, request.autoSwap ?? false);
   await context.ready();
   for (const { payment, id, amount } of await inFlight(session.context, signal))
@@ -39,7 +50,8 @@ export async function planOn({ deps, session, request, terms, purchase, signal }
     const spend = spendOf(choice, purchase.host);
     funded = await findFunded(session.context, purchase, spend);
     // What its swap took is counted with it, and reserved already.
-    const refusal = funded === undefined ? undefined : checkPayment(session.context.config.policy, funded);
+    const refusal =
+      funded === undefined ? undefined : checkPayment(session.context.config.policy, funded);
     if (refusal !== undefined) throw refusal;
     if (funded === undefined) await checkBudget(session.context, spend);
   };
@@ -48,17 +60,26 @@ export async function planOn({ deps, session, request, terms, purchase, signal }
 }
 
 /**
- * The payments that may still land. Each is looked for: what one that has landed took is gone from the balance already, and its subscription may
- * be silent about that for long.
+ * The payments that may still land. Each is looked for: what one that has landed took is gone from
+ * the balance already, and its subscription may be silent about that for long.
  */
-async function inFlight(context: PaymentContext, signal: AbortSignal = context.closing.signal): Promise<PaidAttempt[]> {
+async function inFlight(
+  context: PaymentContext,
+  signal: AbortSignal = context.closing.signal,
+): Promise<PaidAttempt[]> {
   const signed: PaidAttempt[] = [];
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' })) if (isPaid(attempt)) signed.push(attempt);
+  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))
+    if (isPaid(attempt)) signed.push(attempt);
   // A payment that landed a moment ago must not have the wallet asked for a swap.
   for (const { payment } of signed) context.histories.outdate(sourceOf(payment));
   const over = await Promise.all(
     signed.map((attempt) =>
-      decidePayment(context, openPaymentOf(context, attempt), context.events.emitter(attempt.id), signal).catch(() => false),
+      decidePayment(
+        context,
+        openPaymentOf(context, attempt),
+        context.events.emitter(attempt.id),
+        signal,
+      ).catch(() => false),
     ),
   );
   return signed.filter((_, index) => over[index] !== true);

@@ -3,7 +3,11 @@ import { base58 } from '@scure/base';
 import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import { verifySignature } from '../solana/keys.js';
-import { decodeTransaction, messageSigners, resolveInstructions } from '../solana/transactions/transaction.js';
+import {
+  decodeTransaction,
+  messageSigners,
+  resolveInstructions,
+} from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
 import { readOffers, type OfferReading } from '../protocols/x402/offers.js';
 import type { Offer, PaymentRequired } from '../protocols/x402/types.js';
@@ -26,20 +30,38 @@ export interface ReadPayment {
   readonly hasNonce: boolean;
 }
 
-/** Reads a signed payment. Throws `invalid_option` where the wallet has not signed it, or it pays none of the offers. */
-export function readPayment(terms: PaymentRequired, network: string, wallet: string, bytes: Uint8Array): ReadPayment {
+/**
+ * Reads a signed payment. Throws `invalid_option` where the wallet has not signed it, or it pays
+ * none of the offers.
+ */
+export function readPayment(
+  terms: PaymentRequired,
+  network: string,
+  wallet: string,
+  bytes: Uint8Array,
+): ReadPayment {
   const decoded = decodeTransaction(bytes);
   const position = decoded === undefined ? -1 : messageSigners(decoded.message).indexOf(wallet);
   const signature = decoded?.signatures[position];
-  if (decoded === undefined || signature === undefined || !verifySignature(decoded.message, signature, wallet)) {
-    throw refuse('signedPayment', 'must be the transaction of the step before, signed by the wallet.');
+  if (
+    decoded === undefined ||
+    signature === undefined ||
+    !verifySignature(decoded.message, signature, wallet)
+  ) {
+    throw refuse(
+      'signedPayment',
+      'must be the transaction of the step before, signed by the wallet.',
+    );
   }
   const instructions = resolveInstructions(decoded, []) ?? [];
   const [feePayer] = decoded.staticAccounts;
   const envelopes = terms.fallback === undefined ? [terms] : [terms, terms.fallback];
   for (const envelope of envelopes) {
     for (const reading of readOffers(envelope, network, wallet)) {
-      const transfer = reading.ok && feePayer === reading.offer.feePayer ? transferFor(instructions, reading.offer) : undefined;
+      const transfer =
+        reading.ok && feePayer === reading.offer.feePayer
+          ? transferFor(instructions, reading.offer)
+          : undefined;
       if (!reading.ok || transfer === undefined) continue;
       return {
         ...{ bytes, envelope, reading },
@@ -59,13 +81,21 @@ export function readPayment(terms: PaymentRequired, network: string, wallet: str
 const TRANSFER_CHECKED = 12;
 
 /** The one transfer of a payment, where it is what an offer asks for. */
-function transferFor(instructions: readonly Instruction[], { payTo, mint, amount }: Offer): Instruction | undefined {
-  const transfers = instructions.filter(({ data }) => data[0] === TRANSFER_CHECKED && data.length === 10);
+function transferFor(
+  instructions: readonly Instruction[],
+  { payTo, mint, amount }: Offer,
+): Instruction | undefined {
+  const transfers = instructions.filter(
+    ({ data }) => data[0] === TRANSFER_CHECKED && data.length === 10,
+  );
   const [transfer] = transfers;
   if (transfer === undefined || transfers.length !== 1) return undefined;
   const [, of, to] = transfer.accounts;
   const paid = new DataView(transfer.data.buffer, transfer.data.byteOffset).getBigUint64(1, true);
-  const isPayment = of?.address === mint && to?.address === associatedTokenAddress(payTo, mint, transfer.program) && paid === amount;
+  const isPayment =
+    of?.address === mint &&
+    to?.address === associatedTokenAddress(payTo, mint, transfer.program) &&
+    paid === amount;
   return isPayment ? transfer : undefined;
 }
 

@@ -6,7 +6,11 @@ import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
-import { assembleTransaction, decodeTransaction, type DecodedTransaction } from '../solana/transactions/transaction.js';
+import {
+  assembleTransaction,
+  decodeTransaction,
+  type DecodedTransaction,
+} from '../solana/transactions/transaction.js';
 import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
 import { swapLimits } from '../swaps/transaction/finish.js';
 import { costsOf } from '../swaps/firewall/as-it-is.js';
@@ -31,7 +35,11 @@ export interface SignedBytes {
 export function readSigned(wallet: string, bytes: Uint8Array): SignedBytes {
   const decoded = decodeTransaction(bytes);
   const [signature] = decoded?.signatures ?? [];
-  if (decoded?.staticAccounts[0] !== wallet || signature === undefined || !verifySignature(decoded.message, signature, wallet)) {
+  if (
+    decoded?.staticAccounts[0] !== wallet ||
+    signature === undefined ||
+    !verifySignature(decoded.message, signature, wallet)
+  ) {
     throw refuse('signedSwap', 'must be the transaction of the step before, signed by the wallet.');
   }
   return { bytes, decoded, signature: base58.encode(signature) };
@@ -48,13 +56,17 @@ export interface ReadSwap {
   /** Base units that it takes at most, and brings at least. */
   readonly maxIn: bigint;
   readonly minOut: bigint;
-  /** Network and priority fee at most, and rent of accounts of the wallet that it makes and that stay. */
+  /**
+   * Network and priority fee at most, and rent of accounts of the wallet that it makes and that
+   * stay.
+   */
   readonly lamports: bigint;
 }
 
 /**
- * Reads a signed swap. Throws `unsafe_swap` if it is no transaction with one swap of Jupiter and what belongs around it: what else it took, or whatever it
- * brought to another wallet, nothing here would count. Throws `invalid_option` if it is not the wallet's.
+ * Reads a signed swap. Throws `unsafe_swap` if it is no transaction with one swap of Jupiter and
+ * what belongs around it: what else it took, or whatever it brought to another wallet, nothing here
+ * would count. Throws `invalid_option` if it is not the wallet's.
  */
 export async function readSwap(
   { rpc, config }: PaymentContext,
@@ -63,29 +75,71 @@ export async function readSwap(
 ): Promise<ReadSwap> {
   const wallet = config.signer.address;
   const [first] = decoded.instructions;
-  // A transaction counts by a nonce where its first instruction advances one: it could land for as long as its sender likes.
+  // A transaction counts by a nonce where its first instruction advances one: it could land for as
+  // long as its sender likes.
   if (first === undefined || decoded.staticAccounts[first.programIndex] === SYSTEM_PROGRAM)
     throw refuse('signedSwap', 'must not begin with an instruction of the System program.');
-  const foreign = await readForeign(rpc, assembleTransaction(decoded.message, new Map()), wallet, { signal });
+  const foreign = await readForeign(rpc, assembleTransaction(decoded.message, new Map()), wallet, {
+    signal,
+  });
   const call = decodeSwap(onOwnAccount(foreign, wallet));
   if (call?.user !== wallet) throw refuse('signedSwap', 'must be a swap of the wallet.');
-  const { source, destinationMint: outputMint, destination: output, inAmount, outAmount, maxIn, minOut, slippageBps } = call;
+  const {
+    source,
+    destinationMint: outputMint,
+    destination: output,
+    inAmount,
+    outAmount,
+    maxIn,
+    minOut,
+    slippageBps,
+  } = call;
   const inputMint = call.sourceMint ?? (await mintOf(rpc, source, signal));
-  const { slot: minContextSlot, legs } = await readRawWallet(rpc, wallet, [inputMint, outputMint, WSOL_MINT], { signal });
+  const { slot: minContextSlot, legs } = await readRawWallet(
+    rpc,
+    wallet,
+    [inputMint, outputMint, WSOL_MINT],
+    { signal },
+  );
   const [input, bought] = legs;
   if (input === undefined || bought === undefined) throw new TypeError('a leg was not read');
-  const temporary = await readTemporary(rpc, foreign.instructions, wallet, { signal, minContextSlot });
-  const programs = { inputProgram: input.token.tokenProgram, outputProgram: bought.token.tokenProgram };
-  const expected = { wallet, inputMint, outputMint, ...programs, maxIn, minOut, slippageBps, temporary: temporary?.leg.address };
+  const temporary = await readTemporary(rpc, foreign.instructions, wallet, {
+    signal,
+    minContextSlot,
+  });
+  const programs = {
+    inputProgram: input.token.tokenProgram,
+    outputProgram: bought.token.tokenProgram,
+  };
+  const expected = {
+    wallet,
+    inputMint,
+    outputMint,
+    ...programs,
+    maxIn,
+    minOut,
+    slippageBps,
+    temporary: temporary?.leg.address,
+  };
   const { instructions, swapAt } = foreign;
   const { maxPriorityFeeLamports: maxPriorityFee } = swapLimits(config.policy);
   enforce(surroundingsRules, { instructions, swapAt, expected, maxPriorityFee, temporary });
   checkSwap(foreign.swap, expected);
-  const makings = await readMakings(rpc, wallet, createdIn({ instructions, swapAt, expected }), legs, { signal });
+  const makings = await readMakings(
+    rpc,
+    wallet,
+    createdIn({ instructions, swapAt, expected }),
+    legs,
+    { signal },
+  );
   const rents = new Map([...makings].map(([address, { takes }]) => [address, takes]));
   const { networkFee, priorityFee, rent } = costsOf({ instructions, swapAt, expected }, rents);
   const fee = networkFee + priorityFee;
-  const quoted = { inAmount: inAmount.toString(), outAmount: outAmount.toString(), feeLamports: fee.toString() };
+  const quoted = {
+    inAmount: inAmount.toString(),
+    outAmount: outAmount.toString(),
+    feeLamports: fee.toString(),
+  };
   return { inputMint, outputMint, source, output, quoted, maxIn, minOut, lamports: fee + rent };
 }
 
@@ -97,7 +151,10 @@ export function mostFee({ header, instructions, staticAccounts }: DecodedTransac
   return SIGNATURE_LAMPORTS * BigInt(header.numRequiredSignatures) + (priorityFeeOf(budget) ?? 0n);
 }
 
-/** Of which mint an account is; one that is not there yet is made by the swap, for the SOL that it sells. */
+/**
+ * Of which mint an account is; one that is not there yet is made by the swap, for the SOL that it
+ * sells.
+ */
 async function mintOf(rpc: Rpc, account: string, signal: AbortSignal | undefined): Promise<string> {
   const [found = null] = (await rpc.accounts([account], { signal })).accounts;
   return (found === null ? undefined : decodeTokenAccount(found)?.mint) ?? WSOL_MINT;

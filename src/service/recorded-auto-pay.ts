@@ -22,8 +22,9 @@ export interface RecordedAutoPay extends Pick<WalletSessions, 'resume' | 'close'
 }
 
 /**
- * The steps of payments that a caller signs, each on record before anything of it leaves: a swap before it is sent, a payment before its
- * header is given. What is open is followed in the background, and taken up again by the first call after a restart; where several processes share
+ * The steps of payments that a caller signs, each on record before anything of it leaves: a swap
+ * before it is sent, a payment before its header is given. What is open is followed in the
+ * background, and taken up again by the first call after a restart; where several processes share
  * the journal, also by one that lives, of one that died.
  */
 export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): RecordedAutoPay {
@@ -42,7 +43,8 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
   };
   const resume = () => {
     // Only others can leave more than what was there at the start.
-    if (journal.coordination !== undefined && !closing.signal.aborted) rounds ??= goRounds().catch(() => undefined);
+    if (journal.coordination !== undefined && !closing.signal.aborted)
+      rounds ??= goRounds().catch(() => undefined);
     return (resumed ??= sessions.resume().catch((error: unknown) => {
       resumed = undefined;
       throw error;
@@ -63,7 +65,8 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
       await untilAborted(resume(), signal);
       return sessions.run(wallet, async (session) => {
         const step = { deps, session, request, terms, purchase, signal };
-        if (signedPayment !== undefined) return payStep(step, bytesOf('signedPayment', signedPayment));
+        if (signedPayment !== undefined)
+          return payStep(step, bytesOf('signedPayment', signedPayment));
         if (signedSwap !== undefined) return swapStep(step, bytesOf('signedSwap', signedSwap));
         return planStep(step);
       });
@@ -75,14 +78,24 @@ function purchaseOf(request: AutoPayRequest, terms: PaymentRequired): Purchase {
   const { idempotencyKey } = request;
   const host = hostOf(terms);
   if (terms.url === undefined && !isForSwapAlone(request))
-    throw refuse('paymentRequired.url', 'must be given: a payment is put on record with the place that asks for it.');
+    throw refuse(
+      'paymentRequired.url',
+      'must be given: a payment is put on record with the place that asks for it.',
+    );
   if (idempotencyKey !== undefined && !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey))
     throw refuse('idempotencyKey', 'must be 1 to 255 visible ASCII characters.');
   // No attempt was made at an empty address, so none is found there.
   return { url: (terms.url ?? '').replace(/#.*/s, ''), host, idempotencyKey };
 }
 
-/** A caller that names a swap and hands over nothing pays without us, and has nothing put on record or looked up. */
+/**
+ * A caller that names a swap and hands over nothing pays without us, and has nothing put on record
+ * or looked up.
+ */
 function isForSwapAlone(request: AutoPayRequest): boolean {
-  return swapAmountOf(request) !== undefined && request.signedPayment === undefined && request.idempotencyKey === undefined;
+  return (
+    swapAmountOf(request) !== undefined &&
+    request.signedPayment === undefined &&
+    request.idempotencyKey === undefined
+  );
 }

@@ -23,9 +23,11 @@ const ID_BYTES = 12;
 // The bytes of a swap are worthless after minutes, whatever clocks say.
 const LOOK_BACK_MS = 24 * 60 * 60_000;
 
-// What we are handed is told by its signature; a request, which is what clients are told by, we do not see.
+// What we are handed is told by its signature; a request, which is what clients are told by, we do
+// not see.
 export const swapPrint = (signature: string): string => `${FROM_SERVICE}swap ${signature}`;
-export const paymentPrint = (payerSignature: string): string => `${FROM_SERVICE}payment ${payerSignature}`;
+export const paymentPrint = (payerSignature: string): string =>
+  `${FROM_SERVICE}payment ${payerSignature}`;
 
 /** The id of the attempt that begins with a signature: the same bytes never make two. */
 export function idOf(print: string): string {
@@ -41,7 +43,10 @@ export function isPaid(attempt: Attempt): attempt is PaidAttempt {
 }
 
 /** The attempt with a swap's bytes. */
-export async function findSwap(context: PaymentContext, signature: string): Promise<SwapAttempt | undefined> {
+export async function findSwap(
+  context: PaymentContext,
+  signature: string,
+): Promise<SwapAttempt | undefined> {
   const since = context.config.runtime.now() - LOOK_BACK_MS;
   for await (const attempt of context.journal.attempts(ownerOf(context), { since })) {
     if (hasSwap(attempt) && attempt.swap.signature === signature) return attempt;
@@ -50,30 +55,59 @@ export async function findSwap(context: PaymentContext, signature: string): Prom
 }
 
 /** The attempt with a payment's bytes, however old. */
-export async function findPaid(context: PaymentContext, payerSignature: string): Promise<PaidAttempt | undefined> {
-  const found = await context.journal.similar(ownerOf(context), paymentPrint(payerSignature), undefined);
+export async function findPaid(
+  context: PaymentContext,
+  payerSignature: string,
+): Promise<PaidAttempt | undefined> {
+  const found = await context.journal.similar(
+    ownerOf(context),
+    paymentPrint(payerSignature),
+    undefined,
+  );
   return found.filter(isPaid).find(({ payment }) => payment.payerSignature === payerSignature);
 }
 
 /** The reserved attempt of an id, as it stands. */
-export async function findReserved(context: PaymentContext, id: string): Promise<Attempt | undefined> {
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'reserved' })) if (attempt.id === id) return attempt;
+export async function findReserved(
+  context: PaymentContext,
+  id: string,
+): Promise<Attempt | undefined> {
+  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'reserved' }))
+    if (attempt.id === id) return attempt;
   return undefined;
 }
 
-/** The attempt whose swap has landed for the same purchase, and that no payment was signed for yet. */
-export async function findFunded(context: PaymentContext, purchase: Purchase, spend: Spend): Promise<SwapAttempt | undefined> {
+/**
+ * The attempt whose swap has landed for the same purchase, and that no payment was signed for yet.
+ */
+export async function findFunded(
+  context: PaymentContext,
+  purchase: Purchase,
+  spend: Spend,
+): Promise<SwapAttempt | undefined> {
   const { url, idempotencyKey } = purchase;
   for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'reserved' })) {
-    if (!isFromService(attempt) || !hasSwap(attempt) || attempt.swap.outcome?.state !== 'confirmed') continue;
+    if (!isFromService(attempt) || !hasSwap(attempt) || attempt.swap.outcome?.state !== 'confirmed')
+      continue;
     if (attempt.url !== url || attempt.idempotencyKey !== idempotencyKey) continue;
-    if (attempt.payTo === spend.payTo && attempt.mint === spend.mint && attempt.amount === spend.amount) return attempt;
+    if (
+      attempt.payTo === spend.payTo &&
+      attempt.mint === spend.mint &&
+      attempt.amount === spend.amount
+    )
+      return attempt;
   }
   return undefined;
 }
 
-/** The attempt that has a purchase's key, and has not come to nothing. Throws `idempotency_mismatch` where that is for something else. */
-export async function bearerOf(context: PaymentContext, { url, idempotencyKey }: Purchase): Promise<Attempt | undefined> {
+/**
+ * The attempt that has a purchase's key, and has not come to nothing. Throws `idempotency_mismatch`
+ * where that is for something else.
+ */
+export async function bearerOf(
+  context: PaymentContext,
+  { url, idempotencyKey }: Purchase,
+): Promise<Attempt | undefined> {
   if (idempotencyKey === undefined) return undefined;
   const all = await context.journal.similar(ownerOf(context), '', idempotencyKey);
   const bearer = all.find(({ state }) => state !== 'unsettled' && state !== 'abandoned');

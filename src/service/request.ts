@@ -7,7 +7,10 @@ import { isAddress } from '../solana/address.js';
 import type { Address } from '../solana/types.js';
 import type { AutoPayRequest } from '../transport.js';
 
-/** The service's settings for one request: what is asked for narrows them, and never widens them. Throws `ConfigError` (`invalid_option`). */
+/**
+ * The service's settings for one request: what is asked for narrows them, and never widens them.
+ * Throws `ConfigError` (`invalid_option`).
+ */
 export function narrowed(settings: LocalSettings, request: AutoPayRequest): LocalSettings {
   const { policy } = settings;
   return {
@@ -23,22 +26,37 @@ export function narrowed(settings: LocalSettings, request: AutoPayRequest): Loca
   };
 }
 
-/** Base units that the swap has to bring; undefined where the service decides. Throws `ConfigError` (`invalid_option`). */
-export function swapAmountOf({ autoSwap = false, swapAmount, signedSwap }: AutoPayRequest): bigint | undefined {
+/**
+ * Base units that the swap has to bring; undefined where the service decides. Throws `ConfigError`
+ * (`invalid_option`).
+ */
+export function swapAmountOf({
+  autoSwap = false,
+  swapAmount,
+  signedSwap,
+}: AutoPayRequest): bigint | undefined {
   if (swapAmount === undefined) return undefined;
   const amount = parseAmount(swapAmount);
-  if (amount === undefined || amount === 0n) throw refuse('swapAmount', 'must be base units above 0, as a decimal string.');
+  if (amount === undefined || amount === 0n)
+    throw refuse('swapAmount', 'must be base units above 0, as a decimal string.');
   return autoSwap && signedSwap === undefined ? amount : undefined;
 }
 
-function narrowList({ swapFrom: own, network }: LocalSettings, asked: AutoPayRequest['swapFrom']): readonly Address[] | undefined {
+function narrowList(
+  { swapFrom: own, network }: LocalSettings,
+  asked: AutoPayRequest['swapFrom'],
+): readonly Address[] | undefined {
   const mints = parseSwapFrom(asked, network);
   if (own === undefined || mints === undefined) return mints ?? own;
   return mints.filter((mint) => own.includes(mint));
 }
 
 function slippageOf({ slippageBps }: AutoPayRequest): number | undefined {
-  if (slippageBps === undefined || (Number.isInteger(slippageBps) && slippageBps >= 0 && slippageBps <= 10_000)) return slippageBps;
+  if (
+    slippageBps === undefined ||
+    (Number.isInteger(slippageBps) && slippageBps >= 0 && slippageBps <= 10_000)
+  )
+    return slippageBps;
   throw refuse('slippageBps', 'must be a whole number from 0 to 10000.');
 }
 
@@ -51,10 +69,16 @@ function limitsOf({ limits = {} }: AutoPayRequest): [string, bigint][] {
 }
 
 function wrongLimit(mint: string): ConfigError {
-  return refuse(`limits.${cleanText(mint).slice(0, 50)}`, 'must be base units as a decimal string, by the address of a mint.');
+  return refuse(
+    `limits.${cleanText(mint).slice(0, 50)}`,
+    'must be base units as a decimal string, by the address of a mint.',
+  );
 }
 
-function withinBoth(own: ReadonlyMap<string, bigint>, asked: readonly (readonly [string, bigint])[]): ReadonlyMap<string, bigint> {
+function withinBoth(
+  own: ReadonlyMap<string, bigint>,
+  asked: readonly (readonly [string, bigint])[],
+): ReadonlyMap<string, bigint> {
   const caps = new Map(own);
   for (const [mint, limit] of asked) caps.set(mint, minAmount(limit, own.get(mint) ?? limit));
   return caps;

@@ -24,12 +24,25 @@ export interface Step {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A purchase as it is put on record before anything of it leaves. `print` is what its signed bytes are found by. */
-export function reservedFor({ session, purchase }: Step, choice: Pick<Choice, 'offer' | 'microUsd'>, print: string): Attempt {
+/**
+ * A purchase as it is put on record before anything of it leaves. `print` is what its signed bytes
+ * are found by.
+ */
+export function reservedFor(
+  { session, purchase }: Step,
+  choice: Pick<Choice, 'offer' | 'microUsd'>,
+  print: string,
+): Attempt {
   const { config } = session.context;
   const { url, host, idempotencyKey } = purchase;
   return {
-    ...{ id: idOf(print), wallet: config.signer.address, network: config.network, state: 'reserved', delivered: false },
+    ...{
+      id: idOf(print),
+      wallet: config.signer.address,
+      network: config.network,
+      state: 'reserved',
+      delivered: false,
+    },
     // Which method the caller asks with is not known here.
     ...{ url, method: 'GET', fingerprint: print, at: config.runtime.now() },
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
@@ -37,7 +50,10 @@ export function reservedFor({ session, purchase }: Step, choice: Pick<Choice, 'o
   };
 }
 
-/** How many purchases of a wallet may be open at a service: each plan asks the chain about them, and any caller may open some. */
+/**
+ * How many purchases of a wallet may be open at a service: each plan asks the chain about them, and
+ * any caller may open some.
+ */
 const MAX_OPEN = 32;
 /** About how long a blockhash lives: then one of them is decided. */
 const OPEN_MS = 60_000;
@@ -46,7 +62,8 @@ const OPEN_MS = 60_000;
 async function checkOpen(context: PaymentContext): Promise<void> {
   let open = 0;
   for (const state of ['reserved', 'signed'] as const) {
-    for await (const attempt of context.journal.attempts(ownerOf(context), { state })) if (isFromService(attempt)) open += 1;
+    for await (const attempt of context.journal.attempts(ownerOf(context), { state }))
+      if (isFromService(attempt)) open += 1;
   }
   if (open < MAX_OPEN) return;
   throw new TransportError(
@@ -56,7 +73,9 @@ async function checkOpen(context: PaymentContext): Promise<void> {
   );
 }
 
-/** Reserves the budget, by the caps of the service. The attempt is claimed before others can see it. */
+/**
+ * Reserves the budget, by the caps of the service. The attempt is claimed before others can see it.
+ */
 export async function reserve(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { policy } = context.config;
   const refusal = checkPayment(policy, attempt);
@@ -66,25 +85,35 @@ export async function reserve(context: PaymentContext, attempt: Attempt): Promis
   try {
     const refused = await context.journal.reserve(attempt, capsFor(policy, attempt));
     if (refused === undefined) return;
-    throw 'taken' in refused ? keyTaken() : overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
+    throw 'taken' in refused
+      ? keyTaken()
+      : overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
   } catch (error) {
     await context.claims.drop(attempt.id).catch(() => undefined);
     throw error;
   }
 }
 
-/** Reserves what one more swap of a reserved attempt takes, by the caps of the service. It is claimed anew: its last swap may have let go of it. */
-export async function raise({ journal, config, claims }: PaymentContext, attempt: Attempt): Promise<void> {
+/**
+ * Reserves what one more swap of a reserved attempt takes, by the caps of the service. It is
+ * claimed anew: its last swap may have let go of it.
+ */
+export async function raise(
+  { journal, config, claims }: PaymentContext,
+  attempt: Attempt,
+): Promise<void> {
   const refusal = checkPayment(config.policy, attempt);
   if (refusal !== undefined) throw refusal;
   await claims.take(attempt.id);
   const refused = await journal.raise(attempt, capsFor(config.policy, attempt));
-  if (refused !== undefined) throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
+  if (refused !== undefined)
+    throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
 }
 
 /**
- * What became of a payment that is on record. Its header is for a caller that has shown that it has its bytes: the first to present it is served for it,
- * and wallets, keys and landed swaps are no secrets.
+ * What became of a payment that is on record. Its header is for a caller that has shown that it has
+ * its bytes: the first to present it is served for it, and wallets, keys and landed swaps are no
+ * secrets.
  */
 export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
   const { id, state, receipt, payment } = attempt;
@@ -92,8 +121,13 @@ export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
   const about = { id, offer: offerFor(step, attempt), payerSignature, lastValidBlockHeight };
   if (state === 'unsettled') return { state: 'failed', ...about };
   const { signature } = receipt.payment;
-  if (state === 'settled') return { state: 'settled', ...about, ...(signature === undefined ? {} : { signature }) };
-  return { state: 'submitted', ...about, ...(step.request.signedPayment === undefined ? {} : { header }) };
+  if (state === 'settled')
+    return { state: 'settled', ...about, ...(signature === undefined ? {} : { signature }) };
+  return {
+    state: 'submitted',
+    ...about,
+    ...(step.request.signedPayment === undefined ? {} : { header }),
+  };
 }
 
 /** The offer that an attempt is for, or the first, among those of the 402 that came with it. */
@@ -104,18 +138,25 @@ export function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
 
 type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
 
-/** Whether the 402 asks for just what an attempt pays: one to another payee, or of another amount, bought something else. */
+/**
+ * Whether the 402 asks for just what an attempt pays: one to another payee, or of another amount,
+ * bought something else.
+ */
 export function isOffered(step: Step, attempt: PaidFor): boolean {
   return findOffer(step, attempt) !== undefined;
 }
 
-function findOffer({ terms, request, deps }: Step, { payTo, mint, amount }: PaidFor): ParsedOffer | undefined {
+function findOffer(
+  { terms, request, deps }: Step,
+  { payTo, mint, amount }: PaidFor,
+): ParsedOffer | undefined {
   const { network } = deps.settings;
   for (const envelope of terms.fallback === undefined ? [terms] : [terms, terms.fallback]) {
     for (const reading of readOffers(envelope, network, request.wallet)) {
       if (!reading.ok) continue;
       const { offer } = reading;
-      if (offer.payTo === payTo && offer.mint === mint && offer.amount.toString() === amount) return parsedOffer(reading, envelope);
+      if (offer.payTo === payTo && offer.mint === mint && offer.amount.toString() === amount)
+        return parsedOffer(reading, envelope);
     }
   }
   return undefined;

@@ -28,11 +28,16 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
     return { ...sent, ...(await planOn(step)) };
   } catch (error) {
     // Whatever keeps the payment from being made, the swap for it was.
-    throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature }] }) : error;
+    throw isExactChangeError(error)
+      ? amendError(error, { moved: [{ kind: 'swap', signature }] })
+      : error;
   }
 }
 
-/** The answer where a swap is not decided yet, or else the id that it is on record with. Throws what it failed with. */
+/**
+ * The answer where a swap is not decided yet, or else the id that it is on record with. Throws what
+ * it failed with.
+ */
 type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
 
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
@@ -43,8 +48,9 @@ async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
 }
 
 /**
- * Puts a swap on record and sends it. One that a block has already needs not be sent, and its bytes are any stranger's to read, which must not fill the
- * wallet's budget with them; one that no block may have any more needs none.
+ * Puts a swap on record and sends it. One that a block has already needs not be sent, and its bytes
+ * are any stranger's to read, which must not fill the wallet's budget with them; one that no block
+ * may have any more needs none.
  */
 async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const { session, request, terms, signal } = step;
@@ -53,7 +59,11 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const verdict = await soon(signal, (within) => awaitVerdict(context, signed, within));
   await throwIfFailed(context, signed, verdict);
   if (verdict.state === 'waiting') {
-    return { state: 'swap_submitted', signature: signed.signature, offer: firstOffer(terms, context.config.network, request.wallet) };
+    return {
+      state: 'swap_submitted',
+      signature: signed.signature,
+      offer: firstOffer(terms, context.config.network, request.wallet),
+    };
   }
   if (verdict.state !== 'open') return {};
   const attempt = await reserveSwap(step, signed, swap, verdict.slot);
@@ -61,7 +71,12 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
 }
 
 /** Puts a swap on record whose blockhash was valid at a slot. */
-async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minContextSlot: number): Promise<SwapAttempt> {
+async function reserveSwap(
+  step: Step,
+  signed: SignedBytes,
+  swap: ReadSwap,
+  minContextSlot: number,
+): Promise<SwapAttempt> {
   const { deps, session, request, terms, purchase, signal } = step;
   const { context } = session;
   const { runtime } = context.config;
@@ -74,8 +89,14 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
       details: { reason: 'asks for another token than the swap brings' },
     },
   );
-  const refuseOther: NonNullable<Parameters<typeof choose>[2]['refuse']> = ({ mint }) => (mint === swap.outputMint ? undefined : otherMint);
-  const choice = await choose(planning, terms, { host: purchase.host, signal, quote: false, refuse: refuseOther });
+  const refuseOther: NonNullable<Parameters<typeof choose>[2]['refuse']> = ({ mint }) =>
+    mint === swap.outputMint ? undefined : otherMint;
+  const choice = await choose(planning, terms, {
+    host: purchase.host,
+    signal,
+    quote: false,
+    refuse: refuseOther,
+  });
   checkHeader(planning, choice);
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await context.rpc.latestBlockhash({ minContextSlot, signal });
@@ -86,7 +107,12 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
     swap.inputMint === WSOL_MINT
       ? ({ account: request.wallet, unit: 'lamports' } as const)
       : ({ account: swap.source, unit: 'tokens' } as const);
-  const before = await pastBalance(context, source, Math.max(0, minContextSlot - SLOT_MARGIN), signal);
+  const before = await pastBalance(
+    context,
+    source,
+    Math.max(0, minContextSlot - SLOT_MARGIN),
+    signal,
+  );
   const attempt: SwapAttempt = {
     ...reserved,
     swapping,
@@ -97,7 +123,9 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
       provider: 'jupiter',
       blockhash: signed.decoded.blockhash,
       blockhashSlot: minContextSlot,
-      ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
+      ...(before === undefined
+        ? {}
+        : { before: { amount: before.amount.toString(), slot: before.slot } }),
       lastValidBlockHeight: lastValidBlockHeight.toString(),
     },
   };
@@ -111,8 +139,20 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
     }
     // One more swap for the same purchase, where the first did not bring enough.
     const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
-    if (!isDecided || bearer.payTo !== attempt.payTo || bearer.mint !== attempt.mint || bearer.amount !== attempt.amount) throw keyTaken();
-    const next = { ...bearer, fingerprint: attempt.fingerprint, at: runtime.now(), swap: attempt.swap, swapping };
+    if (
+      !isDecided ||
+      bearer.payTo !== attempt.payTo ||
+      bearer.mint !== attempt.mint ||
+      bearer.amount !== attempt.amount
+    )
+      throw keyTaken();
+    const next = {
+      ...bearer,
+      fingerprint: attempt.fingerprint,
+      at: runtime.now(),
+      swap: attempt.swap,
+      swapping,
+    };
     await raise(context, next).catch(async (error: unknown) => {
       await session.letGo(next.id).catch(() => undefined);
       throw error;

@@ -6,8 +6,10 @@ import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './read-swap.js';
 
 /**
- * What the chain shows of a signed transaction, far back too. `expired`: it is not there, and its blockhash is too old for any block to come.
- * `open`: it may land yet, as of the slot. `waiting`: no block may have it any more, or one has it, and neither is certain yet.
+ * What the chain shows of a signed transaction, far back too. `expired`: it is not there, and its
+ * blockhash is too old for any block to come.
+ * `open`: it may land yet, as of the slot. `waiting`: no block may have it any more, or one has it,
+ * and neither is certain yet.
  */
 export type SwapState =
   | { readonly state: 'confirmed' }
@@ -20,8 +22,14 @@ const POLL_MS = 500;
 // An HTTP caller does not wait for long; what is not decided by then is asked for again.
 export const SWAP_WAIT_MS = 20_000;
 
-/** Looks for a verdict for as long as a caller is kept waiting: `waiting` where there is none by then. Rejects with the reason of the caller's signal. */
-export async function soon(caller: AbortSignal | undefined, look: (signal: AbortSignal) => Promise<SwapState>): Promise<SwapState> {
+/**
+ * Looks for a verdict for as long as a caller is kept waiting: `waiting` where there is none by
+ * then. Rejects with the reason of the caller's signal.
+ */
+export async function soon(
+  caller: AbortSignal | undefined,
+  look: (signal: AbortSignal) => Promise<SwapState>,
+): Promise<SwapState> {
   const deadline = startDeadline(SWAP_WAIT_MS, caller);
   try {
     const verdict = await look(deadline.signal);
@@ -35,11 +43,19 @@ export async function soon(caller: AbortSignal | undefined, look: (signal: Abort
   }
 }
 
-/** Asks until there is more to say than to wait; `waiting` where the signal ends that. Rejects as the nodes do. */
-export async function awaitVerdict(context: PaymentContext, signed: SignedBytes, signal: AbortSignal): Promise<SwapState> {
+/**
+ * Asks until there is more to say than to wait; `waiting` where the signal ends that. Rejects as
+ * the nodes do.
+ */
+export async function awaitVerdict(
+  context: PaymentContext,
+  signed: SignedBytes,
+  signal: AbortSignal,
+): Promise<SwapState> {
   const { rpc, config } = context;
   const { blockhash } = signed.decoded;
-  // Whether a node has seen the blockhash at all is not known: one that has seen what this one has by now would know it.
+  // Whether a node has seen the blockhash at all is not known: one that has seen what this one has
+  // by now would know it.
   const { slot: seenAt } = await rpc.isBlockhashValid(blockhash, { signal });
   for (;;) {
     const verdict = await askChain(context, signed, seenAt, signal);
@@ -52,12 +68,21 @@ export async function awaitVerdict(context: PaymentContext, signed: SignedBytes,
   }
 }
 
-async function askChain(context: PaymentContext, signed: SignedBytes, seenAt: number, signal: AbortSignal): Promise<SwapState> {
+async function askChain(
+  context: PaymentContext,
+  signed: SignedBytes,
+  seenAt: number,
+  signal: AbortSignal,
+): Promise<SwapState> {
   const { rpc, histories } = context;
   const { valid, slot } = await rpc.isBlockhashValid(signed.decoded.blockhash, { signal });
   if (valid) {
     // Asked last, and of a node that has seen as much: what landed up to then is in it.
-    const [status = null] = await rpc.statuses([signed.signature], { history: true, minContextSlot: slot, signal });
+    const [status = null] = await rpc.statuses([signed.signature], {
+      history: true,
+      minContextSlot: slot,
+      signal,
+    });
     if (status === null) return { state: 'open', slot };
   }
   const fate = await fateOf(histories, await sentBytes(context, signed, seenAt, signal), signal);
@@ -66,7 +91,10 @@ async function askChain(context: PaymentContext, signed: SignedBytes, seenAt: nu
   return fate.error === null ? { state: 'confirmed' } : { state: 'failed', reason: fate.error };
 }
 
-/** What the chain is asked about bytes of which nothing is known but what they say. The wallet pays their fee: its lamports bear witness. */
+/**
+ * What the chain is asked about bytes of which nothing is known but what they say. The wallet pays
+ * their fee: its lamports bear witness.
+ */
 export async function sentBytes(
   context: PaymentContext,
   { signature, decoded }: SignedBytes,

@@ -6,7 +6,10 @@ import { offerFor, type Step } from './step.js';
 import { SWAP_WAIT_MS } from './verdict.js';
 
 /** What became of a swap, if that is known soon. */
-export async function waitFor({ session, signal }: Step, attempt: SwapAttempt): Promise<Landed | undefined> {
+export async function waitFor(
+  { session, signal }: Step,
+  attempt: SwapAttempt,
+): Promise<Landed | undefined> {
   const deadline = startDeadline(SWAP_WAIT_MS, signal);
   try {
     return await untilAborted(session.keep(attempt), deadline.signal);

@@ -14,21 +14,31 @@ import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } fro
 import type { AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
 
-// A caller that has swapped for a payment has so long to sign that, and until then the budget is kept for it.
+// A caller that has swapped for a payment has so long to sign that, and until then the budget is
+// kept for it.
 const PATIENCE_MS = 10 * 60_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** The work on one wallet's attempts: there for as long as a call or something in the background is at them. */
+/**
+ * The work on one wallet's attempts: there for as long as a call or something in the background is
+ * at them.
+ */
 export interface WalletSession {
   readonly context: PaymentContext;
   /** Runs work as the only one on what of the wallet is reserved. */
   alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Follows a signed payment on chain, in the background. */
   watch(attempt: PaidAttempt): Promise<void>;
-  /** Sends a swap until it is decided and puts that on record, in the background. Undefined where this closes before. */
+  /**
+   * Sends a swap until it is decided and puts that on record, in the background. Undefined where
+   * this closes before.
+   */
   keep(attempt: SwapAttempt): Promise<Landed | undefined>;
-  /** Lets go of an attempt, unless a swap of it is kept: without its claim it would be taken for an orphan. */
+  /**
+   * Lets go of an attempt, unless a swap of it is kept: without its claim it would be taken for an
+   * orphan.
+   */
   letGo(id: string): Promise<void>;
 }
 
@@ -47,8 +57,14 @@ interface OpenSession {
   taken: Promise<void> | undefined;
 }
 
-/** Sessions over a journal. Nothing that they do in the background keeps a process alive by its timers. */
-export function createWalletSessions({ settings, rpc, transport }: AutoPayDeps, journal: Journal): WalletSessions {
+/**
+ * Sessions over a journal. Nothing that they do in the background keeps a process alive by its
+ * timers.
+ */
+export function createWalletSessions(
+  { settings, rpc, transport }: AutoPayDeps,
+  journal: Journal,
+): WalletSessions {
   const { network, runtime } = settings;
   const sessions = new Map<string, OpenSession>();
   const contexts = new Set<PaymentContext>();
@@ -65,7 +81,10 @@ export function createWalletSessions({ settings, rpc, transport }: AutoPayDeps, 
   const openSession = (wallet: string): OpenSession => {
     const config = {
       ...settings,
-      signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this wallet is only watched')) },
+      signer: {
+        address: wallet,
+        signMessage: () => Promise.reject(new TypeError('this wallet is only watched')),
+      },
       transport,
       autoSwap: false,
       apiUrl: undefined,
@@ -73,8 +92,15 @@ export function createWalletSessions({ settings, rpc, transport }: AutoPayDeps, 
       journal,
       retryWindow: 0,
     };
-    // A client in this process that pays from the same wallet sees what is held and claimed here, and the other way round.
-    const context = contextOver(config, createEvents(runtime.now), rpc, transport, knownWallet(wallet, network) ?? newWallet());
+    // A client in this process that pays from the same wallet sees what is held and claimed here,
+    // and the other way round.
+    const context = contextOver(
+      config,
+      createEvents(runtime.now),
+      rpc,
+      transport,
+      knownWallet(wallet, network) ?? newWallet(),
+    );
     contexts.add(context);
     const behind = (task: Promise<unknown>): void => {
       open.users += 1;
@@ -112,9 +138,13 @@ export function createWalletSessions({ settings, rpc, transport }: AutoPayDeps, 
     run,
     async resume() {
       if (isClosed) throw transportClosed();
-      for await (const owner of journalWithTimeouts(journal, settings.timeouts.journal).owners?.() ?? []) {
+      for await (const owner of journalWithTimeouts(
+        journal,
+        settings.timeouts.journal,
+      ).owners?.() ?? []) {
         if (owner.network !== network) continue;
-        // Opening a session takes up what is there; in one that is open, a process that died since may have left more.
+        // Opening a session takes up what is there; in one that is open, a process that died since
+        // may have left more.
         const stands = sessions.has(owner.wallet);
         await run(owner.wallet, (session) => (stands ? takeUp(session) : Promise.resolve()));
       }
@@ -127,19 +157,41 @@ export function createWalletSessions({ settings, rpc, transport }: AutoPayDeps, 
   };
 }
 
-function sessionOver(context: PaymentContext, behind: (task: Promise<unknown>) => void): WalletSession {
-  const landings = new Map<string, { readonly id: string; readonly landing: Promise<Landed | undefined> }>();
+function sessionOver(
+  context: PaymentContext,
+  behind: (task: Promise<unknown>) => void,
+): WalletSession {
+  const landings = new Map<
+    string,
+    { readonly id: string; readonly landing: Promise<Landed | undefined> }
+  >();
   const { closing, claims, journal } = context;
   const { runtime } = context.config;
-  const alone: WalletSession['alone'] = (work, signal) => context.locks.hold(['auto-pay'], work, [signal, closing.signal]);
+  const alone: WalletSession['alone'] = (work, signal) =>
+    context.locks.hold(['auto-pay'], work, [signal, closing.signal]);
 
-  /** Changes a reserved attempt, if it is at the swap that is meant; again and again where the journal fails. */
-  const settle = async ({ id, swap }: SwapAttempt, change: (attempt: SwapAttempt) => Promise<void>): Promise<void> => {
-    for (let wait = FIRST_WAIT_MS; !closing.signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+  /**
+   * Changes a reserved attempt, if it is at the swap that is meant; again and again where the
+   * journal fails.
+   */
+  const settle = async (
+    { id, swap }: SwapAttempt,
+    change: (attempt: SwapAttempt) => Promise<void>,
+  ): Promise<void> => {
+    for (
+      let wait = FIRST_WAIT_MS;
+      !closing.signal.aborted;
+      wait = Math.min(wait * 2, LONGEST_WAIT_MS)
+    ) {
       try {
         return await alone(async () => {
           const attempt = await findReserved(context, id);
-          if (attempt !== undefined && hasSwap(attempt) && attempt.swap.signature === swap.signature) await change(attempt);
+          if (
+            attempt !== undefined &&
+            hasSwap(attempt) &&
+            attempt.swap.signature === swap.signature
+          )
+            await change(attempt);
         });
       } catch {
         await runtime.idle(wait, closing.signal).catch(() => undefined);
@@ -156,8 +208,14 @@ function sessionOver(context: PaymentContext, behind: (task: Promise<unknown>) =
     return landed;
   };
 
-  /** Frees the budget of a swap that came to nothing at once, and of one whose payment is not signed after a while. */
-  const expire = async (attempt: SwapAttempt, landing: Promise<Landed | undefined>): Promise<void> => {
+  /**
+   * Frees the budget of a swap that came to nothing at once, and of one whose payment is not signed
+   * after a while.
+   */
+  const expire = async (
+    attempt: SwapAttempt,
+    landing: Promise<Landed | undefined>,
+  ): Promise<void> => {
     const landed = await landing;
     if (landed?.outcome.state === 'confirmed') await runtime.idle(PATIENCE_MS, closing.signal);
     if (landed !== undefined) await settle(attempt, (now) => endUnpaid(context, withoutBound(now)));
@@ -194,7 +252,10 @@ function sessionOver(context: PaymentContext, behind: (task: Promise<unknown>) =
   };
 }
 
-/** Takes up what an earlier process left of a wallet. What clients of the same wallet left reserved is theirs. */
+/**
+ * Takes up what an earlier process left of a wallet. What clients of the same wallet left reserved
+ * is theirs.
+ */
 async function takeUp(session: WalletSession): Promise<void> {
   const { context } = session;
   for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))

@@ -13,7 +13,8 @@ import {
 import type { Address } from './types.js';
 
 const KEY_BYTES = 32;
-// 32 bytes are 32 (all zero) to 44 base58 digits. Checked before decoding, whose time grows with the square of the length.
+// 32 bytes are 32 (all zero) to 44 base58 digits. Checked before decoding, whose time grows with
+// the square of the length.
 const SHAPE = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
 /** Seen to be addresses: the same few are checked at every step, and decoding one is slow. */
@@ -33,7 +34,10 @@ export function isAddress(value: unknown): value is Address {
   return true;
 }
 
-/** The 32 bytes of an address. Throws a TypeError on anything else: callers check with {@link isAddress} first. */
+/**
+ * The 32 bytes of an address. Throws a TypeError on anything else: callers check with
+ * {@link isAddress} first.
+ */
 export function addressBytes(address: Address): Uint8Array {
   if (!isAddress(address)) throw new TypeError('Not a Solana address.');
   return base58.decode(address);
@@ -41,7 +45,8 @@ export function addressBytes(address: Address): Uint8Array {
 
 /** The address of 32 bytes. */
 export function addressOf(bytes: Uint8Array): Address {
-  if (bytes.length !== KEY_BYTES) throw new TypeError(`A Solana address is ${KEY_BYTES} bytes, not ${bytes.length}.`);
+  if (bytes.length !== KEY_BYTES)
+    throw new TypeError(`A Solana address is ${KEY_BYTES} bytes, not ${bytes.length}.`);
   return base58.encode(bytes);
 }
 

@@ -11,14 +11,18 @@ const KEYPAIR_BYTES = 64;
 const MAX_TEXT = 1024;
 const BASE58_KEY = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
 /** RFC 8410: what stands before the seed in a PKCS #8 private key. */
-const PKCS8_PREFIX = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+const PKCS8_PREFIX = [
+  0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
 
 type Sign = (message: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * A signer for a secret key: base58 text or bytes of the 64-byte keypair, or the JSON array of a key file. Its second half must be the public
- * key of the first: 32 bytes alone may be anything, above all an address, and the key of a wallet made of an address is public.
- * The key lives in a closure, or in the runtime as a non-extractable key if it has Ed25519; it is on no property.
+ * A signer for a secret key: base58 text or bytes of the 64-byte keypair, or the JSON array of a
+ * key file. Its second half must be the public key of the first: 32 bytes alone may be anything,
+ * above all an address, and the key of a wallet made of an address is public.
+ * The key lives in a closure, or in the runtime as a non-extractable key if it has Ed25519; it is
+ * on no property.
  *
  * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
  */
@@ -33,7 +37,10 @@ export function createKeySigner(secret: string | Uint8Array | readonly number[])
  */
 export function createSeedSigner(seed: Uint8Array): Signer {
   if (!isUint8Array(seed) || seed.length !== SEED_BYTES)
-    throw invalidKey('walletSeed is not a Uint8Array of 32 bytes', 'Give the seed as those bytes, or the whole key as walletSecretKey.');
+    throw invalidKey(
+      'walletSeed is not a Uint8Array of 32 bytes',
+      'Give the seed as those bytes, or the whole key as walletSecretKey.',
+    );
   return signerOf(Uint8Array.from(seed));
 }
 
@@ -42,21 +49,38 @@ function signerOf(seed: Uint8Array): Signer {
   const address = addressOf(ed25519.getPublicKey(seed));
   const sign = keep(seed);
   // A copy, because the caller may reuse its buffer before the runtime gets to signing.
-  const signer = Object.freeze({ address, signMessage: (message: Uint8Array) => sign(Uint8Array.from(message)) });
+  const signer = Object.freeze({
+    address,
+    signMessage: (message: Uint8Array) => sign(Uint8Array.from(message)),
+  });
   keySigners.add(signer);
   return signer;
 }
 
 const keySigners = new WeakSet<Signer>();
 
-/** Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any other is not believed. */
-export function isGoodSignature(signer: Signer, message: Uint8Array, signature: Uint8Array): boolean {
+/**
+ * Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any
+ * other is not believed.
+ */
+export function isGoodSignature(
+  signer: Signer,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
   if (keySigners.has(signer)) return signature.length === KEYPAIR_BYTES;
   return verifySignature(message, signature, signer.address);
 }
 
-/** Whether the signature is the address's own over exactly these bytes, as strictly as the network checks it. */
-export function verifySignature(message: Uint8Array, signature: Uint8Array, address: Address): boolean {
+/**
+ * Whether the signature is the address's own over exactly these bytes, as strictly as the network
+ * checks it.
+ */
+export function verifySignature(
+  message: Uint8Array,
+  signature: Uint8Array,
+  address: Address,
+): boolean {
   if (signature.length !== KEYPAIR_BYTES || !isAddress(address)) return false;
   try {
     return ed25519.verify(signature, message, addressBytes(address), { zip215: false });
@@ -84,33 +108,43 @@ async function importKey(seed: Uint8Array): Promise<Sign> {
   const pkcs8 = Uint8Array.of(...PKCS8_PREFIX, ...seed);
   try {
     const key = await subtle.importKey('pkcs8', pkcs8, { name: 'Ed25519' }, false, ['sign']);
-    return async (message) => new Uint8Array(await subtle.sign({ name: 'Ed25519' }, key, Uint8Array.from(message)));
+    return async (message) =>
+      new Uint8Array(await subtle.sign({ name: 'Ed25519' }, key, Uint8Array.from(message)));
   } finally {
     pkcs8.fill(0);
   }
 }
 
-/** WebCrypto, unless its Ed25519 prints a warning: Node did until 20.20, 22.13 and 23.5. Absent before Node 19 and in insecure pages. */
+/**
+ * WebCrypto, unless its Ed25519 prints a warning: Node did until 20.20, 22.13 and 23.5. Absent
+ * before Node 19 and in insecure pages.
+ */
 function quietSubtle(): SubtleCrypto | undefined {
   // The types promise both everywhere; neither is there in each runtime.
-  const { crypto, process } = globalThis as { crypto?: Partial<Crypto>; process?: { versions?: { node?: string } } };
+  const { crypto, process } = globalThis as {
+    crypto?: Partial<Crypto>;
+    process?: { versions?: { node?: string } };
+  };
   const node = process?.versions?.node;
   const [major = NaN, minor = NaN] = (node ?? '').split('.').map(Number);
   const firstQuiet: Readonly<Record<number, number>> = { 20: 20, 22: 13, 23: 5 };
-  if (node !== undefined && major < 24 && !(minor >= (firstQuiet[major] ?? Infinity))) return undefined;
+  if (node !== undefined && major < 24 && !(minor >= (firstQuiet[major] ?? Infinity)))
+    return undefined;
   return crypto?.subtle;
 }
 
 /** The seed of a keypair that is whole. */
 function readKeypair(secret: unknown): Uint8Array {
   const bytes = typeof secret === 'string' ? readText(secret.trim()) : readBytes(secret);
-  if (bytes === undefined) throw invalidKey('it is neither base58 text, nor a JSON array of bytes, nor bytes');
+  if (bytes === undefined)
+    throw invalidKey('it is neither base58 text, nor a JSON array of bytes, nor bytes');
   try {
     if (bytes.length === SEED_BYTES) {
       const next = 'Give all 64 bytes of the key; a seed goes into walletSeed, as a Uint8Array.';
       throw invalidKey(`it is ${SEED_BYTES} bytes long, as an address is, and a seed`, next);
     }
-    if (bytes.length !== KEYPAIR_BYTES) throw invalidKey(`it is ${bytes.length} bytes long, not ${KEYPAIR_BYTES}`);
+    if (bytes.length !== KEYPAIR_BYTES)
+      throw invalidKey(`it is ${bytes.length} bytes long, not ${KEYPAIR_BYTES}`);
     const seed = bytes.slice(0, SEED_BYTES);
     if (addressOf(ed25519.getPublicKey(seed)) !== addressOf(bytes.subarray(SEED_BYTES))) {
       seed.fill(0);
@@ -137,7 +171,8 @@ function readText(text: string): Uint8Array | undefined {
 function readBytes(value: unknown): Uint8Array | undefined {
   if (isUint8Array(value)) return Uint8Array.from(value);
   if (!Array.isArray(value) || value.length > KEYPAIR_BYTES) return undefined;
-  const isByte = (item: unknown): item is number => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255;
+  const isByte = (item: unknown): item is number =>
+    typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255;
   // `every` skips holes, which would become zeros.
   const items: unknown[] = Array.from(value);
   return items.every(isByte) ? Uint8Array.from(items) : undefined;
@@ -148,6 +183,11 @@ function isUint8Array(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]';
 }
 
-function invalidKey(reason: string, next = 'Give the 64 bytes of a keypair: as base58, a JSON array, or bytes.'): ConfigError {
-  return new ConfigError('invalid_key', `The secret key cannot be used: ${reason}. ${next}`, { details: { reason } });
+function invalidKey(
+  reason: string,
+  next = 'Give the 64 bytes of a keypair: as base58, a JSON array, or bytes.',
+): ConfigError {
+  return new ConfigError('invalid_key', `The secret key cannot be used: ${reason}. ${next}`, {
+    details: { reason },
+  });
 }

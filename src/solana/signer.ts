@@ -1,6 +1,9 @@
 import type { Address } from './types.js';
 
-/** What a signer is asked to sign, in words: shown to people, checked by hardware, logged by servers. Amounts are decimal strings of base units. */
+/**
+ * What a signer is asked to sign, in words: shown to people, checked by hardware, logged by
+ * servers. Amounts are decimal strings of base units.
+ */
 export type SigningIntent =
   | {
       readonly kind: 'payment';
@@ -20,8 +23,9 @@ export type SigningIntent =
     };
 
 /**
- * Signs for one wallet. The bytes are a serialized v0 message (with its version byte); the answer is the 64-byte
- * Ed25519 signature of exactly those bytes. A signer that changes the message is refused.
+ * Signs for one wallet. The bytes are a serialized v0 message (with its version byte); the answer
+ * is the 64-byte Ed25519 signature of exactly those bytes. A signer that changes the message is
+ * refused.
  */
 export interface Signer {
   readonly address: Address;

@@ -8,7 +8,10 @@ export interface AccountMeta {
   readonly writable: boolean;
 }
 
-/** One instruction, in plain data: what other folders build and read; only this folder knows web3.js. */
+/**
+ * One instruction, in plain data: what other folders build and read; only this folder knows
+ * web3.js.
+ */
 export interface Instruction {
   readonly program: Address;
   readonly accounts: readonly AccountMeta[];
@@ -21,7 +24,10 @@ export interface LookupTable {
   readonly addresses: readonly Address[];
 }
 
-/** A blockhash and the last block height at which a transaction with it can land; always one pair from one reply. */
+/**
+ * A blockhash and the last block height at which a transaction with it can land; always one pair
+ * from one reply.
+ */
 export interface Lifetime {
   readonly blockhash: string;
   readonly lastValidBlockHeight: bigint;

@@ -25,7 +25,10 @@ export interface InspectionDeps {
 
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
-/** Judges a foreign transaction as it is, and composes its swap anew where nothing holds it to its bounds when it lands. */
+/**
+ * Judges a foreign transaction as it is, and composes its swap anew where nothing holds it to its
+ * bounds when it lands.
+ */
 export async function inspectWith(
   deps: InspectionDeps,
   transaction: unknown,
@@ -47,8 +50,16 @@ async function recompose(
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
   try {
     const build = await extractSwap(rpc, transaction, bounds.wallet, { signal });
-    const order = { bounds: tightened(bounds, build.instruction), build: () => Promise.resolve(build), signal };
-    const { message, lifetime } = await prepareSwap({ rpc, runtime, blockhashes, limits }, bounds.wallet, order);
+    const order = {
+      bounds: tightened(bounds, build.instruction),
+      build: () => Promise.resolve(build),
+      signal,
+    };
+    const { message, lifetime } = await prepareSwap(
+      { rpc, runtime, blockhashes, limits },
+      bounds.wallet,
+      order,
+    );
     return {
       transaction: base64.encode(assembleTransaction(message, new Map())),
       lastValidBlockHeight: lifetime.lastValidBlockHeight.toString(),
@@ -60,9 +71,16 @@ async function recompose(
   }
 }
 
-/** The guard holds it to what the instruction itself promises, where that is better than what was asked for. */
+/**
+ * The guard holds it to what the instruction itself promises, where that is better than what was
+ * asked for.
+ */
 function tightened<Bounds extends SwapBounds>(bounds: Bounds, instruction: Instruction): Bounds {
   const call = decodeSwap(instruction);
   if (call === undefined) return bounds;
-  return { ...bounds, maxIn: minAmount(bounds.maxIn, call.maxIn), minOut: maxAmount(bounds.minOut, call.minOut) };
+  return {
+    ...bounds,
+    maxIn: minAmount(bounds.maxIn, call.maxIn),
+    minOut: maxAmount(bounds.minOut, call.minOut),
+  };
 }

@@ -13,7 +13,10 @@ export interface SwapRequest {
   readonly swapMode?: SwapMode;
   /** Basis points; default 50. */
   readonly slippageBps?: number;
-  /** Accounts that the route may use: fewer make a smaller transaction and a worse price. Default: as many as the provider likes. */
+  /**
+   * Accounts that the route may use: fewer make a smaller transaction and a worse price. Default:
+   * as many as the provider likes.
+   */
   readonly maxAccounts?: number;
 }
 
@@ -24,7 +27,10 @@ export interface SwapQuote {
   readonly swapMode: SwapMode;
   readonly inAmount: string;
   readonly outAmount: string;
-  /** The least that arrives: `outAmount` less slippage for `ExactIn`, `outAmount` itself for `ExactOut`. */
+  /**
+   * The least that arrives: `outAmount` less slippage for `ExactIn`, `outAmount` itself for
+   * `ExactOut`.
+   */
   readonly minOutAmount: string;
   /** The most that leaves: `inAmount` itself for `ExactIn`, plus slippage for `ExactOut`. */
   readonly maxInAmount: string;
@@ -49,24 +55,33 @@ export interface QuoteIntent {
   readonly amount: bigint;
   readonly swapMode: SwapMode;
   readonly slippageBps: number;
-  /** Fewer accounts make a smaller transaction and a worse price; only set after one was too large. */
+  /**
+   * Fewer accounts make a smaller transaction and a worse price; only set after one was too large.
+   */
   readonly maxAccounts?: number;
 }
 
-/** What a provider contributes to the transaction: one instruction of its program, and the lookup tables it likes. We compose the rest. */
+/**
+ * What a provider contributes to the transaction: one instruction of its program, and the lookup
+ * tables it likes. We compose the rest.
+ */
 export interface SwapBuild {
   readonly instruction: Instruction;
   readonly lookupTables: readonly Address[];
 }
 
 /**
- * One source of swaps. Rejects with `QuoteError` (`no_route`), or `TransportError` (`jupiter_unavailable`, `rate_limited`,
- * `timeout`, `invalid_response`); a 429 is never `no_route`.
+ * One source of swaps. Rejects with `QuoteError` (`no_route`), or `TransportError`
+ * (`jupiter_unavailable`, `rate_limited`, `timeout`, `invalid_response`); a 429 is never
+ * `no_route`.
  */
 export interface SwapProvider {
   readonly id: string;
   readonly supportsExactOut: boolean;
-  /** A quote for exactly this intent. An `ExactOut` intent is refused with `no_route` where {@link supportsExactOut} is false. */
+  /**
+   * A quote for exactly this intent. An `ExactOut` intent is refused with `no_route` where
+   * {@link supportsExactOut} is false.
+   */
   quote(intent: QuoteIntent, signal?: AbortSignal): Promise<SwapQuote>;
   build(quote: SwapQuote, wallet: Address, signal?: AbortSignal): Promise<SwapBuild>;
 }

@@ -8,7 +8,10 @@ export const balanceRequest = v.strictObject(
   {
     wallet: address,
     mint: v.exactOptional(
-      v.pipe(v.array(mint, 'must be a list of mints.'), v.maxLength(MAX_MINTS, `must be given at most ${MAX_MINTS} times.`)),
+      v.pipe(
+        v.array(mint, 'must be a list of mints.'),
+        v.maxLength(MAX_MINTS, `must be given at most ${MAX_MINTS} times.`),
+      ),
     ),
   },
   'must be an object.',
@@ -28,4 +31,7 @@ export const tokenBalance: v.GenericSchema<unknown, TokenBalance> = v.object(
 );
 
 /** One where one mint was asked for, else a list. */
-export const balanceResponse = v.union([tokenBalance, v.array(tokenBalance)], 'must be a balance or a list of balances.');
+export const balanceResponse = v.union(
+  [tokenBalance, v.array(tokenBalance)],
+  'must be a balance or a list of balances.',
+);

@@ -1,4 +1,6 @@
-/** Far more than any message of ours is nested, a 402's own body and a quote of Jupiter's included. */
+/**
+ * Far more than any message of ours is nested, a 402's own body and a quote of Jupiter's included.
+ */
 export const MAX_DEPTH = 32;
 
 /** Whether brackets outside of strings are nested deeper: known without building what they hold. */

@@ -4,7 +4,10 @@ import { count, digits } from './fields.js';
 import { offerRefusal } from './payment.js';
 import { aboutProblem } from './problems.js';
 
-/** In the place of what a service says in sentences: those are hostile until shown otherwise, and under `untrusted` alone. */
+/**
+ * In the place of what a service says in sentences: those are hostile until shown otherwise, and
+ * under `untrusted` alone.
+ */
 const ELSEWHERE = 'see untrusted';
 
 const none = v.object({});
@@ -22,8 +25,13 @@ const presented = { payerSignature: text, lastValidBlockHeight: digits };
 // Dollars, base units, or a number of payments: `unit` says which.
 const cap = { cap: text, limit: text, amount: text, unit: text };
 
-/** What comes with each code, as it is believed when a service says it: numbers as numbers, names as names, and no sentences. */
-export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknown, ErrorDetails[C]> } = {
+/**
+ * What comes with each code, as it is believed when a service says it: numbers as numbers, names as
+ * names, and no sentences.
+ */
+export const detailsSchemas: {
+  readonly [C in ErrorCode]: v.GenericSchema<unknown, ErrorDetails[C]>;
+} = {
   invalid_option: v.object({ option: text }),
   invalid_key: reason,
   missing_dependency: v.object({ packages: v.pipe(v.array(text), v.maxLength(50)) }),
@@ -32,7 +40,9 @@ export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknow
   malformed_payment_required: reason,
   unsupported_offer: reason,
   unsupported_network: v.object({ network: text }),
-  no_payable_offer: v.object({ offers: v.pipe(v.array(v.pipe(offerRefusal, v.transform(inOurWords))), v.maxLength(64)) }),
+  no_payable_offer: v.object({
+    offers: v.pipe(v.array(v.pipe(offerRefusal, v.transform(inOurWords))), v.maxLength(64)),
+  }),
   insecure_origin: v.object({ origin: text }),
   body_not_replayable: v.object({ limitBytes: count }),
   header_too_large: v.object({ bytes: count, limitBytes: count }),
@@ -84,7 +94,9 @@ function inOurWords({ message, untrusted, ...rest }: OfferRefusal): OfferRefusal
   return { ...rest, message: aboutProblem(rest.code).title, untrusted: { ...untrusted, message } };
 }
 
-/** What a service says in sentences in the details of an error, made fit to be shown as its words. */
+/**
+ * What a service says in sentences in the details of an error, made fit to be shown as its words.
+ */
 export function wordsIn(details: object): Readonly<Record<string, string>> {
   const said = Object.entries(details).filter(
     (entry): entry is [string, string] => WORDS.includes(entry[0]) && typeof entry[1] === 'string',

@@ -8,7 +8,10 @@ const MAX_TRANSACTION = 1_644;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const SHAPE_OF_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
-/** Each schema says what a value has to be: the end of a sentence that begins with the name of its field. */
+/**
+ * Each schema says what a value has to be: the end of a sentence that begins with the name of its
+ * field.
+ */
 const shaped = (rule: string, shape: RegExp, maxLength: number) =>
   v.pipe(v.string(rule), v.maxLength(maxLength, rule), v.regex(shape, rule));
 
@@ -19,7 +22,8 @@ export const address = v.pipe(
   v.check((text: string) => isAddress(text), ADDRESS),
 );
 
-// A symbol is shorter than any address. Whether it is pinned, and to what, is for the network to say.
+// A symbol is shorter than any address. Whether it is pinned, and to what, is for the network to
+// say.
 const MINT = 'must be a mint address or a pinned symbol such as "USDC".';
 export const mint = v.pipe(
   shaped(MINT, /^(?:[A-Za-z0-9]{1,10}|[1-9A-HJ-NP-Za-km-z]{32,44})$/, 44),
@@ -36,10 +40,20 @@ export const amount = v.pipe(
   v.check((text) => parseAmount(text) !== undefined, AMOUNT),
 );
 
-/** A whole number of any size: sums of amounts, and what was asked for, may be beyond any account. */
-export const digits = shaped('must be a whole number as a decimal string.', /^(?:0|[1-9][0-9]{0,39})$/, 40);
+/**
+ * A whole number of any size: sums of amounts, and what was asked for, may be beyond any account.
+ */
+export const digits = shaped(
+  'must be a whole number as a decimal string.',
+  /^(?:0|[1-9][0-9]{0,39})$/,
+  40,
+);
 
-export const uiAmount = shaped('must be a decimal string.', /^(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,255})?$/, 300);
+export const uiAmount = shaped(
+  'must be a decimal string.',
+  /^(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,255})?$/,
+  300,
+);
 
 export const transaction = v.pipe(
   shaped('must be the base64 of a transaction of at most 1232 bytes.', BASE64, MAX_TRANSACTION),
@@ -58,17 +72,30 @@ export function within(least: number, most: number): v.GenericSchema<number> {
   return v.pipe(v.number(rule), v.integer(rule), v.minValue(least, rule), v.maxValue(most, rule));
 }
 
-/** Basis points that a service worked out: a price may also have moved in our favour, and by parts of one. */
-export const impact = v.nullable(v.pipe(v.number('must be a number or null.'), v.finite('must be a number or null.')));
+/**
+ * Basis points that a service worked out: a price may also have moved in our favour, and by parts
+ * of one.
+ */
+export const impact = v.nullable(
+  v.pipe(v.number('must be a number or null.'), v.finite('must be a number or null.')),
+);
 
 /** Words of others: shown at most, so they are made fit to be, on either side. */
 export const text = v.pipe(v.string('must be text.'), v.transform(cleanText));
 
 /** A name that is looked up or shown. */
-export const name = shaped('must be a name of up to 64 visible ASCII characters.', /^[\x21-\x7e]{1,64}$/, 64);
+export const name = shaped(
+  'must be a name of up to 64 visible ASCII characters.',
+  /^[\x21-\x7e]{1,64}$/,
+  64,
+);
 
 /** A caller's own name for something. */
-export const visible = shaped('must be 1 to 255 visible ASCII characters.', /^[\x21-\x7e]{1,255}$/, 255);
+export const visible = shaped(
+  'must be 1 to 255 visible ASCII characters.',
+  /^[\x21-\x7e]{1,255}$/,
+  255,
+);
 
 export const base64 = shaped('must be base64.', BASE64, 16_384);
 

@@ -4,7 +4,10 @@ import { balanceRequest, balanceResponse } from './balance.js';
 import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from './payment.js';
 import { buildRequest, quoteRequest, swapQuote, swapTransaction } from './swap.js';
 
-/** An operation of the REST interface. Its request is its query where it has one, else its JSON body. */
+/**
+ * An operation of the REST interface. Its request is its query where it has one, else its JSON
+ * body.
+ */
 export interface Operation<Q = unknown, A = unknown> {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below the base path of the service. */
@@ -19,7 +22,10 @@ const operation = <Q, A>(one: Operation<Q, A>): Operation<Q, A> => one;
 
 const health = v.object({ status: v.literal('ok') });
 
-/** By operation id: what the service serves, and what `remote` and the OpenAPI document are made from. */
+/**
+ * By operation id: what the service serves, and what `remote` and the OpenAPI document are made
+ * from.
+ */
 export const operations = {
   quote: operation({
     method: 'GET',
@@ -28,7 +34,12 @@ export const operations = {
     request: quoteRequest,
     response: swapQuote,
   }),
-  buildSwap: operation({ method: 'POST', path: '/api/swap/build', request: buildRequest, response: swapTransaction }),
+  buildSwap: operation({
+    method: 'POST',
+    path: '/api/swap/build',
+    request: buildRequest,
+    response: swapTransaction,
+  }),
   balance: operation({
     method: 'GET',
     path: '/api/balance',
@@ -36,8 +47,18 @@ export const operations = {
     request: balanceRequest,
     response: balanceResponse,
   }),
-  parsePayment: operation({ method: 'POST', path: '/api/x402/parse-payment', request: paymentParts, response: parsedPayment }),
-  autoPay: operation({ method: 'POST', path: '/api/x402/auto-pay', request: autoPayRequest, response: paymentResult }),
+  parsePayment: operation({
+    method: 'POST',
+    path: '/api/x402/parse-payment',
+    request: paymentParts,
+    response: parsedPayment,
+  }),
+  autoPay: operation({
+    method: 'POST',
+    path: '/api/x402/auto-pay',
+    request: autoPayRequest,
+    response: paymentResult,
+  }),
 } satisfies { readonly [O in Exclude<keyof Transport, 'swapInstruction' | 'distant'>]: Operation };
 
 export type OperationId = keyof typeof operations;

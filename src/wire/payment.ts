@@ -20,7 +20,8 @@ import {
 } from './fields.js';
 import { swapTransaction } from './swap.js';
 
-// The body of a request is bounded as a whole; these keep one part from being all of it. Node and fetch take no more of all headers together.
+// The body of a request is bounded as a whole; these keep one part from being all of it. Node and
+// fetch take no more of all headers together.
 const MAX_HEADER = 16_384;
 const MAX_HEADERS = 100;
 const MAX_LIMITS = 32;
@@ -34,7 +35,11 @@ const headers = v.pipe(
 
 function shapedHeaderName(): v.GenericSchema<string> {
   const rule = 'must have names of headers as keys.';
-  return v.pipe(v.string(rule), v.maxLength(128, rule), v.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, rule));
+  return v.pipe(
+    v.string(rule),
+    v.maxLength(128, rule),
+    v.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, rule),
+  );
 }
 
 /** A 402 as it came. */
@@ -106,7 +111,13 @@ export const parsedPayment: v.GenericSchema<unknown, ParsedPayment> = v.object(
 );
 
 const STATES = [
-  ...(['swap_required', 'swap_submitted', 'ready_to_sign', 'ready_to_present', 'insufficient_funds'] as const),
+  ...([
+    'swap_required',
+    'swap_submitted',
+    'ready_to_sign',
+    'ready_to_present',
+    'insufficient_funds',
+  ] as const),
   ...(['submitted', 'settled', 'failed'] as const),
 ] as const;
 
@@ -119,7 +130,9 @@ export const paymentResult: v.GenericSchema<unknown, PaymentResult> = v.object(
     signature: v.exactOptional(name64()),
     payment: v.exactOptional(v.object({ transaction, lastValidBlockHeight: digits })),
     // No other header is ever the service's to set.
-    header: v.exactOptional(v.object({ name: v.picklist(['PAYMENT-SIGNATURE', 'X-PAYMENT']), value: base64 })),
+    header: v.exactOptional(
+      v.object({ name: v.picklist(['PAYMENT-SIGNATURE', 'X-PAYMENT']), value: base64 }),
+    ),
     payerSignature: v.exactOptional(name64()),
     lastValidBlockHeight: v.exactOptional(digits),
     funds: v.exactOptional(v.object({ mint: address, required: digits, available: digits })),

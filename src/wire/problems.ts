@@ -9,8 +9,9 @@ interface About {
 const about = (status: number, title: string): About => ({ status, title });
 
 /**
- * No error of ours is answered with 402: the caller may be a client that pays those. What the caller's request led to is 4xx, also where a
- * service behind us refused it; 5xx is for a service that could not answer.
+ * No error of ours is answered with 402: the caller may be a client that pays those. What the
+ * caller's request led to is 4xx, also where a service behind us refused it; 5xx is for a service
+ * that could not answer.
  */
 const ERRORS: { readonly [C in ErrorCode]: About } = {
   invalid_option: about(400, 'A field of the request is wrong'),

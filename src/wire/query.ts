@@ -4,8 +4,14 @@ import type { Operation } from './operations.js';
 /** A whole number in its one spelling. */
 const WHOLE = /^(?:0|[1-9][0-9]{0,14})$/;
 
-/** A query as the object that its operation takes. Only a list may repeat: of two values of one field, either could be meant. Throws `invalid_option`. */
-export function readQuery({ query }: Pick<Operation, 'query'>, search: URLSearchParams): Record<string, unknown> {
+/**
+ * A query as the object that its operation takes. Only a list may repeat: of two values of one
+ * field, either could be meant. Throws `invalid_option`.
+ */
+export function readQuery(
+  { query }: Pick<Operation, 'query'>,
+  search: URLSearchParams,
+): Record<string, unknown> {
   const { lists = [], numbers = [] } = query ?? {};
   const names = [...new Set(search.keys())];
   const entries = names.map((name): [string, unknown] => {
@@ -30,5 +36,9 @@ export function writeQuery(request: object): URLSearchParams {
 
 function repeated(name: string): ConfigError {
   const option = name.slice(0, 100);
-  return new ConfigError('invalid_option', `Field ${option} is given more than once. Give it once.`, { details: { option } });
+  return new ConfigError(
+    'invalid_option',
+    `Field ${option} is given more than once. Give it once.`,
+    { details: { option } },
+  );
 }

@@ -1,6 +1,18 @@
 import * as v from 'valibot';
 import type { SwapQuote, SwapTransaction } from '../swaps/types.js';
-import { address, amount, count, digits, impact, mint, name, swapMode, text, transaction, within } from './fields.js';
+import {
+  address,
+  amount,
+  count,
+  digits,
+  impact,
+  mint,
+  name,
+  swapMode,
+  text,
+  transaction,
+  within,
+} from './fields.js';
 
 const MAX_ROUTE = 50;
 
@@ -27,27 +39,47 @@ const quoteFields = {
   slippageBps: within(0, 10_000),
   priceImpactBps: impact,
   platformFeeBps: v.literal(0, 'must be 0: there is no platform fee.'),
-  route: v.pipe(v.array(text, 'must be a list of names.'), v.maxLength(MAX_ROUTE, `must have at most ${MAX_ROUTE} names.`)),
+  route: v.pipe(
+    v.array(text, 'must be a list of names.'),
+    v.maxLength(MAX_ROUTE, `must have at most ${MAX_ROUTE} names.`),
+  ),
   provider: name,
   quotedAt: count,
   raw: v.unknown(),
 };
 
-export const swapQuote: v.GenericSchema<unknown, SwapQuote> = v.object(quoteFields, 'must be a quote.');
+export const swapQuote: v.GenericSchema<unknown, SwapQuote> = v.object(
+  quoteFields,
+  'must be a quote.',
+);
 
 const wallet = { wallet: address };
 
 /** Builds what was quoted. */
-export const buildOfQuote = v.strictObject({ ...wallet, quote: v.strictObject(quoteFields, 'must be a quote.') }, 'must be an object.');
+export const buildOfQuote = v.strictObject(
+  { ...wallet, quote: v.strictObject(quoteFields, 'must be a quote.') },
+  'must be an object.',
+);
 /** Quotes and builds in one call. */
-export const buildOfParameters = v.strictObject({ ...wallet, ...swapParameters }, 'must be an object.');
+export const buildOfParameters = v.strictObject(
+  { ...wallet, ...swapParameters },
+  'must be an object.',
+);
 
 // Tried one after the other, both would have complaints; what was meant is plain.
 export const buildRequest = v.lazy((input) =>
-  typeof input === 'object' && input !== null && 'quote' in input ? buildOfQuote : buildOfParameters,
+  typeof input === 'object' && input !== null && 'quote' in input
+    ? buildOfQuote
+    : buildOfParameters,
 );
 
 export const swapTransaction: v.GenericSchema<unknown, SwapTransaction> = v.object(
-  { transaction, lastValidBlockHeight: digits, quote: swapQuote, computeUnitLimit: count, priorityFeeLamports: digits },
+  {
+    transaction,
+    lastValidBlockHeight: digits,
+    quote: swapQuote,
+    computeUnitLimit: count,
+    priorityFeeLamports: digits,
+  },
   'must be a swap transaction.',
 );

@@ -34,8 +34,14 @@ export const webhookRequest = v.strictObject(
 /** Which endpoint. */
 export const webhookOfId = v.strictObject(id, 'must be an object.');
 
-const events: v.GenericSchema<unknown, readonly WebhookEventName[]> = v.array(event, 'must be a list of names of events.');
-const wallets: v.GenericSchema<unknown, readonly string[]> = v.array(address, 'must be a list of base58 addresses.');
+const events: v.GenericSchema<unknown, readonly WebhookEventName[]> = v.array(
+  event,
+  'must be a list of names of events.',
+);
+const wallets: v.GenericSchema<unknown, readonly string[]> = v.array(
+  address,
+  'must be a list of base58 addresses.',
+);
 
 const endpointFields = {
   ...id,
@@ -52,7 +58,10 @@ export const webhookEndpoint = v.object(endpointFields, 'must be an endpoint.');
 const SECRET = 'must be a secret of Standard Webhooks.';
 /** An endpoint whose secret is shown, which is once. */
 export const newWebhookEndpoint = v.object(
-  { ...endpointFields, secret: v.pipe(v.string(SECRET), v.regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, SECRET)) },
+  {
+    ...endpointFields,
+    secret: v.pipe(v.string(SECRET), v.regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, SECRET)),
+  },
   'must be an endpoint and its secret.',
 );
 
@@ -70,7 +79,12 @@ export const webhookOperations = {
     request: v.strictObject({}, 'must be an object.'),
     response: v.array(webhookEndpoint, 'must be a list of endpoints.'),
   }),
-  registerWebhook: operation({ method: 'POST', path: PATH, request: webhookRequest, response: newWebhookEndpoint }),
+  registerWebhook: operation({
+    method: 'POST',
+    path: PATH,
+    request: webhookRequest,
+    response: newWebhookEndpoint,
+  }),
   removeWebhook: operation({
     method: 'DELETE',
     path: PATH,
@@ -78,7 +92,12 @@ export const webhookOperations = {
     request: webhookOfId,
     response: v.object({ removed: v.literal(true) }),
   }),
-  rotateWebhook: operation({ method: 'POST', path: `${PATH}/rotate`, request: webhookOfId, response: newWebhookEndpoint }),
+  rotateWebhook: operation({
+    method: 'POST',
+    path: `${PATH}/rotate`,
+    request: webhookOfId,
+    response: newWebhookEndpoint,
+  }),
 };
 
 export type WebhookOperationId = keyof typeof webhookOperations;

@@ -22,7 +22,11 @@ export async function openPage(browser: Browser): Promise<BrowserPage> {
       request.url === '/page.js'
         ? ['text/javascript', script]
         : ['text/html', '<!doctype html><script type="module" src="/page.js"></script>'];
-    response.writeHead(request.url === '/favicon.ico' ? 204 : 200, { 'content-type': `${type}; charset=utf-8` }).end(body);
+    response
+      .writeHead(request.url === '/favicon.ico' ? 204 : 200, {
+        'content-type': `${type}; charset=utf-8`,
+      })
+      .end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();

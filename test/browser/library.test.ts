@@ -29,11 +29,17 @@ describe('in Chromium', () => {
         return { address, refused: isExactChangeError(error, 'invalid_option') };
       }
     }, seed);
-    expect(result).toEqual({ address: '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj', refused: true });
+    expect(result).toEqual({
+      address: '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj',
+      refused: true,
+    });
   });
 
   it('loads the engine without a polyfill', async () => {
-    const caps = await opened.page.evaluate((seed) => exactChange.createClient({ walletSeed: Uint8Array.from(seed) }).spent(), seed);
+    const caps = await opened.page.evaluate(
+      (seed) => exactChange.createClient({ walletSeed: Uint8Array.from(seed) }).spent(),
+      seed,
+    );
     expect(caps.length).toBeGreaterThan(0);
   });
 
@@ -51,7 +57,14 @@ describe('in Chromium', () => {
       });
       const signer = exactChange.createSeedSigner(Uint8Array.from(seed));
       const message = Uint8Array.from([1, 2, 3]);
-      const intent = { kind: 'payment', network: 'solana', mint: 'm', amount: '1', payTo: 'p', url: 'u' } as const;
+      const intent = {
+        kind: 'payment',
+        network: 'solana',
+        mint: 'm',
+        amount: '1',
+        payTo: 'p',
+        url: 'u',
+      } as const;
       const signature = await signer.signMessage(message, intent);
       const [key] = imported;
       const exported =
@@ -61,7 +74,11 @@ describe('in Chromium', () => {
               () => 'exported',
               (error: unknown) => (error as Error).name,
             );
-      return { valid: exactChange.verifySignature(message, signature, signer.address), exported, keys: imported.length };
+      return {
+        valid: exactChange.verifySignature(message, signature, signer.address),
+        exported,
+        keys: imported.length,
+      };
     }, seed);
     expect(result).toEqual({ valid: true, exported: 'InvalidAccessError', keys: 1 });
   });

@@ -31,11 +31,20 @@ declare global {
   var client: ReturnType<typeof exactChange.createClient>;
 }
 
-/** Makes a key in the page that never leaves it, and a client that signs with it. Returns its address. */
+/**
+ * Makes a key in the page that never leaves it, and a client that signs with it. Returns its
+ * address.
+ */
 async function openWallet(): Promise<string> {
   const publicKey = await opened.page.evaluateHandle(async () => {
-    const { privateKey, publicKey } = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']);
-    return { privateKey, bytes: [...new Uint8Array(await crypto.subtle.exportKey('raw', publicKey))] };
+    const { privateKey, publicKey } = await crypto.subtle.generateKey('Ed25519', false, [
+      'sign',
+      'verify',
+    ]);
+    return {
+      privateKey,
+      bytes: [...new Uint8Array(await crypto.subtle.exportKey('raw', publicKey))],
+    };
   });
   const bytes = await publicKey.evaluate((keys) => keys.bytes);
   const own = getAddressDecoder().decode(Uint8Array.from(bytes));
@@ -45,7 +54,9 @@ async function openWallet(): Promise<string> {
       const signer = {
         address: own,
         signMessage: async (message: Uint8Array) =>
-          new Uint8Array(await crypto.subtle.sign('Ed25519', keys.privateKey, Uint8Array.from(message))),
+          new Uint8Array(
+            await crypto.subtle.sign('Ed25519', keys.privateKey, Uint8Array.from(message)),
+          ),
       };
       globalThis.client = exactChange.createClient({ ...options, signer, autoSwap: true });
       return keys.privateKey.extractable;
@@ -72,7 +83,9 @@ describe('a page in Chromium', () => {
   it('pays from SOL and BONK what is asked in USDC, and shows the answer and the receipt', async () => {
     const before = await sandbox.balance(sandbox.merchant, 'USDC');
     await opened.page.evaluate(async (url) => {
-      const settled = new Promise<Receipt>((resolve) => client.on('payment.settled', ({ receipt }) => resolve(receipt)));
+      const settled = new Promise<Receipt>((resolve) =>
+        client.on('payment.settled', ({ receipt }) => resolve(receipt)),
+      );
       const response = await client.fetch(url, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -92,12 +105,19 @@ describe('a page in Chromium', () => {
     expect(receipt).toMatchObject({
       state: 'settled',
       url: `${sandbox.apiUrl}/echo`,
-      payment: { mint: sandbox.mints.USDC.address, amount: '10000', payer: wallet, payTo: sandbox.merchant },
+      payment: {
+        mint: sandbox.mints.USDC.address,
+        amount: '10000',
+        payer: wallet,
+        payTo: sandbox.merchant,
+      },
       swap: { outputMint: sandbox.mints.USDC.address },
       settlement: { success: true },
     });
     expect(receipt.payment.signature).toBe(receipt.settlement?.transaction);
-    expect(await Promise.all([landed(receipt.payment.signature), landed(receipt.swap?.signature)])).toEqual([true, true]);
+    expect(
+      await Promise.all([landed(receipt.payment.signature), landed(receipt.swap?.signature)]),
+    ).toEqual([true, true]);
     expect((await sandbox.balance(sandbox.merchant, 'USDC')) - before).toBe(10_000n);
   });
 
@@ -122,11 +142,21 @@ describe('a page in Chromium', () => {
       });
       const response = await client.fetch(url);
       const early = exactChange.receiptOf(response);
-      while (early !== undefined && !settled.has(early.id)) await new Promise<void>((resolve) => (heard = resolve));
-      return { type: response.type, status: response.status, early, late: exactChange.receiptOf(response) };
+      while (early !== undefined && !settled.has(early.id))
+        await new Promise<void>((resolve) => (heard = resolve));
+      return {
+        type: response.type,
+        status: response.status,
+        early,
+        late: exactChange.receiptOf(response),
+      };
     }, `${sandbox.apiUrl}/redirects`);
     expect([result.type, result.status]).toEqual(['opaqueredirect', 0]);
-    expect([result.early?.state, result.early?.settlement, result.late?.state]).toEqual(['uncertain', undefined, 'settled']);
+    expect([result.early?.state, result.early?.settlement, result.late?.state]).toEqual([
+      'uncertain',
+      undefined,
+      'settled',
+    ]);
     expect(await landed(result.late?.payment.signature)).toBe(true);
     expect((await sandbox.balance(sandbox.merchant, 'USDC')) - before).toBe(10_000n);
   });
@@ -138,11 +168,17 @@ describe('a page in Chromium', () => {
         () => client.fetch(url, { method: 'POST', headers, body: 'text' }),
         () => client.fetch(new Request(url, { method: 'POST', headers, body: 'request' })),
         () => client.fetch(new URL(url), { method: 'POST', headers, body: new Blob(['blob']) }),
-        () => client.fetch(url, { method: 'POST', headers: new Headers(headers), body: new TextEncoder().encode('bytes') }),
+        () =>
+          client.fetch(url, {
+            method: 'POST',
+            headers: new Headers(headers),
+            body: new TextEncoder().encode('bytes'),
+          }),
         () => client.fetch(url, { method: 'POST', body: new URLSearchParams({ a: 'b' }) }),
       ];
       const answers: unknown[] = [];
-      for (const call of calls) answers.push(((await (await call()).json()) as { body: unknown }).body);
+      for (const call of calls)
+        answers.push(((await (await call()).json()) as { body: unknown }).body);
       return answers;
     }, `${sandbox.apiUrl}/usdc`);
     expect(bodies).toEqual(['text', 'request', 'blob', 'bytes', 'a=b']);
@@ -152,9 +188,16 @@ describe('a page in Chromium', () => {
     const result = await opened.page.evaluate(
       async ({ free, nobody }) => {
         const response = await client.fetch(free);
-        const errors = await Promise.all([client.fetch(nobody), fetch(nobody)].map((call) => call.catch(String)));
+        const errors = await Promise.all(
+          [client.fetch(nobody), fetch(nobody)].map((call) => call.catch(String)),
+        );
         const relative = await client.fetch('page.js');
-        return { status: response.status, receipt: exactChange.receiptOf(response), errors, relative: relative.url };
+        return {
+          status: response.status,
+          receipt: exactChange.receiptOf(response),
+          errors,
+          relative: relative.url,
+        };
       },
       { free: `${sandbox.apiUrl}/free`, nobody: 'http://127.0.0.1:22/' },
     );
@@ -164,7 +207,8 @@ describe('a page in Chromium', () => {
   });
 
   it('prints nothing: what is on the console is the browser’s own note of each 402, and of the port it blocked', () => {
-    const own = /^Failed to load resource: (the server responded with a status of 402 \(Payment Required\)|net::ERR_UNSAFE_PORT)$/;
+    const own =
+      /^Failed to load resource: (the server responded with a status of 402 \(Payment Required\)|net::ERR_UNSAFE_PORT)$/;
     expect(opened.printed.filter((line) => !own.test(line))).toEqual([]);
   });
 });

@@ -21,7 +21,9 @@ it(
       for (const { stop } of workers) stop();
     };
     const orders = { step: WORKERS, ms: MINUTES * 60_000, runs: 1e9, drop: [], trace: false };
-    const workers: readonly Started[] = Array.from({ length: WORKERS }, (_, index) => start(file, { ...orders, seed: seed + index }, hear));
+    const workers: readonly Started[] = Array.from({ length: WORKERS }, (_, index) =>
+      start(file, { ...orders, seed: seed + index }, hear),
+    );
     await Promise.all(workers.map(({ ended }) => ended));
     expect(broken, `from seed ${seed}`).toEqual([]);
     expect(runs).toBeGreaterThan(0);

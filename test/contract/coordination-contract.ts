@@ -4,7 +4,10 @@ import type { Coordination, Owner } from '../../src/journal/types.js';
 import { reopened, type OpenJournal } from './journal-contract.js';
 import { seenSince } from '../helpers/seen-since.js';
 
-/** Every promise of what payers in several processes share. Two of them are two journals that are open on one store at once. */
+/**
+ * Every promise of what payers in several processes share. Two of them are two journals that are
+ * open on one store at once.
+ */
 export function coordinationContract(name: string, open: () => Promise<OpenJournal>): void {
   describe(`${name} coordinates processes`, () => {
     let here: OpenJournal;
@@ -33,9 +36,15 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await theirs.ledger.available('account', seenSince(1_000))).toBe(100n);
         expect(await theirs.ledger.available('account', seenSince(1_001))).toBeUndefined();
         await theirs.ledger.hold('account', 'one', 30n);
-        expect([await mine.ledger.available('account', seenSince(0)), await mine.ledger.held('account')]).toEqual([70n, 30n]);
+        expect([
+          await mine.ledger.available('account', seenSince(0)),
+          await mine.ledger.held('account'),
+        ]).toEqual([70n, 30n]);
         await mine.ledger.spend('account', 'one', 8);
-        expect([await theirs.ledger.available('account', seenSince(0)), await theirs.ledger.held('account')]).toEqual([70n, 0n]);
+        expect([
+          await theirs.ledger.available('account', seenSince(0)),
+          await theirs.ledger.held('account'),
+        ]).toEqual([70n, 0n]);
         await theirs.ledger.forget('account');
         expect(await mine.ledger.available('account', seenSince(0))).toBeUndefined();
       });
@@ -46,24 +55,38 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
           (index % 2 === 0 ? mine : theirs).ledger.take('account', `${index}`, 10n, seenSince(0)),
         );
         expect((await Promise.all(takes)).filter((taken) => taken !== undefined)).toHaveLength(10);
-        expect([await mine.ledger.available('account', seenSince(0)), await theirs.ledger.held('account')]).toEqual([5n, 100n]);
+        expect([
+          await mine.ledger.available('account', seenSince(0)),
+          await theirs.ledger.held('account'),
+        ]).toEqual([5n, 100n]);
       });
 
       it('that takes nothing of a balance that was seen too long ago', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 1_000 });
         expect(await theirs.ledger.take('account', 'one', 1n, seenSince(1_001))).toBeUndefined();
         expect(await theirs.ledger.take('account', 'one', 101n, seenSince(1_000))).toBeUndefined();
-        expect(await theirs.ledger.take('account', 'one', 100n, seenSince(1_000))).toEqual({ before: undefined });
+        expect(await theirs.ledger.take('account', 'one', 100n, seenSince(1_000))).toEqual({
+          before: undefined,
+        });
       });
 
       it('that ends a hold once, whichever payer does', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         await mine.ledger.hold('account', 'two', 20n);
-        await Promise.all([mine.ledger.spend('account', 'one', 7), theirs.ledger.spend('account', 'one', 7)]);
-        await Promise.all([mine.ledger.release('account', 'two'), theirs.ledger.spend('account', 'no such hold')]);
+        await Promise.all([
+          mine.ledger.spend('account', 'one', 7),
+          theirs.ledger.spend('account', 'one', 7),
+        ]);
+        await Promise.all([
+          mine.ledger.release('account', 'two'),
+          theirs.ledger.spend('account', 'no such hold'),
+        ]);
         await theirs.ledger.hold('account', 'one', 10n);
-        expect([await mine.ledger.available('account', seenSince(0)), await mine.ledger.held('account')]).toEqual([90n, 0n]);
+        expect([
+          await mine.ledger.available('account', seenSince(0)),
+          await mine.ledger.held('account'),
+        ]).toEqual([90n, 0n]);
       });
 
       it('exactly: amounts of any size, and what moved besides', async () => {
@@ -77,7 +100,9 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       it('of each account, and each owner, by itself', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
-        const others = [{ wallet: randomUUID() }, { network: 'another' }].map((over) => coordinationOf(there, { ...owner, ...over }));
+        const others = [{ wallet: randomUUID() }, { network: 'another' }].map((over) =>
+          coordinationOf(there, { ...owner, ...over }),
+        );
         expect(await theirs.ledger.available('other', seenSince(0))).toBeUndefined();
         for (const { ledger } of others) {
           expect(await ledger.available('account', seenSince(0))).toBeUndefined();
@@ -89,7 +114,10 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         await here.close();
-        expect([await theirs.ledger.available('account', seenSince(0)), await theirs.ledger.held('account')]).toEqual([90n, 10n]);
+        expect([
+          await theirs.ledger.available('account', seenSince(0)),
+          await theirs.ledger.held('account'),
+        ]).toEqual([90n, 10n]);
       });
     });
 
@@ -102,7 +130,11 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
           await mine.next('turns');
           inside -= 1;
         };
-        await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? mine : theirs).locks.hold(['a', 'b'], work)));
+        await Promise.all(
+          Array.from({ length: 20 }, (_, index) =>
+            (index % 2 === 0 ? mine : theirs).locks.hold(['a', 'b'], work),
+          ),
+        );
         expect(most).toEqual(Array.from({ length: 20 }, () => 1));
       });
 
@@ -114,10 +146,13 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
           ['c', 'a', 'c'],
         ];
         const work = Array.from({ length: 20 }, (_, index) =>
-          (index % 2 === 0 ? mine : theirs).locks.hold(orders[index % orders.length] ?? [], async () => {
-            await theirs.next('turns');
-            return index;
-          }),
+          (index % 2 === 0 ? mine : theirs).locks.hold(
+            orders[index % orders.length] ?? [],
+            async () => {
+              await theirs.next('turns');
+              return index;
+            },
+          ),
         );
         expect(await Promise.all(work)).toEqual(Array.from({ length: 20 }, (_, index) => index));
       });
@@ -135,7 +170,9 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       });
 
       it('that are free after the work failed', async () => {
-        await expect(mine.locks.hold(['x'], () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+        await expect(
+          mine.locks.hold(['x'], () => Promise.reject(new Error('failed'))),
+        ).rejects.toThrow('failed');
         expect(await theirs.locks.hold(['x'], async () => 'free')).toBe('free');
       });
 
@@ -143,12 +180,17 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         const held = holding(mine, ['x']);
         await held.begun;
         const controller = new AbortController();
-        const gone = theirs.locks.hold(['a', 'x'], () => Promise.reject(new Error('ran')), [undefined, controller.signal]);
+        const gone = theirs.locks.hold(['a', 'x'], () => Promise.reject(new Error('ran')), [
+          undefined,
+          controller.signal,
+        ]);
         controller.abort('enough');
         await expect(gone).rejects.toBe('enough');
-        await expect(theirs.locks.hold(['y'], () => Promise.reject(new Error('ran')), [AbortSignal.abort('before')])).rejects.toBe(
-          'before',
-        );
+        await expect(
+          theirs.locks.hold(['y'], () => Promise.reject(new Error('ran')), [
+            AbortSignal.abort('before'),
+          ]),
+        ).rejects.toBe('before');
         // Neither is kept by the process that left.
         await mine.locks.hold(['a', 'y'], async () => undefined);
         const later = new AbortController();
@@ -165,7 +207,12 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         const held = holding(mine, ['x']);
         await held.begun;
         for (const over of [{ wallet: randomUUID() }, { network: 'another' }])
-          expect(await coordinationOf(there, { ...owner, ...over }).locks.hold(['x'], async () => 'free')).toBe('free');
+          expect(
+            await coordinationOf(there, { ...owner, ...over }).locks.hold(
+              ['x'],
+              async () => 'free',
+            ),
+          ).toBe('free');
         held.finish();
         await held.ended;
       });
@@ -185,7 +232,8 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       it('that both see, until they are dropped', async () => {
         await mine.claims.take('one');
         await theirs.claims.take('two');
-        for (const { claims } of [mine, theirs]) expect(await claims.live(['one', 'two', 'three'])).toEqual(new Set(['one', 'two']));
+        for (const { claims } of [mine, theirs])
+          expect(await claims.live(['one', 'two', 'three'])).toEqual(new Set(['one', 'two']));
         expect(await theirs.claims.live(['two'])).toEqual(new Set(['two']));
         expect(await theirs.claims.live([])).toEqual(new Set());
         await mine.claims.drop('one');
@@ -203,9 +251,12 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
 
     describe('by counting', () => {
       it('up under each name, and never the same twice', async () => {
-        const numbers = await Promise.all(Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? mine : theirs).next('name')));
+        const numbers = await Promise.all(
+          Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? mine : theirs).next('name')),
+        );
         expect(new Set(numbers).size).toBe(60);
-        for (const number of numbers) expect(Number.isSafeInteger(number) && number >= 0).toBe(true);
+        for (const number of numbers)
+          expect(Number.isSafeInteger(number) && number >= 0).toBe(true);
         const [first, second] = [await mine.next('name'), await theirs.next('name')];
         expect(first).toBeGreaterThan(Math.max(...numbers));
         expect(second).toBeGreaterThan(first);
@@ -218,7 +269,8 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
 
 function coordinationOf({ journal }: OpenJournal, owner: Owner): Coordination {
   const coordination = journal.coordination?.(owner);
-  if (coordination === undefined) throw new Error('This journal has no coordination, so none can be tested.');
+  if (coordination === undefined)
+    throw new Error('This journal has no coordination, so none can be tested.');
   return coordination;
 }
 

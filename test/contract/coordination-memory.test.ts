@@ -6,7 +6,10 @@ import type { OpenJournal } from './journal-contract.js';
 
 coordinationContract('what one process keeps in memory', async () => openOn(new Map()));
 
-/** A journal on a store that others may be open on. Closing it frees its locks and its claims, as the end of a process would. */
+/**
+ * A journal on a store that others may be open on. Closing it frees its locks and its claims, as
+ * the end of a process would.
+ */
 function openOn(store: Map<string, Coordination>): OpenJournal {
   const claimed: (() => Promise<void>)[] = [];
   let end = (): void => undefined;
@@ -22,7 +25,10 @@ function openOn(store: Map<string, Coordination>): OpenJournal {
     const { claims, locks, ...rest } = shared(owner);
     return {
       ...rest,
-      locks: { hold: (names, work, signals) => locks.hold(names, () => Promise.race([work(), ended]), signals) },
+      locks: {
+        hold: (names, work, signals) =>
+          locks.hold(names, () => Promise.race([work(), ended]), signals),
+      },
       claims: {
         ...claims,
         take: (id) => {

@@ -5,20 +5,39 @@ import { attemptStates, mayFollow, type AttemptState } from '../../src/journal/s
 import type { Attempt, Journal, Owner } from '../../src/journal/types.js';
 import { counts, takenOf, type Cap } from '../../src/policy/caps.js';
 import { costOf, type SwapCost } from '../../src/policy/cost.js';
-import { attemptOf, DAY_MS, dayCap, fullAttemptOf, idsOf, listOf, NOW, signedSwapOf, totalCap } from '../helpers/attempts.js';
+import {
+  attemptOf,
+  DAY_MS,
+  dayCap,
+  fullAttemptOf,
+  idsOf,
+  listOf,
+  NOW,
+  signedSwapOf,
+  totalCap,
+} from '../helpers/attempts.js';
 
 /** A journal as one process has it open. */
 export interface OpenJournal {
   readonly journal: Journal;
   close(): Promise<void>;
-  /** Opens what this one keeps again, as another process would; a journal for one process only once this one is closed. */
+  /**
+   * Opens what this one keeps again, as another process would; a journal for one process only once
+   * this one is closed.
+   */
   readonly reopen?: () => Promise<OpenJournal>;
 }
 
 const STATES = Object.keys(attemptStates) as AttemptState[];
 
-/** A decided attempt stays as it is, whatever process does not know it yet; any other that cannot go on is told so. */
-function whatBecomes(from: AttemptState, to: AttemptState): 'replaces' | 'leaves' | 'is refused, and leaves' {
+/**
+ * A decided attempt stays as it is, whatever process does not know it yet; any other that cannot go
+ * on is told so.
+ */
+function whatBecomes(
+  from: AttemptState,
+  to: AttemptState,
+): 'replaces' | 'leaves' | 'is refused, and leaves' {
   if (mayFollow(from, to)) return 'replaces';
   return attemptStates[from].decided ? 'leaves' : 'is refused, and leaves';
 }
@@ -36,24 +55,38 @@ const WAYS: Readonly<Record<AttemptState, readonly AttemptState[]>> = {
 async function* noOwners(): AsyncIterable<Owner> {}
 
 /**
- * What an attempt takes of a cap as of `now`: what is yet to be spent, always; what may leave later than it was signed, for a day longer than the
- * window; what has left, from then on.
+ * What an attempt takes of a cap as of `now`: what is yet to be spent, always; what may leave later
+ * than it was signed, for a day longer than the window; what has left, from then on.
  */
 function takesAt(cap: Cap, attempt: Attempt, now: number): bigint {
   const { state, at, leftAt = at } = attempt;
   if (!counts(cap, attempt)) return 0n;
   const longer = state === 'signed' || state === 'abandoned' ? DAY_MS : 0;
-  const isIn = cap.windowMs === undefined || state === 'reserved' || leftAt > now - cap.windowMs - longer;
+  const isIn =
+    cap.windowMs === undefined || state === 'reserved' || leftAt > now - cap.windowMs - longer;
   return isIn ? (costOf(attempt, attemptStates[state].counts).get(cap.unit) ?? 0n) : 0n;
 }
 
 const swapCost = (taken: number): SwapCost => ({
-  ...{ swaps: 1, lossMicroUsd: `${taken}`, feeMicroUsd: '1', lamports: `${2 * taken}`, boughtMicroUsd: '0' },
+  ...{
+    swaps: 1,
+    lossMicroUsd: `${taken}`,
+    feeMicroUsd: '1',
+    lamports: `${2 * taken}`,
+    boughtMicroUsd: '0',
+  },
   inputs: { other: `${3 * taken}` },
 });
 
-/** Every promise of the port that a journal makes, whatever keeps it. `durable` ones are opened again too. */
-export function journalContract(name: string, open: () => Promise<OpenJournal>, { durable = false } = {}): void {
+/**
+ * Every promise of the port that a journal makes, whatever keeps it. `durable` ones are opened
+ * again too.
+ */
+export function journalContract(
+  name: string,
+  open: () => Promise<OpenJournal>,
+  { durable = false } = {},
+): void {
   describe(`${name} is a journal`, () => {
     let opened: OpenJournal;
     let journal: Journal;
@@ -96,7 +129,8 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           }),
         );
         expect(results.filter((result) => result === undefined)).toHaveLength(50);
-        for (const result of results.filter((one) => one !== undefined)) expect(result).toEqual({ cap, used: 500_000n });
+        for (const result of results.filter((one) => one !== undefined))
+          expect(result).toEqual({ cap, used: 500_000n });
         expect(looks).toHaveLength(200);
         for (const look of looks) expect(look).toBeLessThanOrEqual(cap.limit);
         expect(await used(cap)).toBe(500_000n);
@@ -104,12 +138,19 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       });
 
       it('under several caps at once, each to its own unit', async () => {
-        const caps = [dayCap(1_000_000n), dayCap(7n, { unit: 'payments' }), totalCap(60_000n, { unit: 'mint', mint: 'mint' })];
-        const reserve = (over: Partial<Attempt>) => Array.from({ length: 20 }, () => journal.reserve(own(over), caps));
+        const caps = [
+          dayCap(1_000_000n),
+          dayCap(7n, { unit: 'payments' }),
+          totalCap(60_000n, { unit: 'mint', mint: 'mint' }),
+        ];
+        const reserve = (over: Partial<Attempt>) =>
+          Array.from({ length: 20 }, () => journal.reserve(own(over), caps));
         await Promise.all([...reserve({}), ...reserve({ mint: 'other', microUsd: '100001' })]);
         const attempts = await all();
         const used = await journal.used(owner, caps, NOW);
-        expect(used).toEqual(caps.map((cap) => attempts.reduce((sum, one) => sum + takenOf(cap, one), 0n)));
+        expect(used).toEqual(
+          caps.map((cap) => attempts.reduce((sum, one) => sum + takenOf(cap, one), 0n)),
+        );
         caps.forEach(({ limit }, index) => expect(used[index]).toBeLessThanOrEqual(limit));
         expect(used[1]).toBe(7n);
       });
@@ -117,26 +158,43 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('up to the last unit of a cap and no further', async () => {
         const cap = dayCap(50_000n);
         expect(await journal.reserve(own({ microUsd: '49999' }), [cap])).toBeUndefined();
-        expect(await journal.reserve(own({ microUsd: '2' }), [cap])).toEqual({ cap, used: 49_999n });
+        expect(await journal.reserve(own({ microUsd: '2' }), [cap])).toEqual({
+          cap,
+          used: 49_999n,
+        });
         expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toBeUndefined();
-        expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toEqual({ cap, used: 50_000n });
+        expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toEqual({
+          cap,
+          used: 50_000n,
+        });
       });
 
       it('what takes nothing of a cap, also where that cap is more than full', async () => {
         await reserved();
         const { microUsd: _price, ...unpriced } = own();
         expect(
-          await journal.reserve(unpriced, [dayCap(5n), dayCap(5n, { unit: 'other' }), dayCap(5n, { host: 'b.test' })]),
+          await journal.reserve(unpriced, [
+            dayCap(5n),
+            dayCap(5n, { unit: 'other' }),
+            dayCap(5n, { host: 'b.test' }),
+          ]),
         ).toBeUndefined();
         expect(await journal.reserve(own({ microUsd: '0' }), [dayCap(5n)])).toBeUndefined();
         expect(await used(dayCap(5n))).toBe(10_000n);
       });
 
       it('nothing where any cap has no room, and names that cap as it was given', async () => {
-        const caps = [dayCap(100_000n), dayCap(15_000n, { host: 'api.test' }), totalCap(5_000n, { host: 'b.test', name: 'other' })];
+        const caps = [
+          dayCap(100_000n),
+          dayCap(15_000n, { host: 'api.test' }),
+          totalCap(5_000n, { host: 'b.test', name: 'other' }),
+        ];
         expect(await journal.reserve(own(), caps)).toBeUndefined();
         expect(await journal.reserve(own(), caps)).toStrictEqual({ cap: caps[1], used: 10_000n });
-        expect(await journal.reserve(own({ host: 'b.test' }), caps)).toStrictEqual({ cap: caps[2], used: 0n });
+        expect(await journal.reserve(own({ host: 'b.test' }), caps)).toStrictEqual({
+          cap: caps[2],
+          used: 0n,
+        });
         expect(await journal.reserve(own({ host: 'c.test' }), caps)).toBeUndefined();
         expect(await journal.used(owner, caps, NOW)).toEqual([20_000n, 10_000n, 0n]);
         expect(await all()).toHaveLength(2);
@@ -145,9 +203,13 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('amounts far above what a double or 64 bits can carry', async () => {
         const huge = 10n ** 30n;
         const cap = totalCap(3n * huge, { unit: 'mint' });
-        const one = () => journal.reserve(own({ amount: huge.toString(), microUsd: huge.toString() }), [cap]);
+        const one = () =>
+          journal.reserve(own({ amount: huge.toString(), microUsd: huge.toString() }), [cap]);
         expect([await one(), await one()]).toEqual([undefined, undefined]);
-        expect(await journal.reserve(own({ amount: (huge + 1n).toString() }), [cap])).toEqual({ cap, used: 2n * huge });
+        expect(await journal.reserve(own({ amount: (huge + 1n).toString() }), [cap])).toEqual({
+          cap,
+          used: 2n * huge,
+        });
         expect(await used(totalCap(0n))).toBe(2n * huge);
       });
 
@@ -199,18 +261,28 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           dayCap(900n, { unit: 'lamports', windowMs: 2 * DAY_MS }),
           dayCap(3n, { unit: 'swaps', windowMs: 7_200_000 }),
         ];
-        const run = async (steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[]) => {
+        const run = async (
+          steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[],
+        ) => {
           const whose = { wallet: randomUUID(), network: 'network' };
           const model = new Map<string, Attempt>();
           const modelUsed = (cap: Cap, now: number, without?: Attempt) =>
-            [...model.values()].reduce((sum, one) => (one.id === without?.id ? sum : sum + takesAt(cap, one, now)), 0n);
+            [...model.values()].reduce(
+              (sum, one) => (one.id === without?.id ? sum : sum + takesAt(cap, one, now)),
+              0n,
+            );
           /** A cap that more is taken of than before, and that has no room for it. */
           const blocking = (next: Attempt, now: number, before?: Attempt) => {
             const takes = (one: Attempt, cap: Cap) =>
-              counts(cap, one) ? (costOf(one, attemptStates[one.state].counts).get(cap.unit) ?? 0n) : 0n;
+              counts(cap, one)
+                ? (costOf(one, attemptStates[one.state].counts).get(cap.unit) ?? 0n)
+                : 0n;
             const cap = caps.find((one) => {
               const taken = takes(next, one);
-              return taken > (before === undefined ? 0n : takes(before, one)) && modelUsed(one, now, before) + taken > one.limit;
+              return (
+                taken > (before === undefined ? 0n : takes(before, one)) &&
+                modelUsed(one, now, before) + taken > one.limit
+              );
             });
             return cap === undefined ? undefined : { cap, used: modelUsed(cap, now, before) };
           };
@@ -220,16 +292,25 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
             const one = [...model.values()][which % Math.max(1, model.size)];
             if (what === 'reserve') {
               const text = String(take);
-              const { microUsd: _price, ...next } = attemptOf({ ...whose, ...place, at: now, amount: text });
+              const { microUsd: _price, ...next } = attemptOf({
+                ...whose,
+                ...place,
+                at: now,
+                amount: text,
+              });
               const attempt = priced ? { ...next, microUsd: text } : next;
               const expected = blocking(attempt, now);
               expect(await journal.reserve(attempt, caps)).toEqual(expected);
               if (expected === undefined) model.set(attempt.id, attempt);
             } else if (one !== undefined && what === 'release') {
               await journal.release(one.id);
-              if (attemptStates[one.state].release && one.swapped === undefined) model.delete(one.id);
+              if (attemptStates[one.state].release && one.swapped === undefined)
+                model.delete(one.id);
             } else if (one !== undefined && what === 'raise') {
-              const next: Attempt = { ...one, ...(swap === undefined ? {} : { [swap]: swapCost(take) }) };
+              const next: Attempt = {
+                ...one,
+                ...(swap === undefined ? {} : { [swap]: swapCost(take) }),
+              };
               const expected = blocking(next, one.at, one);
               if (whatBecomes(one.state, one.state) !== 'replaces') continue;
               expect(await journal.raise(next, caps)).toEqual(expected);
@@ -237,11 +318,14 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
             } else if (one !== undefined && what !== 'release' && what !== 'raise') {
               const next: Attempt = { ...one, state: what, ...(left ? { leftAt: now } : {}) };
               const put = journal.put(next);
-              if (whatBecomes(one.state, what) === 'is refused, and leaves') await expect(put).rejects.toThrow(one.id);
+              if (whatBecomes(one.state, what) === 'is refused, and leaves')
+                await expect(put).rejects.toThrow(one.id);
               else await put;
               if (mayFollow(one.state, what)) model.set(one.id, next);
             }
-            expect(await journal.used(whose, caps, now)).toEqual(caps.map((cap) => modelUsed(cap, now)));
+            expect(await journal.used(whose, caps, now)).toEqual(
+              caps.map((cap) => modelUsed(cap, now)),
+            );
           }
           expect(await listOf(journal.attempts(whose))).toEqual([...model.values()]);
         };
@@ -253,16 +337,25 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it.each(STATES)('what is %s as the table of states says', async (state) => {
         await brought(state);
         const expected = attemptStates[state].counts ? 10_000n : 0n;
-        const caps = [dayCap(0n), totalCap(0n), dayCap(0n, { host: 'api.test' }), totalCap(0n, { unit: 'mint' })];
+        const caps = [
+          dayCap(0n),
+          totalCap(0n),
+          dayCap(0n, { host: 'api.test' }),
+          totalCap(0n, { unit: 'mint' }),
+        ];
         expect(await journal.used(owner, caps, NOW)).toEqual(caps.map(() => expected));
-        expect(await used(dayCap(0n, { unit: 'payments' }))).toBe(attemptStates[state].counts ? 1n : 0n);
+        expect(await used(dayCap(0n, { unit: 'payments' }))).toBe(
+          attemptStates[state].counts ? 1n : 0n,
+        );
       });
 
       it('to the millisecond what is in a window, and for ever where there is none', async () => {
         await brought('settled');
         for (const windowMs of [1, 1_000, DAY_MS, 30 * DAY_MS]) {
           const cap = dayCap(0n, { windowMs });
-          const looks = [-60_000, 0, windowMs - 1, windowMs, windowMs + 1].map((later) => used(cap, NOW + later));
+          const looks = [-60_000, 0, windowMs - 1, windowMs, windowMs + 1].map((later) =>
+            used(cap, NOW + later),
+          );
           expect(await Promise.all(looks)).toEqual([10_000n, 10_000n, 10_000n, 0n, 0n]);
         }
         expect(await used(totalCap(0n), NOW + 1_000 * DAY_MS)).toBe(10_000n);
@@ -281,7 +374,10 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       });
 
       it('what swaps took, whatever becomes of the payment, and forgets none of it', async () => {
-        const [taken, caps] = [swapCost(40), [dayCap(0n), totalCap(0n, { unit: 'other' }), totalCap(0n, { unit: 'swaps' })]];
+        const [taken, caps] = [
+          swapCost(40),
+          [dayCap(0n), totalCap(0n, { unit: 'other' }), totalCap(0n, { unit: 'swaps' })],
+        ];
         for (const state of STATES) {
           const whose: Owner = { wallet: randomUUID(), network: 'network' };
           const one = await brought(state, { ...whose, swapped: taken });
@@ -295,14 +391,25 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('what a put brings under the caps that it is given, or refuses it and leaves all as it was', async () => {
         const cap = dayCap(10_100n);
         const one = await reserved();
-        expect(await journal.raise({ ...one, swapping: swapCost(100) }, [cap])).toEqual({ cap, used: 0n });
+        expect(await journal.raise({ ...one, swapping: swapCost(100) }, [cap])).toEqual({
+          cap,
+          used: 0n,
+        });
         expect(await all()).toEqual([one]);
         expect(await journal.raise({ ...one, swapping: swapCost(99) }, [cap])).toBeUndefined();
         expect(await used(cap)).toBe(10_100n);
         // What takes no more than before is never refused.
-        expect(await journal.raise({ ...one, swapping: swapCost(98) }, [dayCap(1n)])).toBeUndefined();
-        const rivals = await Promise.all([reserved({ microUsd: '0' }), reserved({ microUsd: '0' }), reserved({ microUsd: '0' })]);
-        const raised = await Promise.all(rivals.map((rival) => journal.raise({ ...rival, swapping: swapCost(0) }, [cap])));
+        expect(
+          await journal.raise({ ...one, swapping: swapCost(98) }, [dayCap(1n)]),
+        ).toBeUndefined();
+        const rivals = await Promise.all([
+          reserved({ microUsd: '0' }),
+          reserved({ microUsd: '0' }),
+          reserved({ microUsd: '0' }),
+        ]);
+        const raised = await Promise.all(
+          rivals.map((rival) => journal.raise({ ...rival, swapping: swapCost(0) }, [cap])),
+        );
         expect(raised.filter((block) => block === undefined)).toHaveLength(1);
         expect(await used(cap)).toBe(10_100n);
       });
@@ -311,7 +418,11 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         const one = await reserved();
         expect(await used(dayCap(0n, { windowMs: 1_000 }), NOW + DAY_MS)).toBe(10_000n);
         expect(await used(dayCap(0n, { windowMs: 1_000, host: 'another' }), NOW + DAY_MS)).toBe(0n);
-        expect(await journal.reserve(own({ at: NOW + DAY_MS }), [dayCap(1n, { unit: 'payments', windowMs: 1_000 })])).toMatchObject({
+        expect(
+          await journal.reserve(own({ at: NOW + DAY_MS }), [
+            dayCap(1n, { unit: 'payments', windowMs: 1_000 }),
+          ]),
+        ).toMatchObject({
           used: 1n,
         });
         // Spent, it counts from then on.
@@ -332,7 +443,9 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
 
       it('what a cap counts and nothing else', async () => {
         const places = ['a.test', 'a.test:8443', 'b.test.'].flatMap((host) =>
-          ['one', 'two'].flatMap((payTo) => ['mint', 'other'].map((mint) => ({ host, payTo, mint }))),
+          ['one', 'two'].flatMap((payTo) =>
+            ['mint', 'other'].map((mint) => ({ host, payTo, mint })),
+          ),
         );
         let amount = 1;
         for (const place of places) {
@@ -340,7 +453,9 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           amount *= 2;
         }
         const filters = ['a.test', 'a.test:8443', 'b.test', undefined].flatMap((host) =>
-          ['one', undefined].flatMap((payTo) => ['other', undefined].map((mint) => ({ host, payTo, mint }))),
+          ['one', undefined].flatMap((payTo) =>
+            ['other', undefined].map((mint) => ({ host, payTo, mint })),
+          ),
         );
         const caps = filters.flatMap(({ host, payTo, mint }) =>
           ['USD', 'payments', 'mint'].map((unit) =>
@@ -354,18 +469,24 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         );
         const attempts = await all();
         expect(await journal.used(owner, caps, NOW)).toEqual(
-          caps.map((cap) => attempts.filter((one) => counts(cap, one)).reduce((sum, one) => sum + takenOf(cap, one), 0n)),
+          caps.map((cap) =>
+            attempts
+              .filter((one) => counts(cap, one))
+              .reduce((sum, one) => sum + takenOf(cap, one), 0n),
+          ),
         );
       });
 
       it('what an attempt takes now, not what it took before', async () => {
         const first = await reserved();
         await journal.put({ ...first, microUsd: '3', amount: '4', host: 'b.test' });
-        expect(await journal.used(owner, [totalCap(0n), totalCap(0n, { unit: 'mint' }), totalCap(0n, { host: 'api.test' })], NOW)).toEqual([
-          3n,
-          4n,
-          0n,
-        ]);
+        expect(
+          await journal.used(
+            owner,
+            [totalCap(0n), totalCap(0n, { unit: 'mint' }), totalCap(0n, { host: 'api.test' })],
+            NOW,
+          ),
+        ).toEqual([3n, 4n, 0n]);
       });
 
       it('no caps where none are asked for', async () => {
@@ -380,22 +501,30 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         const results = await Promise.all(rivals.map((one) => journal.reserve(one, [])));
         const winners = rivals.filter((_, index) => results[index] === undefined);
         expect(winners).toHaveLength(1);
-        expect(results.filter((result) => result !== undefined)).toEqual(Array.from({ length: 49 }, () => ({ taken: winners[0] })));
+        expect(results.filter((result) => result !== undefined)).toEqual(
+          Array.from({ length: 49 }, () => ({ taken: winners[0] })),
+        );
         expect(await all()).toEqual(winners);
       });
 
       it.each(STATES)('knows whether an attempt that is %s has come to nothing', async (state) => {
         const first = await brought(state, { idempotencyKey: 'key' });
         const free = !attemptStates[state].counts;
-        expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toEqual(free ? undefined : { taken: first });
+        expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toEqual(
+          free ? undefined : { taken: first },
+        );
       });
 
       it('lets an attempt bear the key of the one that it resigns, and of no other', async () => {
         const first = await brought('signed', { idempotencyKey: 'key' });
         const other = await reserved();
-        expect(await journal.reserve(own({ idempotencyKey: 'key', resigns: other.id }), [])).toEqual({ taken: first });
+        expect(
+          await journal.reserve(own({ idempotencyKey: 'key', resigns: other.id }), []),
+        ).toEqual({ taken: first });
         const second = await reserved({ idempotencyKey: 'key', resigns: first.id });
-        expect(await journal.reserve(own({ idempotencyKey: 'key', resigns: first.id }), [])).toEqual({ taken: second });
+        expect(
+          await journal.reserve(own({ idempotencyKey: 'key', resigns: first.id }), []),
+        ).toEqual({ taken: second });
         expect(await journal.similar(owner, '', 'key')).toEqual([first, second]);
       });
 
@@ -410,16 +539,24 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       });
 
       it('apart for each wallet and network', async () => {
-        for (const over of [{}, { wallet: randomUUID() }, { network: 'another' }]) await reserved({ idempotencyKey: 'key', ...over });
+        for (const over of [{}, { wallet: randomUUID() }, { network: 'another' }])
+          await reserved({ idempotencyKey: 'key', ...over });
       });
     });
 
     describe('that holds to the table of states', () => {
-      const pairs = STATES.flatMap((from) => STATES.map((to) => [from, to, whatBecomes(from, to)] as const));
+      const pairs = STATES.flatMap((from) =>
+        STATES.map((to) => [from, to, whatBecomes(from, to)] as const),
+      );
 
       it.each(pairs)('for %s, put as %s: %s what stands', async (from, to, what) => {
         const before = await brought(from, { idempotencyKey: 'key' });
-        const { idempotencyKey: _key, ...next } = fullAttemptOf({ ...before, state: to, delivered: false, toldAt: NOW });
+        const { idempotencyKey: _key, ...next } = fullAttemptOf({
+          ...before,
+          state: to,
+          delivered: false,
+          toldAt: NOW,
+        });
         const put = journal.put(next);
         if (what === 'is refused, and leaves') await expect(put).rejects.toThrow(before.id);
         else await put;
@@ -431,7 +568,9 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         const one = await brought(state);
         await journal.release(one.id);
         expect(await all()).toEqual(attemptStates[state].release ? [] : [one]);
-        expect(await used(dayCap(0n))).toBe(attemptStates[state].counts && !attemptStates[state].release ? 10_000n : 0n);
+        expect(await used(dayCap(0n))).toBe(
+          attemptStates[state].counts && !attemptStates[state].release ? 10_000n : 0n,
+        );
       });
 
       it.each(STATES)('by refusing to put, as %s, what was released', async (state) => {
@@ -446,18 +585,29 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
 
       it('when two decide at once: the first stands', async () => {
         const signed = await brought('signed');
-        await Promise.all([journal.put({ ...signed, state: 'settled' }), journal.put({ ...signed, state: 'unsettled' })]);
+        await Promise.all([
+          journal.put({ ...signed, state: 'settled' }),
+          journal.put({ ...signed, state: 'unsettled' }),
+        ]);
         const [decided] = await all();
         expect(['settled', 'unsettled']).toContain(decided?.state);
-        await journal.put({ ...signed, state: decided?.state === 'settled' ? 'unsettled' : 'settled' });
+        await journal.put({
+          ...signed,
+          state: decided?.state === 'settled' ? 'unsettled' : 'settled',
+        });
         expect(await all()).toEqual([decided]);
       });
 
       it('when one is released while it is signed: it is gone and the signing is refused, or it is signed and stays', async () => {
         for (let round = 0; round < 20; round += 1) {
           const one = await reserved();
-          const [put] = await Promise.allSettled([journal.put({ ...one, state: 'signed' }), journal.release(one.id)]);
-          expect((await all()).filter(({ id }) => id === one.id)).toHaveLength(put.status === 'fulfilled' ? 1 : 0);
+          const [put] = await Promise.allSettled([
+            journal.put({ ...one, state: 'signed' }),
+            journal.release(one.id),
+          ]);
+          expect((await all()).filter(({ id }) => id === one.id)).toHaveLength(
+            put.status === 'fulfilled' ? 1 : 0,
+          );
         }
       });
 
@@ -487,14 +637,23 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         expect([await all(), await used(dayCap(0n))]).toEqual([[standing], price + 41n]);
         await journal.put({ ...standing, state: 'abandoned' });
         await journal.release(standing.id);
-        expect([await all(), await used(dayCap(0n))]).toEqual([[{ ...standing, state: 'abandoned' }], 41n]);
+        expect([await all(), await used(dayCap(0n))]).toEqual([
+          [{ ...standing, state: 'abandoned' }],
+          41n,
+        ]);
       });
 
       it.each<[string, Partial<Attempt>]>([
         ['abandoned, by a record of before it', { state: 'abandoned' }],
         ['unpaid, by a record of before it', { state: 'unpaid', swapped: swapCost(1) }],
-        ['abandoned, with the swap before it', { state: 'abandoned', swap: { ...swap, signature: 'the one before' } }],
-        ['unpaid, with what became of the swap before it', { state: 'unpaid', swap: { ...swap, signature: 'the one before', outcome } }],
+        [
+          'abandoned, with the swap before it',
+          { state: 'abandoned', swap: { ...swap, signature: 'the one before' } },
+        ],
+        [
+          'unpaid, with what became of the swap before it',
+          { state: 'unpaid', swap: { ...swap, signature: 'the one before', outcome } },
+        ],
         ['unpaid, without what became of it', { state: 'unpaid', swap }],
       ])('by refusing to end its attempt as %s', async (_, end) => {
         const { listed, standing } = await overtaken();
@@ -505,13 +664,22 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('until it is decided: then its attempt ends, and may be released', async () => {
         const { standing } = await overtaken();
         await journal.put({ ...standing, state: 'abandoned' });
-        const { swapping: _bound, ...ended } = { ...standing, state: 'abandoned' as const, swap: { ...swap, outcome } };
+        const { swapping: _bound, ...ended } = {
+          ...standing,
+          state: 'abandoned' as const,
+          swap: { ...swap, outcome },
+        };
         await journal.put(ended);
         expect(await all()).toEqual([ended]);
         await journal.release(ended.id);
         expect(await all()).toEqual([]);
         const second = (await overtaken()).standing;
-        const unpaid: Attempt = { ...second, state: 'unpaid', swap: { ...swap, outcome }, swapped: swapCost(1) };
+        const unpaid: Attempt = {
+          ...second,
+          state: 'unpaid',
+          swap: { ...swap, outcome },
+          swapped: swapCost(1),
+        };
         await journal.put(unpaid);
         expect(await all()).toEqual([unpaid]);
       });
@@ -519,7 +687,10 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('and what became of it with what the next one may take: in one write, under the caps', async () => {
         const { standing } = await overtaken();
         const next: Attempt = { ...standing, swap: { ...swap, outcome }, swapping: swapCost(50) };
-        expect(await journal.raise(next, [dayCap(price + 50n)])).toEqual({ cap: dayCap(price + 50n), used: 0n });
+        expect(await journal.raise(next, [dayCap(price + 50n)])).toEqual({
+          cap: dayCap(price + 50n),
+          used: 0n,
+        });
         expect(await all()).toEqual([standing]);
         expect(await journal.raise(next, [dayCap(price + 51n)])).toBeUndefined();
         expect(await all()).toEqual([next]);
@@ -528,7 +699,10 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('when one writes it while another ends its attempt: one of both stands, and the swap with it', async () => {
         for (let round = 0; round < 20; round += 1) {
           const one = await reserved({ swapping });
-          const end = round % 2 === 0 ? journal.release(one.id) : journal.put({ ...one, state: 'unpaid', swapped: swapCost(1) });
+          const end =
+            round % 2 === 0
+              ? journal.release(one.id)
+              : journal.put({ ...one, state: 'unpaid', swapped: swapCost(1) });
           const [put] = await Promise.allSettled([journal.put({ ...one, swap }), end]);
           const stands = (await all()).find(({ id }) => id === one.id);
           expect(stands?.swap).toEqual(put.status === 'fulfilled' ? swap : undefined);
@@ -539,7 +713,8 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
     describe('that finds attempts', () => {
       it('in the order they were made, whatever their time says and however they change', async () => {
         const made: Attempt[] = [];
-        for (let index = 0; index < 25; index += 1) made.push(await reserved({ at: NOW - (index % 7) * 1_000 }));
+        for (let index = 0; index < 25; index += 1)
+          made.push(await reserved({ at: NOW - (index % 7) * 1_000 }));
         for (const index of [20, 3, 11]) {
           const next: Attempt = { ...made[index]!, state: 'signed' };
           await journal.put(next);
@@ -547,15 +722,25 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         }
         expect(await all()).toEqual(made);
         expect(await journal.similar(owner, 'fingerprint', undefined)).toEqual(made);
-        expect(await listOf(journal.attempts(owner, { state: 'signed' }))).toEqual([made[3], made[11], made[20]]);
+        expect(await listOf(journal.attempts(owner, { state: 'signed' }))).toEqual([
+          made[3],
+          made[11],
+          made[20],
+        ]);
       });
 
       it('by whose they are: each owner of an open one, once', async () => {
         // One store may serve all tests.
-        const others = [randomUUID(), randomUUID(), randomUUID()].map((wallet): Owner => ({ wallet, network: 'network' }));
+        const others = [randomUUID(), randomUUID(), randomUUID()].map((wallet): Owner => ({
+          wallet,
+          network: 'network',
+        }));
         const ownersHere = async () => {
           const all = await listOf(journal.owners?.() ?? noOwners());
-          return all.filter(({ wallet }) => wallet === owner.wallet || others.some((other) => other.wallet === wallet));
+          return all.filter(
+            ({ wallet }) =>
+              wallet === owner.wallet || others.some((other) => other.wallet === wallet),
+          );
         };
         expect(await ownersHere()).toEqual([]);
         const first = await reserved();
@@ -565,7 +750,13 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         await brought('unsettled', { ...others[2] });
         await brought('signed', { network: 'another' });
         const found = (await ownersHere()).map(({ wallet, network }) => `${network} ${wallet}`);
-        expect(found.sort()).toEqual([`another ${owner.wallet}`, `network ${others[0]?.wallet ?? ''}`, `network ${owner.wallet}`].sort());
+        expect(found.sort()).toEqual(
+          [
+            `another ${owner.wallet}`,
+            `network ${others[0]?.wallet ?? ''}`,
+            `network ${owner.wallet}`,
+          ].sort(),
+        );
         await journal.release(first.id);
         expect(await ownersHere()).toHaveLength(3);
       });
@@ -576,7 +767,8 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           await brought('signed', { at: NOW }),
           await brought('settled', { at: NOW + 1 }),
         ];
-        const ids = (filter: Parameters<Journal['attempts']>[1]) => idsOf(journal.attempts(owner, filter));
+        const ids = (filter: Parameters<Journal['attempts']>[1]) =>
+          idsOf(journal.attempts(owner, filter));
         expect(await ids({})).toEqual([a.id, b.id, c.id]);
         expect(await ids({ state: 'signed' })).toEqual([a.id, b.id]);
         expect(await ids({ since: NOW })).toEqual([b.id, c.id]);
@@ -587,14 +779,17 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('all of many', async () => {
         const many = Array.from({ length: 1_200 }, () => own());
         await Promise.all(many.map((one) => journal.reserve(one, [])));
-        expect((await idsOf(journal.attempts(owner))).sort()).toEqual(many.map(({ id }) => id).sort());
+        expect((await idsOf(journal.attempts(owner))).sort()).toEqual(
+          many.map(({ id }) => id).sort(),
+        );
       });
 
       it('like a call: by its key alone where it has one, else by its fingerprint', async () => {
         const plain = await reserved();
         const keyed = await reserved({ idempotencyKey: 'key' });
         const other = await reserved({ idempotencyKey: 'other key', fingerprint: 'other' });
-        const similar = async (...args: [string, string | undefined]) => (await journal.similar(owner, ...args)).map(({ id }) => id);
+        const similar = async (...args: [string, string | undefined]) =>
+          (await journal.similar(owner, ...args)).map(({ id }) => id);
         expect(await similar('fingerprint', undefined)).toEqual([plain.id, keyed.id]);
         expect(await similar('anything', 'key')).toEqual([keyed.id]);
         expect(await similar('other', 'other key')).toEqual([other.id]);
@@ -607,7 +802,8 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         const second = await brought('settled', { resigns: first.id });
         const third = await brought('settled');
         for (const one of [second, third]) await journal.put({ ...one, delivered: true });
-        const found = async () => (await journal.similar(owner, first.fingerprint, undefined)).map(({ id }) => id);
+        const found = async () =>
+          (await journal.similar(owner, first.fingerprint, undefined)).map(({ id }) => id);
         expect(await found()).toEqual([first.id, second.id]);
         await journal.put({ ...third, delivered: false });
         expect(await found()).toEqual([first.id, second.id, third.id]);
@@ -616,14 +812,22 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('of the owner alone', async () => {
         const [wallet, network] = [{ wallet: randomUUID() }, { network: 'another' }];
         const one = await reserved({ idempotencyKey: 'key' });
-        const others = [await reserved({ ...wallet, idempotencyKey: 'key' }), await reserved({ ...network, idempotencyKey: 'key' })];
+        const others = [
+          await reserved({ ...wallet, idempotencyKey: 'key' }),
+          await reserved({ ...network, idempotencyKey: 'key' }),
+        ];
         for (const mine of [one, ...others]) {
           expect(await listOf(journal.attempts(mine))).toEqual([mine]);
           expect(await journal.similar(mine, mine.fingerprint, undefined)).toEqual([mine]);
           expect(await journal.similar(mine, '', 'key')).toEqual([mine]);
-          expect(await journal.used(mine, [dayCap(0n), totalCap(0n)], NOW)).toEqual([10_000n, 10_000n]);
+          expect(await journal.used(mine, [dayCap(0n), totalCap(0n)], NOW)).toEqual([
+            10_000n,
+            10_000n,
+          ]);
         }
-        expect(await journal.reserve(own({ wallet: randomUUID() }), [dayCap(10_000n)])).toBeUndefined();
+        expect(
+          await journal.reserve(own({ wallet: randomUUID() }), [dayCap(10_000n)]),
+        ).toBeUndefined();
       });
 
       it('while they change', async () => {
@@ -646,7 +850,15 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       };
       const undefinedFields = () => {
         const attempt = bare();
-        for (const field of ['toldAt', 'microUsd', 'swap', 'payment', 'receipt', 'idempotencyKey', 'resigns'])
+        for (const field of [
+          'toldAt',
+          'microUsd',
+          'swap',
+          'payment',
+          'receipt',
+          'idempotencyKey',
+          'resigns',
+        ])
           Reflect.set(attempt, field, undefined);
         return attempt;
       };
@@ -660,7 +872,9 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         const expected: unknown = JSON.parse(JSON.stringify(attempt));
         expect(await journal.reserve(attempt, [])).toBeUndefined();
         expect(await all()).toStrictEqual([expected]);
-        expect(await journal.similar(owner, attempt.fingerprint, undefined)).toStrictEqual([expected]);
+        expect(await journal.similar(owner, attempt.fingerprint, undefined)).toStrictEqual([
+          expected,
+        ]);
         const next = own({ id: attempt.id, state: attempt.state });
         await journal.put(next);
         expect(await all()).toStrictEqual([next]);
@@ -682,7 +896,8 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           const cap = dayCap(200_000n);
           const full = fullAttemptOf({ ...owner, microUsd: '7' });
           await journal.reserve(full, []);
-          for (const state of STATES) await brought(state, { idempotencyKey: `key of ${state}`, fingerprint: state });
+          for (const state of STATES)
+            await brought(state, { idempotencyKey: `key of ${state}`, fingerprint: state });
           const gone = await reserved({ idempotencyKey: 'key' });
           await journal.release(gone.id);
           const before = await all();
@@ -692,11 +907,18 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           journal = opened.journal;
           expect(await all()).toStrictEqual(before);
           expect(await used(cap)).toBe(30_007n);
-          expect(await journal.similar(owner, 'signed', undefined)).toEqual(before.filter(({ state }) => state === 'signed'));
-          expect(await journal.reserve(own({ idempotencyKey: 'key of signed' }), [])).toMatchObject({ taken: { state: 'signed' } });
+          expect(await journal.similar(owner, 'signed', undefined)).toEqual(
+            before.filter(({ state }) => state === 'signed'),
+          );
+          expect(await journal.reserve(own({ idempotencyKey: 'key of signed' }), [])).toMatchObject(
+            { taken: { state: 'signed' } },
+          );
           expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toBeUndefined();
           await expect(journal.put(gone)).rejects.toThrow();
-          expect(await journal.reserve(own({ microUsd: '159994' }), [cap])).toEqual({ cap, used: 40_007n });
+          expect(await journal.reserve(own({ microUsd: '159994' }), [cap])).toEqual({
+            cap,
+            used: 40_007n,
+          });
         });
 
         it('counts on where it was: what many wrote at once is in no cap twice, and in none not at all', async () => {
@@ -706,7 +928,10 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           opened = await reopened(opened);
           journal = opened.journal;
           expect(await used(cap)).toBe(1_000_000n);
-          expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toEqual({ cap, used: 1_000_000n });
+          expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toEqual({
+            cap,
+            used: 1_000_000n,
+          });
         });
       });
     }
@@ -714,6 +939,7 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
 }
 
 export async function reopened({ reopen }: OpenJournal): Promise<OpenJournal> {
-  if (reopen === undefined) throw new Error('A durable journal, or one for several processes, needs `reopen` here.');
+  if (reopen === undefined)
+    throw new Error('A durable journal, or one for several processes, needs `reopen` here.');
   return reopen();
 }

@@ -10,7 +10,9 @@ let made = 0;
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-journalContract('fileJournal', async () => openAt(join(directory, `${(made += 1)}.jsonl`)), { durable: true });
+journalContract('fileJournal', async () => openAt(join(directory, `${(made += 1)}.jsonl`)), {
+  durable: true,
+});
 
 function openAt(path: string): OpenJournal {
   const journal = fileJournal(path);

@@ -1,4 +1,7 @@
 import { memoryJournal } from '../../src/journal/memory.js';
 import { journalContract } from './journal-contract.js';
 
-journalContract('memoryJournal', async () => ({ journal: memoryJournal(), close: async () => undefined }));
+journalContract('memoryJournal', async () => ({
+  journal: memoryJournal(),
+  close: async () => undefined,
+}));

@@ -1,7 +1,11 @@
 import { ed25519 } from '@noble/curves/ed25519';
 import { base58 } from '@scure/base';
 import { decompileTransactionMessage, getCompiledTransactionMessageDecoder } from '@solana/kit';
-import { decodePaymentRequiredHeader, decodePaymentResponseHeader, decodePaymentSignatureHeader } from '@x402/core/http';
+import {
+  decodePaymentRequiredHeader,
+  decodePaymentResponseHeader,
+  decodePaymentSignatureHeader,
+} from '@x402/core/http';
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http';
 import {
   appendPaymentIdentifierToExtensions,
@@ -20,7 +24,11 @@ import type { ExactPayment } from '../../src/protocols/x402/exact.js';
 import { encodeHeader } from '../../src/protocols/x402/header.js';
 import { readOffers } from '../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../src/protocols/x402/parse.js';
-import { createPaymentId, encodePayment, offersPaymentId } from '../../src/protocols/x402/payload.js';
+import {
+  createPaymentId,
+  encodePayment,
+  offersPaymentId,
+} from '../../src/protocols/x402/payload.js';
 import { checkOwnPayment } from '../../src/protocols/x402/self-check.js';
 import { readSettlement } from '../../src/protocols/x402/settlement.js';
 import type { PaymentRequired } from '../../src/protocols/x402/types.js';
@@ -54,13 +62,26 @@ const facts = fc.record({
 });
 type Facts = typeof facts extends fc.Arbitrary<infer T> ? T : never;
 
-function termsOf(version: 1 | 2, { feePayer, payTo, mint, amount, memo: text, younger }: Facts): PaymentRequired {
-  const extra = { feePayer, ...(text === undefined ? {} : { memo: text }), ...(younger ? { features: {} } : {}) };
+function termsOf(
+  version: 1 | 2,
+  { feePayer, payTo, mint, amount, memo: text, younger }: Facts,
+): PaymentRequired {
+  const extra = {
+    feePayer,
+    ...(text === undefined ? {} : { memo: text }),
+    ...(younger ? { features: {} } : {}),
+  };
   const entry = { asset: mint, payTo, extra };
   const terms =
     version === 1
-      ? parsePaymentRequired({ body: JSON.stringify(envelopeV1([entryV1({ ...entry, maxAmountRequired: `${amount}` })])) })
-      : parsePaymentRequired({ headers: { 'payment-required': base64(envelopeV2([entryV2({ ...entry, amount: `${amount}` })])) } });
+      ? parsePaymentRequired({
+          body: JSON.stringify(envelopeV1([entryV1({ ...entry, maxAmountRequired: `${amount}` })])),
+        })
+      : parsePaymentRequired({
+          headers: {
+            'payment-required': base64(envelopeV2([entryV2({ ...entry, amount: `${amount}` })])),
+          },
+        });
   if (terms === undefined) throw new Error('no terms');
   return terms;
 }
@@ -75,26 +96,52 @@ function pay(version: 1 | 2, all: Facts) {
   const { tokenProgram, decimals, blockhash, nonce, price } = all;
   const source = associatedTokenAddress(payer, offer.mint, tokenProgram);
   const destination = associatedTokenAddress(offer.payTo, offer.mint, tokenProgram);
-  const payment: ExactPayment = { offer, payer, source, destination, tokenProgram, decimals, blockhash, nonce, price };
+  const payment: ExactPayment = {
+    offer,
+    payer,
+    source,
+    destination,
+    tokenProgram,
+    decimals,
+    blockhash,
+    nonce,
+    price,
+  };
   const { message } = buildExactPayment(payment);
   checkOwnPayment(message, payment);
-  const transaction = Uint8Array.from([2, ...new Uint8Array(64), ...ed25519.sign(message, all.seed), ...message]);
+  const transaction = Uint8Array.from([
+    2,
+    ...new Uint8Array(64),
+    ...ed25519.sign(message, all.seed),
+    ...message,
+  ]);
   const header = encodePayment({ paymentRequired, offer, transaction });
   const payload = decodePaymentSignatureHeader(header.value);
-  return { header, payload, payer, payment, message, requirements: structuredClone(offer.raw) as never };
+  return {
+    header,
+    payload,
+    payer,
+    payment,
+    message,
+    requirements: structuredClone(offer.raw) as never,
+  };
 }
 
 const signerOf = (feePayer: string) =>
-  ({ getAddresses: () => [feePayer], simulateTransaction: async () => undefined }) as unknown as ConstructorParameters<
-    typeof ExactSvmScheme
-  >[0];
+  ({
+    getAddresses: () => [feePayer],
+    simulateTransaction: async () => undefined,
+  }) as unknown as ConstructorParameters<typeof ExactSvmScheme>[0];
 
 describe('the official facilitators take our payments', () => {
   it('v2, of arbitrary offers', async () => {
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
         const { payload, payer, requirements, header } = pay(2, all);
-        const answer = await new ExactSvmScheme(signerOf(all.feePayer)).verify(payload, requirements);
+        const answer = await new ExactSvmScheme(signerOf(all.feePayer)).verify(
+          payload,
+          requirements,
+        );
         expect(answer).toMatchObject({ isValid: true, payer });
         expect(header.name).toBe('PAYMENT-SIGNATURE');
       }),
@@ -106,7 +153,10 @@ describe('the official facilitators take our payments', () => {
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
         const { payload, payer, requirements, header } = pay(1, all);
-        const answer = await new ExactSvmSchemeV1(signerOf(all.feePayer)).verify(payload, requirements);
+        const answer = await new ExactSvmSchemeV1(signerOf(all.feePayer)).verify(
+          payload,
+          requirements,
+        );
         expect(answer).toMatchObject({ isValid: true, payer });
         expect(header.name).toBe('X-PAYMENT');
       }),
@@ -115,13 +165,30 @@ describe('the official facilitators take our payments', () => {
   });
 
   it('legacy 1.2.0, which knows three instructions and no memo', async () => {
-    const rpc = { getMultipleAccounts: (keys: unknown[]) => ({ send: async () => ({ value: keys.map(() => existing) }) }) };
-    const existing = { data: ['', 'base64'], executable: false, lamports: 1n, owner: TOKEN_PROGRAM, space: 0n };
+    const rpc = {
+      getMultipleAccounts: (keys: unknown[]) => ({
+        send: async () => ({ value: keys.map(() => existing) }),
+      }),
+    };
+    const existing = {
+      data: ['', 'base64'],
+      executable: false,
+      lamports: 1n,
+      owner: TOKEN_PROGRAM,
+      space: 0n,
+    };
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
         const { message, requirements } = pay(1, { ...all, memo: undefined, younger: false });
-        const decompiled = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(message));
-        const verify = legacy.svm.verifyTransactionInstructions(decompiled, requirements, { address: all.feePayer } as never, rpc as never);
+        const decompiled = decompileTransactionMessage(
+          getCompiledTransactionMessageDecoder().decode(message),
+        );
+        const verify = legacy.svm.verifyTransactionInstructions(
+          decompiled,
+          requirements,
+          { address: all.feePayer } as never,
+          rpc as never,
+        );
         await expect(verify).resolves.toBeUndefined();
       }),
       { numRuns: 30 },
@@ -132,7 +199,8 @@ describe('the official facilitators take our payments', () => {
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
         const { payload, payment } = pay(1, { ...all, younger: true, tokenProgram: TOKEN_PROGRAM });
-        const { transaction } = payload.payload as { transaction: string }; // Of the scheme exact on Solana.
+        // Of the scheme exact on Solana.
+        const { transaction } = payload.payload as { transaction: string };
         expect(await faremeterTakes(transaction, payment.offer.raw)).toBe(true);
       }),
       { numRuns: 60 },
@@ -156,11 +224,21 @@ describe('the official facilitators take our payments', () => {
 describe('the self-check', () => {
   it('finds any changed byte of the message', () => {
     fc.assert(
-      fc.property(facts, fc.constantFrom<1 | 2>(1, 2), fc.nat(10_000), fc.integer({ min: 1, max: 255 }), (all, version, at, change) => {
-        const { message, payment } = pay(version, all);
-        const flipped = message.map((byte, index) => (index === at % message.length ? byte ^ change : byte));
-        expect(() => checkOwnPayment(flipped, payment)).toThrow(expect.objectContaining({ code: 'self_check_failed', funds: 'untouched' }));
-      }),
+      fc.property(
+        facts,
+        fc.constantFrom<1 | 2>(1, 2),
+        fc.nat(10_000),
+        fc.integer({ min: 1, max: 255 }),
+        (all, version, at, change) => {
+          const { message, payment } = pay(version, all);
+          const flipped = message.map((byte, index) =>
+            index === at % message.length ? byte ^ change : byte,
+          );
+          expect(() => checkOwnPayment(flipped, payment)).toThrow(
+            expect.objectContaining({ code: 'self_check_failed', funds: 'untouched' }),
+          );
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -176,7 +254,10 @@ describe('the self-check', () => {
           { source: other },
           { destination: other },
           { source: payment.destination, destination: payment.source },
-          { tokenProgram: payment.tokenProgram === TOKEN_PROGRAM ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM },
+          {
+            tokenProgram:
+              payment.tokenProgram === TOKEN_PROGRAM ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM,
+          },
           { decimals: payment.decimals + 1 },
           { blockhash: other },
           { offer: { ...offer, amount: offer.amount === 1n ? 2n : offer.amount - 1n } },
@@ -184,12 +265,15 @@ describe('the self-check', () => {
           { offer: { ...offer, payTo: other } },
           { offer: { ...offer, feePayer: other } },
           { offer: { ...offer, memo: `${offer.memo ?? ''}x` } },
-          hasOwnMemo ? { nonce: payment.nonce.map((byte) => byte ^ 1) } : { price: payment.price === 1n ? 2n : payment.price - 1n },
+          hasOwnMemo
+            ? { nonce: payment.nonce.map((byte) => byte ^ 1) }
+            : { price: payment.price === 1n ? 2n : payment.price - 1n },
         ];
         for (const change of changes) {
-          expect(() => checkOwnPayment(message, { ...payment, ...change }), Object.keys(change).join()).toThrow(
-            expect.objectContaining({ code: 'self_check_failed' }),
-          );
+          expect(
+            () => checkOwnPayment(message, { ...payment, ...change }),
+            Object.keys(change).join(),
+          ).toThrow(expect.objectContaining({ code: 'self_check_failed' }));
         }
       }),
       { numRuns: 30 },
@@ -200,8 +284,15 @@ describe('the self-check', () => {
     fc.assert(
       fc.property(facts, fc.constantFrom<1 | 2>(1, 2), (all, version) => {
         const { message, payment } = pay(version, all);
-        for (const bytes of [Uint8Array.of(...message, 0), message.subarray(1), message.subarray(0, -1), new Uint8Array()]) {
-          expect(() => checkOwnPayment(bytes, payment)).toThrow(expect.objectContaining({ code: 'self_check_failed' }));
+        for (const bytes of [
+          Uint8Array.of(...message, 0),
+          message.subarray(1),
+          message.subarray(0, -1),
+          new Uint8Array(),
+        ]) {
+          expect(() => checkOwnPayment(bytes, payment)).toThrow(
+            expect.objectContaining({ code: 'self_check_failed' }),
+          );
         }
       }),
       { numRuns: 20 },
@@ -216,7 +307,10 @@ describe('the official codecs and ours read each other', () => {
   it('PAYMENT-REQUIRED', () => {
     fc.assert(
       fc.property(official, ({ description, error }) => {
-        const terms = envelopeV2([entryV2()], { error, resource: { url: 'https://api.example.com/支払い', description } });
+        const terms = envelopeV2([entryV2()], {
+          error,
+          resource: { url: 'https://api.example.com/支払い', description },
+        });
         const theirs = encodePaymentRequiredHeader(terms as never);
         expect(encodeHeader(terms)).toBe(theirs);
         const ours = parsePaymentRequired({ headers: { 'PAYMENT-REQUIRED': theirs } });
@@ -227,25 +321,51 @@ describe('the official codecs and ours read each other', () => {
 
   it('PAYMENT-RESPONSE', () => {
     const transaction = '5'.repeat(88);
-    const settlement = { success: true, transaction, network: SOLANA_MAINNET, payer: 'AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9' };
+    const settlement = {
+      success: true,
+      transaction,
+      network: SOLANA_MAINNET,
+      payer: 'AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9',
+    };
     const theirs = encodePaymentResponseHeader(settlement as never);
-    expect(readSettlement(new Headers({ 'PAYMENT-RESPONSE': theirs }))).toEqual(decodePaymentResponseHeader(theirs));
+    expect(readSettlement(new Headers({ 'PAYMENT-RESPONSE': theirs }))).toEqual(
+      decodePaymentResponseHeader(theirs),
+    );
   });
 
   it('payment-identifier', () => {
-    const declared = { 'payment-identifier': declarePaymentIdentifierExtension(true), other: { info: { a: 1 } } };
+    const declared = {
+      'payment-identifier': declarePaymentIdentifierExtension(true),
+      other: { info: { a: 1 } },
+    };
     const paymentRequired = parsePaymentRequired({
       headers: { 'payment-required': base64(envelopeV2([entryV2()], { extensions: declared })) },
     });
     const [reading] =
-      paymentRequired === undefined ? [] : readOffers(paymentRequired, SOLANA_MAINNET, 'AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9');
+      paymentRequired === undefined
+        ? []
+        : readOffers(
+            paymentRequired,
+            SOLANA_MAINNET,
+            'AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9',
+          );
     if (paymentRequired === undefined || reading?.ok !== true) throw new Error('not payable');
     expect(offersPaymentId(paymentRequired)).toBe(true);
     const paymentId = createPaymentId(new Uint8Array(16).fill(0xab));
-    const { value } = encodePayment({ paymentRequired, offer: reading.offer, transaction: new Uint8Array(3), paymentId });
+    const { value } = encodePayment({
+      paymentRequired,
+      offer: reading.offer,
+      transaction: new Uint8Array(3),
+      paymentId,
+    });
     const payload = decodePaymentSignatureHeader(value);
-    expect(extractAndValidatePaymentIdentifier(payload)).toEqual({ id: paymentId, validation: { valid: true } });
-    expect(payload.extensions).toEqual(appendPaymentIdentifierToExtensions(structuredClone(declared), paymentId));
+    expect(extractAndValidatePaymentIdentifier(payload)).toEqual({
+      id: paymentId,
+      validation: { valid: true },
+    });
+    expect(payload.extensions).toEqual(
+      appendPaymentIdentifierToExtensions(structuredClone(declared), paymentId),
+    );
     expect(paymentRequired.extensions).toEqual(declared);
   });
 });

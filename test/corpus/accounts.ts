@@ -41,18 +41,30 @@ export function concat(...parts: readonly ArrayLike<number>[]): Uint8Array {
 }
 
 /** Zeros, with parts written over them. */
-function laidOut(size: number, ...parts: readonly (readonly [offset: number, bytes: ArrayLike<number>])[]): Uint8Array {
+function laidOut(
+  size: number,
+  ...parts: readonly (readonly [offset: number, bytes: ArrayLike<number>])[]
+): Uint8Array {
   const bytes = new Uint8Array(size);
   for (const [offset, part] of parts) bytes.set(part, offset);
   return bytes;
 }
 
-export function account(owner: Address, data: Uint8Array = new Uint8Array(), lamports = 2_039_280n): ChainAccount {
+export function account(
+  owner: Address,
+  data: Uint8Array = new Uint8Array(),
+  lamports = 2_039_280n,
+): ChainAccount {
   return { owner, lamports, data, executable: false };
 }
 
 export function program(): ChainAccount {
-  return { owner: PROGRAMS.upgradeableLoader, lamports: 1_141_440n, data: laidOut(36, [0, u32(2)]), executable: true };
+  return {
+    owner: PROGRAMS.upgradeableLoader,
+    lamports: 1_141_440n,
+    data: laidOut(36, [0, u32(2)]),
+    executable: true,
+  };
 }
 
 export interface TokenAccount {
@@ -102,8 +114,12 @@ export function mint(programAddress: Address, decimals: number, authority?: Addr
         ] as const)),
     [44, [decimals, 1]],
   );
-  // Token-2022: the kind of account (1), then the extension MintCloseAuthority (3) with no key in it.
-  const extended = programAddress === PROGRAMS.token2022 ? concat(laidOut(165, [0, base]), [1], u16(3), u16(32), new Uint8Array(32)) : base;
+  // Token-2022: the kind of account (1), then the extension MintCloseAuthority (3) with no key in
+  // it.
+  const extended =
+    programAddress === PROGRAMS.token2022
+      ? concat(laidOut(165, [0, base]), [1], u16(3), u16(32), new Uint8Array(32))
+      : base;
   return account(programAddress, extended);
 }
 
@@ -145,27 +161,54 @@ export function table(options: Table): ChainAccount {
 export function nonceAccount(authority: Address, nonce: Address): ChainAccount {
   return account(
     PROGRAMS.system,
-    laidOut(80, [0, u32(1)], [4, u32(1)], [8, keyBytes(authority)], [40, keyBytes(nonce)], [72, u64(5_000n)]),
+    laidOut(
+      80,
+      [0, u32(1)],
+      [4, u32(1)],
+      [8, keyBytes(authority)],
+      [40, keyBytes(nonce)],
+      [72, u64(5_000n)],
+    ),
   );
 }
 
 export function stakeAccount(staker: Address, withdrawer: Address): ChainAccount {
-  return account(PROGRAMS.stake, laidOut(200, [0, u32(2)], [12, keyBytes(staker)], [44, keyBytes(withdrawer)]), 5_000_000_000n);
+  return account(
+    PROGRAMS.stake,
+    laidOut(200, [0, u32(2)], [12, keyBytes(staker)], [44, keyBytes(withdrawer)]),
+    5_000_000_000n,
+  );
 }
 
 export function voteAccount(withdrawer: Address): ChainAccount {
-  return account(PROGRAMS.vote, laidOut(3762, [0, u32(2)], [36, keyBytes(withdrawer)]), 27_000_000n);
+  return account(
+    PROGRAMS.vote,
+    laidOut(3762, [0, u32(2)], [36, keyBytes(withdrawer)]),
+    27_000_000n,
+  );
 }
 
 export function programData(authority: Address): ChainAccount {
-  return account(PROGRAMS.upgradeableLoader, laidOut(128, [0, u32(3)], [12, [1]], [13, keyBytes(authority)]), 1_000_000_000n);
+  return account(
+    PROGRAMS.upgradeableLoader,
+    laidOut(128, [0, u32(3)], [12, [1]], [13, keyBytes(authority)]),
+    1_000_000_000n,
+  );
 }
 
 /** A program that waits to be deployed. */
 export function programBuffer(authority: Address): ChainAccount {
-  return account(PROGRAMS.upgradeableLoader, laidOut(128, [0, u32(1)], [4, [1]], [5, keyBytes(authority)]), 1_000_000_000n);
+  return account(
+    PROGRAMS.upgradeableLoader,
+    laidOut(128, [0, u32(1)], [4, [1]], [5, keyBytes(authority)]),
+    1_000_000_000n,
+  );
 }
 
 export function loaderV4Program(authority: Address): ChainAccount {
-  return account(PROGRAMS.loaderV4, laidOut(128, [8, keyBytes(authority)], [40, u64(1n)]), 1_000_000_000n);
+  return account(
+    PROGRAMS.loaderV4,
+    laidOut(128, [8, keyBytes(authority)], [40, u64(1n)]),
+    1_000_000_000n,
+  );
 }

@@ -1,4 +1,10 @@
-import { address, getAddressDecoder, getAddressEncoder, getProgramDerivedAddress, type Address } from '@solana/kit';
+import {
+  address,
+  getAddressDecoder,
+  getAddressEncoder,
+  getProgramDerivedAddress,
+  type Address,
+} from '@solana/kit';
 
 export const PROGRAMS = {
   system: address('11111111111111111111111111111111'),
@@ -56,9 +62,18 @@ export function someKey(first: number, second = first + 1): Address {
 export const WALLET = someKey(7);
 export const ATTACKER = someKey(66);
 /** Mints that call themselves by a symbol of ours, with its decimals. */
-export const FAKE_MINTS = { usdc: someKey(150), usdt: someKey(152), pyusd: someKey(154), wsol: someKey(156) } as const;
+export const FAKE_MINTS = {
+  usdc: someKey(150),
+  usdt: someKey(152),
+  pyusd: someKey(154),
+  wsol: someKey(156),
+} as const;
 
-export async function associatedToken(owner: Address, mint: Address, programAddress: Address): Promise<Address> {
+export async function associatedToken(
+  owner: Address,
+  mint: Address,
+  programAddress: Address,
+): Promise<Address> {
   const encode = (key: Address) => getAddressEncoder().encode(key);
   const [derived] = await getProgramDerivedAddress({
     programAddress: PROGRAMS.associatedToken,
@@ -73,7 +88,13 @@ export function tokenProgramOf(mint: Address): Address {
 
 async function allOf(owner: Address): Promise<ReadonlyMap<Address, Address>> {
   const mints = [...Object.values(MINTS), ...Object.values(FAKE_MINTS)];
-  return new Map(await Promise.all(mints.map(async (mint) => [mint, await associatedToken(owner, mint, tokenProgramOf(mint))] as const)));
+  return new Map(
+    await Promise.all(
+      mints.map(
+        async (mint) => [mint, await associatedToken(owner, mint, tokenProgramOf(mint))] as const,
+      ),
+    ),
+  );
 }
 
 const accountsOf = new Map([
@@ -83,7 +104,8 @@ const accountsOf = new Map([
 
 function tokenOf(owner: Address, mint: Address): Address {
   const derived = accountsOf.get(owner)?.get(mint);
-  if (derived === undefined) throw new Error(`The corpus knows no token account of ${owner} for ${mint}.`);
+  if (derived === undefined)
+    throw new Error(`The corpus knows no token account of ${owner} for ${mint}.`);
   return derived;
 }
 
@@ -93,8 +115,24 @@ export const own = (mint: Address): Address => tokenOf(WALLET, mint);
 export const theirs = (mint: Address): Address => tokenOf(ATTACKER, mint);
 
 /** The wallet's account for PYUSD, derived as if the mint were the older token program's. */
-export const OWN_PYUSD_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.pyusd, PROGRAMS.token);
+export const OWN_PYUSD_OF_WRONG_PROGRAM = await associatedToken(
+  WALLET,
+  MINTS.pyusd,
+  PROGRAMS.token,
+);
 /** The wallet's account for USDC, derived as if the mint were Token-2022's. */
-export const OWN_USDC_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.usdc, PROGRAMS.token2022);
-export const OWN_USDT_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.usdt, PROGRAMS.token2022);
-export const OWN_WSOL_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.wsol, PROGRAMS.token2022);
+export const OWN_USDC_OF_WRONG_PROGRAM = await associatedToken(
+  WALLET,
+  MINTS.usdc,
+  PROGRAMS.token2022,
+);
+export const OWN_USDT_OF_WRONG_PROGRAM = await associatedToken(
+  WALLET,
+  MINTS.usdt,
+  PROGRAMS.token2022,
+);
+export const OWN_WSOL_OF_WRONG_PROGRAM = await associatedToken(
+  WALLET,
+  MINTS.wsol,
+  PROGRAMS.token2022,
+);

@@ -1,7 +1,24 @@
 import type { AccountMeta, Address } from '@solana/kit';
 import type { Draft } from './build.js';
-import { EVENT_AUTHORITY, MINTS, PROGRAMS, SHARED_AUTHORITY, WALLET, own, tokenProgramOf } from './addresses.js';
-import { FORMS, RAYDIUM, WHIRLPOOL, routePlan, swapInstruction, type Form, type FormName, type Terms } from './forms.js';
+import {
+  EVENT_AUTHORITY,
+  MINTS,
+  PROGRAMS,
+  SHARED_AUTHORITY,
+  WALLET,
+  own,
+  tokenProgramOf,
+} from './addresses.js';
+import {
+  FORMS,
+  RAYDIUM,
+  WHIRLPOOL,
+  routePlan,
+  swapInstruction,
+  type Form,
+  type FormName,
+  type Terms,
+} from './forms.js';
 import {
   closeAccount,
   createAccount,
@@ -44,10 +61,19 @@ interface Direction {
   readonly unwraps: boolean;
 }
 
-export type DirectionName = 'usdc-usdt' | 'sol-usdc' | 'usdc-sol' | 'usdc-pyusd' | 'pyusd-usdc' | 'usdc-wsol' | 'wsol-usdc';
+export type DirectionName =
+  'usdc-usdt' | 'sol-usdc' | 'usdc-sol' | 'usdc-pyusd' | 'pyusd-usdc' | 'usdc-wsol' | 'wsol-usdc';
 
 export const DIRECTION_NAMES: readonly DirectionName[] = [
-  ...(['usdc-usdt', 'sol-usdc', 'usdc-sol', 'usdc-pyusd', 'pyusd-usdc', 'usdc-wsol', 'wsol-usdc'] as const),
+  ...([
+    'usdc-usdt',
+    'sol-usdc',
+    'usdc-sol',
+    'usdc-pyusd',
+    'pyusd-usdc',
+    'usdc-wsol',
+    'wsol-usdc',
+  ] as const),
 ];
 
 const { usdc, usdt, wsol, pyusd } = MINTS;
@@ -58,8 +84,22 @@ const sellsSol = { inAmount: 500_000_000n, outAmount: 75_000_000n };
 
 export const DIRECTIONS: Readonly<Record<DirectionName, Direction>> = {
   'usdc-usdt': { input: usdc, output: usdt, ...dollars, ...plain },
-  'sol-usdc': { input: wsol, output: usdc, ...sellsSol, creates: [wsol], wraps: true, unwraps: true },
-  'usdc-sol': { input: usdc, output: wsol, ...buysSol, creates: [wsol], wraps: false, unwraps: true },
+  'sol-usdc': {
+    input: wsol,
+    output: usdc,
+    ...sellsSol,
+    creates: [wsol],
+    wraps: true,
+    unwraps: true,
+  },
+  'usdc-sol': {
+    input: usdc,
+    output: wsol,
+    ...buysSol,
+    creates: [wsol],
+    wraps: false,
+    unwraps: true,
+  },
   'usdc-pyusd': { input: usdc, output: pyusd, ...dollars, ...plain, creates: [pyusd] },
   'pyusd-usdc': { input: pyusd, output: usdc, ...dollars, ...plain },
   /** Wrapped SOL both ways, neither wrapped nor unwrapped on the way. */
@@ -86,7 +126,13 @@ export function base(form: FormName, direction: DirectionName, withTables: boole
   const { input, output, inAmount, outAmount, creates, wraps, unwraps } = DIRECTIONS[direction];
   const exactIn = FORMS[form].mode === 'ExactIn';
   const expected = {
-    ...{ wallet: WALLET, inputMint: input, outputMint: output, slippageBps: SLIPPAGE_BPS, maxPriorityFee: 100_000n },
+    ...{
+      wallet: WALLET,
+      inputMint: input,
+      outputMint: output,
+      slippageBps: SLIPPAGE_BPS,
+      maxPriorityFee: 100_000n,
+    },
     ...{ inputProgram: tokenProgramOf(input), outputProgram: tokenProgramOf(output) },
     maxIn: exactIn ? inAmount : (inAmount * 10_050n) / 10_000n,
     minOut: exactIn ? (outAmount * 9_950n) / 10_000n : outAmount,
@@ -102,10 +148,15 @@ export function base(form: FormName, direction: DirectionName, withTables: boole
   return {
     ...{ form, direction, expected, terms },
     compute: [unitLimit(77_426), unitPrice(161_977n)],
-    setup: [...creates.map(createOwn), ...(wraps ? [transferSol(WALLET, own(wsol), expected.maxIn), syncNative(own(wsol))] : [])],
+    setup: [
+      ...creates.map(createOwn),
+      ...(wraps ? [transferSol(WALLET, own(wsol), expected.maxIn), syncNative(own(wsol))] : []),
+    ],
     swap: swapInstruction(FORMS[form], terms),
     cleanup: unwraps ? [closeAccount(own(wsol), WALLET, WALLET)] : [],
-    tables: withTables ? { [TABLES.venues]: [...TABLE_ENTRIES.venues], [TABLES.common]: [...TABLE_ENTRIES.common] } : {},
+    tables: withTables
+      ? { [TABLES.venues]: [...TABLE_ENTRIES.venues], [TABLES.common]: [...TABLE_ENTRIES.common] }
+      : {},
   };
 }
 
@@ -115,18 +166,47 @@ export function instructionsOf({ compute, setup, swap, cleanup }: Base): FilledI
 }
 
 export function createOwn(mint: Address): FilledInstruction {
-  return createAccount({ payer: WALLET, account: own(mint), owner: WALLET, mint, tokenProgram: tokenProgramOf(mint) });
+  return createAccount({
+    payer: WALLET,
+    account: own(mint),
+    owner: WALLET,
+    mint,
+    tokenProgram: tokenProgramOf(mint),
+  });
 }
 
-function places({ inputMint, outputMint, inputProgram, outputProgram }: Expectation): Terms['accounts'] {
+function places({
+  inputMint,
+  outputMint,
+  inputProgram,
+  outputProgram,
+}: Expectation): Terms['accounts'] {
   const none = PROGRAMS.jupiter;
   return {
-    ...{ user: WALLET, source: own(inputMint), destination: own(outputMint), override: none, fee: none },
-    ...{ sourceMint: inputMint, destinationMint: outputMint, sourceProgram: inputProgram, destinationProgram: outputProgram },
-    // The V1 forms name the older token program always, and Token-2022 beside it where one of the mints is of it.
+    ...{
+      user: WALLET,
+      source: own(inputMint),
+      destination: own(outputMint),
+      override: none,
+      fee: none,
+    },
+    ...{
+      sourceMint: inputMint,
+      destinationMint: outputMint,
+      sourceProgram: inputProgram,
+      destinationProgram: outputProgram,
+    },
+    // The V1 forms name the older token program always, and Token-2022 beside it where one of the
+    // mints is of it.
     tokenProgram: PROGRAMS.token,
-    token2022: [inputProgram, outputProgram].includes(PROGRAMS.token2022) ? PROGRAMS.token2022 : none,
-    ...{ authority: SHARED_AUTHORITY, vaultIn: POOLS.shared.vaultIn, vaultOut: POOLS.shared.vaultOut },
+    token2022: [inputProgram, outputProgram].includes(PROGRAMS.token2022)
+      ? PROGRAMS.token2022
+      : none,
+    ...{
+      authority: SHARED_AUTHORITY,
+      vaultIn: POOLS.shared.vaultIn,
+      vaultOut: POOLS.shared.vaultOut,
+    },
     ...{ event: EVENT_AUTHORITY, self: PROGRAMS.jupiter },
   };
 }
@@ -134,22 +214,53 @@ function places({ inputMint, outputMint, inputProgram, outputProgram }: Expectat
 /** The wallet is among the accounts of each venue: the venue gets its signature. */
 function raydium({ inputMint, outputMint }: Expectation): AccountMeta[] {
   const { amm, authority, openOrders, vaultIn, vaultOut } = POOLS.raydium;
-  const pool = [writable(amm), readonly(authority), writable(openOrders), writable(vaultIn), writable(vaultOut)];
-  return [readonly(PROGRAMS.raydium), ...pool, writable(own(inputMint)), writable(own(outputMint)), signer(WALLET)];
+  const pool = [
+    writable(amm),
+    readonly(authority),
+    writable(openOrders),
+    writable(vaultIn),
+    writable(vaultOut),
+  ];
+  return [
+    readonly(PROGRAMS.raydium),
+    ...pool,
+    writable(own(inputMint)),
+    writable(own(outputMint)),
+    signer(WALLET),
+  ];
 }
 
 function whirlpool({ inputMint, outputMint }: Expectation): AccountMeta[] {
   const { pool, oracle, ticks, vaultIn, vaultOut } = POOLS.whirlpool;
-  const sides = [writable(own(inputMint)), writable(vaultIn), writable(own(outputMint)), writable(vaultOut)];
-  return [readonly(PROGRAMS.whirlpool), signer(WALLET), writable(pool), ...sides, ...ticks.map(writable), readonly(oracle)];
+  const sides = [
+    writable(own(inputMint)),
+    writable(vaultIn),
+    writable(own(outputMint)),
+    writable(vaultOut),
+  ];
+  return [
+    readonly(PROGRAMS.whirlpool),
+    signer(WALLET),
+    writable(pool),
+    ...sides,
+    ...ticks.map(writable),
+    readonly(oracle),
+  ];
 }
 
 /** The same transaction with another swap in it. */
-export function withTerms(base: Base, change: (terms: Terms) => Partial<Terms>, form: Form = FORMS[base.form]): Base {
+export function withTerms(
+  base: Base,
+  change: (terms: Terms) => Partial<Terms>,
+  form: Form = FORMS[base.form],
+): Base {
   const terms = { ...base.terms, ...change(base.terms) };
   return { ...base, terms, swap: swapInstruction(form, terms) };
 }
 
-export function draftOf(base: Base, instructions: readonly FilledInstruction[] = instructionsOf(base)): Draft {
+export function draftOf(
+  base: Base,
+  instructions: readonly FilledInstruction[] = instructionsOf(base),
+): Draft {
   return { instructions, tables: base.tables };
 }

@@ -34,11 +34,20 @@ export interface Draft {
 }
 
 /** The message as an honest compiler writes it. */
-export function compile({ instructions, tables = {}, feePayer = WALLET, lifetime = someKey(99) }: Draft): Message {
+export function compile({
+  instructions,
+  tables = {},
+  feePayer = WALLET,
+  lifetime = someKey(99),
+}: Draft): Message {
   const message = pipe(
     createTransactionMessage({ version: 0 }),
     (draft) => setTransactionMessageFeePayer(feePayer, draft),
-    (draft) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: blockhash(lifetime), lastValidBlockHeight: 1n }, draft),
+    (draft) =>
+      setTransactionMessageLifetimeUsingBlockhash(
+        { blockhash: blockhash(lifetime), lastValidBlockHeight: 1n },
+        draft,
+      ),
     (draft) => appendTransactionMessageInstructions(instructions, draft),
     (draft) => compressTransactionMessageUsingAddressLookupTables(draft, tables),
   );
@@ -49,8 +58,14 @@ export function messageBytes(message: Compiled): Uint8Array {
   return new Uint8Array(getCompiledTransactionMessageEncoder().encode(message));
 }
 
-/** Unsigned wire bytes: an empty signature for each that the header asks for, unless others are given. */
-export function wire(message: Compiled, signatures: readonly Uint8Array[] = emptySignatures(message.header.numSignerAccounts)): Uint8Array {
+/**
+ * Unsigned wire bytes: an empty signature for each that the header asks for, unless others are
+ * given.
+ */
+export function wire(
+  message: Compiled,
+  signatures: readonly Uint8Array[] = emptySignatures(message.header.numSignerAccounts),
+): Uint8Array {
   return concat([signatures.length], ...signatures, messageBytes(message));
 }
 
@@ -58,10 +73,17 @@ export function emptySignatures(count: number): Uint8Array[] {
   return Array.from({ length: count }, () => new Uint8Array(SIGNATURE_BYTES));
 }
 
-/** An unsigned transaction as a service returns it. Throws where it would not fit a packet: that would be another attack than meant. */
-export function transaction(draft: Draft, change: (message: Message) => Message = (message) => message): Uint8Array {
+/**
+ * An unsigned transaction as a service returns it. Throws where it would not fit a packet: that
+ * would be another attack than meant.
+ */
+export function transaction(
+  draft: Draft,
+  change: (message: Message) => Message = (message) => message,
+): Uint8Array {
   const bytes = wire(change(compile(draft)));
-  if (bytes.length > PACKET_BYTES) throw new Error(`A transaction of the corpus takes ${bytes.length} bytes.`);
+  if (bytes.length > PACKET_BYTES)
+    throw new Error(`A transaction of the corpus takes ${bytes.length} bytes.`);
   return bytes;
 }
 

@@ -1,5 +1,13 @@
 import type { Accounts } from './accounts.js';
-import { base, draftOf, instructionsOf, withTerms, type Base, type DirectionName, type Expectation } from './bases.js';
+import {
+  base,
+  draftOf,
+  instructionsOf,
+  withTerms,
+  type Base,
+  type DirectionName,
+  type Expectation,
+} from './bases.js';
 import { transaction, wire, compile, type Message } from './build.js';
 import { FORMS, FORM_NAMES, type Form, type FormName, type Terms } from './forms.js';
 import type { FilledInstruction } from './instructions.js';
@@ -10,7 +18,10 @@ export interface SwapCase {
   readonly family: string;
   readonly form: FormName;
   readonly direction: DirectionName;
-  /** What the service returned: wire bytes, what stands for their base64, or something else altogether. */
+  /**
+   * What the service returned: wire bytes, what stands for their base64, or something else
+   * altogether.
+   */
   readonly transaction: unknown;
   readonly expected: Expectation;
   /** The swap instruction of the honest transaction that this one was made from. */
@@ -25,8 +36,8 @@ export interface HostileCase extends SwapCase {
   /** The first rule that it breaks. */
   readonly rule: string;
   /**
-   * What becomes of it where the client takes the one swap instruction out of it and composes the rest: refused by the same rule, or
-   * defused, as nothing that was wrong with it is taken.
+   * What becomes of it where the client takes the one swap instruction out of it and composes the
+   * rest: refused by the same rule, or defused, as nothing that was wrong with it is taken.
    */
   readonly path: 'refused' | 'defused';
 }
@@ -53,21 +64,33 @@ export interface Shape extends Variation {
 /** The directions that every family is tried in: both ways of SOL, and Token-2022. */
 const USUAL: readonly DirectionName[] = ['usdc-usdt', 'sol-usdc', 'usdc-sol', 'usdc-pyusd'];
 const COPIES = 4;
-/** Has no divisor in common with the eight forms, so that neighbouring attacks meet different ones. */
+/**
+ * Has no divisor in common with the eight forms, so that neighbouring attacks meet different ones.
+ */
 const STRIDE = 3;
 
 /**
- * The cases of a family: each attack in up to four instruction forms, each in another direction and every second one with lookup tables,
- * turned a little further from one attack to the next.
+ * The cases of a family: each attack in up to four instruction forms, each in another direction and
+ * every second one with lookup tables, turned a little further from one attack to the next.
  */
-export function family(name: string, path: HostileCase['path'], attacks: readonly Attack[]): HostileCase[] {
+export function family(
+  name: string,
+  path: HostileCase['path'],
+  attacks: readonly Attack[],
+): HostileCase[] {
   return attacks.flatMap((one, turn) =>
-    spread(one, turn).map((from) => ({ ...swapCase(name, one.attack, one, from), rule: one.rule, path })),
+    spread(one, turn).map((from) => ({
+      ...swapCase(name, one.attack, one, from),
+      rule: one.rule,
+      path,
+    })),
   );
 }
 
 export function shapes(all: readonly Shape[]): SwapCase[] {
-  return all.flatMap((one, turn) => spread(one, turn).map((from) => swapCase('legitimate', one.shape, one, from)));
+  return all.flatMap((one, turn) =>
+    spread(one, turn).map((from) => swapCase('legitimate', one.shape, one, from)),
+  );
 }
 
 function spread({ forms = FORM_NAMES, directions = USUAL }: Variation, turn: number): Base[] {
@@ -80,11 +103,25 @@ function spread({ forms = FORM_NAMES, directions = USUAL }: Variation, turn: num
   return [...new Map(bases.map((one) => [`${one.form}/${one.direction}`, one])).values()];
 }
 
-export function swapCase(name: string, variation: string, { make, accounts }: Variation, from: Base): SwapCase {
+export function swapCase(
+  name: string,
+  variation: string,
+  { make, accounts }: Variation,
+  from: Base,
+): SwapCase {
   const { form, direction, expected, swap } = from;
   const id = `${name}/${variation}/${form}/${direction}`;
   try {
-    const common = { id, family: name, form, direction, expected, honest: swap, tables: Object.keys(from.tables), transaction: make(from) };
+    const common = {
+      id,
+      family: name,
+      form,
+      direction,
+      expected,
+      honest: swap,
+      tables: Object.keys(from.tables),
+      transaction: make(from),
+    };
     return accounts === undefined ? common : { ...common, accounts: accounts(from) };
   } catch (cause) {
     throw new Error(`The case ${id} cannot be built.`, { cause });
@@ -109,13 +146,16 @@ export function adding(spot: Spot, extra: (base: Base) => readonly FilledInstruc
 }
 
 /** Other parts than the honest ones. */
-export function replacing(change: (base: Base) => Partial<Pick<Base, 'compute' | 'setup' | 'cleanup' | 'swap' | 'tables'>>) {
+export function replacing(
+  change: (base: Base) => Partial<Pick<Base, 'compute' | 'setup' | 'cleanup' | 'swap' | 'tables'>>,
+) {
   return (from: Base): Uint8Array => transaction(draftOf({ ...from, ...change(from) }));
 }
 
 /** A swap that says something else. */
 export function saying(change: (terms: Terms, base: Base) => Partial<Terms>) {
-  return (from: Base): Uint8Array => transaction(draftOf(withTerms(from, (terms) => change(terms, from))));
+  return (from: Base): Uint8Array =>
+    transaction(draftOf(withTerms(from, (terms) => change(terms, from))));
 }
 
 /** The same with some of the accounts. */

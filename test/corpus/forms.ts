@@ -23,7 +23,14 @@ export type Place =
   | 'event'
   | 'self';
 
-const WRITABLE: ReadonlySet<Place> = new Set<Place>(['source', 'vaultIn', 'vaultOut', 'destination', 'override', 'fee']);
+const WRITABLE: ReadonlySet<Place> = new Set<Place>([
+  'source',
+  'vaultIn',
+  'vaultOut',
+  'destination',
+  'override',
+  'fee',
+]);
 
 export interface Form {
   readonly discriminator: Uint8Array;
@@ -36,20 +43,65 @@ export interface Form {
 }
 
 const V2: readonly Place[] = [
-  ...(['user', 'source', 'destination', 'sourceMint', 'destinationMint', 'sourceProgram', 'destinationProgram'] as const),
+  ...([
+    'user',
+    'source',
+    'destination',
+    'sourceMint',
+    'destinationMint',
+    'sourceProgram',
+    'destinationProgram',
+  ] as const),
   ...(['override', 'event', 'self'] as const),
 ];
 const V2_SHARED: readonly Place[] = [
-  ...(['authority', 'user', 'source', 'vaultIn', 'vaultOut', 'destination', 'sourceMint', 'destinationMint'] as const),
+  ...([
+    'authority',
+    'user',
+    'source',
+    'vaultIn',
+    'vaultOut',
+    'destination',
+    'sourceMint',
+    'destinationMint',
+  ] as const),
   ...(['sourceProgram', 'destinationProgram', 'event', 'self'] as const),
 ];
-const V1: readonly Place[] = ['tokenProgram', 'user', 'source', 'destination', 'override', 'destinationMint', 'fee', 'event', 'self'];
+const V1: readonly Place[] = [
+  'tokenProgram',
+  'user',
+  'source',
+  'destination',
+  'override',
+  'destinationMint',
+  'fee',
+  'event',
+  'self',
+];
 const V1_EXACT_OUT: readonly Place[] = [
-  ...(['tokenProgram', 'user', 'source', 'destination', 'override', 'sourceMint', 'destinationMint'] as const),
+  ...([
+    'tokenProgram',
+    'user',
+    'source',
+    'destination',
+    'override',
+    'sourceMint',
+    'destinationMint',
+  ] as const),
   ...(['fee', 'token2022', 'event', 'self'] as const),
 ];
 const V1_SHARED: readonly Place[] = [
-  ...(['tokenProgram', 'authority', 'user', 'source', 'vaultIn', 'vaultOut', 'destination', 'sourceMint', 'destinationMint'] as const),
+  ...([
+    'tokenProgram',
+    'authority',
+    'user',
+    'source',
+    'vaultIn',
+    'vaultOut',
+    'destination',
+    'sourceMint',
+    'destinationMint',
+  ] as const),
   ...(['fee', 'token2022', 'event', 'self'] as const),
 ];
 
@@ -68,24 +120,55 @@ export function discriminator(name: string): Uint8Array {
   return new Uint8Array(createHash('sha256').update(`global:${name}`).digest().subarray(0, 8));
 }
 
-const form = (version: 1 | 2, name: FormName, mode: Form['mode'], places: readonly Place[]): Form => {
-  return { version, discriminator: discriminator(name), mode, places, shared: places.includes('authority') };
+const form = (
+  version: 1 | 2,
+  name: FormName,
+  mode: Form['mode'],
+  places: readonly Place[],
+): Form => {
+  return {
+    version,
+    discriminator: discriminator(name),
+    mode,
+    places,
+    shared: places.includes('authority'),
+  };
 };
 
 export const FORMS: Readonly<Record<FormName, Form>> = {
   route_v2: form(2, 'route_v2', 'ExactIn', V2),
   exact_out_route_v2: form(2, 'exact_out_route_v2', 'ExactOut', V2),
   shared_accounts_route_v2: form(2, 'shared_accounts_route_v2', 'ExactIn', V2_SHARED),
-  shared_accounts_exact_out_route_v2: form(2, 'shared_accounts_exact_out_route_v2', 'ExactOut', V2_SHARED),
+  shared_accounts_exact_out_route_v2: form(
+    2,
+    'shared_accounts_exact_out_route_v2',
+    'ExactOut',
+    V2_SHARED,
+  ),
   route: form(1, 'route', 'ExactIn', V1),
   exact_out_route: form(1, 'exact_out_route', 'ExactOut', V1_EXACT_OUT),
   shared_accounts_route: form(1, 'shared_accounts_route', 'ExactIn', V1_SHARED),
-  shared_accounts_exact_out_route: form(1, 'shared_accounts_exact_out_route', 'ExactOut', V1_SHARED),
+  shared_accounts_exact_out_route: form(
+    1,
+    'shared_accounts_exact_out_route',
+    'ExactOut',
+    V1_SHARED,
+  ),
 };
 
 export const FORM_NAMES: readonly FormName[] = [
-  ...(['route_v2', 'exact_out_route_v2', 'shared_accounts_route_v2', 'shared_accounts_exact_out_route_v2'] as const),
-  ...(['route', 'exact_out_route', 'shared_accounts_route', 'shared_accounts_exact_out_route'] as const),
+  ...([
+    'route_v2',
+    'exact_out_route_v2',
+    'shared_accounts_route_v2',
+    'shared_accounts_exact_out_route_v2',
+  ] as const),
+  ...([
+    'route',
+    'exact_out_route',
+    'shared_accounts_route',
+    'shared_accounts_exact_out_route',
+  ] as const),
 ];
 
 /** What a swap instruction says. */
@@ -109,26 +192,44 @@ export function numbersV1({ exact, quoted, slippageBps, platformFeeBps }: Terms)
   return concat(u64(exact), u64(quoted), u16(slippageBps), [platformFeeBps]);
 }
 
-function numbersV2({ exact, quoted, slippageBps, platformFeeBps, positiveSlippageBps }: Terms): Uint8Array {
-  return concat(u64(exact), u64(quoted), u16(slippageBps), u16(platformFeeBps), u16(positiveSlippageBps));
+function numbersV2({
+  exact,
+  quoted,
+  slippageBps,
+  platformFeeBps,
+  positiveSlippageBps,
+}: Terms): Uint8Array {
+  return concat(
+    u64(exact),
+    u64(quoted),
+    u16(slippageBps),
+    u16(platformFeeBps),
+    u16(positiveSlippageBps),
+  );
 }
 
 function swapData({ discriminator, version, shared }: Form, terms: Terms): Uint8Array {
   const head = concat(discriminator, shared ? [SHARED_ID] : []);
-  return version === 1 ? concat(head, terms.plan, numbersV1(terms)) : concat(head, numbersV2(terms), terms.plan);
+  return version === 1
+    ? concat(head, terms.plan, numbersV1(terms))
+    : concat(head, numbersV2(terms), terms.plan);
 }
 
 export function swapInstruction(form: Form, terms: Terms): FilledInstruction {
   const metas = form.places.map((place): AccountMeta => {
     const key = terms.accounts[place];
-    // Another key in that place would be a second signer: the attack is that it is asked for nothing.
+    // Another key in that place would be a second signer: the attack is that it is asked for
+    // nothing.
     if (place === 'user' && key === WALLET) return signer(key);
     return WRITABLE.has(place) && key !== PROGRAMS.jupiter ? writable(key) : readonly(key);
   });
   return instruction(PROGRAMS.jupiter, [...metas, ...terms.venues], swapData(form, terms));
 }
 
-/** One step of a route: the number of a kind of venue in Jupiter's `Swap` enum, and what that kind wants to know. */
+/**
+ * One step of a route: the number of a kind of venue in Jupiter's `Swap` enum, and what that kind
+ * wants to know.
+ */
 export interface Step {
   readonly swap: readonly number[];
 }
@@ -141,5 +242,8 @@ export const WHIRLPOOL: Step = { swap: [17, 1] };
 /** A route of one step after the other, each of the whole amount. */
 export function routePlan(version: Form['version'], steps: readonly Step[]): Uint8Array {
   const whole = version === 1 ? [100] : u16(10_000);
-  return concat(u32(steps.length), ...steps.map(({ swap }, index) => concat(swap, whole, [index, index + 1])));
+  return concat(
+    u32(steps.length),
+    ...steps.map(({ swap }, index) => concat(swap, whole, [index, index + 1])),
+  );
 }

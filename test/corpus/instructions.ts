@@ -9,12 +9,28 @@ export interface FilledInstruction extends Instruction {
   readonly data: Uint8Array;
 }
 
-export const readonly = (address: Address): AccountMeta => ({ address, role: AccountRole.READONLY });
-export const writable = (address: Address): AccountMeta => ({ address, role: AccountRole.WRITABLE });
-export const signer = (address: Address): AccountMeta => ({ address, role: AccountRole.READONLY_SIGNER });
-export const payer = (address: Address): AccountMeta => ({ address, role: AccountRole.WRITABLE_SIGNER });
+export const readonly = (address: Address): AccountMeta => ({
+  address,
+  role: AccountRole.READONLY,
+});
+export const writable = (address: Address): AccountMeta => ({
+  address,
+  role: AccountRole.WRITABLE,
+});
+export const signer = (address: Address): AccountMeta => ({
+  address,
+  role: AccountRole.READONLY_SIGNER,
+});
+export const payer = (address: Address): AccountMeta => ({
+  address,
+  role: AccountRole.WRITABLE_SIGNER,
+});
 
-export function instruction(programAddress: Address, accounts: readonly AccountMeta[], data: ArrayLike<number> = []): FilledInstruction {
+export function instruction(
+  programAddress: Address,
+  accounts: readonly AccountMeta[],
+  data: ArrayLike<number> = [],
+): FilledInstruction {
   return { programAddress, accounts, data: Uint8Array.from(data) };
 }
 
@@ -22,28 +38,37 @@ export function fromHex(text: string): Uint8Array {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-export const computeBudget = (data: ArrayLike<number>, accounts: readonly AccountMeta[] = []): FilledInstruction =>
-  instruction(PROGRAMS.computeBudget, accounts, data);
+export const computeBudget = (
+  data: ArrayLike<number>,
+  accounts: readonly AccountMeta[] = [],
+): FilledInstruction => instruction(PROGRAMS.computeBudget, accounts, data);
 
 /** Compute units. */
-export const unitLimit = (units: number): FilledInstruction => computeBudget(concat([2], u32(units)));
+export const unitLimit = (units: number): FilledInstruction =>
+  computeBudget(concat([2], u32(units)));
 /** Micro-lamports a compute unit. */
-export const unitPrice = (price: bigint): FilledInstruction => computeBudget(concat([3], u64(price)));
+export const unitPrice = (price: bigint): FilledInstruction =>
+  computeBudget(concat([3], u64(price)));
 
-export const system = (operation: number, accounts: readonly AccountMeta[], data: ArrayLike<number> = []): FilledInstruction =>
-  instruction(PROGRAMS.system, accounts, concat(u32(operation), data));
+export const system = (
+  operation: number,
+  accounts: readonly AccountMeta[],
+  data: ArrayLike<number> = [],
+): FilledInstruction => instruction(PROGRAMS.system, accounts, concat(u32(operation), data));
 
 export const transferSol = (from: Address, to: Address, lamports: bigint): FilledInstruction =>
   system(2, [payer(from), writable(to)], u64(lamports));
 
-export const syncNative = (account: Address): FilledInstruction => instruction(PROGRAMS.token, [writable(account)], [17]);
+export const syncNative = (account: Address): FilledInstruction =>
+  instruction(PROGRAMS.token, [writable(account)], [17]);
 
 export const closeAccount = (
   account: Address,
   destination: Address,
   owner: Address,
   program: Address = PROGRAMS.token,
-): FilledInstruction => instruction(program, [writable(account), writable(destination), signer(owner)], [9]);
+): FilledInstruction =>
+  instruction(program, [writable(account), writable(destination), signer(owner)], [9]);
 
 export interface Creation {
   readonly payer: Address;
@@ -54,7 +79,10 @@ export interface Creation {
 }
 
 /** Of the associated token program; `data` is `[1]` for CreateIdempotent. */
-export function createAccount(creation: Creation, data: readonly number[] = [1]): FilledInstruction {
+export function createAccount(
+  creation: Creation,
+  data: readonly number[] = [1],
+): FilledInstruction {
   const { account, owner, mint, tokenProgram } = creation;
   const metas = [
     payer(creation.payer),

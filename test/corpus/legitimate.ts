@@ -1,6 +1,14 @@
 import { account, concat, tokenAccount, u64, type Accounts } from './accounts.js';
 import { MINTS, PROGRAMS, SYSVARS, WALLET, own } from './addresses.js';
-import { DIRECTION_NAMES, base, createOwn, draftOf, instructionsOf, type Base, type Expectation } from './bases.js';
+import {
+  DIRECTION_NAMES,
+  base,
+  createOwn,
+  draftOf,
+  instructionsOf,
+  type Base,
+  type Expectation,
+} from './bases.js';
 import { base64, transaction } from './build.js';
 import {
   adding,
@@ -40,41 +48,72 @@ const asReturned: readonly SwapCase[] = FORM_NAMES.flatMap((form) =>
   DIRECTION_NAMES.flatMap((direction) =>
     [false, true].map((withTables) => {
       const make = { make: (from: Base) => transaction(draftOf(from)) };
-      return swapCase('legitimate', withTables ? 'with_tables' : 'without_tables', make, base(form, direction, withTables));
+      return swapCase(
+        'legitimate',
+        withTables ? 'with_tables' : 'without_tables',
+        make,
+        base(form, direction, withTables),
+      );
     }),
   ),
 );
 
 /** The guard that this library ends its own swaps with, on one account. */
-function guarding(mint: Expectation['inputMint'], program: Expectation['inputProgram'], least: bigint): FilledInstruction[] {
+function guarding(
+  mint: Expectation['inputMint'],
+  program: Expectation['inputProgram'],
+  least: bigint,
+): FilledInstruction[] {
   const self = writable(own(mint));
   const decimals = mint === wsol ? 9 : 6;
   return [
     instruction(program, [self, wallet], [5]),
-    instruction(program, [self, readonly(mint), self, wallet], concat([12], u64(least), [decimals])),
+    instruction(
+      program,
+      [self, readonly(mint), self, wallet],
+      concat([12], u64(least), [decimals]),
+    ),
     instruction(program, [self, wallet], [6, 3, 0]),
   ];
 }
 
 const compute: readonly Shape[] = [
-  { shape: 'price_before_limit', make: replacing(() => ({ compute: [unitPrice(1n), unitLimit(200_000)] })) },
+  {
+    shape: 'price_before_limit',
+    make: replacing(() => ({ compute: [unitPrice(1n), unitLimit(200_000)] })),
+  },
   { shape: 'no_compute_budget', make: replacing(() => ({ compute: [] })) },
   { shape: 'no_price', make: replacing(() => ({ compute: [unitLimit(1_400_000)] })) },
   { shape: 'no_limit', make: replacing(() => ({ compute: [unitPrice(1n)] })) },
-  { shape: 'highest_priority_fee', make: replacing(() => ({ compute: [unitLimit(1_000_000), unitPrice(100_000n)] })) },
+  {
+    shape: 'highest_priority_fee',
+    make: replacing(() => ({ compute: [unitLimit(1_000_000), unitPrice(100_000n)] })),
+  },
 ];
 
 const creations: readonly Shape[] = [
-  { shape: 'creates_the_output', make: replacing(({ expected, setup }) => ({ setup: [createOwn(expected.outputMint), ...setup] })) },
+  {
+    shape: 'creates_the_output',
+    make: replacing(({ expected, setup }) => ({
+      setup: [createOwn(expected.outputMint), ...setup],
+    })),
+  },
   {
     shape: 'creates_by_create',
-    make: replacing(({ expected, setup }) => ({ setup: [{ ...createOwn(expected.outputMint), data: Uint8Array.of(0) }, ...setup] })),
+    make: replacing(({ expected, setup }) => ({
+      setup: [{ ...createOwn(expected.outputMint), data: Uint8Array.of(0) }, ...setup],
+    })),
   },
   {
     shape: 'creates_as_of_old',
     make: replacing(({ expected, setup }) => {
       const made = createOwn(expected.outputMint);
-      return { setup: [{ ...made, accounts: [...made.accounts, readonly(SYSVARS.rent)], data: new Uint8Array() }, ...setup] };
+      return {
+        setup: [
+          { ...made, accounts: [...made.accounts, readonly(SYSVARS.rent)], data: new Uint8Array() },
+          ...setup,
+        ],
+      };
     }),
   },
 ];
@@ -98,7 +137,11 @@ const wraps: readonly Shape[] = [
     make: replacing(() => ({ setup: [] })),
     accounts: () => holding(wsol, 3_000_000_000n),
   },
-  { shape: 'leaves_wrapped_what_is_left', directions: ['sol-usdc'], make: replacing(() => ({ cleanup: [] })) },
+  {
+    shape: 'leaves_wrapped_what_is_left',
+    directions: ['sol-usdc'],
+    make: replacing(() => ({ cleanup: [] })),
+  },
   {
     shape: 'closes_by_the_way',
     directions: ['usdc-usdt', 'usdc-pyusd'],
@@ -108,7 +151,11 @@ const wraps: readonly Shape[] = [
 
 /** Jupiter's own account for the SOL of one swap, as in seven recorded transactions. */
 const temporaries: readonly Shape[] = [
-  { shape: 'through_a_temporary_account', directions: ['sol-usdc', 'usdc-sol'], make: (from) => transaction(draftOf(recorded(from))) },
+  {
+    shape: 'through_a_temporary_account',
+    directions: ['sol-usdc', 'usdc-sol'],
+    make: (from) => transaction(draftOf(recorded(from))),
+  },
   {
     shape: 'through_a_temporary_account_beside_the_own',
     directions: ['sol-usdc', 'usdc-sol'],
@@ -126,14 +173,21 @@ const temporaries: readonly Shape[] = [
     directions: ['sol-usdc'],
     make: (from) => {
       const all = recorded(from);
-      return transaction(draftOf({ ...all, setup: [...all.setup, createOwn(from.expected.outputMint)] }));
+      return transaction(
+        draftOf({ ...all, setup: [...all.setup, createOwn(from.expected.outputMint)] }),
+      );
     },
   },
 ];
 
 /** The wallet's own account for a mint, with no other wallet's hand on it. */
 function holding(mint: Expectation['inputMint'], amount: bigint): Accounts {
-  return new Map([[own(mint), tokenAccount(PROGRAMS.token, { mint, owner: WALLET, amount, closeAuthority: WALLET })]]);
+  return new Map([
+    [
+      own(mint),
+      tokenAccount(PROGRAMS.token, { mint, owner: WALLET, amount, closeAuthority: WALLET }),
+    ],
+  ]);
 }
 
 const states: readonly Shape[] = [
@@ -153,11 +207,16 @@ const states: readonly Shape[] = [
 ];
 
 const swaps: readonly Shape[] = [
-  { shape: 'of_two_steps', make: saying((_, { form }) => ({ plan: routePlan(FORMS[form].version, [RAYDIUM, WHIRLPOOL]) })) },
+  {
+    shape: 'of_two_steps',
+    make: saying((_, { form }) => ({ plan: routePlan(FORMS[form].version, [RAYDIUM, WHIRLPOOL]) })),
+  },
   { shape: 'of_no_slippage', make: saying(() => ({ slippageBps: 0 })) },
   {
     shape: 'better_than_agreed',
-    make: saying(({ quoted }, { form }) => ({ quoted: FORMS[form].mode === 'ExactIn' ? quoted + 1n : quoted - 1n })),
+    make: saying(({ quoted }, { form }) => ({
+      quoted: FORMS[form].mode === 'ExactIn' ? quoted + 1n : quoted - 1n,
+    })),
   },
   {
     shape: 'output_named_twice',
@@ -166,13 +225,18 @@ const swaps: readonly Shape[] = [
   },
   {
     shape: 'another_own_account_read_only',
-    make: saying(({ venues }) => ({ venues: [...venues, readonly(own(MINTS.bonk)), readonly(WALLET)] })),
+    make: saying(({ venues }) => ({
+      venues: [...venues, readonly(own(MINTS.bonk)), readonly(WALLET)],
+    })),
   },
   {
     shape: 'of_128_accounts',
     make: (from) => {
       const { accounts } = from.swap;
-      const all = [...accounts, ...Array.from({ length: 128 - accounts.length }, () => readonly(PROGRAMS.token))];
+      const all = [
+        ...accounts,
+        ...Array.from({ length: 128 - accounts.length }, () => readonly(PROGRAMS.token)),
+      ];
       return transaction(draftOf({ ...from, swap: { ...from.swap, accounts: all } }));
     },
   },
@@ -189,11 +253,15 @@ const lookups: readonly Shape[] = [
   },
   {
     shape: 'of_a_table_that_grows',
-    make: rearranging((message) => loading(message, { table: TABLES.extendedNow, readonly: [0], writable: [3] })),
+    make: rearranging((message) =>
+      loading(message, { table: TABLES.extendedNow, readonly: [0], writable: [3] }),
+    ),
   },
   {
     shape: 'of_the_last_entry',
-    make: rearranging((message) => loading(message, { table: TABLES.attackers, writable: [FILLED, FILLED + 7] })),
+    make: rearranging((message) =>
+      loading(message, { table: TABLES.attackers, writable: [FILLED, FILLED + 7] }),
+    ),
   },
 ];
 
@@ -203,17 +271,28 @@ const whole: readonly Shape[] = [
     shape: 'of_thirteen_instructions',
     make: (from) => {
       const all = instructionsOf(from);
-      const more = Array.from({ length: 13 - all.length }, () => createOwn(from.expected.outputMint));
-      return transaction(draftOf(from, [...from.compute, ...more, ...all.slice(from.compute.length)]));
+      const more = Array.from({ length: 13 - all.length }, () =>
+        createOwn(from.expected.outputMint),
+      );
+      return transaction(
+        draftOf(from, [...from.compute, ...more, ...all.slice(from.compute.length)]),
+      );
     },
   },
-  { shape: 'swap_alone', directions: ['usdc-usdt', 'pyusd-usdc'], make: (from) => transaction(draftOf(from, [from.swap])) },
+  {
+    shape: 'swap_alone',
+    directions: ['usdc-usdt', 'pyusd-usdc'],
+    make: (from) => transaction(draftOf(from, [from.swap])),
+  },
   {
     shape: 'guarded',
     directions: ['usdc-usdt', 'usdc-pyusd', 'pyusd-usdc', 'usdc-wsol'],
     make: (from) => {
       const { inputMint, inputProgram, outputMint, outputProgram, minOut } = from.expected;
-      const guard = [...guarding(inputMint, inputProgram, 1n), ...guarding(outputMint, outputProgram, minOut)];
+      const guard = [
+        ...guarding(inputMint, inputProgram, 1n),
+        ...guarding(outputMint, outputProgram, minOut),
+      ];
       return adding('after', () => [...guard, transferSol(WALLET, WALLET, 1_900_000_000n)])(from);
     },
   },
@@ -222,5 +301,14 @@ const whole: readonly Shape[] = [
 /** What Jupiter and wallets send, in the variety in which it comes. */
 export const legitimate: readonly SwapCase[] = [
   ...asReturned,
-  ...shapes([...compute, ...creations, ...wraps, ...temporaries, ...states, ...swaps, ...lookups, ...whole]),
+  ...shapes([
+    ...compute,
+    ...creations,
+    ...wraps,
+    ...temporaries,
+    ...states,
+    ...swaps,
+    ...lookups,
+    ...whole,
+  ]),
 ];

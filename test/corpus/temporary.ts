@@ -2,15 +2,33 @@ import { getAddressEncoder, getProgramDerivedAddress, type Address } from '@sola
 import { MINTS, PROGRAMS, WALLET, own } from './addresses.js';
 import { withTerms, type Base } from './bases.js';
 import { discriminator } from './forms.js';
-import { closeAccount, instruction, payer, readonly, transferSol, writable, type FilledInstruction } from './instructions.js';
+import {
+  closeAccount,
+  instruction,
+  payer,
+  readonly,
+  transferSol,
+  writable,
+  type FilledInstruction,
+} from './instructions.js';
 
 /** Lamports that a token account takes. */
 export const RENT = 2_039_280n;
 
-/** Where Jupiter makes an account for the SOL of one swap, and the number that it takes to get there. */
-export async function temporaryAt(owner: Address, mint: Address = MINTS.wsol, seed = 'token_account') {
+/**
+ * Where Jupiter makes an account for the SOL of one swap, and the number that it takes to get
+ * there.
+ */
+export async function temporaryAt(
+  owner: Address,
+  mint: Address = MINTS.wsol,
+  seed = 'token_account',
+) {
   const encode = (key: Address) => getAddressEncoder().encode(key);
-  const [account, bump] = await getProgramDerivedAddress({ programAddress: PROGRAMS.jupiter, seeds: [seed, encode(owner), encode(mint)] });
+  const [account, bump] = await getProgramDerivedAddress({
+    programAddress: PROGRAMS.jupiter,
+    seeds: [seed, encode(owner), encode(mint)],
+  });
   return { account, bump };
 }
 
@@ -25,23 +43,45 @@ export interface Making {
 }
 
 /** Jupiter's `create_token_account`. */
-export function makes({ account, bump, user = WALLET, mint = MINTS.wsol, tokenProgram = PROGRAMS.token }: Making): FilledInstruction {
-  const metas = [writable(account), payer(user), readonly(mint), readonly(tokenProgram), readonly(PROGRAMS.system)];
+export function makes({
+  account,
+  bump,
+  user = WALLET,
+  mint = MINTS.wsol,
+  tokenProgram = PROGRAMS.token,
+}: Making): FilledInstruction {
+  const metas = [
+    writable(account),
+    payer(user),
+    readonly(mint),
+    readonly(tokenProgram),
+    readonly(PROGRAMS.system),
+  ];
   return instruction(PROGRAMS.jupiter, metas, [...discriminator('create_token_account'), bump]);
 }
 
 export const close = closeAccount(TEMPORARY.account, WALLET, WALLET);
 
 /** The lamports that it gets before it is made. */
-export function funds({ expected }: Base, more = 0n, to: Address = TEMPORARY.account): FilledInstruction[] {
-  return expected.inputMint === MINTS.wsol ? [transferSol(WALLET, to, RENT + expected.maxIn + more)] : [];
+export function funds(
+  { expected }: Base,
+  more = 0n,
+  to: Address = TEMPORARY.account,
+): FilledInstruction[] {
+  return expected.inputMint === MINTS.wsol
+    ? [transferSol(WALLET, to, RENT + expected.maxIn + more)]
+    : [];
 }
 
 /** The honest swap, through another account for its SOL than the wallet's own. */
 export function through(from: Base, account: Address = TEMPORARY.account): Base {
   const moved = (address: Address) => (address === own(MINTS.wsol) ? account : address);
   return withTerms(from, ({ accounts, venues }) => ({
-    accounts: { ...accounts, source: moved(accounts.source), destination: moved(accounts.destination) },
+    accounts: {
+      ...accounts,
+      source: moved(accounts.source),
+      destination: moved(accounts.destination),
+    },
     venues: venues.map((meta) => ({ ...meta, address: moved(meta.address) })),
   }));
 }

@@ -17,14 +17,31 @@ import {
   type Accounts,
   type ChainAccount,
 } from './accounts.js';
-import { ATTACKER, FAKE_MINTS, MINTS, PROGRAMS, SHARED_AUTHORITY, WALLET, own, someKey, theirs, tokenProgramOf } from './addresses.js';
+import {
+  ATTACKER,
+  FAKE_MINTS,
+  MINTS,
+  PROGRAMS,
+  SHARED_AUTHORITY,
+  WALLET,
+  own,
+  someKey,
+  theirs,
+  tokenProgramOf,
+} from './addresses.js';
 
 /** The slot that the chain is at. */
 export const SLOT = 350_000_000n;
 
 /** The accounts of one pool of each kind of venue. */
 export const POOLS = {
-  raydium: { amm: someKey(20), authority: someKey(22), openOrders: someKey(24), vaultIn: someKey(26), vaultOut: someKey(28) },
+  raydium: {
+    amm: someKey(20),
+    authority: someKey(22),
+    openOrders: someKey(24),
+    vaultIn: someKey(26),
+    vaultOut: someKey(28),
+  },
   whirlpool: {
     pool: someKey(30),
     oracle: someKey(32),
@@ -89,13 +106,21 @@ export const TABLES = {
 } as const;
 
 /** Accounts that only {@link TABLES} name. */
-export const FILLERS: readonly Address[] = Array.from({ length: 8 }, (_, index) => someKey(200 + index, 7));
+export const FILLERS: readonly Address[] = Array.from({ length: 8 }, (_, index) =>
+  someKey(200 + index, 7),
+);
 
 /** What the sound lookup tables hold. */
 export const TABLE_ENTRIES = {
   venues: [
     ...Object.values(POOLS.raydium),
-    ...[POOLS.whirlpool.pool, POOLS.whirlpool.oracle, ...POOLS.whirlpool.ticks, POOLS.whirlpool.vaultIn, POOLS.whirlpool.vaultOut],
+    ...[
+      POOLS.whirlpool.pool,
+      POOLS.whirlpool.oracle,
+      ...POOLS.whirlpool.ticks,
+      POOLS.whirlpool.vaultIn,
+      POOLS.whirlpool.vaultOut,
+    ],
   ],
   common: [
     ...Object.values(MINTS),
@@ -105,7 +130,15 @@ export const TABLE_ENTRIES = {
     PROGRAMS.whirlpool,
     ...Object.values(POOLS.shared),
   ],
-  attackers: [theirs(MINTS.usdt), theirs(MINTS.usdc), own(MINTS.bonk), ATTACKER, WALLET, EXPOSED.stake, ...FILLERS],
+  attackers: [
+    theirs(MINTS.usdt),
+    theirs(MINTS.usdc),
+    own(MINTS.bonk),
+    ATTACKER,
+    WALLET,
+    EXPOSED.stake,
+    ...FILLERS,
+  ],
 } as const;
 
 /** Where {@link FILLERS} begin in the attacker's table. */
@@ -114,12 +147,25 @@ export const FILLED = TABLE_ENTRIES.attackers.length - FILLERS.length;
 const held = (mintAddress: Address, owner: Address, amount: bigint): ChainAccount =>
   tokenAccount(tokenProgramOf(mintAddress), { mint: mintAddress, owner, amount });
 
-const tokens = (owner: Address, amount: bigint, of: (mintAddress: Address) => Address): [Address, ChainAccount][] =>
-  [MINTS.usdc, MINTS.usdt, MINTS.pyusd, MINTS.bonk].map((one) => [of(one), held(one, owner, amount)]);
+const tokens = (
+  owner: Address,
+  amount: bigint,
+  of: (mintAddress: Address) => Address,
+): [Address, ChainAccount][] =>
+  [MINTS.usdc, MINTS.usdt, MINTS.pyusd, MINTS.bonk].map((one) => [
+    of(one),
+    held(one, owner, amount),
+  ]);
 
 function whollyAt(address: Address, size: number): ChainAccount {
   const { data, ...rest } = table({ addresses: FILLERS, authority: ATTACKER });
-  return { ...rest, data: address === TABLES.raggedEnd ? Uint8Array.from([...data, ...data.slice(0, size)]) : data.slice(0, size) };
+  return {
+    ...rest,
+    data:
+      address === TABLES.raggedEnd
+        ? Uint8Array.from([...data, ...data.slice(0, size)])
+        : data.slice(0, size),
+  };
 }
 
 const tables: readonly [Address, ChainAccount][] = [
@@ -137,7 +183,10 @@ const tables: readonly [Address, ChainAccount][] = [
   [TABLES.createdNow, table({ addresses: FILLERS, lastExtendedSlot: SLOT, startIndex: 0 })],
   [TABLES.shrunk, table({ addresses: FILLERS.slice(0, 2) })],
   [TABLES.empty, table({ addresses: [] })],
-  ...TABLES.single.map((one, index): [Address, ChainAccount] => [one, table({ addresses: FILLERS.slice(index, index + 1) })]),
+  ...TABLES.single.map((one, index): [Address, ChainAccount] => [
+    one,
+    table({ addresses: FILLERS.slice(index, index + 1) }),
+  ]),
 ];
 
 const pools: readonly [Address, ChainAccount][] = [
@@ -157,7 +206,10 @@ const pools: readonly [Address, ChainAccount][] = [
   [POOLS.raydium.openOrders, account(PROGRAMS.raydium, new Uint8Array(388).fill(4))],
   [POOLS.whirlpool.pool, account(PROGRAMS.whirlpool, new Uint8Array(653).fill(5))],
   [POOLS.whirlpool.oracle, account(PROGRAMS.whirlpool, new Uint8Array(254).fill(6))],
-  ...POOLS.whirlpool.ticks.map((one): [Address, ChainAccount] => [one, account(PROGRAMS.whirlpool, new Uint8Array(988).fill(8))]),
+  ...POOLS.whirlpool.ticks.map((one): [Address, ChainAccount] => [
+    one,
+    account(PROGRAMS.whirlpool, new Uint8Array(988).fill(8)),
+  ]),
 ];
 
 const exposed: readonly [Address, ChainAccount][] = [
@@ -171,14 +223,33 @@ const exposed: readonly [Address, ChainAccount][] = [
   [EXPOSED.vote, voteAccount(WALLET)],
   [EXPOSED.auxiliary, held(MINTS.usdc, WALLET, 5_000_000n)],
   [EXPOSED.auxiliary2022, held(MINTS.pyusd, WALLET, 5_000_000n)],
-  [EXPOSED.delegated, tokenAccount(PROGRAMS.token, { mint: MINTS.usdc, owner: someKey(194), amount: 9_000_000n, delegate: WALLET })],
-  [EXPOSED.closable, tokenAccount(PROGRAMS.token, { mint: MINTS.usdc, owner: someKey(194), amount: 0n, closeAuthority: WALLET })],
+  [
+    EXPOSED.delegated,
+    tokenAccount(PROGRAMS.token, {
+      mint: MINTS.usdc,
+      owner: someKey(194),
+      amount: 9_000_000n,
+      delegate: WALLET,
+    }),
+  ],
+  [
+    EXPOSED.closable,
+    tokenAccount(PROGRAMS.token, {
+      mint: MINTS.usdc,
+      owner: someKey(194),
+      amount: 0n,
+      closeAuthority: WALLET,
+    }),
+  ],
   [EXPOSED.mint, mint(PROGRAMS.token, 6, WALLET)],
   [EXPOSED.mint2022, mint(PROGRAMS.token2022, 6, WALLET)],
   [EXPOSED.multisig, multisig(PROGRAMS.token, WALLET)],
   [EXPOSED.ofMultisig, held(MINTS.usdc, EXPOSED.multisig, 7_000_000n)],
   [EXPOSED.ofMultisig2022, held(MINTS.pyusd, EXPOSED.multisig2022, 7_000_000n)],
-  [EXPOSED.loan, account(someKey(144), concat(new Uint8Array(8).fill(3), keyBytes(WALLET), new Uint8Array(100)))],
+  [
+    EXPOSED.loan,
+    account(someKey(144), concat(new Uint8Array(8).fill(3), keyBytes(WALLET), new Uint8Array(100))),
+  ],
   [EXPOSED.multisig2022, multisig(PROGRAMS.token2022, WALLET)],
 ];
 
@@ -197,10 +268,13 @@ export const WORLD: Accounts = new Map<Address, ChainAccount>([
   ]),
   ...tokens(WALLET, 1_000_000_000n, own),
   ...tokens(ATTACKER, 0n, theirs),
-  ...[PROGRAMS.jupiter, PROGRAMS.raydium, PROGRAMS.whirlpool, PROGRAMS.token, PROGRAMS.token2022].map((one): [Address, ChainAccount] => [
-    one,
-    program(),
-  ]),
+  ...[
+    PROGRAMS.jupiter,
+    PROGRAMS.raydium,
+    PROGRAMS.whirlpool,
+    PROGRAMS.token,
+    PROGRAMS.token2022,
+  ].map((one): [Address, ChainAccount] => [one, program()]),
   ...tables,
   ...pools,
   ...exposed,

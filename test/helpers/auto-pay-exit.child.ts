@@ -1,4 +1,5 @@
-// Hands a signed payment to a transport with a journal, says what came of it, and ends without closing anything.
+// Hands a signed payment to a transport with a journal, says what came of it, and ends without
+// closing anything.
 import { local, memoryJournal, type AutoPayRequest } from 'exact-change';
 
 const [rpcUrl = '', jupiterUrl = '', request = ''] = process.argv.slice(2);

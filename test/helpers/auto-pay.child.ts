@@ -5,5 +5,8 @@ import { createHandler } from 'exact-change/http';
 import { serve } from 'exact-change/node';
 
 const [path = '', rpcUrl = '', jupiterUrl = ''] = process.argv.slice(2);
-const service = await serve(createHandler(local({ rpcUrl, jupiterUrl, journal: fileJournal(path) })), { port: 0 });
+const service = await serve(
+  createHandler(local({ rpcUrl, jupiterUrl, journal: fileJournal(path) })),
+  { port: 0 },
+);
 process.stdout.write(`${service.url}\n`);

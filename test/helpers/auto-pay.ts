@@ -1,4 +1,10 @@
-import { local, type Journal, type LocalOptions, type LocalTransport, type PaymentResult } from 'exact-change';
+import {
+  local,
+  type Journal,
+  type LocalOptions,
+  type LocalTransport,
+  type PaymentResult,
+} from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { sign, termsOf } from '../contract/transport-contract.js';
@@ -12,8 +18,17 @@ export interface AutoPayService {
   close(): Promise<void>;
 }
 
-export async function startService(sandbox: Sandbox, journal: Journal, options: Partial<LocalOptions> = {}): Promise<AutoPayService> {
-  const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl, journal, ...options });
+export async function startService(
+  sandbox: Sandbox,
+  journal: Journal,
+  options: Partial<LocalOptions> = {},
+): Promise<AutoPayService> {
+  const transport = local({
+    rpcUrl: sandbox.rpcUrl,
+    jupiterUrl: sandbox.jupiterUrl,
+    journal,
+    ...options,
+  });
   const { url, close } = await served(createHandler(transport));
   return {
     url,
@@ -27,7 +42,10 @@ export async function startService(sandbox: Sandbox, journal: Journal, options: 
 
 export interface Answer {
   readonly status: number;
-  readonly body: PaymentResult & { readonly code?: string; readonly details?: Readonly<Record<string, unknown>> };
+  readonly body: PaymentResult & {
+    readonly code?: string;
+    readonly details?: Readonly<Record<string, unknown>>;
+  };
 }
 
 /** One purchase by a caller that has nothing but fetch and a signer. */
@@ -39,7 +57,11 @@ export interface Buyer {
   present(answer: Answer): Promise<Response>;
 }
 
-export async function buyerOf(wallet: SandboxWallet, url: string, fixed: object = {}): Promise<Buyer> {
+export async function buyerOf(
+  wallet: SandboxWallet,
+  url: string,
+  fixed: object = {},
+): Promise<Buyer> {
   const paymentRequired = await termsOf(url);
   return {
     paymentRequired,
@@ -47,17 +69,27 @@ export async function buyerOf(wallet: SandboxWallet, url: string, fixed: object 
       const response = await fetch(`${service.url}/api/x402/auto-pay`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ paymentRequired, wallet: wallet.address, autoSwap: true, ...fixed, ...more }),
+        body: JSON.stringify({
+          paymentRequired,
+          wallet: wallet.address,
+          autoSwap: true,
+          ...fixed,
+          ...more,
+        }),
       });
       return { status: response.status, body: (await response.json()) as Answer['body'] };
     },
     sign: (transaction) => sign(wallet, transaction),
-    present: ({ body: { header } }) => fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } }),
+    present: ({ body: { header } }) =>
+      fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } }),
   };
 }
 
 /** Asks until a step has come to a state. */
-export function untilState(state: PaymentResult['state'], ask: () => Promise<Answer>): Promise<Answer> {
+export function untilState(
+  state: PaymentResult['state'],
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
   return until(`the answer is ${state}`, async () => {
     const answer = await ask();
     return answer.body.state === state ? answer : undefined;

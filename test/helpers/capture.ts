@@ -15,7 +15,8 @@ const listed = (bytes: Uint8Array) => Array.from(bytes).join(',');
 
 /**
  * Every spelling of a key in which it could leak, by its name: the whole keypair
- * and its secret half. What is common to both keeps only the half: its other half is the address, which is no secret.
+ * and its secret half. What is common to both keeps only the half: its other half is the address,
+ * which is no secret.
  */
 export function keyNeedles(keypair: Uint8Array): readonly Needle[] {
   const seed = keypair.slice(0, 32);
@@ -26,8 +27,14 @@ export function keyNeedles(keypair: Uint8Array): readonly Needle[] {
     { name: 'hex in upper case', text: hex(seed).toUpperCase() },
     ...[0, 1, 2].flatMap((shift) => base64Needles(seed, shift)),
     { name: 'list of numbers', text: listed(seed) },
-    { name: 'object of numbers', text: JSON.stringify(Object.fromEntries(seed.entries())).slice(1, -1) },
-    { name: 'list of hex numbers', text: Array.from(seed, (byte) => `0x${byte.toString(16)}`).join(',') },
+    {
+      name: 'object of numbers',
+      text: JSON.stringify(Object.fromEntries(seed.entries())).slice(1, -1),
+    },
+    {
+      name: 'list of hex numbers',
+      text: Array.from(seed, (byte) => `0x${byte.toString(16)}`).join(','),
+    },
     ...rawNeedles(Buffer.from(seed).toString('latin1')),
   ];
 }
@@ -59,14 +66,25 @@ function squeeze(text: string): string {
 /** The names of the needles that are in the haystack: as it is, and without its space. */
 export function findNeedles(haystack: string, needles: readonly Needle[]): string[] {
   const squeezed = squeeze(haystack);
-  return needles.filter(({ text }) => haystack.includes(text) || squeezed.includes(squeeze(text))).map(({ name }) => name);
+  return needles
+    .filter(({ text }) => haystack.includes(text) || squeezed.includes(squeeze(text)))
+    .map(({ name }) => name);
 }
 
-/** All that can be seen of a value from outside: inspected to a depth, hidden properties too, serialised, and as text. */
+/**
+ * All that can be seen of a value from outside: inspected to a depth, hidden properties too,
+ * serialised, and as text.
+ */
 export function exposed(value: unknown): string {
   return [
     inspect(value, { showHidden: true, depth: 10, maxArrayLength: null, maxStringLength: null }),
-    inspect(value, { showHidden: true, depth: 10, getters: true, maxArrayLength: null, maxStringLength: null }),
+    inspect(value, {
+      showHidden: true,
+      depth: 10,
+      getters: true,
+      maxArrayLength: null,
+      maxStringLength: null,
+    }),
     serialised(value),
     value instanceof Error ? `${value.stack ?? ''}\n${value.message}` : '',
   ].join('\n');
@@ -74,7 +92,11 @@ export function exposed(value: unknown): string {
 
 function serialised(value: unknown): string {
   try {
-    return JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? part.toString() : part)) ?? '';
+    return (
+      JSON.stringify(value, (_, part: unknown) =>
+        typeof part === 'bigint' ? part.toString() : part,
+      ) ?? ''
+    );
   } catch {
     // It has a cycle: inspect() shows it all the same.
     return '';
@@ -126,7 +148,8 @@ export async function tap(target: number): Promise<Tap> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    port: (server.address() as AddressInfo).port, // A bound TCP server's address is never a pipe's name or null.
+    // A bound TCP server's address is never a pipe's name or null.
+    port: (server.address() as AddressInfo).port,
     get sent() {
       return Buffer.concat(sent).toString('latin1');
     },
@@ -141,8 +164,13 @@ export async function tap(target: number): Promise<Tap> {
   };
 }
 
-/** As {@link tap}, for a WebSocket: its frames are masked on the wire, so its messages are kept instead, and the address that was asked for. */
-export async function tapSocket(target: string): Promise<{ readonly port: number; readonly sent: string; close(): Promise<void> }> {
+/**
+ * As {@link tap}, for a WebSocket: its frames are masked on the wire, so its messages are kept
+ * instead, and the address that was asked for.
+ */
+export async function tapSocket(
+  target: string,
+): Promise<{ readonly port: number; readonly sent: string; close(): Promise<void> }> {
   const sent: string[] = [];
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   server.on('connection', (near, request) => {

@@ -1,6 +1,14 @@
-import { address, getAddressEncoder, getBase58Encoder, getProgramDerivedAddress } from '@solana/kit';
+import {
+  address,
+  getAddressEncoder,
+  getBase58Encoder,
+  getProgramDerivedAddress,
+} from '@solana/kit';
 
-/** One landed transaction, as a node tells it. Indexes are resolved to addresses; amounts are base units. */
+/**
+ * One landed transaction, as a node tells it. Indexes are resolved to addresses; amounts are base
+ * units.
+ */
 export interface ChainTransaction {
   readonly error: unknown;
   readonly signatures: readonly string[];
@@ -9,7 +17,11 @@ export interface ChainTransaction {
   readonly lamports: ReadonlyMap<string, bigint>;
   /** Token accounts whose amount differs, or that came or went with one. */
   readonly tokens: readonly TokenChange[];
-  readonly instructions: readonly { readonly program: string; readonly accounts: readonly string[]; readonly data: Uint8Array }[];
+  readonly instructions: readonly {
+    readonly program: string;
+    readonly accounts: readonly string[];
+    readonly data: Uint8Array;
+  }[];
 }
 
 export interface TokenChange {
@@ -31,7 +43,11 @@ interface RawTransaction {
     readonly signatures: readonly string[];
     readonly message: {
       readonly accountKeys: readonly string[];
-      readonly instructions: readonly { programIdIndex: number; accounts: readonly number[]; data: string }[];
+      readonly instructions: readonly {
+        programIdIndex: number;
+        accounts: readonly number[];
+        data: string;
+      }[];
     };
   };
   readonly meta: {
@@ -41,11 +57,16 @@ interface RawTransaction {
     readonly postBalances: readonly number[];
     readonly preTokenBalances: readonly TokenBalance[];
     readonly postTokenBalances: readonly TokenBalance[];
-    readonly loadedAddresses: { readonly writable: readonly string[]; readonly readonly: readonly string[] };
+    readonly loadedAddresses: {
+      readonly writable: readonly string[];
+      readonly readonly: readonly string[];
+    };
   };
 }
 
-/** One JSON-RPC call, written by hand: nothing of the library stands between a test and the chain. */
+/**
+ * One JSON-RPC call, written by hand: nothing of the library stands between a test and the chain.
+ */
 export async function rpc<T>(url: string, method: string, params: readonly unknown[]): Promise<T> {
   const response = await fetch(url, {
     method: 'POST',
@@ -58,7 +79,11 @@ export async function rpc<T>(url: string, method: string, params: readonly unkno
 }
 
 /** Asks until the answer is there. For what the chain shows soon, never for how long that takes. */
-export async function until<T>(what: string, ask: () => Promise<T | undefined> | T | undefined, deadlineMs = 15_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T | undefined> | T | undefined,
+  deadlineMs = 15_000,
+): Promise<T> {
   const end = Date.now() + deadlineMs;
   for (;;) {
     const found = await ask();
@@ -69,10 +94,18 @@ export async function until<T>(what: string, ask: () => Promise<T | undefined> |
 }
 
 /** The associated token account of an owner, derived by kit. */
-export async function tokenAccount(owner: string, mint: { readonly address: string; readonly tokenProgram: string }): Promise<string> {
+export async function tokenAccount(
+  owner: string,
+  mint: { readonly address: string; readonly tokenProgram: string },
+): Promise<string> {
   const encoder = getAddressEncoder();
   const seeds = [owner, mint.tokenProgram, mint.address].map((one) => encoder.encode(address(one)));
-  return (await getProgramDerivedAddress({ programAddress: address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'), seeds }))[0];
+  return (
+    await getProgramDerivedAddress({
+      programAddress: address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'),
+      seeds,
+    })
+  )[0];
 }
 
 /** What an owner's associated token account holds; 0n where there is none. */
@@ -82,24 +115,39 @@ export async function tokenAmount(
   mint: { readonly address: string; readonly tokenProgram: string },
 ): Promise<bigint> {
   const params = [await tokenAccount(owner, mint), { encoding: 'base64', commitment: 'confirmed' }];
-  const { value } = await rpc<{ value: { data: [string, string] } | null }>(url, 'getAccountInfo', params);
+  const { value } = await rpc<{ value: { data: [string, string] } | null }>(
+    url,
+    'getAccountInfo',
+    params,
+  );
   // Of both token programs: mint, owner, then the amount as u64.
   return value === null ? 0n : Buffer.from(value.data[0], 'base64').readBigUInt64LE(64);
 }
 
 /** A landed transaction, as soon as the node shows it as confirmed. */
 export async function landed(url: string, signature: string): Promise<ChainTransaction> {
-  const params = [signature, { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 }];
+  const params = [
+    signature,
+    { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 },
+  ];
   const raw = await until(
     `the node shows transaction ${signature}`,
     async () => (await rpc<RawTransaction | null>(url, 'getTransaction', params)) ?? undefined,
   );
   const { message, signatures } = raw.transaction;
   const { meta } = raw;
-  const keys = [...message.accountKeys, ...meta.loadedAddresses.writable, ...meta.loadedAddresses.readonly];
+  const keys = [
+    ...message.accountKeys,
+    ...meta.loadedAddresses.writable,
+    ...meta.loadedAddresses.readonly,
+  ];
   const key = (index: number) => keys[index] ?? '';
   const lamports = keys.map(
-    (account, index) => [account, BigInt(meta.postBalances[index] ?? 0) - BigInt(meta.preBalances[index] ?? 0)] as const,
+    (account, index) =>
+      [
+        account,
+        BigInt(meta.postBalances[index] ?? 0) - BigInt(meta.preBalances[index] ?? 0),
+      ] as const,
   );
   return {
     error: meta.err,
@@ -115,14 +163,19 @@ export async function landed(url: string, signature: string): Promise<ChainTrans
   };
 }
 
-function tokenChanges(before: readonly TokenBalance[], after: readonly TokenBalance[], key: (index: number) => string): TokenChange[] {
+function tokenChanges(
+  before: readonly TokenBalance[],
+  after: readonly TokenBalance[],
+  key: (index: number) => string,
+): TokenChange[] {
   const changes = new Map<number, TokenChange>();
   for (const [list, sign] of [
     [before, -1n],
     [after, 1n],
   ] as const) {
     for (const { accountIndex, mint, owner, uiTokenAmount } of list) {
-      const change = (changes.get(accountIndex)?.change ?? 0n) + sign * BigInt(uiTokenAmount.amount);
+      const change =
+        (changes.get(accountIndex)?.change ?? 0n) + sign * BigInt(uiTokenAmount.amount);
       changes.set(accountIndex, { account: key(accountIndex), owner, mint, change });
     }
   }
@@ -131,6 +184,9 @@ function tokenChanges(before: readonly TokenBalance[], after: readonly TokenBala
 
 /** Signatures of all transactions that an address took part in, newest first. */
 export async function signaturesOf(url: string, account: string): Promise<string[]> {
-  const found = await rpc<{ signature: string }[]>(url, 'getSignaturesForAddress', [account, { commitment: 'confirmed' }]);
+  const found = await rpc<{ signature: string }[]>(url, 'getSignaturesForAddress', [
+    account,
+    { commitment: 'confirmed' },
+  ]);
   return found.map(({ signature }) => signature);
 }

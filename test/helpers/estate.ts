@@ -21,7 +21,10 @@ export interface Estate {
   readonly signer: Signer;
   /** Its associated token accounts, whether or not they exist. */
   readonly at: Readonly<Record<MintSymbol, Address>>;
-  /** A second USDC account, an account that it may spend from, a durable nonce, a mint and a lookup table. */
+  /**
+   * A second USDC account, an account that it may spend from, a durable nonce, a mint and a lookup
+   * table.
+   */
   readonly others: readonly Address[];
 }
 
@@ -33,17 +36,33 @@ const keyBytes = (one: Address): Uint8Array => Uint8Array.from(getAddressEncoder
 /** An address that is as good as any, of the wallet's alone. */
 function besides(wallet: Address, n: number): Address {
   const bytes = keyBytes(wallet);
-  return address(getBase58Decoder().decode(bytes.map((byte, index) => (index === 31 ? (byte + n) & 0xff : byte ^ n))));
+  return address(
+    getBase58Decoder().decode(
+      bytes.map((byte, index) => (index === 31 ? (byte + n) & 0xff : byte ^ n)),
+    ),
+  );
 }
 
-export async function accountsOf(owner: Address, mints: Sandbox['mints']): Promise<Readonly<Record<MintSymbol, Address>>> {
-  const entries = Object.entries(mints).map(async ([symbol, mint]) => [symbol, address(await tokenAccount(owner, mint))] as const);
-  return Object.fromEntries(await Promise.all(entries)) as Record<MintSymbol, Address>; // One entry a mint.
+export async function accountsOf(
+  owner: Address,
+  mints: Sandbox['mints'],
+): Promise<Readonly<Record<MintSymbol, Address>>> {
+  const entries = Object.entries(mints).map(
+    async ([symbol, mint]) => [symbol, address(await tokenAccount(owner, mint))] as const,
+  );
+  // One entry a mint.
+  return Object.fromEntries(await Promise.all(entries)) as Record<MintSymbol, Address>;
 }
 
-/** Makes a wallet with SOL, USDC, USDT and BONK, no account for PYUSD, and something of every kind that obeys it. */
+/**
+ * Makes a wallet with SOL, USDC, USDT and BONK, no account for PYUSD, and something of every kind
+ * that obeys it.
+ */
 export async function estateOn(sandbox: Sandbox): Promise<Estate> {
-  return estateOf(sandbox, await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' }));
+  return estateOf(
+    sandbox,
+    await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' }),
+  );
 }
 
 /** The same of a wallet that is there, and has a USDC account. */
@@ -72,7 +91,13 @@ export async function estateOf(sandbox: Sandbox, made: SandboxWallet): Promise<E
   table.set([1, 0, 0, 0, ...new Uint8Array(8).fill(0xff)], 0);
   table.set([1, ...key], 21);
   table.set(keyBytes(besides(wallet, 201)), 56);
-  const others = [put(1, TOKEN, usdc.data), put(2, TOKEN, spendable), put(3, SYSTEM, nonce), put(4, TOKEN, mint), put(5, TABLES, table)];
+  const others = [
+    put(1, TOKEN, usdc.data),
+    put(2, TOKEN, spendable),
+    put(3, SYSTEM, nonce),
+    put(4, TOKEN, mint),
+    put(5, TABLES, table),
+  ];
   return { wallet, signer: recordingSigner(made.address, made.secretKey).signer, at, others };
 }
 
@@ -105,44 +130,70 @@ export function lossesOf(estate: Estate, deal: Deal, before: Lying, after: Lying
   const { wallet, at, others } = estate;
   const symbols = Object.keys(at) as MintSymbol[]; // The keys of the record.
   const own = after.get(wallet);
-  const gain = (measure: (account: ChainAccount | undefined) => bigint, one: Address) => measure(after.get(one)) - measure(before.get(one));
-  const least = (symbol: MintSymbol) => (symbol === deal.to ? deal.minOut : symbol === deal.from ? -deal.maxIn : 0n);
+  const gain = (measure: (account: ChainAccount | undefined) => bigint, one: Address) =>
+    measure(after.get(one)) - measure(before.get(one));
+  const least = (symbol: MintSymbol) =>
+    symbol === deal.to ? deal.minOut : symbol === deal.from ? -deal.maxIn : 0n;
   // Wrapped or not, and what lies in the wallet's accounts as rent is the wallet's.
   const sol = [wallet, ...Object.values(at)].reduce((sum, one) => sum + gain(lamportsIn, one), 0n);
   return [
-    ...(own?.owner === SYSTEM && own.data.length === 0 ? [] : ['the wallet is no plain account of its own']),
-    ...others.filter((one) => !isSame(before.get(one), after.get(one))).map((one) => `other account ${others.indexOf(one)} has changed`),
+    ...(own?.owner === SYSTEM && own.data.length === 0
+      ? []
+      : ['the wallet is no plain account of its own']),
+    ...others
+      .filter((one) => !isSame(before.get(one), after.get(one)))
+      .map((one) => `other account ${others.indexOf(one)} has changed`),
     ...symbols
       .filter((one) => !isKept(wallet, before.get(at[one]), after.get(at[one]), one))
       .map((one) => `the ${one} account is not kept`),
     ...symbols
       .filter((one) => one !== 'SOL' && gain(amountIn, at[one]) < least(one))
       .map((one) => `${one}: ${gain(amountIn, at[one])}, not ${least(one)}`),
-    ...(sol < least('SOL') - deal.maxFees ? [`SOL: ${sol}, not ${least('SOL') - deal.maxFees}`] : []),
+    ...(sol < least('SOL') - deal.maxFees
+      ? [`SOL: ${sol}, not ${least('SOL') - deal.maxFees}`]
+      : []),
   ];
 }
 
 const lamportsIn = (account: ChainAccount | undefined): bigint => account?.lamports ?? 0n;
 
 const amountIn = (account: ChainAccount | undefined): bigint =>
-  account === undefined || account.data.length < 165 ? 0n : Buffer.from(account.data).readBigUInt64LE(64);
+  account === undefined || account.data.length < 165
+    ? 0n
+    : Buffer.from(account.data).readBigUInt64LE(64);
 
 function isSame(a: ChainAccount | undefined, b: ChainAccount | undefined): boolean {
   return (
-    a?.owner === b?.owner && a?.lamports === b?.lamports && Buffer.compare(a?.data ?? new Uint8Array(), b?.data ?? new Uint8Array()) === 0
+    a?.owner === b?.owner &&
+    a?.lamports === b?.lamports &&
+    Buffer.compare(a?.data ?? new Uint8Array(), b?.data ?? new Uint8Array()) === 0
   );
 }
 
-/** Still the wallet's, with no other wallet to spend from it or close it. One of wrapped SOL may go. */
-function isKept(wallet: Address, before: ChainAccount | undefined, after: ChainAccount | undefined, symbol: MintSymbol): boolean {
+/**
+ * Still the wallet's, with no other wallet to spend from it or close it. One of wrapped SOL may go.
+ */
+function isKept(
+  wallet: Address,
+  before: ChainAccount | undefined,
+  after: ChainAccount | undefined,
+  symbol: MintSymbol,
+): boolean {
   if (after === undefined) return before === undefined || symbol === 'SOL';
   // Any wallet may send lamports to where no account is.
   if (after.owner === SYSTEM && after.data.length === 0) return before === undefined;
   const { data } = after;
   const isOwn = Buffer.compare(data.subarray(32, 64), keyBytes(wallet)) === 0;
   const isNobodys = [72, 129].every((tag) => Buffer.from(data).readUInt32LE(tag) === 0);
-  const isSameMint = before === undefined || Buffer.compare(before.data.subarray(0, 32), data.subarray(0, 32)) === 0;
-  return isOwn && isNobodys && isSameMint && data[108] === 1 && (before === undefined || before.owner === after.owner);
+  const isSameMint =
+    before === undefined || Buffer.compare(before.data.subarray(0, 32), data.subarray(0, 32)) === 0;
+  return (
+    isOwn &&
+    isNobodys &&
+    isSameMint &&
+    data[108] === 1 &&
+    (before === undefined || before.owner === after.owner)
+  );
 }
 
 /** What running a transaction now would leave of some accounts; by kit alone. */
@@ -151,10 +202,16 @@ export async function simulatedBy(
   wire: Uint8Array,
   watched: readonly Address[],
 ): Promise<{ readonly error: unknown; readonly after: Lying }> {
-  const text = Buffer.from(wire).toString('base64') as Base64EncodedWireTransaction; // What the node makes of it is the answer.
+  // What the node makes of it is the answer.
+  const text = Buffer.from(wire).toString('base64') as Base64EncodedWireTransaction;
   const { value } = await createSolanaRpc(rpcUrl)
     .simulateTransaction(text, {
-      ...{ encoding: 'base64', sigVerify: false, replaceRecentBlockhash: true, commitment: 'confirmed' },
+      ...{
+        encoding: 'base64',
+        sigVerify: false,
+        replaceRecentBlockhash: true,
+        commitment: 'confirmed',
+      },
       accounts: { addresses: watched, encoding: 'base64' },
     })
     .send();
@@ -162,7 +219,10 @@ export async function simulatedBy(
     const account = value.accounts?.[index] ?? undefined;
     if (account === undefined) return [one, undefined] as const;
     const { lamports, owner, executable, data } = account;
-    return [one, { lamports, owner, executable, data: Uint8Array.from(Buffer.from(data[0], 'base64')) }] as const;
+    return [
+      one,
+      { lamports, owner, executable, data: Uint8Array.from(Buffer.from(data[0], 'base64')) },
+    ] as const;
   });
   return { error: value.err, after: new Map(after) };
 }
@@ -183,6 +243,9 @@ export async function signedBy({ signer }: Estate, message: Uint8Array): Promise
 /** Sends what is signed, past the node's own check, and waits for the chain's word on it. */
 export async function landedOn({ rpcUrl }: Sandbox, wire: Uint8Array): Promise<unknown> {
   const text = Buffer.from(wire).toString('base64');
-  const signature = await rpc<string>(rpcUrl, 'sendTransaction', [text, { encoding: 'base64', skipPreflight: true }]);
+  const signature = await rpc<string>(rpcUrl, 'sendTransaction', [
+    text,
+    { encoding: 'base64', skipPreflight: true },
+  ]);
   return (await landed(rpcUrl, signature)).error;
 }

@@ -20,8 +20,23 @@ import { ATTACKER, MINTS, PROGRAMS } from '../corpus/addresses.js';
 import { FORMS } from '../corpus/forms.js';
 import { errorChain, findNeedles, keyNeedles } from './capture.js';
 import { landed, signaturesOf, type ChainTransaction } from './chain.js';
-import { accountsOf, estateOf, lossesOf, lyingNow, watchedOf, type Estate, type Lying } from './estate.js';
-import { startFront, type Endpoint, type EvilLie, type Front, type How, type Session } from './evil-front.js';
+import {
+  accountsOf,
+  estateOf,
+  lossesOf,
+  lyingNow,
+  watchedOf,
+  type Estate,
+  type Lying,
+} from './estate.js';
+import {
+  startFront,
+  type Endpoint,
+  type EvilLie,
+  type Front,
+  type How,
+  type Session,
+} from './evil-front.js';
 import { CANARY } from './evil-lies.js';
 import { decided } from './flow.js';
 import { readMessage } from './foreign-transaction.js';
@@ -33,7 +48,10 @@ export const PRICE = 10_000n;
 /** Base units of USDT: what `client.swap()` is called with. */
 export const SWAPPED = 50_000n;
 
-/** A sandbox, and before its true service the front of an evil one; the attacker has accounts for every token. */
+/**
+ * A sandbox, and before its true service the front of an evil one; the attacker has accounts for
+ * every token.
+ */
 export interface Stage {
   readonly sandbox: Sandbox;
   /** The true one. */
@@ -90,13 +108,25 @@ export interface Bait extends How {
 
 const FUNDS = { SOL: '0.5', USDC: '0.001', USDT: '20', BONK: '100000' } as const;
 
-export async function preyOf(sandbox: Sandbox, front: Front, { lie, options, installed = false, ...how }: Bait): Promise<Prey> {
+export async function preyOf(
+  sandbox: Sandbox,
+  front: Front,
+  { lie, options, installed = false, ...how }: Bait,
+): Promise<Prey> {
   const made = await sandbox.createWallet(FUNDS);
   const estate = await estateOf(sandbox, made);
   const { signer, signed, messages } = recordingSigner(made.address, made.secretKey);
   const session = front.session(made.address, lie, how);
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
-  const all: ClientOptions = { signer, rpcUrl, wsUrl, jupiterUrl, apiUrl: session.url, autoSwap: true, ...options };
+  const all: ClientOptions = {
+    signer,
+    rpcUrl,
+    wsUrl,
+    jupiterUrl,
+    apiUrl: session.url,
+    autoSwap: true,
+    ...options,
+  };
   const earlier = await signaturesOf(rpcUrl, made.address);
   const before = lyingNow(sandbox, watchedOf(estate));
   const loot = lyingNow(sandbox, await lairOf(sandbox));
@@ -105,7 +135,18 @@ export async function preyOf(sandbox: Sandbox, front: Front, { lie, options, ins
   const events: ClientEvent[] = [];
   client.on('*', (event) => void events.push(event));
   return {
-    ...{ estate, secretKey: made.secretKey, client, session, signed, messages, events, before, loot, earlier },
+    ...{
+      estate,
+      secretKey: made.secretKey,
+      client,
+      session,
+      signed,
+      messages,
+      events,
+      before,
+      loot,
+      earlier,
+    },
     wares: `${sandbox.apiUrl}/usdc?for=${made.address}`,
     ...(interceptor === undefined ? {} : { interceptor }),
     close: async () => {
@@ -115,7 +156,10 @@ export async function preyOf(sandbox: Sandbox, front: Front, { lie, options, ins
   };
 }
 
-const lairOf = async ({ mints }: Sandbox): Promise<Address[]> => [ATTACKER, ...Object.values(await accountsOf(ATTACKER, mints))];
+const lairOf = async ({ mints }: Sandbox): Promise<Address[]> => [
+  ATTACKER,
+  ...Object.values(await accountsOf(ATTACKER, mints)),
+];
 
 /** What came of a call. */
 export type Outcome = { readonly value: unknown } | { readonly error: unknown };
@@ -142,7 +186,11 @@ export interface Way {
 const swapOf = { inputMint: 'USDT', outputMint: 'USDC', amount: SWAPPED } as const;
 
 export const PLANNED: Way = {
-  ...{ name: 'a payment out of USDT, planned by it', aim: 'payment', asks: ['autoPay', 'quote', 'build'] },
+  ...{
+    name: 'a payment out of USDT, planned by it',
+    aim: 'payment',
+    asks: ['autoPay', 'quote', 'build'],
+  },
   bait: { options: { swapFrom: ['USDT'] } },
   call: ({ client, wares }) => client.fetch(wares),
 };
@@ -151,8 +199,18 @@ export const STEPWISE: Way = {
   bait: { planless: true, options: { swapFrom: ['SOL'] } },
   call: ({ client, wares }) => client.fetch(wares),
 };
-export const SWAP: Way = { name: 'a swap by name', aim: 'swap', asks: ['quote', 'build'], call: ({ client }) => client.swap(swapOf) };
-export const QUOTE: Way = { name: 'a quote', aim: 'question', asks: ['quote'], call: ({ client }) => client.quote(swapOf) };
+export const SWAP: Way = {
+  name: 'a swap by name',
+  aim: 'swap',
+  asks: ['quote', 'build'],
+  call: ({ client }) => client.swap(swapOf),
+};
+export const QUOTE: Way = {
+  name: 'a quote',
+  aim: 'question',
+  asks: ['quote'],
+  call: ({ client }) => client.quote(swapOf),
+};
 export const BALANCE: Way = {
   ...{ name: 'balances', aim: 'question', asks: ['balance'] },
   call: ({ client }) => client.balance(['USDC', 'SOL']),
@@ -165,7 +223,12 @@ export async function trial(
   lie: EvilLie,
   bait: Omit<Bait, 'lie'> = {},
 ): Promise<{ readonly end: 'done' | 'refused'; readonly session: Session }> {
-  const prey = await preyOf(sandbox, front, { ...way.bait, ...bait, lie, options: { ...way.bait?.options, ...bait.options } });
+  const prey = await preyOf(sandbox, front, {
+    ...way.bait,
+    ...bait,
+    lie,
+    options: { ...way.bait?.options, ...bait.options },
+  });
   try {
     const error = await expectHonest(sandbox, prey, way.aim, await outcomeOf(way.call(prey)));
     return { end: error === undefined ? 'done' : 'refused', session: prey.session };
@@ -176,16 +239,23 @@ export async function trial(
 
 /** Lamports: policy.maxFeeLamports, and a signature. */
 const FEES = 255_000n;
-/** In 1e-12 dollars. An answered output may be twice what is asked for: policy.minSwap, five cents. */
+/**
+ * In 1e-12 dollars. An answered output may be twice what is asked for: policy.minSwap, five cents.
+ */
 const MOST_BOUGHT = 100_000_000_000n;
 /** In 1e-12 dollars: a tenth of a cent, by which small swaps may be off their price. */
 const SLACK = 1_000_000_000n;
 
 /**
- * Holds what was signed, what is on the chain, and what the caller was told against what he agreed to; by kit and the chain alone. Returns the
- * error, if the call came to one.
+ * Holds what was signed, what is on the chain, and what the caller was told against what he agreed
+ * to; by kit and the chain alone. Returns the error, if the call came to one.
  */
-export async function expectHonest(sandbox: Sandbox, prey: Prey, aim: Aim, outcome: Outcome): Promise<ExactChangeError | undefined> {
+export async function expectHonest(
+  sandbox: Sandbox,
+  prey: Prey,
+  aim: Aim,
+  outcome: Outcome,
+): Promise<ExactChangeError | undefined> {
   const { estate, session, signed } = prey;
   expect(session.faults).toEqual([]);
   // What was signed, whether or not it was sent.
@@ -193,10 +263,15 @@ export async function expectHonest(sandbox: Sandbox, prey: Prey, aim: Aim, outco
   await expectOwnMessages(sandbox, { ...prey, address: estate.wallet }, agreed);
   const payments = signed.filter(({ kind }) => kind === 'payment').length;
   expect(payments).toBeLessThanOrEqual(aim === 'payment' ? 1 : 0);
-  const deals = prey.messages.flatMap((bytes, index) => (signed[index]?.kind === 'swap' ? [dealIn(sandbox, bytes, aim)] : []));
+  const deals = prey.messages.flatMap((bytes, index) =>
+    signed[index]?.kind === 'swap' ? [dealIn(sandbox, bytes, aim)] : [],
+  );
   expect(deals.length).toBeLessThanOrEqual(aim === 'question' ? 0 : 2);
 
-  const receipt = 'value' in outcome && outcome.value instanceof Response ? await decided(outcome.value) : undefined;
+  const receipt =
+    'value' in outcome && outcome.value instanceof Response
+      ? await decided(outcome.value)
+      : undefined;
   const found = await expectChain(sandbox, prey, aim, deals, payments);
   expectSilent(prey, found.map(({ signatures }) => signatures).flat());
   expectNoWords(prey, outcome);
@@ -213,13 +288,25 @@ interface SwapDeal {
   readonly minOut: bigint;
 }
 
-/** The worst that a signed swap may do, by its own numbers; a fair price for no more than was needed. */
+/**
+ * The worst that a signed swap may do, by its own numbers; a fair price for no more than was
+ * needed.
+ */
 function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
-  const swap = readMessage(sandbox, bytes).instructions.find(({ programAddress }) => programAddress === PROGRAMS.jupiter);
+  const swap = readMessage(sandbox, bytes).instructions.find(
+    ({ programAddress }) => programAddress === PROGRAMS.jupiter,
+  );
   const data = Buffer.from(swap?.data ?? []);
-  const form = [FORMS.route_v2, FORMS.exact_out_route_v2].find(({ discriminator }) => data.subarray(0, 8).equals(discriminator));
-  if (swap === undefined || form === undefined) throw new Error('This swap is of no form that the venue knows.');
-  const [exact, quoted, slippage] = [data.readBigUInt64LE(8), data.readBigUInt64LE(16), BigInt(data.readUInt16LE(24))];
+  const form = [FORMS.route_v2, FORMS.exact_out_route_v2].find(({ discriminator }) =>
+    data.subarray(0, 8).equals(discriminator),
+  );
+  if (swap === undefined || form === undefined)
+    throw new Error('This swap is of no form that the venue knows.');
+  const [exact, quoted, slippage] = [
+    data.readBigUInt64LE(8),
+    data.readBigUInt64LE(16),
+    BigInt(data.readUInt16LE(24)),
+  ];
   const exactIn = form.mode === 'ExactIn';
   const maxIn = exactIn ? exact : (quoted * (10_000n + slippage) + 9_999n) / 10_000n;
   const minOut = exactIn ? (quoted * (10_000n - slippage)) / 10_000n : exact;
@@ -228,7 +315,8 @@ function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
     return Object.values(sandbox.mints).find((mint) => mint.address === at);
   };
   const [from, to] = [mintOf('sourceMint'), mintOf('destinationMint')];
-  if (from === undefined || to?.symbol !== 'USDC') throw new Error('This swap is for other tokens.');
+  if (from === undefined || to?.symbol !== 'USDC')
+    throw new Error('This swap is for other tokens.');
   const [paid, got] = [maxIn * from.picoUsd, minOut * to.picoUsd];
   // A hundredth of loss, half of one of slippage, and what rounding takes.
   expect(paid * 100n).toBeLessThanOrEqual((got + SLACK) * 102n);
@@ -247,13 +335,19 @@ async function expectChain(
   payments: number,
 ): Promise<ChainTransaction[]> {
   const all = await signaturesOf(sandbox.rpcUrl, estate.wallet);
-  const found = await Promise.all(all.filter((one) => !earlier.includes(one)).map((one) => landed(sandbox.rpcUrl, one)));
+  const found = await Promise.all(
+    all.filter((one) => !earlier.includes(one)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
   expect(found.length).toBeLessThanOrEqual(signed.length);
   const { USDC } = await accountsOf(address(sandbox.merchant), sandbox.mints);
-  const takings = found.flatMap(({ tokens }) => tokens.filter(({ account }) => account === USDC).map(({ change }) => change));
+  const takings = found.flatMap(({ tokens }) =>
+    tokens.filter(({ account }) => account === USDC).map(({ change }) => change),
+  );
   expect(takings).toEqual(takings.length === 0 ? [] : [PRICE]);
   expect(takings.length).toBeLessThanOrEqual(payments);
-  const servings = sandbox.controls.api.served.filter(({ url, status }) => wares.endsWith(url) && status === 200);
+  const servings = sandbox.controls.api.served.filter(
+    ({ url, status }) => wares.endsWith(url) && status === 200,
+  );
   expect(servings.length).toBe(takings.length);
   expect(lyingNow(sandbox, await lairOf(sandbox))).toEqual(loot);
 
@@ -272,16 +366,32 @@ async function expectChain(
   return found;
 }
 
-const isTaking = ({ tokens }: ChainTransaction, till: string): boolean => tokens.some(({ account }) => account === till);
+const isTaking = ({ tokens }: ChainTransaction, till: string): boolean =>
+  tokens.some(({ account }) => account === till);
 
 /** Nothing that is the wallet's has gone to the service. */
 function expectSilent({ session, secretKey, messages }: Prey, signatures: readonly string[]): void {
-  const said = session.seen.map(({ path, headers, body }) => `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`).join('\n');
+  const said = session.seen
+    .map(
+      ({ path, headers, body }) =>
+        `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`,
+    )
+    .join('\n');
   const needles = [
     ...keyNeedles(secretBytes(secretKey)),
     ...signatures.map((text) => ({ name: 'a signature', text })),
-    ...messages.map((bytes) => ({ name: 'a signed message', text: Buffer.from(bytes).toString('base64').slice(8, -8) })),
-    ...['signedSwap', 'signedPayment', 'payment-signature', 'x-payment', '"cookie"', '"authorization"'].map((text) => ({
+    ...messages.map((bytes) => ({
+      name: 'a signed message',
+      text: Buffer.from(bytes).toString('base64').slice(8, -8),
+    })),
+    ...[
+      'signedSwap',
+      'signedPayment',
+      'payment-signature',
+      'x-payment',
+      '"cookie"',
+      '"authorization"',
+    ].map((text) => ({
       name: text,
       text,
     })),
@@ -312,7 +422,10 @@ async function expectTrueError(
   if (!isExactChangeError(error)) throw error;
   const { USDC } = await accountsOf(address(sandbox.merchant), sandbox.mints);
   const done = found.filter((one) => one.error === null);
-  const [paid, swapped] = [done.filter((one) => isTaking(one, USDC)), done.filter((one) => !isTaking(one, USDC))];
+  const [paid, swapped] = [
+    done.filter((one) => isTaking(one, USDC)),
+    done.filter((one) => !isTaking(one, USDC)),
+  ];
   const truth = paid.length > 0 ? 'spent' : swapped.length > 0 ? 'swapped' : 'untouched';
   if (error.funds === 'uncertain') expect(signed.length).toBeGreaterThan(0);
   else expect({ funds: error.funds, code: error.code }).toEqual({ funds: truth, code: error.code });
@@ -323,12 +436,24 @@ async function expectTrueError(
   return error;
 }
 
-function expectTrueReceipt(sandbox: Sandbox, { estate }: Prey, found: readonly ChainTransaction[], receipt: Receipt): void {
+function expectTrueReceipt(
+  sandbox: Sandbox,
+  { estate }: Prey,
+  found: readonly ChainTransaction[],
+  receipt: Receipt,
+): void {
   expect(receipt).toMatchObject({
     state: 'settled',
-    payment: { mint: MINTS.usdc, amount: PRICE.toString(), payTo: sandbox.merchant, payer: estate.wallet },
+    payment: {
+      mint: MINTS.usdc,
+      amount: PRICE.toString(),
+      payTo: sandbox.merchant,
+      payer: estate.wallet,
+    },
   });
-  const payment = found.find(({ signatures }) => signatures.includes(receipt.payment.signature ?? ''));
+  const payment = found.find(({ signatures }) =>
+    signatures.includes(receipt.payment.signature ?? ''),
+  );
   expect(payment?.error).toBeNull();
   expect(payment?.signatures).toContain(receipt.payment.payerSignature);
   expect(payment?.tokens.find(({ owner }) => owner === sandbox.merchant)?.change).toBe(PRICE);
@@ -336,10 +461,16 @@ function expectTrueReceipt(sandbox: Sandbox, { estate }: Prey, found: readonly C
 }
 
 /** The swap that is told of is on the chain, with what it took and brought. */
-function expectTrueSwap({ estate: { at } }: Pick<Prey, 'estate'>, found: readonly ChainTransaction[], told: unknown): void {
-  const { signature, inAmount, outAmount } = told as NonNullable<Receipt['swap']>; // What `client.swap()` and receipts have in common.
+function expectTrueSwap(
+  { estate: { at } }: Pick<Prey, 'estate'>,
+  found: readonly ChainTransaction[],
+  told: unknown,
+): void {
+  // What `client.swap()` and receipts have in common.
+  const { signature, inAmount, outAmount } = told as NonNullable<Receipt['swap']>;
   const swap = found.find(({ signatures }) => signatures.includes(signature));
-  const change = (account: string) => swap?.tokens.find((one) => one.account === account)?.change ?? 0n;
+  const change = (account: string) =>
+    swap?.tokens.find((one) => one.account === account)?.change ?? 0n;
   expect(swap?.error).toBeNull();
   expect(change(at.USDC)).toBe(BigInt(outAmount));
   // SOL comes out of the wallet itself, fees among it.

@@ -38,7 +38,10 @@ export interface Told {
 
 type Says<T = Json> = (truth: T, told: Told) => unknown;
 
-/** What an evil service does with the answers of an honest one: wherever a quote, a built swap, an offer or a balance is in them, it is lied about alike. */
+/**
+ * What an evil service does with the answers of an honest one: wherever a quote, a built swap, an
+ * offer or a balance is in them, it is lied about alike.
+ */
 export interface EvilLie {
   readonly asks?: (request: Json, told: Told) => Json;
   readonly quote?: Says;
@@ -80,7 +83,8 @@ export interface Front {
   close(): Promise<void>;
 }
 
-export const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isJson = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 interface Running {
   readonly wallet: string;
@@ -122,38 +126,70 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
       method,
       ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
     });
-    return { status: answer.status, headers: Object.fromEntries(answer.headers), bytes: Buffer.from(await answer.arrayBuffer()) };
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(answer.headers),
+      bytes: Buffer.from(await answer.arrayBuffer()),
+    };
   }
 
-  async function exchange(running: Running, endpoint: Endpoint, seen: Seen, body: Buffer, response: ServerResponse): Promise<void> {
+  async function exchange(
+    running: Running,
+    endpoint: Endpoint,
+    seen: Seen,
+    body: Buffer,
+    response: ServerResponse,
+  ): Promise<void> {
     const { lie, wallet, how } = running;
     if (how.planless === true && endpoint === 'autoPay') return write(response, NOT_FOUND);
     const lies = how.at?.includes(endpoint) ?? true;
     // Before anything is waited for: the caller may soon be gone.
     if (lies && lie.answers !== undefined) running.told.push(endpoint);
-    const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+    // A bound TCP server's address is never a pipe's name or null.
+    const { port } = server.address() as AddressInfo;
     const told: Told = {
       endpoint,
       request: requestIn(seen, body),
       victim: { sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) },
       honest: async (path, json) => {
-        const { bytes } = await ask(path, json === undefined ? 'GET' : 'POST', json === undefined ? undefined : JSON.stringify(json));
+        const { bytes } = await ask(
+          path,
+          json === undefined ? 'GET' : 'POST',
+          json === undefined ? undefined : JSON.stringify(json),
+        );
         return parsed(bytes);
       },
       elsewhere: `http://127.0.0.1:${port}/elsewhere`,
     };
     if (lies && lie.slow === true) return lie.answers?.(response, NOT_FOUND, told);
     const [path = '', query] = seen.path.replace(/^\/[^/]*/, '').split('?');
-    const asked = lies && lie.asks !== undefined && seen.method === 'POST' ? lie.asks(told.request, told) : undefined;
+    const asked =
+      lies && lie.asks !== undefined && seen.method === 'POST'
+        ? lie.asks(told.request, told)
+        : undefined;
     if (asked !== undefined) running.told.push(endpoint);
     const text = asked === undefined ? body.toString('utf8') : JSON.stringify(asked);
-    const honest = await ask(query === undefined ? path : `${path}?${query}`, seen.method, seen.method === 'GET' ? undefined : text);
+    const honest = await ask(
+      query === undefined ? path : `${path}?${query}`,
+      seen.method,
+      seen.method === 'GET' ? undefined : text,
+    );
     if (!lies) return write(response, honest);
     if (lie.answers !== undefined) return lie.answers(response, honest, told);
     if (honest.status !== 200) return write(response, honest);
     const before = running.told.length;
-    const said = await lieIn(lie, told, parsed(honest.bytes), () => void running.told.push(endpoint));
-    write(response, running.told.length === before ? honest : { ...honest, bytes: Buffer.from(JSON.stringify(said)) });
+    const said = await lieIn(
+      lie,
+      told,
+      parsed(honest.bytes),
+      () => void running.told.push(endpoint),
+    );
+    write(
+      response,
+      running.told.length === before
+        ? honest
+        : { ...honest, bytes: Buffer.from(JSON.stringify(said)) },
+    );
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -175,16 +211,26 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
   };
 }
 
-const NOT_FOUND: Draft = { status: 404, headers: { 'content-type': 'text/plain' }, bytes: Buffer.from('There is no such page.') };
+const NOT_FOUND: Draft = {
+  status: 404,
+  headers: { 'content-type': 'text/plain' },
+  bytes: Buffer.from('There is no such page.'),
+};
 
 /** Sends a draft as it is. */
 export function write(response: ServerResponse, { status, headers, bytes }: Draft): void {
-  const { 'content-length': _length, 'transfer-encoding': _chunked, connection: _connection, ...rest } = headers;
+  const {
+    'content-length': _length,
+    'transfer-encoding': _chunked,
+    connection: _connection,
+    ...rest
+  } = headers;
   response.writeHead(status, rest);
   response.end(bytes);
 }
 
-const parsed = (bytes: Buffer): Json => JSON.parse(bytes.toString('utf8')) as Json; // The honest service's own answer.
+// The honest service's own answer.
+const parsed = (bytes: Buffer): Json => JSON.parse(bytes.toString('utf8')) as Json;
 
 function requestIn({ method, path }: Seen, body: Buffer): Json {
   if (method !== 'GET') return parsed(body);
@@ -204,12 +250,19 @@ async function lieIn(lie: EvilLie, told: Told, truth: unknown, note: () => void)
   if (told.endpoint === 'quote') return say(lie.quote, truth);
   if (told.endpoint === 'build') return swap(truth);
   if (told.endpoint === 'balance') {
-    return Array.isArray(truth) ? Promise.all(truth.map((one) => say(lie.balance, one))) : say(lie.balance, truth);
+    return Array.isArray(truth)
+      ? Promise.all(truth.map((one) => say(lie.balance, one)))
+      : say(lie.balance, truth);
   }
   if (!isJson(truth)) return truth;
   if (told.endpoint === 'parse') {
     const { offers } = truth;
-    return { ...truth, offers: Array.isArray(offers) ? await Promise.all(offers.map((one) => say(lie.offer, one))) : offers };
+    return {
+      ...truth,
+      offers: Array.isArray(offers)
+        ? await Promise.all(offers.map((one) => say(lie.offer, one)))
+        : offers,
+    };
   }
   const built = 'swap' in truth ? { swap: await swap(truth['swap']) } : {};
   return say(lie.step, { ...truth, offer: await say(lie.offer, truth['offer']), ...built });

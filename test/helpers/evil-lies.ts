@@ -2,7 +2,14 @@ import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { SwapQuote, SwapTransaction } from 'exact-change';
 import { concat, keyBytes, u16, u64 } from '../corpus/accounts.js';
-import { ATTACKER, EVENT_AUTHORITY, MINTS, PROGRAMS, someKey, theirs } from '../corpus/addresses.js';
+import {
+  ATTACKER,
+  EVENT_AUTHORITY,
+  MINTS,
+  PROGRAMS,
+  someKey,
+  theirs,
+} from '../corpus/addresses.js';
 import { FORMS } from '../corpus/forms.js';
 import {
   createAccount,
@@ -16,7 +23,14 @@ import {
   writable,
   type FilledInstruction,
 } from '../corpus/instructions.js';
-import { write, type Draft, type Endpoint, type EvilLie, type Json, type Told } from './evil-front.js';
+import {
+  write,
+  type Draft,
+  type Endpoint,
+  type EvilLie,
+  type Json,
+  type Told,
+} from './evil-front.js';
 import { sealed, type Parts } from './foreign-transaction.js';
 import { inInstruction, inTransaction, type Lie, type Victim } from './lying-service.js';
 
@@ -38,7 +52,8 @@ export interface NamedLie extends EvilLie {
 }
 
 const units = (value: unknown): bigint => BigInt(String(value));
-const scaled = (value: unknown, times: bigint, by = 1n): string => ((units(value) * times) / by).toString();
+const scaled = (value: unknown, times: bigint, by = 1n): string =>
+  ((units(value) * times) / by).toString();
 const plus = (value: unknown, more: bigint): string => (units(value) + more).toString();
 
 /** The same quote at another input, its bound following from it as an honest one's does. */
@@ -57,16 +72,24 @@ function bringing(quote: Json, outAmount: string): Json {
 
 // The lies in transactions are told to what an honest service built: it is typed as what it is.
 const swapLie = (lie: Lie): EvilLie => ({
-  swap: (swap, { victim }) => lie.transaction?.(swap as unknown as SwapTransaction, victim, swap['quote'] as SwapQuote),
+  swap: (swap, { victim }) =>
+    lie.transaction?.(swap as unknown as SwapTransaction, victim, swap['quote'] as SwapQuote),
 });
-const inParts = (change: (parts: Parts, victim: Victim) => Parts | string): EvilLie => swapLie(inTransaction(change));
-const inSwap = (change: (swap: FilledInstruction, victim: Victim) => FilledInstruction): EvilLie => swapLie(inInstruction(change));
+const inParts = (change: (parts: Parts, victim: Victim) => Parts | string): EvilLie =>
+  swapLie(inTransaction(change));
+const inSwap = (change: (swap: FilledInstruction, victim: Victim) => FilledInstruction): EvilLie =>
+  swapLie(inInstruction(change));
 const around = (make: (victim: Victim) => readonly FilledInstruction[]): EvilLie =>
-  inParts((parts, victim) => ({ ...parts, instructions: [...make(victim), ...parts.instructions, ...make(victim)] }));
+  inParts((parts, victim) => ({
+    ...parts,
+    instructions: [...make(victim), ...parts.instructions, ...make(victim)],
+  }));
 const bytesOf = (change: (bytes: Buffer) => Uint8Array): EvilLie => ({
   swap: (swap) => ({
     ...swap,
-    transaction: Buffer.from(change(Buffer.from(String(swap['transaction']), 'base64'))).toString('base64'),
+    transaction: Buffer.from(change(Buffer.from(String(swap['transaction']), 'base64'))).toString(
+      'base64',
+    ),
   }),
 });
 
@@ -77,23 +100,34 @@ const EXACT = 8;
 const QUOTED = 16;
 const SLIPPAGE = 24;
 const FEE = 26;
-const isExactIn = ({ data }: FilledInstruction): boolean => Buffer.from(FORMS.route_v2.discriminator).equals(data.subarray(0, 8));
+const isExactIn = ({ data }: FilledInstruction): boolean =>
+  Buffer.from(FORMS.route_v2.discriminator).equals(data.subarray(0, 8));
 const inputAt = (swap: FilledInstruction): number => (isExactIn(swap) ? EXACT : QUOTED);
 const outputAt = (swap: FilledInstruction): number => (isExactIn(swap) ? QUOTED : EXACT);
-const amountAt = ({ data }: FilledInstruction, offset: number): bigint => Buffer.from(data).readBigUInt64LE(offset);
+const amountAt = ({ data }: FilledInstruction, offset: number): bigint =>
+  Buffer.from(data).readBigUInt64LE(offset);
 const written = (swap: FilledInstruction, offset: number, bytes: Uint8Array): FilledInstruction => {
   const data = swap.data.slice();
   data.set(bytes, offset);
   return { ...swap, data };
 };
-const withAccount = (swap: FilledInstruction, index: number, meta: FilledInstruction['accounts'][number]): FilledInstruction => ({
+const withAccount = (
+  swap: FilledInstruction,
+  index: number,
+  meta: FilledInstruction['accounts'][number],
+): FilledInstruction => ({
   ...swap,
   accounts: swap.accounts.map((one, at) => (at === index ? meta : one)),
 });
 
 /** Base64 of a payment of all the wallet's USDT to the attacker, for the wallet to sign. */
 function theft({ wallet, own }: Victim): string {
-  const metas = [writable(own.USDT), readonly(MINTS.usdt), writable(theirs(MINTS.usdt)), signer(wallet)];
+  const metas = [
+    writable(own.USDT),
+    readonly(MINTS.usdt),
+    writable(theirs(MINTS.usdt)),
+    signer(wallet),
+  ];
   const take = instruction(PROGRAMS.token, metas, concat([12], u64(1_000_000n), [6]));
   return sealed({ feePayer: wallet, lifetime: someKey(99), instructions: [take], tables: {} });
 }
@@ -109,7 +143,10 @@ const everywhere = (name: string, end: End, more: Json): NamedLie => {
   return { name, end, quote: add, swap: add, offer: add, step: add, balance: add };
 };
 
-/** What a service may say within JSON that is well formed: each of appendix A, by its name there where it has one. */
+/**
+ * What a service may say within JSON that is well formed: each of appendix A, by its name there
+ * where it has one.
+ */
 export const jsonLies = (memory: Memory): readonly NamedLie[] => [
   {
     ...quoting('other payTo', 'refused', (quote) => ({ ...quote, payTo: ATTACKER })),
@@ -123,7 +160,11 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
   quoting(
     'amount -1',
     'refused',
-    (quote) => ({ ...quote, outAmount: plus(quote['outAmount'], -1n), minOutAmount: plus(quote['minOutAmount'], -1n) }),
+    (quote) => ({
+      ...quote,
+      outAmount: plus(quote['outAmount'], -1n),
+      minOutAmount: plus(quote['minOutAmount'], -1n),
+    }),
     {
       swapEnd: 'done',
       offer: (offer) => ({ ...offer, amount: plus(offer['amount'], -1n) }),
@@ -147,33 +188,70 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
   quoting(
     '`recommended` worse',
     'refused',
-    (quote) => ({ ...taking(quote, scaled(quote['inAmount'], 106n, 100n)), recommended: true, best: true }),
+    (quote) => ({
+      ...taking(quote, scaled(quote['inAmount'], 106n, 100n)),
+      recommended: true,
+      best: true,
+    }),
     {
       step: (step) => ({ ...step, recommended: true, state: 'swap_required' }),
     },
   ),
-  { name: 'balance too high', end: 'done', balance: (one) => ({ ...one, amount: '9000000000000', uiAmount: '9000000' }) },
-  { name: 'balance too low', end: 'done', balance: (one) => ({ ...one, amount: '0', uiAmount: '0' }) },
+  {
+    name: 'balance too high',
+    end: 'done',
+    balance: (one) => ({ ...one, amount: '9000000000000', uiAmount: '9000000' }),
+  },
+  {
+    name: 'balance too low',
+    end: 'done',
+    balance: (one) => ({ ...one, amount: '0', uiAmount: '0' }),
+  },
   quoting('quote in x1000', 'refused', (quote) => taking(quote, scaled(quote['inAmount'], 1_000n))),
-  quoting('quote in x1000, under its own bound', 'refused', (quote) => ({ ...quote, maxInAmount: scaled(quote['maxInAmount'], 1_000n) })),
-  quoting('quote in /1000', 'refused', (quote) => taking(quote, scaled(quote['inAmount'], 1n, 1_000n))),
+  quoting('quote in x1000, under its own bound', 'refused', (quote) => ({
+    ...quote,
+    maxInAmount: scaled(quote['maxInAmount'], 1_000n),
+  })),
+  quoting('quote in /1000', 'refused', (quote) =>
+    taking(quote, scaled(quote['inAmount'], 1n, 1_000n)),
+  ),
   quoting('out x1000', 'refused', (quote) => bringing(quote, scaled(quote['outAmount'], 1_000n))),
-  quoting('out /1000', 'refused', (quote) => bringing(quote, scaled(quote['outAmount'], 1n, 1_000n))),
+  quoting('out /1000', 'refused', (quote) =>
+    bringing(quote, scaled(quote['outAmount'], 1n, 1_000n)),
+  ),
   quoting('a bigger swap at a fair price', 'refused', (quote) =>
     taking(bringing(quote, scaled(quote['outAmount'], 20n)), scaled(quote['inAmount'], 20n)),
   ),
-  quoting('stale quote', 'refused', (quote) => ({ ...taking(quote, scaled(quote['inAmount'], 1n, 2n)), quotedAt: 0 })),
+  quoting('stale quote', 'refused', (quote) => ({
+    ...taking(quote, scaled(quote['inAmount'], 1n, 2n)),
+    quotedAt: 0,
+  })),
   quoting('stale quote that is fair', 'done', (quote) => ({ ...quote, quotedAt: 1 })),
-  quoting('a quote that never ages', 'done', (quote) => ({ ...quote, quotedAt: Number.MAX_SAFE_INTEGER })),
+  quoting('a quote that never ages', 'done', (quote) => ({
+    ...quote,
+    quotedAt: Number.MAX_SAFE_INTEGER,
+  })),
   quoting('a platform fee', 'refused', (quote) => ({ ...quote, platformFeeBps: 50 })),
-  quoting('a platform fee below the surface', 'refused', (quote) => ({ ...quote, raw: { platformFee: { amount: '500', feeBps: 50 } } })),
-  quoting('more slippage', 'refused', (quote) => ({ ...quote, slippageBps: 5_000, maxInAmount: scaled(quote['inAmount'], 2n) })),
+  quoting('a platform fee below the surface', 'refused', (quote) => ({
+    ...quote,
+    raw: { platformFee: { amount: '500', feeBps: 50 } },
+  })),
+  quoting('more slippage', 'refused', (quote) => ({
+    ...quote,
+    slippageBps: 5_000,
+    maxInAmount: scaled(quote['inAmount'], 2n),
+  })),
   {
     name: 'swap for another wallet',
     end: 'refused',
-    asks: (request, { endpoint }) => (endpoint === 'build' || endpoint === 'autoPay' ? { ...request, wallet: ATTACKER } : request),
+    asks: (request, { endpoint }) =>
+      endpoint === 'build' || endpoint === 'autoPay' ? { ...request, wallet: ATTACKER } : request,
   },
-  { name: 'the swap of another wallet as user', end: 'refused', ...inSwap((swap) => withAccount(swap, ACCOUNT.user, signer(ATTACKER))) },
+  {
+    name: 'the swap of another wallet as user',
+    end: 'refused',
+    ...inSwap((swap) => withAccount(swap, ACCOUNT.user, signer(ATTACKER))),
+  },
   {
     name: 'swap attack: sells another account',
     end: 'refused',
@@ -194,9 +272,21 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
     end: 'refused',
     ...inSwap((swap) => written(swap, inputAt(swap), u64(amountAt(swap, inputAt(swap)) + 2n))),
   },
-  { name: 'swap attack: pays out 0', end: 'refused', ...inSwap((swap) => written(swap, outputAt(swap), u64(0n))) },
-  { name: 'swap attack: slips by all of it', end: 'refused', ...inSwap((swap) => written(swap, SLIPPAGE, u16(10_000))) },
-  { name: 'swap attack: keeps a fee', end: 'refused', ...inSwap((swap) => written(swap, FEE, u16(255))) },
+  {
+    name: 'swap attack: pays out 0',
+    end: 'refused',
+    ...inSwap((swap) => written(swap, outputAt(swap), u64(0n))),
+  },
+  {
+    name: 'swap attack: slips by all of it',
+    end: 'refused',
+    ...inSwap((swap) => written(swap, SLIPPAGE, u16(10_000))),
+  },
+  {
+    name: 'swap attack: keeps a fee',
+    end: 'refused',
+    ...inSwap((swap) => written(swap, FEE, u16(255))),
+  },
   {
     name: 'swap attack: may write to other accounts of ours',
     end: 'refused',
@@ -207,29 +297,51 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
     end: 'refused',
     ...inSwap((swap) => ({
       ...swap,
-      accounts: swap.accounts.map((one) => (one.address === EVENT_AUTHORITY ? readonly(ATTACKER) : one)),
+      accounts: swap.accounts.map((one) =>
+        one.address === EVENT_AUTHORITY ? readonly(ATTACKER) : one,
+      ),
     })),
   },
-  { name: 'swap attack: another program', end: 'refused', ...inSwap((swap) => ({ ...swap, programAddress: ATTACKER })) },
+  {
+    name: 'swap attack: another program',
+    end: 'refused',
+    ...inSwap((swap) => ({ ...swap, programAddress: ATTACKER })),
+  },
   {
     name: 'swap attack: takes SOL beside it',
     end: 'done',
     ...around(({ wallet }) => [transferSol(wallet, ATTACKER, 400_000_000n), unitPrice(10n ** 9n)]),
   },
-  { name: 'swap attack: gives the wallet away', end: 'done', ...around(({ wallet }) => [system(1, [payer(wallet)], keyBytes(ATTACKER))]) },
+  {
+    name: 'swap attack: gives the wallet away',
+    end: 'done',
+    ...around(({ wallet }) => [system(1, [payer(wallet)], keyBytes(ATTACKER))]),
+  },
   {
     name: 'swap attack: takes tokens beside it',
     end: 'done',
     ...around(({ wallet, own }) => [
-      instruction(PROGRAMS.token, [writable(own.BONK), writable(theirs(MINTS.bonk)), signer(wallet)], concat([3], u64(1_000n))),
+      instruction(
+        PROGRAMS.token,
+        [writable(own.BONK), writable(theirs(MINTS.bonk)), signer(wallet)],
+        concat([3], u64(1_000n)),
+      ),
     ]),
   },
   {
     name: 'swap attack: gives rights away beside it',
     end: 'done',
     ...around(({ wallet, own }) => [
-      instruction(PROGRAMS.token, [writable(own.BONK), readonly(ATTACKER), signer(wallet)], concat([4], u64(2n ** 64n - 1n))),
-      instruction(PROGRAMS.token, [writable(own.USDC), signer(wallet)], concat([6, 2, 1], keyBytes(ATTACKER))),
+      instruction(
+        PROGRAMS.token,
+        [writable(own.BONK), readonly(ATTACKER), signer(wallet)],
+        concat([4], u64(2n ** 64n - 1n)),
+      ),
+      instruction(
+        PROGRAMS.token,
+        [writable(own.USDC), signer(wallet)],
+        concat([6, 2, 1], keyBytes(ATTACKER)),
+      ),
       instruction(PROGRAMS.token, [writable(own.SOL), writable(ATTACKER), signer(wallet)], [9]),
     ]),
   },
@@ -237,15 +349,28 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
     name: 'swap attack: opens accounts for others',
     end: 'done',
     ...around(({ wallet }) => [
-      createAccount({ payer: wallet, account: theirs(MINTS.wsol), owner: ATTACKER, mint: MINTS.wsol, tokenProgram: PROGRAMS.token }),
+      createAccount({
+        payer: wallet,
+        account: theirs(MINTS.wsol),
+        owner: ATTACKER,
+        mint: MINTS.wsol,
+        tokenProgram: PROGRAMS.token,
+      }),
     ]),
   },
   {
     name: 'swap attack: swaps twice',
     end: 'refused',
-    ...inParts((parts) => ({ ...parts, instructions: [...parts.instructions, ...parts.instructions.slice(-1)] })),
+    ...inParts((parts) => ({
+      ...parts,
+      instructions: [...parts.instructions, ...parts.instructions.slice(-1)],
+    })),
   },
-  { name: 'swap attack: another pays the fee, and signs', end: 'refused', ...inParts((parts) => ({ ...parts, feePayer: ATTACKER })) },
+  {
+    name: 'swap attack: another pays the fee, and signs',
+    end: 'refused',
+    ...inParts((parts) => ({ ...parts, feePayer: ATTACKER })),
+  },
   {
     name: 'swap attack: a second signer',
     end: 'refused',
@@ -254,12 +379,20 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
   {
     name: 'swap attack: could write to its programs',
     end: 'refused',
-    ...inParts((parts) => sealed(parts, (message) => ({ ...message, header: { ...message.header, numReadonlyNonSignerAccounts: 0 } }))),
+    ...inParts((parts) =>
+      sealed(parts, (message) => ({
+        ...message,
+        header: { ...message.header, numReadonlyNonSignerAccounts: 0 },
+      })),
+    ),
   },
   {
     name: 'swap attack: no swap at all',
     end: 'refused',
-    ...inParts(({ instructions, ...parts }, { wallet }) => ({ ...parts, instructions: [transferSol(wallet, ATTACKER, 1n)] })),
+    ...inParts(({ instructions, ...parts }, { wallet }) => ({
+      ...parts,
+      instructions: [transferSol(wallet, ATTACKER, 1n)],
+    })),
   },
   {
     name: 'swap attack: a payment in its place',
@@ -269,27 +402,55 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
   {
     name: 'swap attack: signed already',
     end: 'refused',
-    ...bytesOf((bytes) => Buffer.concat([Buffer.from([1]), Buffer.alloc(64, 7), bytes.subarray(65)])),
+    ...bytesOf((bytes) =>
+      Buffer.concat([Buffer.from([1]), Buffer.alloc(64, 7), bytes.subarray(65)]),
+    ),
   },
-  { name: 'swap attack: bytes behind its end', end: 'refused', ...bytesOf((bytes) => Buffer.concat([bytes, Buffer.from([0])])) },
-  { name: 'swap attack: no end', end: 'refused', ...bytesOf((bytes) => bytes.subarray(0, bytes.length - 1)) },
+  {
+    name: 'swap attack: bytes behind its end',
+    end: 'refused',
+    ...bytesOf((bytes) => Buffer.concat([bytes, Buffer.from([0])])),
+  },
+  {
+    name: 'swap attack: no end',
+    end: 'refused',
+    ...bytesOf((bytes) => bytes.subarray(0, bytes.length - 1)),
+  },
   {
     name: 'swap attack: base64url',
     end: 'refused',
-    swap: (swap) => ({ ...swap, transaction: `${String(swap['transaction']).replace(/[+/=]/g, '-')}_` }),
+    swap: (swap) => ({
+      ...swap,
+      transaction: `${String(swap['transaction']).replace(/[+/=]/g, '-')}_`,
+    }),
   },
-  { name: 'swap attack: no transaction', end: 'refused', swap: (swap) => ({ ...swap, transaction: null }) },
   {
-    ...everywhere('claims "confirmed" falsely', 'done', { confirmed: true, status: 'finalized', signature: OTHER_SIGNATURE }),
+    name: 'swap attack: no transaction',
+    end: 'refused',
+    swap: (swap) => ({ ...swap, transaction: null }),
+  },
+  {
+    ...everywhere('claims "confirmed" falsely', 'done', {
+      confirmed: true,
+      status: 'finalized',
+      signature: OTHER_SIGNATURE,
+    }),
     step: (step) => ({
       ...step,
       state: 'ready_to_present',
       signature: OTHER_SIGNATURE,
-      header: { name: 'PAYMENT-SIGNATURE', value: Buffer.from('{"x402Version":2}').toString('base64') },
+      header: {
+        name: 'PAYMENT-SIGNATURE',
+        value: Buffer.from('{"x402Version":2}').toString('base64'),
+      },
     }),
   },
   {
-    ...everywhere('claims "failed" falsely', 'done', { failed: true, status: 'failed', error: CANARY }),
+    ...everywhere('claims "failed" falsely', 'done', {
+      failed: true,
+      status: 'failed',
+      error: CANARY,
+    }),
     step: (step) => ({
       ...step,
       state: 'insufficient_funds',
@@ -312,7 +473,9 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
     name: "answers another request's id",
     end: 'refused',
     quote: (quote, { honest }) =>
-      honest(`/api/quote?inputMint=BONK&outputMint=USDC&amount=5000000&swapMode=${String(quote['swapMode'])}&slippageBps=50`),
+      honest(
+        `/api/quote?inputMint=BONK&outputMint=USDC&amount=5000000&swapMode=${String(quote['swapMode'])}&slippageBps=50`,
+      ),
     swap: async (_, { honest }) => {
       const quote = await honest('/api/quote?inputMint=BONK&outputMint=USDC&amount=5000000');
       return honest('/api/swap/build', { wallet: ATTACKER, quote });
@@ -332,12 +495,21 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
   {
     name: 'all of it behind a prototype key',
     end: 'refused',
-    ...everywhereSaying((truth) => JSON.parse(`{"__proto__":${JSON.stringify(truth)}}`) as Json), // As above.
+    // As above.
+    ...everywhereSaying((truth) => JSON.parse(`{"__proto__":${JSON.stringify(truth)}}`) as Json),
   },
   {
-    ...everywhere('injects prompts', 'done', { message: CANARY, detail: CANARY, title: CANARY, [CANARY]: CANARY }),
+    ...everywhere('injects prompts', 'done', {
+      message: CANARY,
+      detail: CANARY,
+      title: CANARY,
+      [CANARY]: CANARY,
+    }),
     quote: (quote) => ({ ...quote, message: CANARY, route: [CANARY, `\u202e${CANARY}`] }),
-    offer: (offer) => ({ ...offer, refusal: { index: 0, code: 'not_allowed', message: CANARY, untrusted: { note: CANARY } } }),
+    offer: (offer) => ({
+      ...offer,
+      refusal: { index: 0, code: 'not_allowed', message: CANARY, untrusted: { note: CANARY } },
+    }),
   },
   quoting('injects prompts into a name', 'refused', (quote) => ({ ...quote, provider: CANARY })),
   everywhere('asks for the signed tx', 'done', {
@@ -355,7 +527,12 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
       payment: { transaction: theft(victim), lastValidBlockHeight: '99999999' },
     }),
   },
-  everywhere('asks for the key', 'done', { walletSecretKey: '', secretKey: '', requires: ['walletSecretKey'], privateKey: CANARY }),
+  everywhere('asks for the key', 'done', {
+    walletSecretKey: '',
+    secretKey: '',
+    requires: ['walletSecretKey'],
+    privateKey: CANARY,
+  }),
 ];
 
 function everywhereSaying(say: (truth: Json) => unknown): EvilLie {
@@ -366,14 +543,23 @@ const TEN_MB = 10 * 1024 * 1024;
 const json = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}) =>
   said(status, JSON.stringify(value), headers);
 
-function said(status: number, body: string | Uint8Array, headers: Readonly<Record<string, string>> = {}): NonNullable<EvilLie['answers']> {
+function said(
+  status: number,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = {},
+): NonNullable<EvilLie['answers']> {
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(body);
   };
 }
 
-const problem = (status: number, code: string, more: Json = {}, headers: Readonly<Record<string, string>> = {}) =>
+const problem = (
+  status: number,
+  code: string,
+  more: Json = {},
+  headers: Readonly<Record<string, string>> = {},
+) =>
   json(
     status,
     {
@@ -401,7 +587,10 @@ const drips = (response: ServerResponse): void => {
   response.on('close', () => clearInterval(timer));
 };
 const cutShort = (response: ServerResponse, { bytes }: Draft): void => {
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': String(bytes.length) });
+  response.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': String(bytes.length),
+  });
   response.write(bytes.subarray(0, bytes.length >> 1), () => response.socket?.destroy());
 };
 const redirects =
@@ -421,34 +610,79 @@ export interface WireLie extends EvilLie {
  * @param terms - What a seller asks to be paid with, for a header.
  */
 export const wireLies = (terms: () => string): readonly WireLie[] => [
-  { name: '200 with error body', answers: json(200, { code: 'no_route', status: 422, detail: CANARY }) },
+  {
+    name: '200 with error body',
+    answers: json(200, { code: 'no_route', status: 422, detail: CANARY }),
+  },
   { name: '200 that is called a problem', answers: problem(200, 'no_route') },
   { name: '200 with nothing', answers: said(200, '') },
   ...[301, 302, 307, 308].map((status) => ({ name: String(status), answers: redirects(status) })),
   { name: 'slow drip', answers: drips, slow: true },
   { name: 'no answer', answers: () => undefined, slow: true },
   { name: '10 MB', answers: said(200, Buffer.alloc(TEN_MB, 0x20)) },
-  { name: '10 MB in a small parcel', answers: said(200, gzipSync(Buffer.alloc(TEN_MB, 0x20)), { 'content-encoding': 'gzip' }) },
-  { name: '10 MB of the truth', answers: bytewise((bytes) => Buffer.concat([Buffer.alloc(TEN_MB, 0x20), bytes])) },
+  {
+    name: '10 MB in a small parcel',
+    answers: said(200, gzipSync(Buffer.alloc(TEN_MB, 0x20)), { 'content-encoding': 'gzip' }),
+  },
+  {
+    name: '10 MB of the truth',
+    answers: bytewise((bytes) => Buffer.concat([Buffer.alloc(TEN_MB, 0x20), bytes])),
+  },
   { name: 'wrong content type', answers: wearing({ 'content-type': 'text/plain' }) },
   { name: 'no content type', answers: wearing({ 'content-type': '' }) },
   { name: 'HTML', answers: said(200, `<h1>${CANARY}</h1>`, { 'content-type': 'text/html' }) },
-  { name: 'nested without end', answers: said(200, `${'['.repeat(100_000)}${']'.repeat(100_000)}`) },
-  { name: 'no UTF-8', answers: bytewise((bytes) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([0x2c, 0x22, 0xff, 0x22, 0x7d])])) },
-  { name: 'a byte order mark', answers: bytewise((bytes) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes])), harmless: true },
+  {
+    name: 'nested without end',
+    answers: said(200, `${'['.repeat(100_000)}${']'.repeat(100_000)}`),
+  },
+  {
+    name: 'no UTF-8',
+    answers: bytewise((bytes) =>
+      Buffer.concat([bytes.subarray(0, -1), Buffer.from([0x2c, 0x22, 0xff, 0x22, 0x7d])]),
+    ),
+  },
+  {
+    name: 'a byte order mark',
+    answers: bytewise((bytes) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes])),
+    harmless: true,
+  },
   { name: 'two answers in one', answers: bytewise((bytes) => Buffer.concat([bytes, bytes])) },
   { name: 'cut short', answers: cutShort },
   { name: 'a connection that is cut', answers: (response) => void response.socket?.destroy() },
   { name: 'a connection that is cut once', answers: onceCut(), harmless: true },
-  { name: 'CORS *', answers: wearing({ 'access-control-allow-origin': '*', 'access-control-allow-credentials': 'true' }), harmless: true },
-  { name: 'sets cookies', answers: wearing({ 'set-cookie': 'session=1; Path=/; Max-Age=9999' }), harmless: true },
-  { name: 'sets cookies with a 503', answers: said(503, '', { 'set-cookie': 'session=1; Path=/' }) },
+  {
+    name: 'CORS *',
+    answers: wearing({
+      'access-control-allow-origin': '*',
+      'access-control-allow-credentials': 'true',
+    }),
+    harmless: true,
+  },
+  {
+    name: 'sets cookies',
+    answers: wearing({ 'set-cookie': 'session=1; Path=/; Max-Age=9999' }),
+    harmless: true,
+  },
+  {
+    name: 'sets cookies with a 503',
+    answers: said(503, '', { 'set-cookie': 'session=1; Path=/' }),
+  },
   { name: 'huge Retry-After', answers: said(429, '', { 'retry-after': '999999999' }), slow: true },
-  { name: 'huge Retry-After as a date', answers: said(503, '', { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }), slow: true },
+  {
+    name: 'huge Retry-After as a date',
+    answers: said(503, '', { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }),
+    slow: true,
+  },
   { name: 'negative Retry-After', answers: said(429, '', { 'retry-after': '-100000' }) },
   { name: 'Retry-After of words', answers: said(429, '', { 'retry-after': CANARY }) },
-  { name: 'asks for a password', answers: said(401, '', { 'www-authenticate': 'Basic realm="wallet"' }) },
-  { name: 'asks to be paid', answers: (...all) => said(402, '{}', { 'payment-required': terms() })(...all) },
+  {
+    name: 'asks for a password',
+    answers: said(401, '', { 'www-authenticate': 'Basic realm="wallet"' }),
+  },
+  {
+    name: 'asks to be paid',
+    answers: (...all) => said(402, '{}', { 'payment-required': terms() })(...all),
+  },
   {
     name: 'asks to be paid, within 200',
     answers: (...all) => wearing({ 'payment-required': terms() })(...all),
@@ -458,22 +692,36 @@ export const wireLies = (terms: () => string): readonly WireLie[] => [
     name: 'asks for the signed tx, as a problem',
     answers: problem(400, 'invalid_option', { details: { option: 'signedSwap' } }),
   },
-  { name: 'asks for the key, as a problem', answers: problem(400, 'invalid_option', { details: { option: 'walletSecretKey' } }) },
+  {
+    name: 'asks for the key, as a problem',
+    answers: problem(400, 'invalid_option', { details: { option: 'walletSecretKey' } }),
+  },
   { name: 'asks for the key, as it likes', answers: problem(422, 'send_your_key') },
   {
     name: 'claims "confirmed" falsely, as a problem',
-    answers: problem(409, 'already_spent', { funds: 'spent', details: { payerSignature: OTHER_SIGNATURE } }),
+    answers: problem(409, 'already_spent', {
+      funds: 'spent',
+      details: { payerSignature: OTHER_SIGNATURE },
+    }),
   },
   {
     name: 'claims "confirmed" falsely, of a swap',
     answers: problem(503, 'rpc_unavailable', {
-      ...{ funds: 'swapped', moved: [{ kind: 'swap', signature: OTHER_SIGNATURE }], details: { method: 'x' } },
+      ...{
+        funds: 'swapped',
+        moved: [{ kind: 'swap', signature: OTHER_SIGNATURE }],
+        details: { method: 'x' },
+      },
     }),
   },
   {
     name: 'claims "failed" falsely, as a problem',
     answers: problem(422, 'swap_failed', {
-      details: { signature: OTHER_SIGNATURE, reason: 'SlippageToleranceExceeded', feeLamports: '5000' },
+      details: {
+        signature: OTHER_SIGNATURE,
+        reason: 'SlippageToleranceExceeded',
+        feeLamports: '5000',
+      },
     }),
   },
   {
@@ -491,10 +739,17 @@ export const wireLies = (terms: () => string): readonly WireLie[] => [
   {
     name: 'injects prompts into a problem',
     answers: problem(422, 'mint_not_supported', {
-      ...{ retry: 'never', details: { mint: MINTS.usdt, reason: 'a fee' }, untrusted: { note: CANARY } },
+      ...{
+        retry: 'never',
+        details: { mint: MINTS.usdt, reason: 'a fee' },
+        untrusted: { note: CANARY },
+      },
     }),
   },
-  { name: 'HTML with a 502', answers: said(502, `<h1>${CANARY}</h1>`, { 'content-type': 'text/html' }) },
+  {
+    name: 'HTML with a 502',
+    answers: said(502, `<h1>${CANARY}</h1>`, { 'content-type': 'text/html' }),
+  },
   { name: 'headers without end', answers: wearing({ 'x-pad': 'x'.repeat(200_000) }) },
 ];
 

@@ -15,7 +15,11 @@ export function runExample(name: string, ...args: readonly string[]): Promise<Ex
 }
 
 /** Runs a TypeScript file to its end in a process of its own; `exact-change` is the source. */
-export function runScript(path: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): Promise<ExampleRun> {
+export function runScript(
+  path: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<ExampleRun> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { cwd: root, env });
     let [stdout, stderr] = ['', ''];

@@ -1,4 +1,10 @@
-import { createClient, type Client, type ClientEvent, type ClientOptions, type EventName } from 'exact-change';
+import {
+  createClient,
+  type Client,
+  type ClientEvent,
+  type ClientOptions,
+  type EventName,
+} from 'exact-change';
 import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { expect, onTestFinished } from 'vitest';
 
@@ -9,7 +15,9 @@ export interface Buyer {
   spent(): Promise<bigint>;
 }
 
-/** A fresh wallet and its client, closed when the test is over. It holds USDC unless said otherwise. */
+/**
+ * A fresh wallet and its client, closed when the test is over. It holds USDC unless said otherwise.
+ */
 export async function newBuyer(
   sandbox: Sandbox,
   options: Partial<ClientOptions> = {},
@@ -18,13 +26,27 @@ export async function newBuyer(
   const wallet = await sandbox.createWallet(funds);
   const client = clientOf(sandbox, wallet, options);
   const before = await sandbox.balance(wallet.address, 'USDC');
-  return { client, wallet, spent: async () => before - (await sandbox.balance(wallet.address, 'USDC')) };
+  return {
+    client,
+    wallet,
+    spent: async () => before - (await sandbox.balance(wallet.address, 'USDC')),
+  };
 }
 
 /** A client of a wallet, closed when the test is over. */
-export function clientOf(sandbox: Sandbox, { secretKey }: SandboxWallet, options: Partial<ClientOptions> = {}): Client {
+export function clientOf(
+  sandbox: Sandbox,
+  { secretKey }: SandboxWallet,
+  options: Partial<ClientOptions> = {},
+): Client {
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
-  const client = createClient({ walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl, ...options });
+  const client = createClient({
+    walletSecretKey: secretKey,
+    rpcUrl,
+    wsUrl,
+    jupiterUrl,
+    ...options,
+  });
   onTestFinished(() => client.close());
   return client;
 }

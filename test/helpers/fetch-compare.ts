@@ -45,8 +45,9 @@ export interface CompareOptions {
 }
 
 /**
- * Makes one call of plain fetch to the free twin and of the client to the paid one, and expects the same: answer, and all that the
- * server saw, first without a payment and then with one. Returns the receipt and the outcome.
+ * Makes one call of plain fetch to the free twin and of the client to the paid one, and expects the
+ * same: answer, and all that the server saw, first without a payment and then with one. Returns the
+ * receipt and the outcome.
  */
 export async function expectSame(
   twins: Twins,
@@ -61,13 +62,16 @@ export async function expectSame(
   const receipt = receiptOf(response);
   const outcome = await outcomeOf(response);
   const compared = (one: Outcome): object =>
-    Object.fromEntries(Object.entries(one).filter(([name]) => !apart.some((other) => other === name)));
+    Object.fromEntries(
+      Object.entries(one).filter(([name]) => !apart.some((other) => other === name)),
+    );
   expect(compared(outcome)).toEqual(compared(plain));
   expect((await buyer.spent()) - before).toBe(PRICE);
 
   const [asked] = twins.free.seen.slice(-1);
   const [unpaid, paid] = twins.paid.seen.slice(-2);
-  if (asked === undefined || unpaid === undefined || paid === undefined || receipt === undefined) throw new Error('Nothing was paid.');
+  if (asked === undefined || unpaid === undefined || paid === undefined || receipt === undefined)
+    throw new Error('Nothing was paid.');
   expect([paymentOf(unpaid), typeof paymentOf(paid)]).toEqual([undefined, 'string']);
   expect(comparable(unpaid)).toEqual(comparable(asked));
   expect(comparablePaid(paid, except)).toEqual(comparable(asked, except));

@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type {
+  IncomingHttpHeaders,
+  IncomingMessage,
+  RequestListener,
+  ServerResponse,
+} from 'node:http';
 
 /** One request as a server saw it. */
 export interface Seen {
@@ -35,17 +40,24 @@ export function paymentOf(seen: Seen): string | undefined {
 
 /** Every header of a request, and its body: no payment may be in any of it. */
 export function holdsPayment(seen: Seen): boolean {
-  return paymentOf(seen) !== undefined || Object.keys(seen.headers).some((name) => name.includes('payment'));
+  return (
+    paymentOf(seen) !== undefined ||
+    Object.keys(seen.headers).some((name) => name.includes('payment'))
+  );
 }
 
 /**
- * A request without what must differ between two servers: the host, and the boundary that a form draws anew each time. `except` names
- * headers that are left out too.
+ * A request without what must differ between two servers: the host, and the boundary that a form
+ * draws anew each time. `except` names headers that are left out too.
  */
-export function comparable({ method, path, headers, body }: Seen, except: readonly string[] = []): object {
+export function comparable(
+  { method, path, headers, body }: Seen,
+  except: readonly string[] = [],
+): object {
   // A form may go out under another content type, that the caller gave.
   const boundary = /^--(\S{20,})\r\n/.exec(body.toString('latin1', 0, 100))?.[1];
-  const masked = (text: string): string => (boundary === undefined ? text : text.replaceAll(boundary, 'BOUNDARY'));
+  const masked = (text: string): string =>
+    boundary === undefined ? text : text.replaceAll(boundary, 'BOUNDARY');
   const kept = Object.entries(headers).filter(([name]) => ![...except, 'host'].includes(name));
   return {
     method,
@@ -55,7 +67,10 @@ export function comparable({ method, path, headers, body }: Seen, except: readon
   };
 }
 
-/** As {@link comparable}, for the paid one of two requests: without the payment, and without the order not to take the answer from a cache. */
+/**
+ * As {@link comparable}, for the paid one of two requests: without the payment, and without the
+ * order not to take the answer from a cache.
+ */
 export function comparablePaid(seen: Seen, except: readonly string[] = []): object {
   const orders = ['cache-control', 'pragma'].filter((name) => seen.headers[name] === 'no-cache');
   return comparable(seen, [...except, ...PAYMENT_HEADERS, ...orders]);
@@ -66,11 +81,20 @@ export function hashOf(bytes: Uint8Array): string {
 }
 
 function readSeen(request: IncomingMessage, body: Buffer): Seen {
-  return { method: request.method ?? '', path: request.url ?? '', headers: flat(request.headers), body, sha256: hashOf(body) };
+  return {
+    method: request.method ?? '',
+    path: request.url ?? '',
+    headers: flat(request.headers),
+    body,
+    sha256: hashOf(body),
+  };
 }
 
 function flat(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
   );
 }

@@ -1,5 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { decodePaymentSignatureHeader, encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http';
+import {
+  decodePaymentSignatureHeader,
+  encodePaymentRequiredHeader,
+  encodePaymentResponseHeader,
+} from '@x402/core/http';
 import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import type { Sandbox } from 'exact-change-sandbox';
 import { MAINNET, PRICE, startRecorder, type Recorder } from './fetch-twins.js';
@@ -16,7 +20,10 @@ export interface LegacyRequirements extends Omit<PaymentRequirements, 'amount' |
 export interface SellerOptions {
   /** Answers a request without payment; default: 402 with the terms in the header. */
   readonly refuse?: Handle;
-  /** Answers a request with one; default: 200 and a few words. Headers of the settlement are set already. */
+  /**
+   * Answers a request with one; default: 200 and a few words. Headers of the settlement are set
+   * already.
+   */
   readonly serve?: Handle;
   /** What a payment of version 1 must fulfil. */
   readonly legacy?: LegacyRequirements;
@@ -26,7 +33,12 @@ export interface SellerOptions {
 
 /** Terms of version 2 for one payment in USDC to the merchant. */
 export function termsOf(sandbox: Sandbox, amount = PRICE): PaymentRequired {
-  return { x402Version: 2, error: 'pay first', resource: { url: 'http://seller.test/' }, accepts: [requirementsOf(sandbox, amount)] };
+  return {
+    x402Version: 2,
+    error: 'pay first',
+    resource: { url: 'http://seller.test/' },
+    accepts: [requirementsOf(sandbox, amount)],
+  };
 }
 
 export function requirementsOf(sandbox: Sandbox, amount = PRICE): PaymentRequirements {
@@ -49,14 +61,21 @@ export function legacyRequirementsOf(sandbox: Sandbox, amount = PRICE): LegacyRe
 
 /** Answers 402 with terms in the header. */
 export function askForPayment(response: ServerResponse, terms: PaymentRequired): void {
-  response.writeHead(402, { 'content-type': 'application/json', 'payment-required': encodePaymentRequiredHeader(terms) });
+  response.writeHead(402, {
+    'content-type': 'application/json',
+    'payment-required': encodePaymentRequiredHeader(terms),
+  });
   response.end('{}');
 }
 
-/** A seller by hand, for what the official middleware never does. What it is paid, the sandbox's facilitator verifies and settles. */
+/**
+ * A seller by hand, for what the official middleware never does. What it is paid, the sandbox's
+ * facilitator verifies and settles.
+ */
 export function startSeller(sandbox: Sandbox, options: SellerOptions = {}): Promise<Recorder> {
   const {
-    refuse = (_request: IncomingMessage, response: ServerResponse) => askForPayment(response, termsOf(sandbox)),
+    refuse = (_request: IncomingMessage, response: ServerResponse) =>
+      askForPayment(response, termsOf(sandbox)),
     serve = (_request: IncomingMessage, response: ServerResponse) => void response.end('served'),
     legacy,
     settles = true,
@@ -68,7 +87,10 @@ export function startSeller(sandbox: Sandbox, options: SellerOptions = {}): Prom
     if (!settles) return serve(request, response, body);
     settle(sandbox, header, legacy).then(
       (settled) => {
-        response.setHeader(current === undefined ? 'x-payment-response' : 'payment-response', encodePaymentResponseHeader(settled));
+        response.setHeader(
+          current === undefined ? 'x-payment-response' : 'payment-response',
+          encodePaymentResponseHeader(settled),
+        );
         serve(request, response, body);
       },
       (error: unknown) => void response.writeHead(500).end(String(error)),
@@ -76,14 +98,22 @@ export function startSeller(sandbox: Sandbox, options: SellerOptions = {}): Prom
   });
 }
 
-async function settle(sandbox: Sandbox, header: string, legacy: LegacyRequirements | undefined): Promise<SettleResponse> {
+async function settle(
+  sandbox: Sandbox,
+  header: string,
+  legacy: LegacyRequirements | undefined,
+): Promise<SettleResponse> {
   const paymentPayload = decodePaymentSignatureHeader(header);
   const { x402Version } = paymentPayload;
   const ask = async (path: string): Promise<unknown> => {
     const answer = await fetch(sandbox.facilitatorUrl + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ x402Version, paymentPayload, paymentRequirements: x402Version === 1 ? legacy : paymentPayload.accepted }),
+      body: JSON.stringify({
+        x402Version,
+        paymentPayload,
+        paymentRequirements: x402Version === 1 ? legacy : paymentPayload.accepted,
+      }),
     });
     return answer.json();
   };

@@ -1,5 +1,9 @@
 import type { RequestListener } from 'node:http';
-import { HTTPFacilitatorClient, x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server';
+import {
+  HTTPFacilitatorClient,
+  x402HTTPResourceServer,
+  x402ResourceServer,
+} from '@x402/core/server';
 import { paymentMiddlewareFromHTTPServer } from '@x402/express';
 import { ExactSvmScheme } from '@x402/svm/exact/server';
 import express, { type RequestHandler } from 'express';
@@ -17,7 +21,10 @@ export interface Recorder extends Served {
   readonly seen: Seen[];
 }
 
-/** The same handler twice: for nothing, and behind the official payment middleware, where each path below `/paid/` has a price. */
+/**
+ * The same handler twice: for nothing, and behind the official payment middleware, where each path
+ * below `/paid/` has a price.
+ */
 export interface Twins {
   readonly free: Recorder;
   readonly paid: Recorder;
@@ -44,14 +51,18 @@ export async function startRecorder(handle: Parameters<typeof recording>[1]): Pr
 }
 
 async function officialPayments(sandbox: Sandbox): Promise<RequestHandler> {
-  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl })).register(MAINNET, new ExactSvmScheme());
+  const server = new x402ResourceServer(
+    new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl }),
+  ).register(MAINNET, new ExactSvmScheme());
   const accepts = {
     scheme: 'exact',
     network: MAINNET,
     payTo: sandbox.merchant,
     price: { amount: PRICE.toString(), asset: sandbox.mints.USDC.address },
   } as const;
-  const http = new x402HTTPResourceServer(server, { '/paid/*': { accepts, description: 'A test' } });
+  const http = new x402HTTPResourceServer(server, {
+    '/paid/*': { accepts, description: 'A test' },
+  });
   await http.initialize();
   return paymentMiddlewareFromHTTPServer(http, undefined, undefined, false);
 }

@@ -1,4 +1,5 @@
-// Reserves in the journal of a file, under an id, says on stdout what came of it, and then keeps the journal until it is killed.
+// Reserves in the journal of a file, under an id, says on stdout what came of it, and then keeps
+// the journal until it is killed.
 import { fileJournal } from 'exact-change/journal/file';
 import { isExactChangeError } from 'exact-change';
 import { attemptOf } from './attempts.js';
@@ -9,6 +10,8 @@ try {
   await journal.reserve(attemptOf({ id }), []);
   process.stdout.write('holds');
 } catch (error) {
-  process.stdout.write(isExactChangeError(error, 'journal_locked') ? `locked by ${error.details.pid}` : String(error));
+  process.stdout.write(
+    isExactChangeError(error, 'journal_locked') ? `locked by ${error.details.pid}` : String(error),
+  );
 }
 setInterval(() => undefined, 1_000);

@@ -1,6 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { HTTPFacilitatorClient, x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server';
+import {
+  HTTPFacilitatorClient,
+  x402HTTPResourceServer,
+  x402ResourceServer,
+} from '@x402/core/server';
 import { paymentMiddlewareFromHTTPServer } from '@x402/express';
 import { ExactSvmScheme } from '@x402/svm/exact/server';
 import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
@@ -19,7 +23,10 @@ export interface Sale {
   readonly paymentHeader: string;
 }
 
-/** Routes of an official seller, by path: what it takes, in its order. Below `/broken` an answer that is paid for, and settled, leaves as 500. */
+/**
+ * Routes of an official seller, by path: what it takes, in its order. Below `/broken` an answer
+ * that is paid for, and settled, leaves as 500.
+ */
 export interface Seller {
   readonly url: string;
   /** Paid requests that reached their handler. */
@@ -27,12 +34,24 @@ export interface Seller {
   close(): Promise<void>;
 }
 
-/** Starts an Express app with the official middleware, paid to the sandbox's merchant through its facilitator. */
-export async function startSeller(sandbox: Sandbox, routes: Readonly<Record<string, readonly Offered[]>>): Promise<Seller> {
+/**
+ * Starts an Express app with the official middleware, paid to the sandbox's merchant through its
+ * facilitator.
+ */
+export async function startSeller(
+  sandbox: Sandbox,
+  routes: Readonly<Record<string, readonly Offered[]>>,
+): Promise<Seller> {
   const sales: Sale[] = [];
-  const config = (accepts: readonly Offered[]) => ({ accepts: accepts.map((one) => offer(sandbox, one)) });
-  const configs = Object.fromEntries(Object.entries(routes).map(([path, accepts]) => [path, config(accepts)] as const));
-  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl })).register(MAINNET, new ExactSvmScheme());
+  const config = (accepts: readonly Offered[]) => ({
+    accepts: accepts.map((one) => offer(sandbox, one)),
+  });
+  const configs = Object.fromEntries(
+    Object.entries(routes).map(([path, accepts]) => [path, config(accepts)] as const),
+  );
+  const server = new x402ResourceServer(
+    new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl }),
+  ).register(MAINNET, new ExactSvmScheme());
   const http = new x402HTTPResourceServer(server, configs);
   await http.initialize();
   const app = express();
@@ -40,7 +59,8 @@ export async function startSeller(sandbox: Sandbox, routes: Readonly<Record<stri
     const end = response.writeHead.bind(response);
     // The middleware settles what went well, so the failure comes after it has.
     if (request.header('payment-signature') !== undefined)
-      response.writeHead = ((_status: number, ...rest: []) => end(500, ...rest)) as typeof response.writeHead;
+      response.writeHead = ((_status: number, ...rest: []) =>
+        end(500, ...rest)) as typeof response.writeHead;
     next();
   });
   app.use(paymentMiddlewareFromHTTPServer(http, undefined, undefined, false));
@@ -50,7 +70,8 @@ export async function startSeller(sandbox: Sandbox, routes: Readonly<Record<stri
   });
   const listener = createServer(app);
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const { port } = listener.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = listener.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
     sales,

@@ -1,10 +1,25 @@
 import { address, createKeyPairFromBytes, getBase58Encoder, signBytes } from '@solana/kit';
-import { receiptOf, type Client, type ClientEvent, type ClientOptions, type Receipt, type Signer, type SigningIntent } from 'exact-change';
+import {
+  receiptOf,
+  type Client,
+  type ClientEvent,
+  type ClientOptions,
+  type Receipt,
+  type Signer,
+  type SigningIntent,
+} from 'exact-change';
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { until } from './chain.js';
 
-/** What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from those of all others. */
-export function onSandbox(sandbox: Sandbox, wallet: SandboxWallet, more: ClientOptions = {}): ClientOptions {
+/**
+ * What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from
+ * those of all others.
+ */
+export function onSandbox(
+  sandbox: Sandbox,
+  wallet: SandboxWallet,
+  more: ClientOptions = {},
+): ClientOptions {
   return {
     walletSecretKey: wallet.secretKey,
     rpcUrl: `${sandbox.rpcUrl}/?caller=client`,
@@ -18,7 +33,8 @@ export function onSandbox(sandbox: Sandbox, wallet: SandboxWallet, more: ClientO
 export function decided(response: Response): Promise<Receipt> {
   return until('the chain decides the payment', () => {
     const receipt = receiptOf(response);
-    if (receipt === undefined) throw new Error(`Nothing was paid for the answer ${response.status}.`);
+    if (receipt === undefined)
+      throw new Error(`Nothing was paid for the answer ${response.status}.`);
     return receipt.state === 'uncertain' ? undefined : receipt;
   });
 }
@@ -31,9 +47,16 @@ export function recorded(client: Client): ClientEvent[] {
 }
 
 /** Queries and bodies that the aggregator answered from now on. */
-export function overheard(sandbox: Sandbox): { readonly endpoint: string; readonly query: URLSearchParams; readonly body: unknown }[] {
+export function overheard(
+  sandbox: Sandbox,
+): { readonly endpoint: string; readonly query: URLSearchParams; readonly body: unknown }[] {
   const seen: { endpoint: string; query: URLSearchParams; body: unknown }[] = [];
-  for (const endpoint of ['/swap/v1/quote', '/swap/v1/swap-instructions', '/swap/v1/swap', '/swap/v2/build']) {
+  for (const endpoint of [
+    '/swap/v1/quote',
+    '/swap/v1/swap-instructions',
+    '/swap/v1/swap',
+    '/swap/v2/build',
+  ]) {
     sandbox.controls.aggregator.lie(endpoint, (answer, { query, body }) => {
       seen.push({ endpoint, query, body });
       return answer;
@@ -43,7 +66,9 @@ export function overheard(sandbox: Sandbox): { readonly endpoint: string; readon
 }
 
 /** A signer that is kit's, and all that it was asked to sign. */
-export async function kitSigner(wallet: SandboxWallet): Promise<{ readonly signer: Signer; readonly signed: readonly SigningIntent[] }> {
+export async function kitSigner(
+  wallet: SandboxWallet,
+): Promise<{ readonly signer: Signer; readonly signed: readonly SigningIntent[] }> {
   const { privateKey } = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
   const signed: SigningIntent[] = [];
   const signMessage = async (message: Uint8Array, intent: SigningIntent) => {

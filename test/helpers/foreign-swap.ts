@@ -42,16 +42,28 @@ export interface ForeignSwap {
   /** By the threshold that the quote names. */
   readonly maxIn: bigint;
   readonly minOut: bigint;
-  /** By the instruction itself, which has the slippage and no threshold: the most it takes, and the least it pays. */
+  /**
+   * By the instruction itself, which has the slippage and no threshold: the most it takes, and the
+   * least it pays.
+   */
   readonly mostIn: bigint;
   readonly leastOut: bigint;
 }
 
 /** Quotes at 50 basis points and has the aggregator build the transaction, as any wallet would. */
-export async function buildForeign(sandbox: Sandbox, user: string, wish: SwapWish): Promise<ForeignSwap> {
+export async function buildForeign(
+  sandbox: Sandbox,
+  user: string,
+  wish: SwapWish,
+): Promise<ForeignSwap> {
   const { jupiterUrl, mints } = sandbox;
   const query = new URLSearchParams({
-    ...{ inputMint: mints[wish.from].address, outputMint: mints[wish.to].address, amount: wish.amount.toString(), slippageBps: '50' },
+    ...{
+      inputMint: mints[wish.from].address,
+      outputMint: mints[wish.to].address,
+      amount: wish.amount.toString(),
+      slippageBps: '50',
+    },
     ...{ swapMode: wish.exactOut === true ? 'ExactOut' : 'ExactIn', instructionVersion: 'V2' },
   });
   const quoteResponse = await json(await fetch(`${jupiterUrl}/swap/v1/quote?${query.toString()}`));
@@ -63,33 +75,58 @@ export async function buildForeign(sandbox: Sandbox, user: string, wish: SwapWis
     }),
   );
   const amount = (name: string) => BigInt(String(quoteResponse[name]));
-  const [quotedIn, quotedOut, threshold] = [amount('inAmount'), amount('outAmount'), amount('otherAmountThreshold')];
+  const [quotedIn, quotedOut, threshold] = [
+    amount('inAmount'),
+    amount('outAmount'),
+    amount('otherAmountThreshold'),
+  ];
   const bounds =
     wish.exactOut === true
-      ? { maxIn: threshold, minOut: quotedOut, mostIn: (quotedIn * 10_050n + 9_999n) / 10_000n, leastOut: quotedOut }
-      : { maxIn: quotedIn, minOut: threshold, mostIn: quotedIn, leastOut: (quotedOut * 9_950n) / 10_000n };
+      ? {
+          maxIn: threshold,
+          minOut: quotedOut,
+          mostIn: (quotedIn * 10_050n + 9_999n) / 10_000n,
+          leastOut: quotedOut,
+        }
+      : {
+          maxIn: quotedIn,
+          minOut: threshold,
+          mostIn: quotedIn,
+          leastOut: (quotedOut * 9_950n) / 10_000n,
+        };
   return { transaction: String(swapTransaction), quotedIn, quotedOut, ...bounds };
 }
 
 async function json(response: Response): Promise<Record<string, unknown>> {
-  const answer = (await response.json()) as Record<string, unknown>; // Every answer of the aggregator is an object.
-  if (!response.ok) throw new Error(`the aggregator answers ${response.status}: ${JSON.stringify(answer)}`);
+  // Every answer of the aggregator is an object.
+  const answer = (await response.json()) as Record<string, unknown>;
+  if (!response.ok)
+    throw new Error(`the aggregator answers ${response.status}: ${JSON.stringify(answer)}`);
   return answer;
 }
 
 const bytesOf = (base64: string) => new Uint8Array(Buffer.from(base64, 'base64'));
 
-/** The same transaction with other instructions, compiled anew by kit with the same lookup tables. */
+/**
+ * The same transaction with other instructions, compiled anew by kit with the same lookup tables.
+ */
 export async function altered(
   { rpcUrl }: Sandbox,
   transaction: string,
   change: (instructions: readonly Instruction[]) => readonly Instruction[],
 ): Promise<string> {
-  const compiled = getCompiledTransactionMessageDecoder().decode(getTransactionDecoder().decode(bytesOf(transaction)).messageBytes);
+  const compiled = getCompiledTransactionMessageDecoder().decode(
+    getTransactionDecoder().decode(bytesOf(transaction)).messageBytes,
+  );
   if (compiled.version !== 0) throw new Error('it is no v0 transaction');
-  const names = (compiled.addressTableLookups ?? []).map(({ lookupTableAddress }) => lookupTableAddress);
+  const names = (compiled.addressTableLookups ?? []).map(
+    ({ lookupTableAddress }) => lookupTableAddress,
+  );
   const tables = await fetchAddressesForLookupTables(names, createSolanaRpc(rpcUrl));
-  const message = decompileTransactionMessage(compiled, { addressesByLookupTableAddress: tables, lastValidBlockHeight: 2n ** 40n });
+  const message = decompileTransactionMessage(compiled, {
+    addressesByLookupTableAddress: tables,
+    lastValidBlockHeight: 2n ** 40n,
+  });
   if (!('blockhash' in message.lifetimeConstraint)) throw new Error('it lives on a durable nonce');
   const lifetime = message.lifetimeConstraint;
   const { feePayer, instructions } = message;
@@ -104,24 +141,56 @@ export async function altered(
 }
 
 /** An instruction on plain bytes. */
-export function instruction(program: string, accounts: readonly AccountMeta[], data: readonly number[]): Instruction {
+export function instruction(
+  program: string,
+  accounts: readonly AccountMeta[],
+  data: readonly number[],
+): Instruction {
   return { programAddress: address(program), accounts, data: Uint8Array.from(data) };
 }
 
-/** Signs with the wallet's key and lands it, by kit alone; the node's own simulation is not asked. */
-export async function signAndLand({ rpcUrl }: Sandbox, { secretKey }: SandboxWallet, transaction: string): Promise<ChainTransaction> {
+/**
+ * Signs with the wallet's key and lands it, by kit alone; the node's own simulation is not asked.
+ */
+export async function signAndLand(
+  { rpcUrl }: Sandbox,
+  { secretKey }: SandboxWallet,
+  transaction: string,
+): Promise<ChainTransaction> {
   const pair = await createKeyPairFromBytes(secretBytes(secretKey));
-  const signed = await signTransaction([pair], getTransactionDecoder().decode(bytesOf(transaction)));
+  const signed = await signTransaction(
+    [pair],
+    getTransactionDecoder().decode(bytesOf(transaction)),
+  );
   const wire = getBase64EncodedWireTransaction(signed);
   await rpc(rpcUrl, 'sendTransaction', [wire, { encoding: 'base64', skipPreflight: true }]);
   return landed(rpcUrl, getSignatureFromTransaction(signed));
 }
 
-/** What a wallet has: lamports of its own, and base units in its associated accounts. SOL is the wrapped kind. */
-export async function possessions(sandbox: Sandbox, owner: string): Promise<Readonly<Record<MintSymbol | 'lamports', bigint>>> {
+/**
+ * What a wallet has: lamports of its own, and base units in its associated accounts. SOL is the
+ * wrapped kind.
+ */
+export async function possessions(
+  sandbox: Sandbox,
+  owner: string,
+): Promise<Readonly<Record<MintSymbol | 'lamports', bigint>>> {
   const { mints, rpcUrl, chain } = sandbox;
   const amount = (symbol: MintSymbol) => tokenAmount(rpcUrl, owner, mints[symbol]);
-  const [SOL, USDC, USDT, PYUSD, BONK] = [amount('SOL'), amount('USDC'), amount('USDT'), amount('PYUSD'), amount('BONK')];
+  const [SOL, USDC, USDT, PYUSD, BONK] = [
+    amount('SOL'),
+    amount('USDC'),
+    amount('USDT'),
+    amount('PYUSD'),
+    amount('BONK'),
+  ];
   const lamports = chain.account(address(owner))?.lamports ?? 0n;
-  return { lamports, SOL: await SOL, USDC: await USDC, USDT: await USDT, PYUSD: await PYUSD, BONK: await BONK };
+  return {
+    lamports,
+    SOL: await SOL,
+    USDC: await USDC,
+    USDT: await USDT,
+    PYUSD: await PYUSD,
+    BONK: await BONK,
+  };
 }

@@ -25,15 +25,25 @@ const TABLE_HEADER_BYTES = 56;
 function tableAt(sandbox: Sandbox, table: Address): Address[] {
   const data = sandbox.chain.account(table)?.data ?? new Uint8Array();
   const count = Math.floor((data.length - TABLE_HEADER_BYTES) / 32);
-  return Array.from({ length: count }, (_, index) => getAddressDecoder().decode(data, TABLE_HEADER_BYTES + 32 * index));
+  return Array.from({ length: count }, (_, index) =>
+    getAddressDecoder().decode(data, TABLE_HEADER_BYTES + 32 * index),
+  );
 }
 
 /** Takes a serialized message apart. */
-export function readMessage(sandbox: Sandbox, bytes: Uint8Array): Parts & { readonly header: Message['header'] } {
+export function readMessage(
+  sandbox: Sandbox,
+  bytes: Uint8Array,
+): Parts & { readonly header: Message['header'] } {
   const compiled = getCompiledTransactionMessageDecoder().decode(bytes);
   if (compiled.version !== 0) throw new Error(`A message of version ${compiled.version}.`);
   const lookups = compiled.addressTableLookups ?? [];
-  const tables = Object.fromEntries(lookups.map(({ lookupTableAddress }) => [lookupTableAddress, tableAt(sandbox, lookupTableAddress)]));
+  const tables = Object.fromEntries(
+    lookups.map(({ lookupTableAddress }) => [
+      lookupTableAddress,
+      tableAt(sandbox, lookupTableAddress),
+    ]),
+  );
   const message = decompileTransactionMessage(compiled, { addressesByLookupTableAddress: tables });
   const instructions: readonly Instruction[] = message.instructions;
   return {
@@ -58,8 +68,12 @@ export function opened(sandbox: Sandbox, transaction: string): Parts {
 }
 
 /** Base64 of an unsigned transaction from such parts; `change` rearranges its numbers. */
-export function sealed(parts: Parts, change: (message: Message) => Message = (message) => message): string {
+export function sealed(
+  parts: Parts,
+  change: (message: Message) => Message = (message) => message,
+): string {
   const bytes = wire(change(compile(parts)));
-  if (bytes.length > PACKET_BYTES) throw new Error(`This takes ${bytes.length} bytes, so it would be refused for that.`);
+  if (bytes.length > PACKET_BYTES)
+    throw new Error(`This takes ${bytes.length} bytes, so it would be refused for that.`);
   return base64(bytes);
 }

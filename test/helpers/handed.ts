@@ -28,7 +28,10 @@ export async function handedOn(seed: string): Promise<Handed> {
   const { chain, mints } = sandbox;
   chain.fundSol(ATTACKER, 1_000_000_000n);
   for (const mint of Object.values(mints)) await chain.fundToken(ATTACKER, mint, 1n);
-  const [loot, vaults] = await Promise.all([accountsOf(ATTACKER, mints), accountsOf(POOL_AUTHORITY, mints)]);
+  const [loot, vaults] = await Promise.all([
+    accountsOf(ATTACKER, mints),
+    accountsOf(POOL_AUTHORITY, mints),
+  ]);
   const builds = new Map<WantedName, { readonly offer: Offer; readonly build: SwapBuild }>();
   for (const name of wantedNames) {
     const offer = await trial.offer(wanted[name]);
@@ -36,12 +39,38 @@ export async function handedOn(seed: string): Promise<Handed> {
   }
   return {
     trial,
-    swaps: Object.fromEntries(wantedNames.map((name) => [name, builds.get(name)!.build.instruction])) as Handed['swaps'], // One each.
-    telling: [estate.wallet, estate.at.USDC, estate.at.SOL, estate.others[0]!, ATTACKER, loot.USDC, VENUE, TOKEN],
+    swaps: Object.fromEntries(
+      wantedNames.map((name) => [name, builds.get(name)!.build.instruction]),
+    ) as Handed['swaps'], // One each.
+    telling: [
+      estate.wallet,
+      estate.at.USDC,
+      estate.at.SOL,
+      estate.others[0]!,
+      ATTACKER,
+      loot.USDC,
+      VENUE,
+      TOKEN,
+    ],
     interesting: [
-      ...[estate.wallet, ...Object.values(estate.at), ...estate.others, ATTACKER, ...Object.values(loot), ...Object.values(vaults)],
-      ...[...new Set(Object.values(mints).flatMap((mint) => [mint.address, mint.tokenProgram])), VENUE, POOL_AUTHORITY, EVENT_AUTHORITY],
-      ...[address('11111111111111111111111111111111'), address('Sysvar1nstructions1111111111111111111111111')],
+      ...[
+        estate.wallet,
+        ...Object.values(estate.at),
+        ...estate.others,
+        ATTACKER,
+        ...Object.values(loot),
+        ...Object.values(vaults),
+      ],
+      ...[
+        ...new Set(Object.values(mints).flatMap((mint) => [mint.address, mint.tokenProgram])),
+        VENUE,
+        POOL_AUTHORITY,
+        EVENT_AUTHORITY,
+      ],
+      ...[
+        address('11111111111111111111111111111111'),
+        address('Sysvar1nstructions1111111111111111111111111'),
+      ],
     ],
     hand(name, change) {
       const { offer, build } = builds.get(name)!;
@@ -55,5 +84,8 @@ export function withByte(swap: Instruction, at: number, byte: number): Instructi
 }
 
 export function withMeta(swap: Instruction, at: number, change: Partial<AccountMeta>): Instruction {
-  return { ...swap, accounts: swap.accounts.map((was, index) => (index === at ? { ...was, ...change } : was)) };
+  return {
+    ...swap,
+    accounts: swap.accounts.map((was, index) => (index === at ? { ...was, ...change } : was)),
+  };
 }

@@ -12,7 +12,8 @@ export interface JournalPlace {
 }
 
 /**
- * Journals in files, and processes that want one of them too. After each test all are closed, ended and removed. To be called once, at the top of a file of tests.
+ * Journals in files, and processes that want one of them too. After each test all are closed, ended
+ * and removed. To be called once, at the top of a file of tests.
  *
  * @param place - Told before each test where it is.
  */

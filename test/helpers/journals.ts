@@ -11,7 +11,10 @@ import { startPostgres, type Postgres } from './postgres.js';
 export const JOURNALS = ['memory', 'file', 'Postgres'] as const;
 export type JournalKind = (typeof JOURNALS)[number];
 
-/** Makes an empty journal of a kind for one test, after which it is closed and removed. To be called once, at the top of a file of tests. */
+/**
+ * Makes an empty journal of a kind for one test, after which it is closed and removed. To be called
+ * once, at the top of a file of tests.
+ */
 export function journalsOfAllKinds(): (kind: JournalKind) => Promise<Journal> {
   let postgres: Postgres;
   beforeAll(async () => {

@@ -1,4 +1,11 @@
-import { AccountRole, address, isSignerRole, isWritableRole, type AccountMeta, type Address } from '@solana/kit';
+import {
+  AccountRole,
+  address,
+  isSignerRole,
+  isWritableRole,
+  type AccountMeta,
+  type Address,
+} from '@solana/kit';
 import type { SwapBuild, SwapQuote, SwapRequest, SwapTransaction, Transport } from 'exact-change';
 import type { Sandbox } from 'exact-change-sandbox';
 import { PROGRAMS } from '../corpus/addresses.js';
@@ -13,7 +20,9 @@ export interface Victim {
   readonly own: OwnAccounts;
 }
 
-/** What a service says in place of the truth; it says the truth where it has nothing else to say. */
+/**
+ * What a service says in place of the truth; it says the truth where it has nothing else to say.
+ */
 export interface Lie {
   readonly quote?: (quote: SwapQuote, request: SwapRequest) => unknown;
   readonly transaction?: (answer: SwapTransaction, victim: Victim, asked: SwapQuote) => unknown;
@@ -21,14 +30,21 @@ export interface Lie {
   readonly rest?: Partial<Transport>;
 }
 
-/** How the client gets at the swap: out of a transaction that it takes apart, or as the one instruction. */
+/**
+ * How the client gets at the swap: out of a transaction that it takes apart, or as the one
+ * instruction.
+ */
 export type Way = 'transaction' | 'instruction';
 export const WAYS: readonly Way[] = ['transaction', 'instruction'];
 
 /** An honest service with a lie over it. What it builds is the swap of its own, true quote. */
 export function lying(sandbox: Sandbox, honest: Transport, way: Way, lie: Lie): Transport {
   let truth: SwapQuote | undefined;
-  const victim = async (wallet: string): Promise<Victim> => ({ sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) });
+  const victim = async (wallet: string): Promise<Victim> => ({
+    sandbox,
+    wallet: address(wallet),
+    own: await ownAccounts(sandbox, wallet),
+  });
   const transport: Transport = {
     ...honest,
     quote: async (request, options) => {
@@ -39,12 +55,18 @@ export function lying(sandbox: Sandbox, honest: Transport, way: Way, lie: Lie): 
     buildSwap: async ({ wallet, quote }, options) => {
       const answer = await honest.buildSwap({ wallet, quote: truth ?? quote }, options);
       if (lie.transaction === undefined) return answer;
-      return (await lie.transaction(answer, await victim(wallet), truth ?? quote)) as SwapTransaction;
+      return (await lie.transaction(
+        answer,
+        await victim(wallet),
+        truth ?? quote,
+      )) as SwapTransaction;
     },
     swapInstruction: async ({ wallet, quote }, options) => {
       const build = await honest.swapInstruction?.({ wallet, quote: truth ?? quote }, options);
       if (build === undefined) throw new Error('The local transport gives the instruction.');
-      return (lie.instruction === undefined ? build : await lie.instruction(build, await victim(wallet))) as SwapBuild;
+      return (
+        lie.instruction === undefined ? build : await lie.instruction(build, await victim(wallet))
+      ) as SwapBuild;
     },
     ...lie.rest,
   };
@@ -53,7 +75,10 @@ export function lying(sandbox: Sandbox, honest: Transport, way: Way, lie: Lie): 
   return remote;
 }
 
-/** A lie in the transaction, told by another one. The guard that an honest service would add is left out: no liar would. */
+/**
+ * A lie in the transaction, told by another one. The guard that an honest service would add is left
+ * out: no liar would.
+ */
 export function inTransaction(change: (parts: Parts, victim: Victim) => Parts | string): Lie {
   return {
     transaction: (answer, victim) => {
@@ -66,29 +91,48 @@ export function inTransaction(change: (parts: Parts, victim: Victim) => Parts | 
 }
 
 /** A lie in the one instruction that is taken, told both ways. */
-export function inInstruction(change: (swap: FilledInstruction, victim: Victim) => FilledInstruction): Lie {
+export function inInstruction(
+  change: (swap: FilledInstruction, victim: Victim) => FilledInstruction,
+): Lie {
   return {
     ...inTransaction((parts, victim) => ({
       ...parts,
       instructions: parts.instructions.map((one) => (isSwap(one) ? change(one, victim) : one)),
     })),
-    instruction: (build, victim) => ({ ...build, instruction: fromKit(change(toKit(build.instruction), victim)) }),
+    instruction: (build, victim) => ({
+      ...build,
+      instruction: fromKit(change(toKit(build.instruction), victim)),
+    }),
   };
 }
 
-const isSwap = ({ programAddress }: FilledInstruction): boolean => programAddress === PROGRAMS.jupiter;
+const isSwap = ({ programAddress }: FilledInstruction): boolean =>
+  programAddress === PROGRAMS.jupiter;
 
-function roleOf({ signer, writable }: { readonly signer: boolean; readonly writable: boolean }): AccountRole {
+function roleOf({
+  signer,
+  writable,
+}: {
+  readonly signer: boolean;
+  readonly writable: boolean;
+}): AccountRole {
   if (signer) return writable ? AccountRole.WRITABLE_SIGNER : AccountRole.READONLY_SIGNER;
   return writable ? AccountRole.WRITABLE : AccountRole.READONLY;
 }
 
 function toKit({ program, accounts, data }: SwapBuild['instruction']): FilledInstruction {
-  const metas = accounts.map((meta): AccountMeta => ({ address: address(meta.address), role: roleOf(meta) }));
+  const metas = accounts.map((meta): AccountMeta => ({
+    address: address(meta.address),
+    role: roleOf(meta),
+  }));
   return instruction(address(program), metas, data);
 }
 
 function fromKit({ programAddress, accounts, data }: FilledInstruction): SwapBuild['instruction'] {
-  const metas = accounts.map((meta) => ({ address: meta.address, signer: isSignerRole(meta.role), writable: isWritableRole(meta.role) }));
+  const metas = accounts.map((meta) => ({
+    address: meta.address,
+    signer: isSignerRole(meta.role),
+    writable: isWritableRole(meta.role),
+  }));
   return { program: programAddress, accounts: metas, data };
 }

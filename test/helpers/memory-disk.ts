@@ -12,7 +12,10 @@ interface Node {
 /** What a process asks of the disk: the name of the call and the file. */
 export type Step = (call: string, path: string) => void | Promise<void>;
 
-/** A disk of one directory, in memory, which forgets at a power failure what was not synced, and fails where a test says so. */
+/**
+ * A disk of one directory, in memory, which forgets at a power failure what was not synced, and
+ * fails where a test says so.
+ */
 export class MemoryDisk {
   private names: Map<string, Node>;
   private syncedNames: Map<string, Node>;
@@ -48,7 +51,14 @@ export class MemoryDisk {
       copies.set(node, made);
       return made;
     };
-    return new MemoryDisk(new Map([...(what === 'kill' ? this.names : this.syncedNames)].map(([name, node]) => [name, copy(node)])));
+    return new MemoryDisk(
+      new Map(
+        [...(what === 'kill' ? this.names : this.syncedNames)].map(([name, node]) => [
+          name,
+          copy(node),
+        ]),
+      ),
+    );
   }
 
   /**
@@ -73,7 +83,11 @@ export class MemoryDisk {
       create: async (path) => {
         await step('create', path);
         free(path);
-        const node = { inode: (MemoryDisk.made += 1n), data: new Uint8Array(), synced: new Uint8Array() };
+        const node = {
+          inode: (MemoryDisk.made += 1n),
+          data: new Uint8Array(),
+          synced: new Uint8Array(),
+        };
         this.names.set(path, node);
         return this.openNode(node, path, step);
       },

@@ -10,25 +10,43 @@ export const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 export const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 
 /** A mint as it lies on the chain; in Token-2022 with extensions, if any are given. */
-export function mintBytes(decimals: number, extensions: readonly ExtensionBytes[] = []): Uint8Array {
+export function mintBytes(
+  decimals: number,
+  extensions: readonly ExtensionBytes[] = [],
+): Uint8Array {
   const base = new Uint8Array(82);
   base.set([decimals, 1], 44);
   if (extensions.length === 0) return base;
-  const tail = extensions.flatMap(([type, bytes]) => [type & 0xff, type >> 8, bytes.length & 0xff, bytes.length >> 8, ...bytes]);
+  const tail = extensions.flatMap(([type, bytes]) => [
+    type & 0xff,
+    type >> 8,
+    bytes.length & 0xff,
+    bytes.length >> 8,
+    ...bytes,
+  ]);
   return Uint8Array.from([...base, ...new Uint8Array(PADDED - base.length), KIND_MINT, ...tail]);
 }
 
 const key = (text: string) => new Uint8Array(getAddressEncoder().encode(address(text)));
-const at = (size: number, ...parts: readonly (readonly [offset: number, bytes: ArrayLike<number>])[]): Uint8Array => {
+const at = (
+  size: number,
+  ...parts: readonly (readonly [offset: number, bytes: ArrayLike<number>])[]
+): Uint8Array => {
   const bytes = new Uint8Array(size);
   for (const [offset, part] of parts) bytes.set(part, offset);
   return bytes;
 };
 
 /** Takes `bps` of each transfer, from this epoch on. */
-export const transferFee = (bps: number): ExtensionBytes => [1, at(108, [88, [bps & 0xff, bps >> 8]])];
+export const transferFee = (bps: number): ExtensionBytes => [
+  1,
+  at(108, [88, [bps & 0xff, bps >> 8]]),
+];
 /** Takes nothing yet, and `bps` from a coming epoch on. */
-export const comingFee = (bps: number): ExtensionBytes => [1, at(108, [106, [bps & 0xff, bps >> 8]])];
+export const comingFee = (bps: number): ExtensionBytes => [
+  1,
+  at(108, [106, [bps & 0xff, bps >> 8]]),
+];
 export const transferHook = (program: string): ExtensionBytes => [14, at(64, [32, key(program)])];
 export const permanentDelegate = (delegate: string): ExtensionBytes => [12, key(delegate)];
 export const paused: ExtensionBytes = [26, at(33, [32, [1]])];

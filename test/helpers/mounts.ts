@@ -24,13 +24,33 @@ export interface Mount {
 /** The same handler through each of the mounts, on the real frameworks. */
 export const MOUNTS: readonly Mount[] = [
   { name: 'node', parses: false, start: (handler) => underServe(handler) },
-  { name: 'a listener of node:http', parses: false, start: (handler) => listening(createServer(nodeListener(handler))) },
+  {
+    name: 'a listener of node:http',
+    parses: false,
+    start: (handler) => listening(createServer(nodeListener(handler))),
+  },
   { name: 'express', parses: false, start: (handler) => inExpress(handler) },
-  { name: 'express after express.json()', parses: true, start: (handler) => inExpress(handler, express.json()) },
-  { name: 'express after express.raw()', parses: true, start: (handler) => inExpress(handler, express.raw({ type: '*/*' })) },
-  { name: 'express after express.text()', parses: true, start: (handler) => inExpress(handler, express.text({ type: '*/*' })) },
+  {
+    name: 'express after express.json()',
+    parses: true,
+    start: (handler) => inExpress(handler, express.json()),
+  },
+  {
+    name: 'express after express.raw()',
+    parses: true,
+    start: (handler) => inExpress(handler, express.raw({ type: '*/*' })),
+  },
+  {
+    name: 'express after express.text()',
+    parses: true,
+    start: (handler) => inExpress(handler, express.text({ type: '*/*' })),
+  },
   { name: 'hono', parses: false, start: (handler) => inHono(handler, false) },
-  { name: 'hono after a reader of bodies', parses: true, start: (handler) => inHono(handler, true) },
+  {
+    name: 'hono after a reader of bodies',
+    parses: true,
+    start: (handler) => inHono(handler, true),
+  },
 ];
 
 async function underServe(handler: FetchHandler): Promise<Mounted> {
@@ -57,7 +77,9 @@ function inHono(handler: FetchHandler, reads: boolean): Promise<Mounted> {
   }
   app.all('/pay/*', honoHandler(handler));
   app.get('/other', (context) => context.text('other'));
-  return listening(createAdaptorServer({ fetch: app.fetch, createServer, overrideGlobalObjects: false }));
+  return listening(
+    createAdaptorServer({ fetch: app.fetch, createServer, overrideGlobalObjects: false }),
+  );
 }
 
 interface Listens {
@@ -69,7 +91,8 @@ interface Listens {
 
 async function listening(server: Listens): Promise<Mounted> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/pay`,
     close: () =>

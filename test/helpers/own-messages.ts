@@ -13,7 +13,13 @@ export async function ownAccounts(sandbox: Sandbox, wallet: string): Promise<Own
   const at = ({ address: mint, tokenProgram }: { address: Address; tokenProgram: Address }) =>
     associatedToken(address(wallet), mint, tokenProgram);
   const { SOL, USDC, USDT, PYUSD, BONK } = sandbox.mints;
-  return { SOL: await at(SOL), USDC: await at(USDC), USDT: await at(USDT), PYUSD: await at(PYUSD), BONK: await at(BONK) };
+  return {
+    SOL: await at(SOL),
+    USDC: await at(USDC),
+    USDT: await at(USDT),
+    PYUSD: await at(PYUSD),
+    BONK: await at(BONK),
+  };
 }
 
 /** The payment that was agreed to, in base units. */
@@ -28,10 +34,14 @@ const COMPUTE: readonly Address[] = [PROGRAMS.computeBudget];
 /** TransferChecked, SetAuthority, Revoke, CloseAccount, SyncNative. */
 const OP = { transferChecked: 12, setAuthority: 6, revoke: 5, close: 9, sync: 17 } as const;
 
-const named = ({ accounts }: FilledInstruction): Address[] => accounts.map((account) => account.address);
-const u64At = (data: Uint8Array, offset: number): bigint => new DataView(data.buffer, data.byteOffset).getBigUint64(offset, true);
+const named = ({ accounts }: FilledInstruction): Address[] =>
+  accounts.map((account) => account.address);
+const u64At = (data: Uint8Array, offset: number): bigint =>
+  new DataView(data.buffer, data.byteOffset).getBigUint64(offset, true);
 
-/** All that a wallet signed is a swap that its client composed, or the payment that was agreed to. */
+/**
+ * All that a wallet signed is a swap that its client composed, or the payment that was agreed to.
+ */
 export async function expectOwnMessages(
   sandbox: Sandbox,
   payer: Pick<Payer, 'address' | 'signed' | 'messages'>,
@@ -44,16 +54,32 @@ export async function expectOwnMessages(
   payer.messages.forEach((bytes, index) => {
     const message = readMessage(sandbox, bytes);
     if (payer.signed[index]?.kind === 'swap') expectSwap(message, message.header, wallet, own);
-    else expectPayment(sandbox, message, message.header, wallet, own[agreed.symbol], theirs[agreed.symbol], agreed);
+    else
+      expectPayment(
+        sandbox,
+        message,
+        message.header,
+        wallet,
+        own[agreed.symbol],
+        theirs[agreed.symbol],
+        agreed,
+      );
   });
 }
 
 type Header = ReturnType<typeof readMessage>['header'];
 
-function expectSwap({ feePayer, instructions }: Parts, header: Header, wallet: Address, own: OwnAccounts): void {
+function expectSwap(
+  { feePayer, instructions }: Parts,
+  header: Header,
+  wallet: Address,
+  own: OwnAccounts,
+): void {
   expect(feePayer).toBe(wallet);
   expect(header).toMatchObject({ numSignerAccounts: 1, numReadonlySignerAccounts: 0 });
-  expect(instructions.filter(({ programAddress }) => programAddress === PROGRAMS.jupiter).length).toBe(1);
+  expect(
+    instructions.filter(({ programAddress }) => programAddress === PROGRAMS.jupiter).length,
+  ).toBe(1);
   for (const one of instructions) expectOwnStep(one, wallet, own);
   // The guard's last: it fails where the wallet is no longer a wallet, or has less than this.
   const guard = instructions[instructions.length - 1];
@@ -80,11 +106,20 @@ function expectOwnStep(step: FilledInstruction, wallet: Address, own: OwnAccount
     expect(accounts[0]).toBe(wallet);
     expect(mine).toContain(accounts[1]);
     expect(mine).toContain(accounts[2]);
-    expect(step.accounts.filter(({ role }) => isSignerRole(role)).every((account) => account.address === wallet)).toBe(true);
+    expect(
+      step.accounts
+        .filter(({ role }) => isSignerRole(role))
+        .every((account) => account.address === wallet),
+    ).toBe(true);
   } else expect(COMPUTE).toContain(program);
 }
 
-function expectOwnTokenStep(data: Uint8Array, accounts: readonly Address[], wallet: Address, own: OwnAccounts): void {
+function expectOwnTokenStep(
+  data: Uint8Array,
+  accounts: readonly Address[],
+  wallet: Address,
+  own: OwnAccounts,
+): void {
   const [account] = accounts;
   expect(Object.values(own)).toContain(account);
   switch (data[0]) {
@@ -125,5 +160,10 @@ function expectPayment(
   expect(transfers.map(named)).toEqual([[source, mint, destination, wallet]]);
   const [transfer] = transfers;
   const data = transfer?.data ?? new Uint8Array(10);
-  expect([data[0], u64At(data, 1), data[9], data.length]).toEqual([OP.transferChecked, amount, decimals, 10]);
+  expect([data[0], u64At(data, 1), data[9], data.length]).toEqual([
+    OP.transferChecked,
+    amount,
+    decimals,
+    10,
+  ]);
 }

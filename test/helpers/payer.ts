@@ -26,7 +26,11 @@ export function secretBytes(secretKey: string): Uint8Array {
 export function recordingSigner(
   address: string,
   secretKey: string,
-): { readonly signer: Signer; readonly signed: readonly SigningIntent[]; readonly messages: readonly Uint8Array[] } {
+): {
+  readonly signer: Signer;
+  readonly signed: readonly SigningIntent[];
+  readonly messages: readonly Uint8Array[];
+} {
   const der = Buffer.concat([PKCS8_PREFIX, secretBytes(secretKey).subarray(0, 32)]);
   const key: KeyObject = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   const signed: SigningIntent[] = [];
@@ -64,18 +68,34 @@ export async function payerOn(
 }
 
 /** As {@link payerOn}, of a wallet that is there already. */
-export function payerOf(sandbox: Sandbox, { address, secretKey }: SandboxWallet, options: ClientOptions = {}): Payer {
+export function payerOf(
+  sandbox: Sandbox,
+  { address, secretKey }: SandboxWallet,
+  options: ClientOptions = {},
+): Payer {
   const { signer, signed, messages } = recordingSigner(address, secretKey);
   const events: ClientEvent[] = [];
   const make = (change: ClientOptions): Client => {
-    const connections = { rpcUrl: sandbox.rpcUrl, wsUrl: sandbox.wsUrl, jupiterUrl: sandbox.jupiterUrl };
+    const connections = {
+      rpcUrl: sandbox.rpcUrl,
+      wsUrl: sandbox.wsUrl,
+      jupiterUrl: sandbox.jupiterUrl,
+    };
     const base = change.connection === undefined ? connections : { jupiterUrl: sandbox.jupiterUrl };
     const client = createClient({ ...base, signer, ...change });
     client.on('*', (event) => void events.push(event));
     open.add(client);
     return client;
   };
-  return { address, secretKey, client: make(options), signed, messages, events, again: (change = options) => make(change) };
+  return {
+    address,
+    secretKey,
+    client: make(options),
+    signed,
+    messages,
+    events,
+    again: (change = options) => make(change),
+  };
 }
 
 /** Ends the background work of every client made so far. */
@@ -85,16 +105,26 @@ export async function closePayers(): Promise<void> {
   await Promise.all(clients.map((client) => client.close()));
 }
 
-/** The error that a call of ours rejects with, which must be one of ours and, if named, carry this code. */
-export async function failureOf<C extends ErrorCode = ErrorCode>(call: Promise<unknown>, code?: C): Promise<ExactChangeError<C>> {
+/**
+ * The error that a call of ours rejects with, which must be one of ours and, if named, carry this
+ * code.
+ */
+export async function failureOf<C extends ErrorCode = ErrorCode>(
+  call: Promise<unknown>,
+  code?: C,
+): Promise<ExactChangeError<C>> {
   const outcome = await call.then(
     (value) => ({ value }),
     (error: unknown) => ({ error }),
   );
-  if (!('error' in outcome)) throw new Error(`expected ${code ?? 'an error'}, but the call succeeded with ${describe(outcome.value)}`);
+  if (!('error' in outcome))
+    throw new Error(
+      `expected ${code ?? 'an error'}, but the call succeeded with ${describe(outcome.value)}`,
+    );
   const { error } = outcome;
   if (!isExactChangeError(error)) throw error;
-  if (code !== undefined) expect({ code: error.code, message: error.message }).toEqual({ code, message: error.message });
+  if (code !== undefined)
+    expect({ code: error.code, message: error.message }).toEqual({ code, message: error.message });
   if (!isExactChangeError<C>(error, code)) throw error;
   return error;
 }

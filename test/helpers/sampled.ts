@@ -6,7 +6,12 @@ export function inTurn<T>(all: readonly T[], turn: number): readonly T[] {
   return everyCase ? all : all.filter((_, index) => index === turn % all.length);
 }
 
-/** The cells of a table whose rows have so many columns, one row after the other: all in `npm run test:chaos`, in `npm test` one of each row, in turn. */
+/**
+ * The cells of a table whose rows have so many columns, one row after the other: all in
+ * `npm run test:chaos`, in `npm test` one of each row, in turn.
+ */
 export function sampled<T>(cells: readonly T[], columns: number): readonly T[] {
-  return everyCase ? cells : cells.filter((_, index) => index % columns === Math.floor(index / columns) % columns);
+  return everyCase
+    ? cells
+    : cells.filter((_, index) => index % columns === Math.floor(index / columns) % columns);
 }

@@ -17,7 +17,8 @@ export async function served(handler: (request: Request) => Promise<Response>): 
     })();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
@@ -32,13 +33,15 @@ export async function served(handler: (request: Request) => Promise<Response>): 
 function requestOf(incoming: IncomingMessage, base: string): Request {
   const { method = 'GET', url = '/', rawHeaders } = incoming;
   const headers = new Headers();
-  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
   const hasBody = method !== 'GET' && method !== 'HEAD';
   const init: RequestInit & { duplex: 'half' } = {
     method,
     headers,
     duplex: 'half',
-    ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array> } : {}), // Node's own type of the same stream.
+    // Node's own type of the same stream.
+    ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array> } : {}),
   };
   return new Request(new URL(url, base), init);
 }

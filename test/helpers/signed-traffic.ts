@@ -12,7 +12,10 @@ const BASE64 = /[A-Za-z0-9+/_-]{120,}={0,2}/g;
 /** A payment header is base64 of JSON with base64 in it. */
 const LAYERS = 3;
 
-/** Every transaction in base64 of either alphabet, however often it is wrapped in base64 or in percent signs. */
+/**
+ * Every transaction in base64 of either alphabet, however often it is wrapped in base64 or in
+ * percent signs.
+ */
 export function transactionsIn(traffic: string, layers = LAYERS): FoundTransaction[] {
   return [...new Set([traffic, unescaped(traffic)])].flatMap((text) =>
     [...text.matchAll(BASE64)].flatMap(([run]) => {
@@ -39,10 +42,18 @@ function transactionOf(bytes: Uint8Array): FoundTransaction | undefined {
   } catch {
     return undefined;
   }
-  const slots = Array.from({ length: count }, (_, index) => bytes.subarray(1 + index * SIGNATURE_BYTES, 1 + (index + 1) * SIGNATURE_BYTES));
-  return { signatures: slots.filter((slot) => slot.some((byte) => byte !== 0)).map((slot) => getBase58Decoder().decode(slot)) };
+  const slots = Array.from({ length: count }, (_, index) =>
+    bytes.subarray(1 + index * SIGNATURE_BYTES, 1 + (index + 1) * SIGNATURE_BYTES),
+  );
+  return {
+    signatures: slots
+      .filter((slot) => slot.some((byte) => byte !== 0))
+      .map((slot) => getBase58Decoder().decode(slot)),
+  };
 }
 
 function unescaped(text: string): string {
-  return text.replace(/%([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+  return text.replace(/%([0-9A-Fa-f]{2})/g, (_, code: string) =>
+    String.fromCharCode(parseInt(code, 16)),
+  );
 }

@@ -9,8 +9,17 @@ export function signedOf({ signed }: Payer, kind: SigningIntent['kind']): number
 }
 
 /** How often the chain shows that tokens left a payer's account. */
-export async function timesSpent(sandbox: Sandbox, { address }: Payer, symbol: MintSymbol): Promise<number> {
+export async function timesSpent(
+  sandbox: Sandbox,
+  { address }: Payer,
+  symbol: MintSymbol,
+): Promise<number> {
   const account = await tokenAccount(address, sandbox.mints[symbol]);
-  const all = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-  return all.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+  const all = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
+  return all.filter(
+    ({ error, tokens }) =>
+      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+  ).length;
 }

@@ -1,4 +1,11 @@
-import { AccountRole, address, type Address, type AccountMeta, getAddressEncoder, type Instruction } from '@solana/kit';
+import {
+  AccountRole,
+  address,
+  type Address,
+  type AccountMeta,
+  getAddressEncoder,
+  type Instruction,
+} from '@solana/kit';
 import fc from 'fast-check';
 import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
 import type { Deal, Estate } from './estate.js';
@@ -11,8 +18,14 @@ const TOKEN_2022 = address('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
 const JUPITER = address('JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4');
 const PROGRAMS: readonly Address[] = [
   ...[SYSTEM, BUDGET, ASSOCIATED, TOKEN, TOKEN_2022, JUPITER],
-  ...[address('AddressLookupTab1e1111111111111111111111111'), address('Stake11111111111111111111111111111111111111')],
-  ...[address('BPFLoaderUpgradeab1e11111111111111111111111'), address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')],
+  ...[
+    address('AddressLookupTab1e1111111111111111111111111'),
+    address('Stake11111111111111111111111111111111111111'),
+  ],
+  ...[
+    address('BPFLoaderUpgradeab1e11111111111111111111111'),
+    address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'),
+  ],
   address('Foreign111111111111111111111111111111111112'),
 ];
 
@@ -63,15 +76,34 @@ function templates({ estate, mints, deal }: Cast, lamports: bigint): Extra[] {
     before(make(SYSTEM, [writable(wallet), writable(at.SOL)], [2, 0, 0, 0, ...le(8, lamports)])),
     before(make(TOKEN, [writable(at.SOL)], [17])),
     ...[...legs, { ...mints.SOL, own: at.SOL }].map(({ own, address: mint, tokenProgram }) =>
-      before(make(ASSOCIATED, [writable(wallet), writable(own), ...[wallet, mint, SYSTEM, tokenProgram].map(readonly)], [1])),
+      before(
+        make(
+          ASSOCIATED,
+          [writable(wallet), writable(own), ...[wallet, mint, SYSTEM, tokenProgram].map(readonly)],
+          [1],
+        ),
+      ),
     ),
     after(make(TOKEN, [writable(at.SOL), writable(wallet), readonly(wallet)], [9])),
     ...legs.flatMap(({ own, address: mint, tokenProgram, decimals }) => [
-      after(make(tokenProgram, [writable(own), readonly(mint), writable(own), readonly(wallet)], [12, ...le(8, lamports), decimals])),
+      after(
+        make(
+          tokenProgram,
+          [writable(own), readonly(mint), writable(own), readonly(wallet)],
+          [12, ...le(8, lamports), decimals],
+        ),
+      ),
       after(make(tokenProgram, [writable(own), readonly(wallet)], [5])),
       after(make(tokenProgram, [writable(own), readonly(wallet)], [6, 3, 0])),
     ]),
-    { side: 'last', instruction: make(SYSTEM, [writable(wallet), writable(wallet)], [2, 0, 0, 0, ...le(8, lamports)]) },
+    {
+      side: 'last',
+      instruction: make(
+        SYSTEM,
+        [writable(wallet), writable(wallet)],
+        [2, 0, 0, 0, ...le(8, lamports)],
+      ),
+    },
   ];
 }
 
@@ -91,21 +123,49 @@ function thefts({ estate, mints, attacker, loot }: Cast, lamports: bigint): Inst
     ),
     make(
       ASSOCIATED,
-      [writable(wallet), writable(at.PYUSD), readonly(attacker), readonly(mints.PYUSD.address), readonly(SYSTEM), readonly(TOKEN_2022)],
+      [
+        writable(wallet),
+        writable(at.PYUSD),
+        readonly(attacker),
+        readonly(mints.PYUSD.address),
+        readonly(SYSTEM),
+        readonly(TOKEN_2022),
+      ],
       [1],
     ),
     make(TOKEN, [writable(stash!), writable(loot.USDC), readonly(wallet)], [3, ...le(8, lamports)]),
-    make(TOKEN, [writable(spendable!), writable(loot.USDC), readonly(wallet)], [3, ...le(8, 5_000_000n)]),
+    make(
+      TOKEN,
+      [writable(spendable!), writable(loot.USDC), readonly(wallet)],
+      [3, ...le(8, 5_000_000n)],
+    ),
     make(TOKEN, [writable(minted!), readonly(wallet)], [6, 0, 1, ...bytesOf(attacker)]),
     ...symbols.flatMap((symbol) => [
-      make(TOKEN, [writable(at[symbol]), writable(loot[symbol]), readonly(wallet)], [3, ...le(8, lamports % 1_000_000n)]),
       make(
         TOKEN,
-        [writable(at[symbol]), readonly(mints[symbol].address), writable(loot[symbol]), readonly(wallet)],
+        [writable(at[symbol]), writable(loot[symbol]), readonly(wallet)],
+        [3, ...le(8, lamports % 1_000_000n)],
+      ),
+      make(
+        TOKEN,
+        [
+          writable(at[symbol]),
+          readonly(mints[symbol].address),
+          writable(loot[symbol]),
+          readonly(wallet),
+        ],
         [12, ...le(8, lamports % 1_000_000n), mints[symbol].decimals],
       ),
-      make(TOKEN, [writable(at[symbol]), writable(mints[symbol].address), readonly(wallet)], [8, ...le(8, lamports % 1_000_000n)]),
-      make(TOKEN, [writable(at[symbol]), readonly(attacker), readonly(wallet)], [4, ...le(8, lamports)]),
+      make(
+        TOKEN,
+        [writable(at[symbol]), writable(mints[symbol].address), readonly(wallet)],
+        [8, ...le(8, lamports % 1_000_000n)],
+      ),
+      make(
+        TOKEN,
+        [writable(at[symbol]), readonly(attacker), readonly(wallet)],
+        [4, ...le(8, lamports)],
+      ),
       make(TOKEN, [writable(at[symbol]), readonly(wallet)], [6, 2, 1, ...bytesOf(attacker)]),
       make(TOKEN, [writable(at[symbol]), readonly(wallet)], [6, 3, 1, ...bytesOf(attacker)]),
       make(TOKEN, [writable(at[symbol]), writable(attacker), readonly(wallet)], [9]),
@@ -117,7 +177,14 @@ function thefts({ estate, mints, attacker, loot }: Cast, lamports: bigint): Inst
 function everybody({ estate, mints, attacker, loot, good }: Cast): Address[] {
   const named = good.flatMap(({ accounts = [] }) => accounts.map((one) => one.address));
   const all = [
-    ...[estate.wallet, ...Object.values(estate.at), ...estate.others, attacker, ...Object.values(loot), ...PROGRAMS],
+    ...[
+      estate.wallet,
+      ...Object.values(estate.at),
+      ...estate.others,
+      attacker,
+      ...Object.values(loot),
+      ...PROGRAMS,
+    ],
     ...[...Object.values(mints).map((mint) => mint.address), ...named],
     ...[
       'Sysvar1nstructions1111111111111111111111111',
@@ -134,8 +201,15 @@ export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
   // The wallet signs wherever it is named, and kit compiles no program that is written to.
   const placed = ({ address: named, role }: AccountMeta): AccountMeta => {
     const isRead = role === AccountRole.READONLY || role === AccountRole.READONLY_SIGNER;
-    if (named === wallet) return { address: named, role: isRead ? AccountRole.READONLY_SIGNER : AccountRole.WRITABLE_SIGNER };
-    return { address: named, role: isRead || PROGRAMS.includes(named) ? AccountRole.READONLY : AccountRole.WRITABLE };
+    if (named === wallet)
+      return {
+        address: named,
+        role: isRead ? AccountRole.READONLY_SIGNER : AccountRole.WRITABLE_SIGNER,
+      };
+    return {
+      address: named,
+      role: isRead || PROGRAMS.includes(named) ? AccountRole.READONLY : AccountRole.WRITABLE,
+    };
   };
   const person = fc.record({
     address: fc.constantFrom(...everybody(cast)),
@@ -164,13 +238,17 @@ export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
       const place = at % Math.max(1, accounts.length);
       const changed = [
         { ...instruction, accounts: accounts.map((one, index) => (index === place ? other : one)) },
-        { ...instruction, data: Uint8Array.from(data, (was, index) => (index === at % data.length ? byte : was)) },
+        {
+          ...instruction,
+          data: Uint8Array.from(data, (was, index) => (index === at % data.length ? byte : was)),
+        },
         { ...instruction, accounts: [...accounts, other] },
         { ...instruction, programAddress: program },
       ][what];
       return changed === undefined ? { instruction, side: 'any' } : { instruction: changed, side };
     });
-  // The operations of the token programs with their one byte, of System with its four, and whatever may follow.
+  // The operations of the token programs with their one byte, of System with its four, and whatever
+  // may follow.
   const opcode = fc.oneof(
     fc.nat({ max: 45 }).map((one) => [one]),
     fc.nat({ max: 12 }).map((one) => le(4, BigInt(one))),
@@ -196,18 +274,27 @@ export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
   );
   const more = fc.array(fc.record({ extra: one, at: fc.nat() }), { minLength: 1, maxLength: 6 });
   // Without its own compute budget there is room for another.
-  const base = fc.boolean().map((budget) => cast.good.filter(({ programAddress }) => budget || programAddress !== BUDGET));
+  const base = fc
+    .boolean()
+    .map((budget) => cast.good.filter(({ programAddress }) => budget || programAddress !== BUDGET));
   return fc
     .tuple(base, more)
     .map(([good, extras]) => extras.reduce((now, { extra, at }) => put(now, extra, at), good))
-    .map((all) => all.map(({ accounts = [], ...rest }) => ({ ...rest, accounts: accounts.map(placed) })));
+    .map((all) =>
+      all.map(({ accounts = [], ...rest }) => ({ ...rest, accounts: accounts.map(placed) })),
+    );
 }
 
 /** The list with one more, somewhere on its side of the swap. */
 function put(all: readonly Instruction[], { instruction, side }: Extra, at: number): Instruction[] {
   const swapAt = all.findIndex(({ programAddress }) => programAddress === JUPITER);
   const [from, to] = {
-    ...{ before: [0, swapAt], after: [swapAt + 1, all.length], last: [all.length, all.length], any: [0, all.length] },
+    ...{
+      before: [0, swapAt],
+      after: [swapAt + 1, all.length],
+      last: [all.length, all.length],
+      any: [0, all.length],
+    },
   }[side];
   const place = from! + (at % (to! - from! + 1));
   return [...all.slice(0, place), instruction, ...all.slice(place)];

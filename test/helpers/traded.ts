@@ -7,16 +7,23 @@ import { type ChainTransaction, landed, rpc } from './chain.js';
 import type { Direction, Holdings, Trader } from './trader.js';
 
 /** Sends the signed bytes and waits for the chain's word on them. */
-async function land({ rpcUrl }: Sandbox, { bytes, signature }: SignedSwap): Promise<ChainTransaction> {
+async function land(
+  { rpcUrl }: Sandbox,
+  { bytes, signature }: SignedSwap,
+): Promise<ChainTransaction> {
   // Without the node's own simulation: what fails has to fail on the chain.
   const options = { encoding: 'base64', skipPreflight: true };
   await rpc(rpcUrl, 'sendTransaction', [Buffer.from(bytes).toString('base64'), options]);
   return landed(rpcUrl, signature);
 }
 
-const feesOf = ({ expected }: SignedSwap): bigint => expected.networkFeeLamports + expected.priorityFeeLamports;
+const feesOf = ({ expected }: SignedSwap): bigint =>
+  expected.networkFeeLamports + expected.priorityFeeLamports;
 
-/** Which part of the transaction failed: the swap itself, unwrapping what it left, or the guard at the end. */
+/**
+ * Which part of the transaction failed: the swap itself, unwrapping what it left, or the guard at
+ * the end.
+ */
 export type FailedPart = 'swap' | 'unwrapping' | 'guard';
 
 const CLOSE_ACCOUNT = 9;
@@ -24,13 +31,20 @@ const CLOSE_ACCOUNT = 9;
 function failedPart({ error, instructions }: ChainTransaction): FailedPart {
   const index = Number(/"InstructionError":\[(\d+)/.exec(JSON.stringify(error))?.[1]);
   const failed = instructions[index];
-  if (failed === undefined) throw new Error(`not the failure of an instruction: ${JSON.stringify(error)}`);
+  if (failed === undefined)
+    throw new Error(`not the failure of an instruction: ${JSON.stringify(error)}`);
   if (failed.program === VENUE) return 'swap';
   return failed.data[0] === CLOSE_ACCOUNT ? 'unwrapping' : 'guard';
 }
 
-/** Lands what must fail: the wallet pays the network, and every byte of every account is as it was. */
-export async function landsForTheFeeAlone(sandbox: Sandbox, trader: Trader, signed: SignedSwap): Promise<FailedPart> {
+/**
+ * Lands what must fail: the wallet pays the network, and every byte of every account is as it was.
+ */
+export async function landsForTheFeeAlone(
+  sandbox: Sandbox,
+  trader: Trader,
+  signed: SignedSwap,
+): Promise<FailedPart> {
   const before = trader.holdings();
   const transaction = await land(sandbox, signed);
   const { fee } = transaction;
@@ -44,25 +58,37 @@ export async function landsForTheFeeAlone(sandbox: Sandbox, trader: Trader, sign
   return failedPart(transaction);
 }
 
-/** Base units that left the source and reached the output; lamports where that side is native SOL. */
+/**
+ * Base units that left the source and reached the output; lamports where that side is native SOL.
+ */
 export interface Moved {
   readonly spent: bigint;
   readonly gained: bigint;
 }
 
-/** Lands what may go through: no other account has changed, no other party controls one, and SOL went for fees and rent alone. */
-export async function landsAndMoves(sandbox: Sandbox, trader: Trader, direction: Direction, signed: SignedSwap): Promise<Moved> {
+/**
+ * Lands what may go through: no other account has changed, no other party controls one, and SOL
+ * went for fees and rent alone.
+ */
+export async function landsAndMoves(
+  sandbox: Sandbox,
+  trader: Trader,
+  direction: Direction,
+  signed: SignedSwap,
+): Promise<Moved> {
   const before = trader.holdings();
   const { error } = await land(sandbox, signed);
   expect(error).toBeNull();
   const after = trader.holdings();
   const [source, output] = [trader.at[direction.from], trader.at[direction.to]];
   const traded = [trader.address, source, output];
-  const others = (holdings: Holdings) => [...holdings].filter(([at]) => !traded.includes(at as typeof source));
+  const others = (holdings: Holdings) =>
+    [...holdings].filter(([at]) => !traded.includes(at as typeof source));
   expect(others(after)).toEqual(others(before));
   for (const at of [source, output]) expectOwn(trader.address, before.get(at), after.get(at));
 
-  const gain = (at: string, measure: (account: ChainAccount | undefined) => bigint) => measure(after.get(at)) - measure(before.get(at));
+  const gain = (at: string, measure: (account: ChainAccount | undefined) => bigint) =>
+    measure(after.get(at)) - measure(before.get(at));
   const [spent, gained] = [-gain(source, amountIn), gain(output, amountIn)];
   const lamports = gain(trader.address, lamportsIn) + feesOf(signed) + signed.expected.rentLamports;
   if (direction.native === 'from') return { spent: spent - lamports, gained };
@@ -73,19 +99,34 @@ export async function landsAndMoves(sandbox: Sandbox, trader: Trader, direction:
 
 const lamportsIn = (account: ChainAccount | undefined): bigint => account?.lamports ?? 0n;
 
-export const isThere = (account: ChainAccount | undefined): account is ChainAccount => account !== undefined && account.data.length > 0;
+export const isThere = (account: ChainAccount | undefined): account is ChainAccount =>
+  account !== undefined && account.data.length > 0;
 
-export const amountIn = (account: ChainAccount | undefined): bigint => (isThere(account) ? view(account).getBigUint64(64, true) : 0n);
+export const amountIn = (account: ChainAccount | undefined): bigint =>
+  isThere(account) ? view(account).getBigUint64(64, true) : 0n;
 
-const view = ({ data }: ChainAccount): DataView => new DataView(data.buffer, data.byteOffset, data.byteLength);
+const view = ({ data }: ChainAccount): DataView =>
+  new DataView(data.buffer, data.byteOffset, data.byteLength);
 
-/** An account that stays is as it was but for its balance; one that is new is the wallet's alone. */
-function expectOwn(wallet: Trader['address'], before: ChainAccount | undefined, after: ChainAccount | undefined): void {
+/**
+ * An account that stays is as it was but for its balance; one that is new is the wallet's alone.
+ */
+function expectOwn(
+  wallet: Trader['address'],
+  before: ChainAccount | undefined,
+  after: ChainAccount | undefined,
+): void {
   if (!isThere(after)) return;
   const control = controlOf(after);
   if (isThere(before)) expect(control).toEqual(controlOf(before));
   const owner = Buffer.from(getAddressEncoder().encode(wallet)).toString('hex');
-  expect(control).toMatchObject({ owner, delegate: 'none', delegated: 0n, state: 1, closeAuthority: 'none' });
+  expect(control).toMatchObject({
+    owner,
+    delegate: 'none',
+    delegated: 0n,
+    state: 1,
+    closeAuthority: 'none',
+  });
 }
 
 /** All that a token account says apart from balances, and from keys that count for nothing. */
@@ -93,9 +134,20 @@ export function controlOf(account: ChainAccount) {
   const { data } = account;
   const hex = (from: number, to: number) => Buffer.from(data.subarray(from, to)).toString('hex');
   // After a tag of 0 there is whatever key lay there before.
-  const optional = (offset: number) => (view(account).getUint32(offset, true) === 0 ? 'none' : hex(offset + 4, offset + 36));
+  const optional = (offset: number) =>
+    view(account).getUint32(offset, true) === 0 ? 'none' : hex(offset + 4, offset + 36);
   return {
-    ...{ program: account.owner, mint: hex(0, 32), owner: hex(32, 64), delegate: optional(72), state: data[108] },
-    ...{ delegated: view(account).getBigUint64(121, true), closeAuthority: optional(129), extensions: hex(165, data.length) },
+    ...{
+      program: account.owner,
+      mint: hex(0, 32),
+      owner: hex(32, 64),
+      delegate: optional(72),
+      state: data[108],
+    },
+    ...{
+      delegated: view(account).getBigUint64(121, true),
+      closeAuthority: optional(129),
+      extensions: hex(165, data.length),
+    },
   };
 }

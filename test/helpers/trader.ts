@@ -21,7 +21,10 @@ import { fromKit } from '../unit/swaps/support.js';
 import { tokenAccount } from './chain.js';
 import { recordingSigner } from './payer.js';
 
-/** Amounts of one swap in base units, and what may become of them at 50 basis points of slippage, worked out by hand. */
+/**
+ * Amounts of one swap in base units, and what may become of them at 50 basis points of slippage,
+ * worked out by hand.
+ */
 export interface Amounts {
   readonly input: bigint;
   readonly output: bigint;
@@ -41,12 +44,35 @@ export interface Direction {
   readonly amounts: Amounts;
 }
 
-const dollars = { input: 2_000_000n, mostInput: 2_010_000n, output: 2_000_000n, leastOutput: 1_990_000n };
-const fromSol = { input: 20_000_000n, mostInput: 20_100_000n, output: 3_000_000n, leastOutput: 2_985_000n };
-const toSol = { input: 3_000_000n, mostInput: 3_015_000n, output: 20_000_000n, leastOutput: 19_900_000n };
-const fromBonk = { input: 3_500_000_000n, mostInput: 3_517_500_000n, output: 700_000n, leastOutput: 696_500n };
+const dollars = {
+  input: 2_000_000n,
+  mostInput: 2_010_000n,
+  output: 2_000_000n,
+  leastOutput: 1_990_000n,
+};
+const fromSol = {
+  input: 20_000_000n,
+  mostInput: 20_100_000n,
+  output: 3_000_000n,
+  leastOutput: 2_985_000n,
+};
+const toSol = {
+  input: 3_000_000n,
+  mostInput: 3_015_000n,
+  output: 20_000_000n,
+  leastOutput: 19_900_000n,
+};
+const fromBonk = {
+  input: 3_500_000_000n,
+  mostInput: 3_517_500_000n,
+  output: 700_000n,
+  leastOutput: 696_500n,
+};
 
-/** Both kinds of account on both sides: there before, made for the swap, made and closed by it, of either token program. */
+/**
+ * Both kinds of account on both sides: there before, made for the swap, made and closed by it, of
+ * either token program.
+ */
 export const directions = {
   'USDC to USDT': { from: 'USDC', to: 'USDT', amounts: dollars },
   'BONK to USDC': { from: 'BONK', to: 'USDC', amounts: fromBonk },
@@ -57,7 +83,8 @@ export const directions = {
   'USDC to PYUSD': { from: 'USDC', to: 'PYUSD', amounts: dollars },
 } as const satisfies Record<string, Direction>;
 export type DirectionName = keyof typeof directions;
-export const directionNames = Object.keys(directions) as DirectionName[]; // The keys of an object literal.
+// The keys of an object literal.
+export const directionNames = Object.keys(directions) as DirectionName[];
 
 /** Vaults of these shared accounts belong to the pool. */
 const SHARED_ID = 8;
@@ -67,24 +94,34 @@ type Build = (swap: VenueSwap, amounts: Amounts) => VenueInstruction;
 
 /** Every form that the venue executes. */
 export const forms = {
-  route_v2: (swap, { input, output }) => routeV2({ ...swap, inAmount: input, quotedOutAmount: output }),
-  exact_out_route_v2: (swap, { input, output }) => exactOutRouteV2({ ...swap, outAmount: output, quotedInAmount: input }),
+  route_v2: (swap, { input, output }) =>
+    routeV2({ ...swap, inAmount: input, quotedOutAmount: output }),
+  exact_out_route_v2: (swap, { input, output }) =>
+    exactOutRouteV2({ ...swap, outAmount: output, quotedInAmount: input }),
   shared_accounts_route_v2: (swap, { input, output }) =>
     sharedAccountsRouteV2({ ...swap, id: SHARED_ID, inAmount: input, quotedOutAmount: output }),
   shared_accounts_exact_out_route_v2: (swap, { input, output }) =>
-    sharedAccountsExactOutRouteV2({ ...swap, id: SHARED_ID, outAmount: output, quotedInAmount: input }),
+    sharedAccountsExactOutRouteV2({
+      ...swap,
+      id: SHARED_ID,
+      outAmount: output,
+      quotedInAmount: input,
+    }),
 } as const satisfies Record<string, Build>;
 export type FormName = keyof typeof forms;
 export const formNames = Object.keys(forms) as FormName[]; // The keys of an object literal.
 export const isExactOut = (form: FormName): boolean => form.includes('exact_out');
 
 const TABLES = address('AddressLookupTab1e1111111111111111111111111');
-const derived = async (program: Address, seed: string) => (await getProgramDerivedAddress({ programAddress: program, seeds: [seed] }))[0];
+const derived = async (program: Address, seed: string) =>
+  (await getProgramDerivedAddress({ programAddress: program, seeds: [seed] }))[0];
 
 /** The wallet, and every token account that it holds, as they lie on the chain. */
 export type Holdings = ReadonlyMap<string, ChainAccount | undefined>;
 
-/** A wallet that swaps by the client's own path, on an instruction that any service could have sent. */
+/**
+ * A wallet that swaps by the client's own path, on an instruction that any service could have sent.
+ */
 export interface Trader {
   readonly address: Address;
   /** Its associated token accounts, whether or not they exist. */
@@ -94,8 +131,15 @@ export interface Trader {
   /** What it was asked to sign. */
   readonly signed: readonly SigningIntent[];
   holdings(): Holdings;
-  /** Signs the swap by `signSwap`; `extra` are accounts that the instruction names besides those of the swap. */
-  sign(form: FormName, direction: Direction, extra?: readonly (Address | AccountMeta)[]): Promise<SignedSwap>;
+  /**
+   * Signs the swap by `signSwap`; `extra` are accounts that the instruction names besides those of
+   * the swap.
+   */
+  sign(
+    form: FormName,
+    direction: Direction,
+    extra?: readonly (Address | AccountMeta)[],
+  ): Promise<SignedSwap>;
 }
 
 const funds = { SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' } as const;
@@ -122,29 +166,58 @@ export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promis
 
   return {
     ...{ address: own, at, stash, signed },
-    holdings: () => new Map([own, stash, ...Object.values(at)].map((one) => [one, chain.account(one)])),
+    holdings: () =>
+      new Map([own, stash, ...Object.values(at)].map((one) => [one, chain.account(one)])),
     async sign(form, { from, to, native, amounts }, extra = []) {
       const instruction = forms[form](
         {
-          ...{ user: own, source: at[from], destination: at[to], vaultIn: vaults[from], vaultOut: vaults[to], config, extra, routePlan },
+          ...{
+            user: own,
+            source: at[from],
+            destination: at[to],
+            vaultIn: vaults[from],
+            vaultOut: vaults[to],
+            config,
+            extra,
+            routePlan,
+          },
           ...{ sourceMint: mints[from].address, destinationMint: mints[to].address },
-          ...{ sourceProgram: mints[from].tokenProgram, destinationProgram: mints[to].tokenProgram },
+          ...{
+            sourceProgram: mints[from].tokenProgram,
+            destinationProgram: mints[to].tokenProgram,
+          },
         },
         amounts,
       );
-      const bounds = { inputMint: mints[from].address, outputMint: mints[to].address, slippageBps: 50, ...boundsOf(form, amounts) };
+      const bounds = {
+        inputMint: mints[from].address,
+        outputMint: mints[to].address,
+        slippageBps: 50,
+        ...boundsOf(form, amounts),
+      };
       const build = () => Promise.resolve({ instruction: fromKit(instruction), lookupTables });
       return signSwap(deps, { bounds, build, keepWrapped: native !== 'to' });
     },
   };
 }
 
-async function accountsOf(owner: string, mints: Sandbox['mints']): Promise<Readonly<Record<MintSymbol, Address>>> {
-  const entries = Object.entries(mints).map(async ([symbol, mint]) => [symbol, address(await tokenAccount(owner, mint))] as const);
-  return Object.fromEntries(await Promise.all(entries)) as Record<MintSymbol, Address>; // One entry a mint.
+async function accountsOf(
+  owner: string,
+  mints: Sandbox['mints'],
+): Promise<Readonly<Record<MintSymbol, Address>>> {
+  const entries = Object.entries(mints).map(
+    async ([symbol, mint]) => [symbol, address(await tokenAccount(owner, mint))] as const,
+  );
+  // One entry a mint.
+  return Object.fromEntries(await Promise.all(entries)) as Record<MintSymbol, Address>;
 }
 
 /** The most that may leave and the least that must come. */
-export function boundsOf(form: FormName, { input, mostInput, output, leastOutput }: Amounts): { maxIn: bigint; minOut: bigint } {
-  return isExactOut(form) ? { maxIn: mostInput, minOut: output } : { maxIn: input, minOut: leastOutput };
+export function boundsOf(
+  form: FormName,
+  { input, mostInput, output, leastOutput }: Amounts,
+): { maxIn: bigint; minOut: bigint } {
+  return isExactOut(form)
+    ? { maxIn: mostInput, minOut: output }
+    : { maxIn: input, minOut: leastOutput };
 }

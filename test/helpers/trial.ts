@@ -1,4 +1,8 @@
-import { type Address, getCompiledTransactionMessageDecoder, getTransactionDecoder } from '@solana/kit';
+import {
+  type Address,
+  getCompiledTransactionMessageDecoder,
+  getTransactionDecoder,
+} from '@solana/kit';
 import { isExactChangeError } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
@@ -38,9 +42,27 @@ export interface Wanted {
 
 /** What each form is asked for with: every kind of account on both sides. */
 export const wanted = {
-  'route_v2, USDC to USDT': { from: 'USDC', to: 'USDT', swapMode: 'ExactIn', amount: 2_000_000n, shared: false },
-  'exact_out_route_v2, SOL to USDC': { from: 'SOL', to: 'USDC', swapMode: 'ExactOut', amount: 2_000_000n, shared: false },
-  'shared_accounts_route_v2, USDC to SOL': { from: 'USDC', to: 'SOL', swapMode: 'ExactIn', amount: 3_000_000n, shared: true },
+  'route_v2, USDC to USDT': {
+    from: 'USDC',
+    to: 'USDT',
+    swapMode: 'ExactIn',
+    amount: 2_000_000n,
+    shared: false,
+  },
+  'exact_out_route_v2, SOL to USDC': {
+    from: 'SOL',
+    to: 'USDC',
+    swapMode: 'ExactOut',
+    amount: 2_000_000n,
+    shared: false,
+  },
+  'shared_accounts_route_v2, USDC to SOL': {
+    from: 'USDC',
+    to: 'SOL',
+    swapMode: 'ExactIn',
+    amount: 3_000_000n,
+    shared: true,
+  },
   'shared_accounts_exact_out_route_v2, BONK to PYUSD': {
     ...{ from: 'BONK', to: 'PYUSD', swapMode: 'ExactOut', amount: 700_000n, shared: true },
   },
@@ -55,14 +77,19 @@ export interface Offer {
   readonly deal: Deal;
 }
 
-/** `landed` counts those whose signed bytes ran on the chain; the others live on a blockhash that there is not. */
+/**
+ * `landed` counts those whose signed bytes ran on the chain; the others live on a blockhash that
+ * there is not.
+ */
 export interface Tally {
   refused: number;
   accepted: number;
   landed: number;
 }
 
-/** A chain that stands still, a wallet on it, and the two ways in which a foreign swap is judged. */
+/**
+ * A chain that stands still, a wallet on it, and the two ways in which a foreign swap is judged.
+ */
 export class Trial {
   readonly tally: Tally = { refused: 0, accepted: 0, landed: 0 };
   private readonly done = new Map<string, Promise<boolean>>();
@@ -96,16 +123,38 @@ export class Trial {
     const { jupiterUrl, mints } = this.sandbox;
     const { wallet } = this.estate;
     const [inputMint, outputMint] = [mints[from].address, mints[to].address];
-    const asked = { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps: '50', instructionVersion: 'V2' };
+    const asked = {
+      inputMint,
+      outputMint,
+      amount: amount.toString(),
+      swapMode,
+      slippageBps: '50',
+      instructionVersion: 'V2',
+    };
     const quote = await fetch(`${jupiterUrl}/swap/v1/quote?${new URLSearchParams(asked)}`);
-    const quoteResponse = (await quote.json()) as { inAmount: string; outAmount: string; otherAmountThreshold: string }; // Decimal strings.
-    const body = { quoteResponse, userPublicKey: wallet, useSharedAccounts: shared, dynamicComputeUnitLimit: true };
+    const quoteResponse = (await quote.json()) as {
+      inAmount: string;
+      outAmount: string;
+      otherAmountThreshold: string;
+    }; // Decimal strings.
+    const body = {
+      quoteResponse,
+      userPublicKey: wallet,
+      useSharedAccounts: shared,
+      dynamicComputeUnitLimit: true,
+    };
     const headers = { 'content-type': 'application/json' };
-    const swap = await fetch(`${jupiterUrl}/swap/v1/swap`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const swap = await fetch(`${jupiterUrl}/swap/v1/swap`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
     const { swapTransaction } = (await swap.json()) as { swapTransaction: string }; // Base64.
     const maxIn = swapMode === 'ExactIn' ? amount : BigInt(quoteResponse.otherAmountThreshold);
-    // 50 basis points less, rounded down: Jupiter's API rounds up, and what its program does is not known to the unit.
-    const minOut = swapMode === 'ExactIn' ? (BigInt(quoteResponse.outAmount) * 9_950n) / 10_000n : amount;
+    // 50 basis points less, rounded down: Jupiter's API rounds up, and what its program does is not
+    // known to the unit.
+    const minOut =
+      swapMode === 'ExactIn' ? (BigInt(quoteResponse.outAmount) * 9_950n) / 10_000n : amount;
     const maxPriorityFee = defaultSwapLimits.maxPriorityFeeLamports;
     return {
       bytes: Uint8Array.from(Buffer.from(swapTransaction, 'base64')),
@@ -114,7 +163,10 @@ export class Trial {
     };
   }
 
-  /** Inspects a transaction as it is; one that is accepted is signed, and what it does is held against what was agreed. */
+  /**
+   * Inspects a transaction as it is; one that is accepted is signed, and what it does is held
+   * against what was agreed.
+   */
   async inspect({ terms, deal }: Offer, transaction: unknown): Promise<boolean> {
     const { broken } = await inspectTransaction(this.node, transaction, terms);
     if (broken !== undefined) return this.refused();
@@ -122,12 +174,20 @@ export class Trial {
     return this.accepted(deal, transaction.subarray(65));
   }
 
-  /** As {@link inspect}, by the client's own path: what is signed is composed from the one instruction. */
+  /**
+   * As {@link inspect}, by the client's own path: what is signed is composed from the one
+   * instruction.
+   */
   async extract(offer: Offer, transaction: unknown): Promise<boolean> {
     const build = await unlessRefused(extractSwap(this.node, transaction, this.estate.wallet, {}));
     if (build === undefined) return this.refused();
     // Whatever was around it is gone: most mutations leave the same instruction.
-    const key = JSON.stringify([offer.terms.inputMint, build.lookupTables, build.instruction, [...build.instruction.data]]);
+    const key = JSON.stringify([
+      offer.terms.inputMint,
+      build.lookupTables,
+      build.instruction,
+      [...build.instruction.data],
+    ]);
     const known = this.done.get(key) ?? this.build(offer, build);
     this.done.set(key, known);
     return known;
@@ -136,22 +196,39 @@ export class Trial {
   /** Hands a build over as a provider does; one that is signed is held against what was agreed. */
   async build({ terms, deal }: Offer, build: SwapBuild): Promise<boolean> {
     const deps: SwapDeps = {
-      ...{ rpc: this.node, signer: this.estate.signer, runtime: systemRuntime, network: SOLANA_MAINNET, limits: defaultSwapLimits },
+      ...{
+        rpc: this.node,
+        signer: this.estate.signer,
+        runtime: systemRuntime,
+        network: SOLANA_MAINNET,
+        limits: defaultSwapLimits,
+      },
       blockhashes: createBlockhashSource(this.node, systemRuntime, 60_000),
     };
-    const signed = await unlessRefused(signSwap(deps, { bounds: terms, build: () => Promise.resolve(build) }));
+    const signed = await unlessRefused(
+      signSwap(deps, { bounds: terms, build: () => Promise.resolve(build) }),
+    );
     return signed === undefined ? this.refused() : this.accepted(deal, signed.bytes.subarray(65));
   }
 
-  /** The ways in which a transaction would leave the wallet worse off than agreed, by a simulation of kit's; `error` where it fails. */
-  async harm(deal: Deal, wire: Uint8Array): Promise<{ readonly error: unknown; readonly losses: readonly string[] }> {
+  /**
+   * The ways in which a transaction would leave the wallet worse off than agreed, by a simulation
+   * of kit's; `error` where it fails.
+   */
+  async harm(
+    deal: Deal,
+    wire: Uint8Array,
+  ): Promise<{ readonly error: unknown; readonly losses: readonly string[] }> {
     const watched = watchedOf(this.estate);
     const before = lyingNow(this.sandbox, watched);
     const { error, after } = await simulatedBy(this.sandbox, wire, watched);
     return { error, losses: error === null ? lossesOf(this.estate, deal, before, after) : [] };
   }
 
-  /** Signs a message and runs it, wherever it can be: whether it runs or fails, the wallet must have what was agreed, or lose the fee alone. */
+  /**
+   * Signs a message and runs it, wherever it can be: whether it runs or fails, the wallet must have
+   * what was agreed, or lose the fee alone.
+   */
   async runs(deal: Deal, message: Uint8Array): Promise<boolean> {
     const wire = await signedBy(this.estate, message);
     const { error, losses } = await this.harm(deal, wire);
@@ -199,13 +276,18 @@ export class Trial {
   }
 }
 
-/** A node whose reads are asked for once: the chain is as it was whenever it is asked. What is simulated runs each time. */
+/**
+ * A node whose reads are asked for once: the chain is as it was whenever it is asked. What is
+ * simulated runs each time.
+ */
 function standingStill(rpc: Rpc): Rpc {
   return {
     ...rpc,
     accounts: once((addresses: Parameters<Rpc['accounts']>[0]) => rpc.accounts(addresses)),
     rent: once((bytes: number) => rpc.rent(bytes)),
-    priorityFees: once((accounts: Parameters<Rpc['priorityFees']>[0]) => rpc.priorityFees(accounts)),
+    priorityFees: once((accounts: Parameters<Rpc['priorityFees']>[0]) =>
+      rpc.priorityFees(accounts),
+    ),
     latestBlockhash: once(() => rpc.latestBlockhash()),
   };
 }
@@ -220,12 +302,20 @@ function once<A, T>(ask: (asked: A) => Promise<T>): (asked: A) => Promise<T> {
   };
 }
 
-/** Undefined where it was refused for what it is. A node that could not be asked about it is no refusal. */
+/**
+ * Undefined where it was refused for what it is. A node that could not be asked about it is no
+ * refusal.
+ */
 async function unlessRefused<T>(judged: Promise<T>): Promise<T | undefined> {
   try {
     return await judged;
   } catch (error) {
-    if (!isExactChangeError(error) || error.name === 'TransportError' || error.funds !== 'untouched') throw error;
+    if (
+      !isExactChangeError(error) ||
+      error.name === 'TransportError' ||
+      error.funds !== 'untouched'
+    )
+      throw error;
     return undefined;
   }
 }

@@ -8,7 +8,11 @@ const HELPFUL = /^[A-Z0-9].*([.:;] .+| must .+)\.$/s;
 
 /** The parts of a refusal that every one must have: nothing moved, and words that help. */
 export function expectUntouched(error: ExactChangeError): void {
-  expect({ code: error.code, funds: error.funds, moved: error.moved }).toEqual({ code: error.code, funds: 'untouched', moved: [] });
+  expect({ code: error.code, funds: error.funds, moved: error.moved }).toEqual({
+    code: error.code,
+    funds: 'untouched',
+    moved: [],
+  });
   expect(error.message).toMatch(HELPFUL);
   // All that a log would keep: no bigint, no cycle.
   expect(JSON.parse(JSON.stringify(error))).toMatchObject({
@@ -20,8 +24,15 @@ export function expectUntouched(error: ExactChangeError): void {
   });
 }
 
-/** Watches the whole sandbox while `work` runs: nothing may be sent to the chain, and no paid request may reach a seller. */
-export async function nothingSent<T>(sandbox: Sandbox, payer: Pick<Payer, 'signed' | 'events'>, work: () => Promise<T>): Promise<T> {
+/**
+ * Watches the whole sandbox while `work` runs: nothing may be sent to the chain, and no paid
+ * request may reach a seller.
+ */
+export async function nothingSent<T>(
+  sandbox: Sandbox,
+  payer: Pick<Payer, 'signed' | 'events'>,
+  work: () => Promise<T>,
+): Promise<T> {
   const { node, facilitator, api } = sandbox.controls;
   const count = () => ({
     sent: node.calls({ method: 'sendTransaction' }),
@@ -29,7 +40,9 @@ export async function nothingSent<T>(sandbox: Sandbox, payer: Pick<Payer, 'signe
     settled: facilitator.calls('/settle'),
     served: api.served.length,
     signed: payer.signed.length,
-    presented: payer.events.filter(({ type }) => type === 'payment.signed' || type === 'payment.sent' || type === 'swap.signed').length,
+    presented: payer.events.filter(
+      ({ type }) => type === 'payment.signed' || type === 'payment.sent' || type === 'swap.signed',
+    ).length,
   });
   const before = count();
   const result = await work();
@@ -37,7 +50,10 @@ export async function nothingSent<T>(sandbox: Sandbox, payer: Pick<Payer, 'signe
   return result;
 }
 
-/** A call that has to be refused before anything is signed or sent, and has to leave no part of a budget reserved. */
+/**
+ * A call that has to be refused before anything is signed or sent, and has to leave no part of a
+ * budget reserved.
+ */
 export async function refusal<C extends ErrorCode>(
   sandbox: Sandbox,
   payer: Payer,

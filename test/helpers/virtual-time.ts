@@ -1,7 +1,10 @@
 import { onTestFinished, vi } from 'vitest';
 
 const REAL = { setTimeout: globalThis.setTimeout };
-/** Between two looks at the clock; what passes for each of them while nothing is asked of others, and else. */
+/**
+ * Between two looks at the clock; what passes for each of them while nothing is asked of others,
+ * and else.
+ */
 const [LOOK_MS, LEAP_MS, STEP_MS] = [2, 100, 2];
 /** Looks without a request before it leaps: what an answer brings about takes some. */
 const QUIET_LOOKS = 5;
@@ -14,7 +17,8 @@ export interface VirtualTime {
 }
 
 /**
- * Until the test is over, timers and dates of this process leap over what is only waited for, and keep to real time while a request of `fetch` is out.
+ * Until the test is over, timers and dates of this process leap over what is only waited for, and
+ * keep to real time while a request of `fetch` is out.
  * What is loaded late has to be loaded before.
  */
 export function startVirtualTime(): VirtualTime {

@@ -7,7 +7,10 @@ type Amounts = Readonly<Record<MintSymbol, bigint>>;
 
 /** What tokens are worth at the sandbox's own prices, in picodollars. */
 export function worth({ mints }: Pick<Sandbox, 'mints'>, amounts: Amounts): bigint {
-  return Object.values(mints).reduce((sum, { symbol, picoUsd }) => sum + amounts[symbol] * picoUsd, 0n);
+  return Object.values(mints).reduce(
+    (sum, { symbol, picoUsd }) => sum + amounts[symbol] * picoUsd,
+    0n,
+  );
 }
 
 /** Dollars as decimal text, in millionths. */
@@ -17,24 +20,46 @@ export function microUsd(text: string): bigint {
 }
 
 const PICO = 1_000_000n;
-/** What leaves in a token that is no dollar counts 1 % above what it sells for (`SPREAD_BPS` of src/payments/plan/usd-price.ts), which is at most what it is worth. */
+/**
+ * What leaves in a token that is no dollar counts 1 % above what it sells for (`SPREAD_BPS` of
+ * src/payments/plan/usd-price.ts), which is at most what it is worth.
+ */
 const SPREAD = 100n;
-/** Of a swap that no node gives, the most that it may take counts: 0.5 % more (`maxSlippageBps`) of what it sells, or brings. */
+/**
+ * Of a swap that no node gives, the most that it may take counts: 0.5 % more (`maxSlippageBps`) of
+ * what it sells, or brings.
+ */
 const SLIPPAGE = 200n;
-/** Millionths of a dollar, for each swap: the selling price, the spread, and the same of its fees are rounded up, what arrives is rounded down. */
+/**
+ * Millionths of a dollar, for each swap: the selling price, the spread, and the same of its fees
+ * are rounded up, what arrives is rounded down.
+ */
 const ROUNDED = 5n;
 const DOLLARS: readonly string[] = ['USDC', 'USDT', 'PYUSD'];
 
-/** By how much caps may count more than leaves, in picodollars: for what some attempts took in tokens that are no dollars, and for rounding. */
+/**
+ * By how much caps may count more than leaves, in picodollars: for what some attempts took in
+ * tokens that are no dollars, and for rounding.
+ */
 function mostAbove({ mints }: Pick<Sandbox, 'mints'>, attempts: readonly Attempt[]): bigint {
   const others = Object.values(mints).filter(({ symbol }) => !DOLLARS.includes(symbol));
-  const worthOf = (mint: string, units: string) => (others.find(({ address }) => address === mint)?.picoUsd ?? 0n) * BigInt(units);
+  const worthOf = (mint: string, units: string) =>
+    (others.find(({ address }) => address === mint)?.picoUsd ?? 0n) * BigInt(units);
   return attempts.reduce((sum, { state, mint, amount, swapped, swap }) => {
     const price = state === 'settled' ? worthOf(mint, amount) : 0n;
-    const sold = Object.entries(swapped?.inputs ?? {}).reduce((all, [input, units]) => all + worthOf(input, units), 0n);
-    const isUnseen = swap?.outcome?.state === 'confirmed' && swap.outcome.rentLamports === undefined;
+    const sold = Object.entries(swapped?.inputs ?? {}).reduce(
+      (all, [input, units]) => all + worthOf(input, units),
+      0n,
+    );
+    const isUnseen =
+      swap?.outcome?.state === 'confirmed' && swap.outcome.rentLamports === undefined;
     const soft = price + sold + BigInt(swapped?.lamports ?? 0) * mints.SOL.picoUsd;
-    return sum + soft / SPREAD + (isUnseen ? sold / SLIPPAGE : 0n) + BigInt(swapped?.swaps ?? 0) * ROUNDED * PICO;
+    return (
+      sum +
+      soft / SPREAD +
+      (isUnseen ? sold / SLIPPAGE : 0n) +
+      BigInt(swapped?.swaps ?? 0) * ROUNDED * PICO
+    );
   }, 0n);
 }
 
@@ -47,8 +72,15 @@ interface Gone {
   readonly attempts: readonly Attempt[];
 }
 
-/** What a cap in dollars says is used is never below what left the wallet, by the chain's balances, and above by no more than prices and rounding explain; its price part is what was paid. */
-export function expectCounted(sandbox: Pick<Sandbox, 'mints'>, { cap, used, parts }: CapUse, { left, paid, attempts }: Gone): void {
+/**
+ * What a cap in dollars says is used is never below what left the wallet, by the chain's balances,
+ * and above by no more than prices and rounding explain; its price part is what was paid.
+ */
+export function expectCounted(
+  sandbox: Pick<Sandbox, 'mints'>,
+  { cap, used, parts }: CapUse,
+  { left, paid, attempts }: Gone,
+): void {
   expect([cap, microUsd(parts?.payments ?? '0')]).toEqual([cap, paid]);
   const above = microUsd(used) * PICO - left;
   expect([cap, used, above < 0n ? above : 0n]).toEqual([cap, used, 0n]);

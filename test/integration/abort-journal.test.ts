@@ -81,11 +81,15 @@ describe('a caller that gives up a paid request', () => {
     );
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
-      void settle(sandbox, request).then((settled) => response.writeHead(204, settlementHeader({ ...settled })).end());
+      void settle(sandbox, request).then((settled) =>
+        response.writeHead(204, settlementHeader({ ...settled })).end(),
+      );
     });
     onTestFinished(() => seller.close());
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
-    await expect(payer.client.fetch(seller.url, { signal: controller.signal })).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(
+      payer.client.fetch(seller.url, { signal: controller.signal }),
+    ).rejects.toMatchObject({ name: 'AbortError' });
     expect(written).toEqual([]);
     const next = payer.client.fetch(seller.url);
     letWrite();

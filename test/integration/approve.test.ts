@@ -1,4 +1,11 @@
-import { memoryJournal, SOLANA_MAINNET, type ClientOptions, type Plan, type Receipt, type SigningIntent } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  type ClientOptions,
+  type Plan,
+  type Receipt,
+  type SigningIntent,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
@@ -35,7 +42,8 @@ function yes(): { readonly approve: Approve; readonly shown: readonly Plan[] } {
 
 const rich = { SOL: '0.5', USDC: '1', USDT: '5' } as const;
 const short = { SOL: '0.5', USDT: '5' } as const;
-const holder = (approve: Approve, options: ClientOptions = {}) => payerOn(sandbox, rich, { policy: { approve }, ...options });
+const holder = (approve: Approve, options: ClientOptions = {}) =>
+  payerOn(sandbox, rich, { policy: { approve }, ...options });
 /** Has to swap USDT for what costs USDC. */
 const swapper = (approve: Approve, options: ClientOptions = {}) =>
   payerOn(sandbox, short, { autoSwap: true, swapFrom: ['USDT'], policy: { approve }, ...options });
@@ -55,7 +63,11 @@ async function ordered(funds: Parameters<Sandbox['createWallet']>[0], options: C
     log.push('answered');
     return true;
   };
-  const payer = await payerOn(sandbox, {}, { ...options, signer: { address, signMessage }, policy: { approve } });
+  const payer = await payerOn(
+    sandbox,
+    {},
+    { ...options, signer: { address, signMessage }, policy: { approve } },
+  );
   return { payer, log };
 }
 
@@ -63,11 +75,15 @@ async function ordered(funds: Parameters<Sandbox['createWallet']>[0], options: C
 function expectWithin(cost: Receipt['cost'] | undefined, most: Plan['cost']): void {
   const numbers = (one: Plan['cost']) => {
     const { usd = '', parts, networkFeeLamports = '', rentLamports = '' } = one ?? {};
-    const dollars = [usd, parts?.payments ?? '', parts?.swaps ?? '', parts?.fees ?? ''].map(microUsd);
+    const dollars = [usd, parts?.payments ?? '', parts?.swaps ?? '', parts?.fees ?? ''].map(
+      microUsd,
+    );
     return [...dollars, BigInt(networkFeeLamports), BigInt(rentLamports)];
   };
   const shown = numbers(most);
-  numbers(cost).forEach((value, index) => expect([index, value <= (shown[index] ?? 0n)]).toEqual([index, true]));
+  numbers(cost).forEach((value, index) =>
+    expect([index, value <= (shown[index] ?? 0n)]).toEqual([index, true]),
+  );
   expect(cost?.rentLamports).toBe(most?.rentLamports);
   expect(microUsd(cost?.usd ?? '')).toBeGreaterThan(0n);
 }
@@ -83,9 +99,22 @@ describe('what is approved is what is signed', () => {
     const parts = { payments: '0.01', swaps: '0', fees: '0' };
     expect(plan?.cost).toEqual({ usd: '0.01', parts, networkFeeLamports: '0', rentLamports: '0' });
     const { USDC } = sandbox.mints;
-    expect(plan).toMatchObject({ url: url('/usdc'), method: 'GET', status: 402, maxFeeLamports: '0' });
+    expect(plan).toMatchObject({
+      url: url('/usdc'),
+      method: 'GET',
+      status: 402,
+      maxFeeLamports: '0',
+    });
     expect(plan?.payment).toEqual({
-      ...{ x402Version: 2, network: SOLANA_MAINNET, mint: USDC.address, amount: '10000', decimals: 6, uiAmount: '0.01', usd: '0.01' },
+      ...{
+        x402Version: 2,
+        network: SOLANA_MAINNET,
+        mint: USDC.address,
+        amount: '10000',
+        decimals: 6,
+        uiAmount: '0.01',
+        usd: '0.01',
+      },
       ...{ payTo: sandbox.merchant, feePayer: sandbox.feePayer, available: '1000000' },
     });
     const [receipt] = await until('it is settled', async () => {
@@ -95,8 +124,16 @@ describe('what is approved is what is signed', () => {
     const transaction = await landed(sandbox.rpcUrl, receipt?.payment.signature ?? '');
     expect(transaction.tokens.map(({ owner, mint, change }) => ({ owner, mint, change }))).toEqual(
       expect.arrayContaining([
-        { owner: payer.address, mint: plan?.payment?.mint, change: -BigInt(plan?.payment?.amount ?? 0) },
-        { owner: plan?.payment?.payTo, mint: plan?.payment?.mint, change: BigInt(plan?.payment?.amount ?? 0) },
+        {
+          owner: payer.address,
+          mint: plan?.payment?.mint,
+          change: -BigInt(plan?.payment?.amount ?? 0),
+        },
+        {
+          owner: plan?.payment?.payTo,
+          mint: plan?.payment?.mint,
+          change: BigInt(plan?.payment?.amount ?? 0),
+        },
       ]),
     );
     // The network fee is the fee payer's, which signs first.
@@ -106,19 +143,31 @@ describe('what is approved is what is signed', () => {
   it('a swap and its payment: asked once, before either signature', async () => {
     const { approve, shown } = yes();
     const payer = await swapper(approve);
-    const swapped: Promise<string> = new Promise((resolve) => payer.client.on('swap.signed', ({ signature }) => resolve(signature)));
+    const swapped: Promise<string> = new Promise((resolve) =>
+      payer.client.on('swap.signed', ({ signature }) => resolve(signature)),
+    );
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     expect(shown.length).toBe(1);
     const { swap, payment } = shown[0] ?? {};
     const intent = payer.signed.find(({ kind }) => kind === 'swap');
     expect(intent).toEqual({
-      ...{ kind: 'swap', network: SOLANA_MAINNET, inputMint: sandbox.mints.USDT.address, outputMint: sandbox.mints.USDC.address },
+      ...{
+        kind: 'swap',
+        network: SOLANA_MAINNET,
+        inputMint: sandbox.mints.USDT.address,
+        outputMint: sandbox.mints.USDC.address,
+      },
       ...{ maxInAmount: swap?.maxInAmount, minOutAmount: swap?.minOutAmount },
     });
-    expect(swap).toMatchObject({ inputMint: sandbox.mints.USDT.address, outputMint: sandbox.mints.USDC.address, platformFeeBps: 0 });
+    expect(swap).toMatchObject({
+      inputMint: sandbox.mints.USDT.address,
+      outputMint: sandbox.mints.USDC.address,
+      platformFeeBps: 0,
+    });
     expect(swap).not.toHaveProperty('raw');
     const { tokens, fee } = await landed(sandbox.rpcUrl, await swapped);
-    const change = (mint: string | undefined) => tokens.find((one) => one.owner === payer.address && one.mint === mint)?.change ?? 0n;
+    const change = (mint: string | undefined) =>
+      tokens.find((one) => one.owner === payer.address && one.mint === mint)?.change ?? 0n;
     expect(-change(swap?.inputMint)).toBeLessThanOrEqual(BigInt(swap?.maxInAmount ?? 0));
     expect(change(swap?.outputMint)).toBeGreaterThanOrEqual(BigInt(swap?.minOutAmount ?? 0));
     expect(fee).toBeLessThanOrEqual(BigInt(shown[0]?.maxFeeLamports ?? 0));
@@ -128,8 +177,13 @@ describe('what is approved is what is signed', () => {
     const parts = { ...receipt?.cost.parts, payments: '0' };
     expect(confirmed).toMatchObject({ cost: { ...receipt?.cost, parts, usd: expect.any(String) } });
     const swapUsd = microUsd(parts.swaps ?? '') + microUsd(parts.fees ?? '');
-    expect(microUsd(confirmed?.type === 'swap.confirmed' ? (confirmed.cost?.usd ?? '') : '')).toBe(swapUsd);
-    expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({ amount: payment?.amount, payTo: payment?.payTo });
+    expect(microUsd(confirmed?.type === 'swap.confirmed' ? (confirmed.cost?.usd ?? '') : '')).toBe(
+      swapUsd,
+    );
+    expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({
+      amount: payment?.amount,
+      payTo: payment?.payTo,
+    });
   });
 
   it('wrapped SOL: shown as what is wrapped', async () => {
@@ -138,11 +192,16 @@ describe('what is approved is what is signed', () => {
     onTestFinished(() => seller.close());
     const payer = await payerOn(sandbox, { SOL: '0.5' }, { autoSwap: true, policy: { approve } });
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    expect(shown.map(({ payment, swap }) => [payment?.amount, swap])).toEqual([['50000', undefined]]);
+    expect(shown.map(({ payment, swap }) => [payment?.amount, swap])).toEqual([
+      ['50000', undefined],
+    ]);
     const [receipt] = await listOf(payer.client.receipts());
     expectWithin(receipt?.cost, shown[0]?.cost);
     const signedWrap = payer.signed.find(({ kind }) => kind === 'swap');
-    expect(signedWrap).toMatchObject({ inputMint: sandbox.mints.SOL.address, maxInAmount: shown[0]?.wrap });
+    expect(signedWrap).toMatchObject({
+      inputMint: sandbox.mints.SOL.address,
+      maxInAmount: shown[0]?.wrap,
+    });
   });
 
   it.each([
@@ -157,17 +216,24 @@ describe('what is approved is what is signed', () => {
   it('each of several calls is asked for by itself, also where one swap serves all', async () => {
     const { approve, shown } = yes();
     const payer = await swapper(approve);
-    const answers = await Promise.all([1, 2, 3, 4].map((n) => payer.client.fetch(url(`/usdc?n=${n}`))));
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((n) => payer.client.fetch(url(`/usdc?n=${n}`))),
+    );
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(shown.map((plan) => plan.url).sort()).toEqual([1, 2, 3, 4].map((n) => url(`/usdc?n=${n}`)));
-    expect(shown.filter(({ swap }) => swap !== undefined).length).toBe(payer.signed.filter(({ kind }) => kind === 'swap').length);
+    expect(shown.map((plan) => plan.url).sort()).toEqual(
+      [1, 2, 3, 4].map((n) => url(`/usdc?n=${n}`)),
+    );
+    expect(shown.filter(({ swap }) => swap !== undefined).length).toBe(
+      payer.signed.filter(({ kind }) => kind === 'swap').length,
+    );
     expect(payer.signed.filter(({ kind }) => kind === 'swap').length).toBe(1);
   });
 
   it('the caps are shown as they stand before it', async () => {
     const { approve, shown } = yes();
     const payer = await holder(approve);
-    for (const path of ['/usdc', '/memo']) expect((await payer.client.fetch(url(path))).status).toBe(200);
+    for (const path of ['/usdc', '/memo'])
+      expect((await payer.client.fetch(url(path))).status).toBe(200);
     expect(shown.map(({ caps }) => caps.map(({ cap, used }) => [cap, used]))).toEqual([
       [
         ['maxPerDay', '0'],
@@ -190,14 +256,23 @@ describe('what is approved is what is signed', () => {
     const payer = await swapper(approve);
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     const swap = payer.signed.find(({ kind }) => kind === 'swap');
-    expect(swap).toMatchObject({ maxInAmount: shown[0]?.swap?.maxInAmount, minOutAmount: shown[0]?.swap?.minOutAmount });
-    expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({ amount: '10000', payTo: sandbox.merchant });
+    expect(swap).toMatchObject({
+      maxInAmount: shown[0]?.swap?.maxInAmount,
+      minOutAmount: shown[0]?.swap?.minOutAmount,
+    });
+    expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({
+      amount: '10000',
+      payTo: sandbox.merchant,
+    });
     expect(await paidOf(payer.client)).toBe('0.01');
   });
 
   it('nor does it change the refusals of other offers, or what comes after', async () => {
-    const payer = await payerOn(sandbox, rich, { policy: { approve: (plan) => (deface(plan), true) } });
-    for (const path of ['/any', '/any', '/usdc']) expect((await payer.client.fetch(url(path))).status).toBe(200);
+    const payer = await payerOn(sandbox, rich, {
+      policy: { approve: (plan) => (deface(plan), true) },
+    });
+    for (const path of ['/any', '/any', '/usdc'])
+      expect((await payer.client.fetch(url(path))).status).toBe(200);
     const paid = payer.signed.map((one) => ('amount' in one ? one.amount : one.kind));
     expect(paid).toEqual(['10000', '10000', '10000']);
   });
@@ -238,8 +313,14 @@ const hook = (approve: () => unknown) => approve as Approve;
 describe('everything but true is a no', () => {
   it.each(NOES)('%s, to a payment', async (_, approve) => {
     const payer = await holder(hook(approve), { timeouts: { signer: 60 } });
-    const error = await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url('/usdc')));
-    expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { reason: 'refused' } });
+    const error = await refusal(sandbox, payer, 'approval_refused', () =>
+      payer.client.fetch(url('/usdc')),
+    );
+    expect(error).toMatchObject({
+      name: 'PolicyError',
+      retry: 'never',
+      details: { reason: 'refused' },
+    });
     expect(payer.signed).toEqual([]);
   });
 
@@ -252,13 +333,19 @@ describe('everything but true is a no', () => {
   it('keeps the reason of the hook as its cause', async () => {
     const cause = new Error('the boss says no');
     const payer = await holder(() => Promise.reject(cause));
-    expect((await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused')).cause).toBe(cause);
+    expect((await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused')).cause).toBe(
+      cause,
+    );
   });
 
   it('leaves the tokens, the budget and the key free', async () => {
     let answer = false;
     const approve = () => answer;
-    const payer = await payerOn(sandbox, { USDC: '0.01' }, { policy: { approve, maxPerDay: '0.01' } });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '0.01' },
+      { policy: { approve, maxPerDay: '0.01' } },
+    );
     const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' });
     for (const _ of [1, 2]) await failureOf(buy(), 'approval_refused');
     expect(await usedOf(payer)).toBe('0');
@@ -269,7 +356,11 @@ describe('everything but true is a no', () => {
 
   it('tries no other token after a no', async () => {
     let asked = 0;
-    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { autoSwap: true, policy: { approve: () => ((asked += 1), false) } });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.5', USDT: '5' },
+      { autoSwap: true, policy: { approve: () => ((asked += 1), false) } },
+    );
     await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');
     expect(asked).toBe(1);
   });
@@ -294,22 +385,27 @@ describe('while approval is awaited', () => {
     controller.abort('enough');
     await expect(call).rejects.toBe('enough');
     answer(true);
-    await until('the budget is free', async () => ((await usedOf(payer)) === '0' ? true : undefined));
+    await until('the budget is free', async () =>
+      (await usedOf(payer)) === '0' ? true : undefined,
+    );
     expect(payer.signed).toEqual([]);
     const next = payer.again({ autoSwap: true, swapFrom: ['USDT'] });
     expect((await next.fetch(url('/usdc'))).status).toBe(200);
   });
 
-  it.each(['payment', 'swap'] as const)('a client that closes says so, and signs nothing: %s', async (kind) => {
-    const { approve, asked, answer } = waiting();
-    const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
-    const call = failureOf(payer.client.fetch(url('/usdc')), 'client_closed');
-    await asked;
-    await payer.client.close();
-    expect(await call).toMatchObject({ funds: 'untouched', moved: [] });
-    answer(true);
-    expect(payer.signed).toEqual([]);
-  });
+  it.each(['payment', 'swap'] as const)(
+    'a client that closes says so, and signs nothing: %s',
+    async (kind) => {
+      const { approve, asked, answer } = waiting();
+      const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
+      const call = failureOf(payer.client.fetch(url('/usdc')), 'client_closed');
+      await asked;
+      await payer.client.close();
+      expect(await call).toMatchObject({ funds: 'untouched', moved: [] });
+      answer(true);
+      expect(payer.signed).toEqual([]);
+    },
+  );
 
   it('what it costs is reserved already: another call does not get that budget', async () => {
     const { approve, asked, answer } = waiting();
@@ -324,7 +420,11 @@ describe('while approval is awaited', () => {
   it('calls that need no swap go on', async () => {
     const { approve, asked, answer } = waiting();
     const journal = memoryJournal();
-    const payer = await payerOn(sandbox, { SOL: '0.5', USDC: '1', USDT: '5' }, { policy: { approve }, journal });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.5', USDC: '1', USDT: '5' },
+      { policy: { approve }, journal },
+    );
     const first = payer.client.fetch(url('/usdc'));
     await asked;
     expect((await payer.again({ journal }).fetch(url('/memo'))).status).toBe(200);
@@ -332,7 +432,10 @@ describe('while approval is awaited', () => {
     expect((await first).status).toBe(200);
   });
 
-  /** The swap that was approved fails over its price from now on; a call that quotes anew finds SOL at this price, and a swap that works. */
+  /**
+   * The swap that was approved fails over its price from now on; a call that quotes anew finds SOL
+   * at this price, and a swap that works.
+   */
   function moveTo(picoUsd: bigint): void {
     const { aggregator } = sandbox.controls;
     aggregator.setVenue({ deviationBps: 80 });
@@ -344,7 +447,8 @@ describe('while approval is awaited', () => {
       });
     }
   }
-  const fromSol = (approve: Approve) => payerOn(sandbox, { SOL: '0.5' }, { autoSwap: true, policy: { approve } });
+  const fromSol = (approve: Approve) =>
+    payerOn(sandbox, { SOL: '0.5' }, { autoSwap: true, policy: { approve } });
 
   it('a price that moved past what was approved: refused as changed, and nothing is signed', async () => {
     const { approve, asked, answer } = waiting();
@@ -354,7 +458,12 @@ describe('while approval is awaited', () => {
     moveTo((sandbox.mints.SOL.picoUsd * 992n) / 1_000n);
     answer(true);
     const error = await call;
-    expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh', details: { reason: 'changed' } });
+    expect(error).toMatchObject({
+      funds: 'untouched',
+      moved: [],
+      retry: 'fresh',
+      details: { reason: 'changed' },
+    });
     expect(payer.signed).toEqual([]);
     expect(await usedOf(payer)).toBe('0');
   });
@@ -375,7 +484,9 @@ describe('while approval is awaited', () => {
     const [swap, ...more] = payer.signed.filter(({ kind }) => kind === 'swap');
     expect(more).toEqual([]);
     const max = (text: string | undefined) => BigInt(text ?? 0);
-    expect(max(swap !== undefined && 'maxInAmount' in swap ? swap.maxInAmount : undefined)).toBeLessThan(max(shown[0]?.swap?.maxInAmount));
+    expect(
+      max(swap !== undefined && 'maxInAmount' in swap ? swap.maxInAmount : undefined),
+    ).toBeLessThan(max(shown[0]?.swap?.maxInAmount));
   });
 });
 

@@ -26,10 +26,17 @@ it('a service asks for no second swap where its node is behind the first', async
     const [asked] = params as [string[]];
     if (method !== 'getMultipleAccounts' || !asked.includes(account)) return next();
     const { value } = next() as { readonly value: readonly Json[] };
-    return { context: { slot: 1 }, value: value.map((one, index) => (asked[index] === account ? null : one)) };
+    return {
+      context: { slot: 1 },
+      value: value.map((one, index) => (asked[index] === account ? null : one)),
+    };
   };
   const behind = await buyer.post(service, { signedSwap });
-  expect([behind.status, behind.body.swap, behind.body.code]).toEqual([503, undefined, 'rpc_unavailable']);
+  expect([behind.status, behind.body.swap, behind.body.code]).toEqual([
+    503,
+    undefined,
+    'rpc_unavailable',
+  ]);
   sandbox.controls.node.intercept = undefined;
   const caughtUp = await buyer.post(service, { signedSwap });
   expect(caughtUp.body.state).toBe('ready_to_sign');
@@ -52,8 +59,13 @@ it('a service asks for no swap where a payment that it has not heard of again ha
   for (let left = 2; left > 0; left -= 1) {
     const planned = await transport.autoPay(asked);
     expect(planned.state).toBe('ready_to_sign');
-    const { header } = await transport.autoPay({ ...asked, signedPayment: await sign(planned.payment?.transaction) });
-    expect((await fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } })).status).toBe(200);
+    const { header } = await transport.autoPay({
+      ...asked,
+      signedPayment: await sign(planned.payment?.transaction),
+    });
+    expect(
+      (await fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } })).status,
+    ).toBe(200);
   }
   expect((await transport.autoPay(asked)).state).toBe('swap_required');
   await transport.close();

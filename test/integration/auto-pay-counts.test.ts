@@ -1,5 +1,11 @@
 import { address, type Address } from '@solana/kit';
-import { createClient, memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import {
+  createClient,
+  memoryJournal,
+  SOLANA_MAINNET,
+  type Attempt,
+  type Journal,
+} from 'exact-change';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
@@ -18,7 +24,13 @@ import {
   type FilledInstruction,
 } from '../corpus/instructions.js';
 import { listOf } from '../helpers/attempts.js';
-import { buyerOf, startService, untilState, type AutoPayService, type Buyer } from '../helpers/auto-pay.js';
+import {
+  buyerOf,
+  startService,
+  untilState,
+  type AutoPayService,
+  type Buyer,
+} from '../helpers/auto-pay.js';
 import { landed, tokenAccount, until } from '../helpers/chain.js';
 import { opened, sealed } from '../helpers/foreign-transaction.js';
 
@@ -37,7 +49,10 @@ afterEach(async () => {
 });
 afterAll(() => sandbox.close());
 
-async function serve(journal: Journal, options?: Parameters<typeof startService>[2]): Promise<AutoPayService> {
+async function serve(
+  journal: Journal,
+  options?: Parameters<typeof startService>[2],
+): Promise<AutoPayService> {
   const service = await startService(sandbox, journal, options);
   open.push(service);
   return service;
@@ -64,36 +79,63 @@ const after = (extra: FilledInstruction) => (all: readonly FilledInstruction[]) 
 };
 
 describe('a handed swap', () => {
-  it.each<[string, (own: Address, other: Address, wallet: Address) => (all: readonly FilledInstruction[]) => readonly FilledInstruction[]]>(
+  it.each<
     [
-      ['SOL for another wallet', (_, other, wallet) => after(transferSol(wallet, other, 1_000_000n))],
-      [
-        'tokens for another wallet',
-        (own, other, wallet) => after(instruction(TOKEN, [writable(own), writable(other), signer(wallet)], [3, ...u64(1n)])),
-      ],
-      [
-        'a delegate of its tokens',
-        (own, other, wallet) => after(instruction(TOKEN, [writable(own), readonly(other), signer(wallet)], [4, ...u64(1n)])),
-      ],
-      [
-        'its proceeds in the account of another wallet',
-        (own, other) => (all) =>
-          all.map((one) =>
-            one.programAddress === JUPITER
-              ? { ...one, accounts: one.accounts.map((account) => (account.address === own ? { ...account, address: other } : account)) }
-              : one,
-          ),
-      ],
+      string,
+      (
+        own: Address,
+        other: Address,
+        wallet: Address,
+      ) => (all: readonly FilledInstruction[]) => readonly FilledInstruction[],
+    ]
+  >([
+    ['SOL for another wallet', (_, other, wallet) => after(transferSol(wallet, other, 1_000_000n))],
+    [
+      'tokens for another wallet',
+      (own, other, wallet) =>
+        after(
+          instruction(TOKEN, [writable(own), writable(other), signer(wallet)], [3, ...u64(1n)]),
+        ),
     ],
-  )('with %s is refused: the service would not count what that takes', async (_, change) => {
+    [
+      'a delegate of its tokens',
+      (own, other, wallet) =>
+        after(
+          instruction(TOKEN, [writable(own), readonly(other), signer(wallet)], [4, ...u64(1n)]),
+        ),
+    ],
+    [
+      'its proceeds in the account of another wallet',
+      (own, other) => (all) =>
+        all.map((one) =>
+          one.programAddress === JUPITER
+            ? {
+                ...one,
+                accounts: one.accounts.map((account) =>
+                  account.address === own ? { ...account, address: other } : account,
+                ),
+              }
+            : one,
+        ),
+    ],
+  ])('with %s is refused: the service would not count what that takes', async (_, change) => {
     const journal = memoryJournal();
     const service = await serve(journal);
-    const [wallet, other] = await Promise.all([sandbox.createWallet({ SOL: '0.5', USDC: '0' }), sandbox.createWallet({ USDC: '0' })]);
+    const [wallet, other] = await Promise.all([
+      sandbox.createWallet({ SOL: '0.5', USDC: '0' }),
+      sandbox.createWallet({ USDC: '0' }),
+    ]);
     const buyer = await buyerOf(wallet, usdc());
-    const accounts = await Promise.all([wallet, other].map((one) => tokenAccount(one.address, sandbox.mints.USDC)));
+    const accounts = await Promise.all(
+      [wallet, other].map((one) => tokenAccount(one.address, sandbox.mints.USDC)),
+    );
     const [own, theirs] = accounts.map((one) => address(one));
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
-    const signedSwap = await signedWith(buyer, service, change(own!, theirs!, address(wallet.address)));
+    const signedSwap = await signedWith(
+      buyer,
+      service,
+      change(own!, theirs!, address(wallet.address)),
+    );
     expect((await buyer.post(service, { signedSwap })).body).toMatchObject({ code: 'unsafe_swap' });
     expect(await attemptsOf(journal, wallet)).toEqual([]);
     expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
@@ -107,11 +149,22 @@ describe('a handed swap', () => {
     const { SOL } = sandbox.mints;
     const own = address(wallet.address);
     const account = address(await tokenAccount(wallet.address, SOL));
-    const creation = { payer: own, account, owner: own, mint: address(SOL.address), tokenProgram: TOKEN };
+    const creation = {
+      payer: own,
+      account,
+      owner: own,
+      mint: address(SOL.address),
+      tokenProgram: TOKEN,
+    };
     // Without the guard, which would not let it take that rent.
     const signedSwap = await signedWith(buyer, service, (all) => {
       const end = all.findIndex(({ programAddress }) => programAddress === JUPITER) + 1;
-      return [unitLimit(400_000), ...all.slice(1, 2), createAccount(creation), ...all.slice(2, end)];
+      return [
+        unitLimit(400_000),
+        ...all.slice(1, 2),
+        createAccount(creation),
+        ...all.slice(2, end),
+      ];
     });
     const bounds: bigint[] = [];
     const reserve = journal.reserve.bind(journal);
@@ -146,7 +199,10 @@ describe('a handed swap', () => {
       return answer.body.state === 'swap_submitted' ? undefined : answer;
     });
     const most = 5_000n + BigInt(planned.body.swap?.priorityFeeLamports ?? 0);
-    expect(failed.body).toMatchObject({ code: 'swap_failed', details: { feeLamports: most.toString() } });
+    expect(failed.body).toMatchObject({
+      code: 'swap_failed',
+      details: { feeLamports: most.toString() },
+    });
     const [attempt] = await until('its purchase is over', async () => {
       const all = await attemptsOf(journal, wallet);
       return all.every(({ state }) => state === 'unpaid') ? all : undefined;
@@ -165,7 +221,10 @@ describe('a handed swap', () => {
     const signedPayment = await buyer.sign(swapped.body.payment?.transaction);
     // The price alone fits, and what the swap took does not any more.
     const second = await serve(journal, { policy: { maxPerPayment: '0.01' } });
-    const refused = { status: 403, body: { code: 'amount_over_limit', details: { cap: 'maxPerPayment' } } };
+    const refused = {
+      status: 403,
+      body: { code: 'amount_over_limit', details: { cap: 'maxPerPayment' } },
+    };
     expect(await buyer.post(second)).toMatchObject(refused);
     expect(await buyer.post(second, { signedPayment })).toMatchObject(refused);
     expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'reserved' }]);
@@ -176,7 +235,9 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
   const waits: (() => void)[] = [];
   // Only what waits for minutes is the test's to end.
   const idle = (ms: number, signal?: AbortSignal) =>
-    ms > 60_000 ? new Promise<void>((resolve) => void waits.push(resolve)) : systemRuntime.idle(ms, signal);
+    ms > 60_000
+      ? new Promise<void>((resolve) => void waits.push(resolve))
+      : systemRuntime.idle(ms, signal);
   const { claims, locks, ...rest } = createCoordination();
   const dropped: string[] = [];
   let held = 0;
@@ -185,15 +246,25 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
     coordination: () => ({
       ...rest,
       claims: { ...claims, drop: (id) => (dropped.push(id), claims.drop(id)) },
-      locks: { hold: (names, work, signals) => locks.hold(names, work, signals).finally(() => (held += 1)) },
+      locks: {
+        hold: (names, work, signals) => locks.hold(names, work, signals).finally(() => (held += 1)),
+      },
     }),
   };
   const { rpcUrl, jupiterUrl } = sandbox;
-  const transport = createOperations(parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }), undefined);
+  const transport = createOperations(
+    parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }),
+    undefined,
+  );
   open.push(transport, { close: () => Promise.resolve(waits.forEach((end) => end())) });
   const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });
   const { paymentRequired, sign } = await buyerOf(wallet, usdc());
-  const asked = { paymentRequired, wallet: wallet.address, autoSwap: true, idempotencyKey: 'order-1' };
+  const asked = {
+    paymentRequired,
+    wallet: wallet.address,
+    autoSwap: true,
+    idempotencyKey: 'order-1',
+  };
   const swap = async (planned: Awaited<ReturnType<typeof transport.autoPay>>) => {
     const signedSwap = await sign(planned.swap?.transaction);
     return until('the swap has landed', async () => {
@@ -203,10 +274,16 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
   };
   await swap(await transport.autoPay(asked));
   // What the first swap has brought goes elsewhere.
-  const client = createClient({ walletSecretKey: wallet.secretKey, rpcUrl, jupiterUrl, journal: memoryJournal() });
+  const client = createClient({
+    walletSecretKey: wallet.secretKey,
+    rpcUrl,
+    jupiterUrl,
+    journal: memoryJournal(),
+  });
   open.push(client);
   const held0 = await sandbox.balance(wallet.address, 'USDC');
-  for (let left = held0; left >= 10_000n; left -= 10_000n) await (await client.fetch(usdc(`?left=${left}`))).text();
+  for (let left = held0; left >= 10_000n; left -= 10_000n)
+    await (await client.fetch(usdc(`?left=${left}`))).text();
   const again = await until('it is gone', async () => {
     const planned = await transport.autoPay(asked);
     return planned.state === 'swap_required' ? planned : undefined;
@@ -214,7 +291,9 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
   const { id = '' } = await swap(again);
   const before = held;
   waits[0]?.();
-  await until('the first is over', () => (dropped.includes(id) || held >= before + 2 ? true : undefined));
+  await until('the first is over', () =>
+    dropped.includes(id) || held >= before + 2 ? true : undefined,
+  );
   expect([dropped, [...(await claims.live([id]))]]).toEqual([[], [id]]);
   waits[1]?.();
   await until('the second is over too', () => (dropped.includes(id) ? true : undefined));
@@ -225,12 +304,20 @@ it.each(['signedPayment', 'signedSwap'])(
   async (name) => {
     const journal = memoryJournal();
     const service = await serve(journal);
-    const wallet = await sandbox.createWallet(name === 'signedSwap' ? { SOL: '0.5' } : { USDC: '1' });
+    const wallet = await sandbox.createWallet(
+      name === 'signedSwap' ? { SOL: '0.5' } : { USDC: '1' },
+    );
     const buyer = await buyerOf(wallet, usdc());
     const { swap, payment } = (await buyer.post(service)).body;
     const signed = await buyer.sign((swap ?? payment)?.transaction);
-    sandbox.controls.node.fault('getLatestBlockhash', { kind: 'offBy', at: 'value.lastValidBlockHeight', by: 100_000 });
-    expect(await buyer.post(service, { [name]: signed })).toMatchObject({ body: { code: 'invalid_response' } });
+    sandbox.controls.node.fault('getLatestBlockhash', {
+      kind: 'offBy',
+      at: 'value.lastValidBlockHeight',
+      by: 100_000,
+    });
+    expect(await buyer.post(service, { [name]: signed })).toMatchObject({
+      body: { code: 'invalid_response' },
+    });
     expect(await attemptsOf(journal, wallet)).toEqual([]);
   },
 );

@@ -76,7 +76,10 @@ function keep(journal: Journal & { close(): Promise<void> }): Kept {
   return { journal, close: () => journal.close() };
 }
 
-async function serve(journal: Journal, options?: Parameters<typeof startService>[2]): Promise<AutoPayService> {
+async function serve(
+  journal: Journal,
+  options?: Parameters<typeof startService>[2],
+): Promise<AutoPayService> {
   const service = await startService(sandbox, journal, options);
   opened.push(service);
   return service;
@@ -84,7 +87,8 @@ async function serve(journal: Journal, options?: Parameters<typeof startService>
 
 async function attemptsOf(journal: Journal, { address }: SandboxWallet): Promise<Attempt[]> {
   const all: Attempt[] = [];
-  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET })) all.push(attempt);
+  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET }))
+    all.push(attempt);
   return all;
 }
 
@@ -113,23 +117,41 @@ describe.each(KINDS)('auto-pay over a journal in %s', (_, make) => {
       url: `${sandbox.apiUrl}/usdc`,
       mint: sandbox.mints.USDC.address,
       amount: '10000',
-      swap: { transaction: signedSwap, outputMint: sandbox.mints.USDC.address, outcome: { state: 'confirmed' } },
+      swap: {
+        transaction: signedSwap,
+        outputMint: sandbox.mints.USDC.address,
+        outcome: { state: 'confirmed' },
+      },
     });
-    expect(await landed(sandbox.rpcUrl, reserved?.swap?.signature ?? '')).toMatchObject({ error: null });
-    expect(BigInt(reserved?.swap?.outcome?.state === 'confirmed' ? reserved.swap.outcome.outAmount : 0)).toBe(await usdcOf(wallet.address));
+    expect(await landed(sandbox.rpcUrl, reserved?.swap?.signature ?? '')).toMatchObject({
+      error: null,
+    });
+    expect(
+      BigInt(reserved?.swap?.outcome?.state === 'confirmed' ? reserved.swap.outcome.outAmount : 0),
+    ).toBe(await usdcOf(wallet.address));
 
     const signedPayment = await buyer.sign(swapped.body.payment?.transaction);
     const ready = await buyer.post(service, { signedPayment });
-    expect(ready.body).toMatchObject({ state: 'ready_to_present', id: reserved?.id, header: { name: 'PAYMENT-SIGNATURE' } });
+    expect(ready.body).toMatchObject({
+      state: 'ready_to_present',
+      id: reserved?.id,
+      header: { name: 'PAYMENT-SIGNATURE' },
+    });
     expect(await attemptsOf(journal, wallet)).toMatchObject([
-      { id: reserved?.id, state: 'signed', payment: { header: ready.body.header, payerSignature: ready.body.payerSignature } },
+      {
+        id: reserved?.id,
+        state: 'signed',
+        payment: { header: ready.body.header, payerSignature: ready.body.payerSignature },
+      },
     ]);
 
     const again = await buyer.post(service, { signedPayment });
     expect(again.body).toMatchObject({ ...ready.body, state: 'submitted' });
     expect((await buyer.present(again)).status).toBe(200);
     const settled = await untilState('settled', () => buyer.post(service, { signedPayment }));
-    expect((await landed(sandbox.rpcUrl, settled.body.signature ?? '')).signatures).toContain(settled.body.payerSignature);
+    expect((await landed(sandbox.rpcUrl, settled.body.signature ?? '')).signatures).toContain(
+      settled.body.payerSignature,
+    );
     expect(settled.body.header).toBeUndefined();
     expect(await attemptsOf(journal, wallet)).toMatchObject([
       { state: 'settled', receipt: { payment: { signature: settled.body.signature } } },
@@ -158,7 +180,9 @@ describe('a service that is started again', () => {
 
     const planned = await atNewService((service) => buyer.post(service));
     const signedSwap = await buyer.sign(planned.body.swap?.transaction);
-    const swapped = await atNewService((service) => untilState('ready_to_sign', () => buyer.post(service, { signedSwap })));
+    const swapped = await atNewService((service) =>
+      untilState('ready_to_sign', () => buyer.post(service, { signedSwap })),
+    );
     const replanned = await atNewService((service) => buyer.post(service));
     expect(replanned.body).toMatchObject({ state: 'ready_to_sign', id: swapped.body.id });
     const signedPayment = await buyer.sign(replanned.body.payment?.transaction);
@@ -167,12 +191,19 @@ describe('a service that is started again', () => {
     const again = await atNewService((service) => buyer.post(service, { signedPayment }));
     expect(again.body).toMatchObject({ state: 'submitted', header: ready.body.header });
     expect((await buyer.present(again)).status).toBe(200);
-    const settled = await atNewService((service) => untilState('settled', () => buyer.post(service)));
-    expect(settled.body).toMatchObject({ id: swapped.body.id, payerSignature: ready.body.payerSignature });
+    const settled = await atNewService((service) =>
+      untilState('settled', () => buyer.post(service)),
+    );
+    expect(settled.body).toMatchObject({
+      id: swapped.body.id,
+      payerSignature: ready.body.payerSignature,
+    });
 
     const journal = fileJournal(path);
     opened.push(journal);
-    expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'settled', idempotencyKey: 'order-1' }]);
+    expect(await attemptsOf(journal, wallet)).toMatchObject([
+      { state: 'settled', idempotencyKey: 'order-1' },
+    ]);
     expect((await usdcOf(sandbox.merchant)) - before).toBe(10_000n);
   });
 });
@@ -182,10 +213,14 @@ describe('what is handed over', () => {
     const path = nextFile();
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path, sandbox.rpcUrl, sandbox.jupiterUrl], {
-      cwd: ROOT,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', CHILD, path, sandbox.rpcUrl, sandbox.jupiterUrl],
+      {
+        cwd: ROOT,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     const ended = once(child, 'exit');
     let signedSwap: string;
     try {
@@ -198,9 +233,9 @@ describe('what is handed over', () => {
       const answer = buyer.post(service, { signedSwap });
       await Promise.all([
         expect(answer).rejects.toThrow(),
-        until('the swap is on record', () => (readFileSync(path, 'utf8').includes(signedSwap) ? true : undefined)).then(() =>
-          child.kill('SIGKILL'),
-        ),
+        until('the swap is on record', () =>
+          readFileSync(path, 'utf8').includes(signedSwap) ? true : undefined,
+        ).then(() => child.kill('SIGKILL')),
       ]);
     } finally {
       child.kill('SIGKILL');
@@ -215,10 +250,14 @@ describe('what is handed over', () => {
     expect(known).toMatchObject({ state: 'reserved', swap: { transaction: signedSwap } });
     const service = await serve(journal);
     await service.transport.resume();
-    await until('the swap has landed', async () => ((await usdcOf(wallet.address)) > swapsBefore ? true : undefined));
+    await until('the swap has landed', async () =>
+      (await usdcOf(wallet.address)) > swapsBefore ? true : undefined,
+    );
     const swapped = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
     expect(swapped.body.id).toBe(known?.id);
-    expect(await attemptsOf(journal, wallet)).toMatchObject([{ id: known?.id, swap: { outcome: { state: 'confirmed' } } }]);
+    expect(await attemptsOf(journal, wallet)).toMatchObject([
+      { id: known?.id, swap: { outcome: { state: 'confirmed' } } },
+    ]);
   });
 
   it('and can never land any more is told to have failed, and its budget is free again', async () => {
@@ -229,13 +268,19 @@ describe('what is handed over', () => {
     const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
     const ready = await buyer.post(service, { signedPayment });
     expect(ready.body.state).toBe('ready_to_present');
-    expect(await buyer.post(service)).toMatchObject({ status: 403, body: { code: 'budget_exhausted' } });
+    expect(await buyer.post(service)).toMatchObject({
+      status: 403,
+      body: { code: 'budget_exhausted' },
+    });
     sandbox.controls.node.warp();
     const failed = await untilState('failed', () => buyer.post(service, { signedPayment }));
     expect(failed.body).toEqual({
       state: 'failed',
       ...{ id: ready.body.id, offer: ready.body.offer },
-      ...{ payerSignature: ready.body.payerSignature, lastValidBlockHeight: ready.body.lastValidBlockHeight },
+      ...{
+        payerSignature: ready.body.payerSignature,
+        lastValidBlockHeight: ready.body.lastValidBlockHeight,
+      },
     });
     expect((await buyer.post(service)).body.state).toBe('ready_to_sign');
   });
@@ -243,14 +288,26 @@ describe('what is handed over', () => {
   it('counts against the caps of the service, by wallet', async () => {
     const journal = memoryJournal();
     const service = await serve(journal, { policy: { maxPerDay: '0.015' } });
-    const [wallet, other] = await Promise.all([sandbox.createWallet({ USDC: '1' }), sandbox.createWallet({ USDC: '1' })]);
+    const [wallet, other] = await Promise.all([
+      sandbox.createWallet({ USDC: '1' }),
+      sandbox.createWallet({ USDC: '1' }),
+    ]);
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     // Both are planned while there is room; only one is taken.
     const [one, two] = [await buyer.post(service), await buyer.post(service)];
-    const [first, second] = [await buyer.sign(one.body.payment?.transaction), await buyer.sign(two.body.payment?.transaction)];
-    const answers = await Promise.all([buyer.post(service, { signedPayment: first }), buyer.post(service, { signedPayment: second })]);
+    const [first, second] = [
+      await buyer.sign(one.body.payment?.transaction),
+      await buyer.sign(two.body.payment?.transaction),
+    ];
+    const answers = await Promise.all([
+      buyer.post(service, { signedPayment: first }),
+      buyer.post(service, { signedPayment: second }),
+    ]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403]);
-    expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({ code: 'budget_exhausted', details: { cap: 'maxPerDay' } });
+    expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({
+      code: 'budget_exhausted',
+      details: { cap: 'maxPerDay' },
+    });
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
     const rich = await buyerOf(other, `${sandbox.apiUrl}/usdc`);
     expect((await rich.post(service)).body.state).toBe('ready_to_sign');
@@ -268,19 +325,30 @@ describe('what is handed over', () => {
     const ready = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
     const signedPayment = await buyer.sign(ready.body.payment?.transaction);
     const answers = await Promise.all([1, 2, 3].map(() => buyer.post(service, { signedPayment })));
-    expect(answers.map(({ body }) => body.state).sort()).toEqual(['ready_to_present', 'submitted', 'submitted']);
-    expect((await buyer.post(service, { signedSwap })).body).toMatchObject({ state: 'submitted', id: ready.body.id });
+    expect(answers.map(({ body }) => body.state).sort()).toEqual([
+      'ready_to_present',
+      'submitted',
+      'submitted',
+    ]);
+    expect((await buyer.post(service, { signedSwap })).body).toMatchObject({
+      state: 'submitted',
+      id: ready.body.id,
+    });
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
   it('makes one attempt where two services over one database are handed it at once', async () => {
     const connectionString = await postgres.createDatabase();
-    const journals = [postgresJournal({ connectionString }), postgresJournal({ connectionString })] as const;
+    const journals = [
+      postgresJournal({ connectionString }),
+      postgresJournal({ connectionString }),
+    ] as const;
     opened.push(...journals);
     const [first, second] = [await serve(journals[0]), await serve(journals[1])];
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const toBoth = (given: object) => Promise.all([first, second].map((service) => buyer.post(service, given)));
+    const toBoth = (given: object) =>
+      Promise.all([first, second].map((service) => buyer.post(service, given)));
     const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
     const swapped = await toBoth({ signedSwap });
     expect(new Set(swapped.map(({ body }) => body.id)).size).toBe(1);
@@ -288,7 +356,9 @@ describe('what is handed over', () => {
     const signedPayment = await buyer.sign(ready.body.payment?.transaction);
     const answers = await toBoth({ signedPayment });
     expect(answers.map(({ body }) => body.state).sort()).toEqual(['ready_to_present', 'submitted']);
-    expect(await attemptsOf(journals[1], wallet)).toMatchObject([{ id: ready.body.id, state: 'signed' }]);
+    expect(await attemptsOf(journals[1], wallet)).toMatchObject([
+      { id: ready.body.id, state: 'signed' },
+    ]);
   });
 
   it('under a key keeps any other payment from being offered or taken under it', async () => {
@@ -301,16 +371,30 @@ describe('what is handed over', () => {
     const second = await buyer.sign(two.body.payment?.transaction);
     const ready = await buyer.post(service, { signedPayment: first });
     expect(ready.body.state).toBe('ready_to_present');
-    expect(await buyer.post(service, { signedPayment: second })).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+    expect(await buyer.post(service, { signedPayment: second })).toMatchObject({
+      status: 409,
+      body: { code: 'idempotency_mismatch' },
+    });
     // A caller that knows the key alone is not given what the seller would serve any caller for.
     const { header: _header, ...known } = ready.body;
     expect((await buyer.post(service)).body).toEqual({ ...known, state: 'submitted' });
-    const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`, { idempotencyKey: 'order-7' });
-    expect(await elsewhere.post(service)).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+    const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`, {
+      idempotencyKey: 'order-7',
+    });
+    expect(await elsewhere.post(service)).toMatchObject({
+      status: 409,
+      body: { code: 'idempotency_mismatch' },
+    });
     expect((await buyer.present(ready)).status).toBe(200);
     const settled = await untilState('settled', () => buyer.post(service));
-    expect(settled.body).toMatchObject({ id: ready.body.id, payerSignature: ready.body.payerSignature });
-    expect(await buyer.post(service, { signedPayment: second })).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+    expect(settled.body).toMatchObject({
+      id: ready.body.id,
+      payerSignature: ready.body.payerSignature,
+    });
+    expect(await buyer.post(service, { signedPayment: second })).toMatchObject({
+      status: 409,
+      body: { code: 'idempotency_mismatch' },
+    });
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
@@ -322,7 +406,9 @@ describe('what is handed over', () => {
       sandbox.createWallet({ USDC: '0', USDT: '0' }),
     ]);
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { idempotencyKey: 'order-8' });
-    const ready = await buyer.post(service, { signedPayment: await buyer.sign((await buyer.post(service)).body.payment?.transaction) });
+    const ready = await buyer.post(service, {
+      signedPayment: await buyer.sign((await buyer.post(service)).body.payment?.transaction),
+    });
     expect((await buyer.present(ready)).status).toBe(200);
     await untilState('settled', () => buyer.post(service));
     const changes: readonly (readonly [string, string])[] = [
@@ -334,9 +420,15 @@ describe('what is handed over', () => {
       const { headers } = buyer.paymentRequired;
       const terms = Buffer.from(headers['payment-required'] ?? '', 'base64').toString();
       expect(terms).toContain(from);
-      const changed = { ...headers, 'payment-required': Buffer.from(terms.replaceAll(from, to)).toString('base64') };
+      const changed = {
+        ...headers,
+        'payment-required': Buffer.from(terms.replaceAll(from, to)).toString('base64'),
+      };
       const paymentRequired = { ...buyer.paymentRequired, headers: changed };
-      expect(await buyer.post(service, { paymentRequired })).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+      expect(await buyer.post(service, { paymentRequired })).toMatchObject({
+        status: 409,
+        body: { code: 'idempotency_mismatch' },
+      });
     }
   });
 
@@ -354,7 +446,10 @@ describe('what is handed over', () => {
 
   it('and has paid already is not put on record either, and what became of it is told', async () => {
     const [first, journal] = [memoryJournal(), memoryJournal()];
-    const [one, other] = [await serve(first), await serve(journal, { policy: { maxPerDay: '0.01' } })];
+    const [one, other] = [
+      await serve(first),
+      await serve(journal, { policy: { maxPerDay: '0.01' } }),
+    ];
     // It takes all that there is, so that nothing is left to pay it with.
     const wallet = await sandbox.createWallet({ USDC: '0.01' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
@@ -376,7 +471,8 @@ describe('what is handed over', () => {
   ])('is taken again %s, where the journal failed after it had reserved it', async (_, fixed) => {
     const kept = memoryJournal({ outbox: true });
     const failing = new Set<string>();
-    const once = <T>(name: string, call: () => Promise<T>) => (failing.delete(name) ? Promise.reject(new Error(`${name} fails`)) : call());
+    const once = <T>(name: string, call: () => Promise<T>) =>
+      failing.delete(name) ? Promise.reject(new Error(`${name} fails`)) : call();
     const journal: Journal = {
       ...kept,
       put: (attempt) => once('put', () => kept.put(attempt)),
@@ -386,7 +482,9 @@ describe('what is handed over', () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     // One in flight keeps what is reserved from being taken for what an ended process left.
     const before = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    await before.post(service, { signedPayment: await before.sign((await before.post(service)).body.payment?.transaction) });
+    await before.post(service, {
+      signedPayment: await before.sign((await before.post(service)).body.payment?.transaction),
+    });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, fixed);
     const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
     failing.add('put').add('release');
@@ -397,7 +495,9 @@ describe('what is handed over', () => {
     expect((await buyer.present(ready)).status).toBe(200);
     await untilState('settled', () => buyer.post(service, { signedPayment }));
     const jobs = await kept.outbox?.take({ limit: 10, leaseMs: 60_000, now: Date.now() });
-    expect(jobs?.map(({ event: { type, data } }) => [type, data.id])).toEqual([['payment.settled', ready.body.id]]);
+    expect(jobs?.map(({ event: { type, data } }) => [type, data.id])).toEqual([
+      ['payment.settled', ready.body.id],
+    ]);
   });
 
   it('is given up when the payment that its swap was for is not signed, and its budget is free again', async () => {
@@ -405,9 +505,13 @@ describe('what is handed over', () => {
     let giveUp = (): void => undefined;
     const patience = new Promise<void>((resolve) => (giveUp = resolve));
     // Only what waits for minutes is the test's to end.
-    const idle = (ms: number, signal?: AbortSignal) => (ms > 60_000 ? patience : systemRuntime.idle(ms, signal));
+    const idle = (ms: number, signal?: AbortSignal) =>
+      ms > 60_000 ? patience : systemRuntime.idle(ms, signal);
     const { rpcUrl, jupiterUrl } = sandbox;
-    const settings = parseLocalOptions({ rpcUrl, jupiterUrl, journal, policy: { maxPerDay: '0.015' } }, { ...systemRuntime, idle });
+    const settings = parseLocalOptions(
+      { rpcUrl, jupiterUrl, journal, policy: { maxPerDay: '0.015' } },
+      { ...systemRuntime, idle },
+    );
     const transport = createOperations(settings, undefined);
     opened.push(transport);
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });
@@ -415,14 +519,18 @@ describe('what is handed over', () => {
     const asked = { paymentRequired, wallet: wallet.address, autoSwap: true };
     const signedSwap = await sign((await transport.autoPay(asked)).swap?.transaction);
     await until('the swap has landed', async () =>
-      (await transport.autoPay({ ...asked, signedSwap })).state === 'ready_to_sign' ? true : undefined,
+      (await transport.autoPay({ ...asked, signedSwap })).state === 'ready_to_sign'
+        ? true
+        : undefined,
     );
     const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`);
     const other = { ...asked, paymentRequired: elsewhere.paymentRequired };
     await failureOf(transport.autoPay(other), 'budget_exhausted');
     giveUp();
     // What its swap took stays counted.
-    await until('it is over', async () => ((await attemptsOf(journal, wallet))[0]?.state === 'unpaid' ? true : undefined));
+    await until('it is over', async () =>
+      (await attemptsOf(journal, wallet))[0]?.state === 'unpaid' ? true : undefined,
+    );
     expect((await transport.autoPay(other)).state).toBe('ready_to_sign');
     const jobs = await journal.outbox?.take({ limit: 10, leaseMs: 60_000, now: Date.now() });
     expect(jobs?.map(({ event: { type } }) => type)).toEqual(['swap.confirmed', 'payment.failed']);
@@ -431,26 +539,39 @@ describe('what is handed over', () => {
   it('and is not what it should be leaves nothing on record', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
-    const [wallet, other] = await Promise.all([sandbox.createWallet({ USDC: '1', SOL: '0.1' }), sandbox.createWallet({ USDC: '1' })]);
+    const [wallet, other] = await Promise.all([
+      sandbox.createWallet({ USDC: '1', SOL: '0.1' }),
+      sandbox.createWallet({ USDC: '1' }),
+    ]);
     const poor = await sandbox.createWallet({ SOL: '0.1' });
-    const [buyer, stranger] = await Promise.all([wallet, other].map((one) => buyerOf(one, `${sandbox.apiUrl}/usdc`)));
+    const [buyer, stranger] = await Promise.all(
+      [wallet, other].map((one) => buyerOf(one, `${sandbox.apiUrl}/usdc`)),
+    );
     const planned = await buyer?.post(service);
     const unsigned = planned?.body.payment?.transaction;
     const signedPayment = await buyer?.sign(unsigned);
-    const foreign = await stranger?.sign(await stranger.post(service).then(({ body }) => body.payment?.transaction));
+    const foreign = await stranger?.sign(
+      await stranger.post(service).then(({ body }) => body.payment?.transaction),
+    );
     for (const given of [
       { signedPayment: unsigned },
       { signedPayment: foreign },
       { signedSwap: signedPayment },
       { signedSwap: unsigned },
     ]) {
-      expect(await buyer?.post(service, given)).toMatchObject({ status: 400, body: { code: 'invalid_option' } });
+      expect(await buyer?.post(service, given)).toMatchObject({
+        status: 400,
+        body: { code: 'invalid_option' },
+      });
     }
     // One that its wallet could not pay, and one that no chain takes any more.
     const empty = await buyerOf(poor, `${sandbox.apiUrl}/usdc`, { autoSwap: false });
     expect((await empty.post(service)).body.state).toBe('insufficient_funds');
     sandbox.controls.node.warp();
-    expect(await buyer?.post(service, { signedPayment })).toMatchObject({ status: 400, body: { code: 'invalid_option' } });
+    expect(await buyer?.post(service, { signedPayment })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_option' },
+    });
     for (const one of [wallet, other, poor]) expect(await attemptsOf(journal, one)).toEqual([]);
   });
 });
@@ -479,13 +600,23 @@ describe('the outside', () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     const transport = remote(service.url);
-    const asked = { paymentRequired: buyer.paymentRequired, wallet: wallet.address, idempotencyKey: 'order-9' };
+    const asked = {
+      paymentRequired: buyer.paymentRequired,
+      wallet: wallet.address,
+      idempotencyKey: 'order-9',
+    };
     const planned = await transport.autoPay(asked);
     const signedPayment = await buyer.sign(planned.payment?.transaction);
     const ready = await transport.autoPay({ ...asked, signedPayment });
-    expect(ready).toMatchObject({ state: 'ready_to_present', id: expect.stringMatching(/^[0-9a-f]{24}$/) as string });
+    expect(ready).toMatchObject({
+      state: 'ready_to_present',
+      id: expect.stringMatching(/^[0-9a-f]{24}$/) as string,
+    });
     for (const one of [transport, service.transport])
-      expect(await one.autoPay({ ...asked, signedPayment })).toEqual({ ...ready, state: 'submitted' });
+      expect(await one.autoPay({ ...asked, signedPayment })).toEqual({
+        ...ready,
+        state: 'submitted',
+      });
     for (const one of [transport, service.transport]) {
       await failureOf(one.autoPay({ ...asked, idempotencyKey: 'ä' }), 'invalid_option');
     }
@@ -501,7 +632,10 @@ describe('a transport with a journal', () => {
     const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
     const ready = await buyer.post(service, { signedPayment });
     await service.transport.close();
-    expect(await buyer.post(service, { signedPayment })).toMatchObject({ status: 503, body: { code: 'client_closed' } });
+    expect(await buyer.post(service, { signedPayment })).toMatchObject({
+      status: 503,
+      body: { code: 'client_closed' },
+    });
     expect((await buyer.present(ready)).status).toBe(200);
     expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'signed' }]);
     const next = await serve(journal);
@@ -514,7 +648,10 @@ describe('a transport with a journal', () => {
 
   it('takes up what another process over the same database left, while it lives itself', async () => {
     const connectionString = await postgres.createDatabase();
-    const [theirs, journal] = [postgresJournal({ connectionString }), postgresJournal({ connectionString })];
+    const [theirs, journal] = [
+      postgresJournal({ connectionString }),
+      postgresJournal({ connectionString }),
+    ];
     opened.push(theirs, journal);
     const rounds: (() => void)[] = [];
     const round = (signal?: AbortSignal) =>
@@ -524,9 +661,13 @@ describe('a transport with a journal', () => {
         signal?.addEventListener('abort', () => reject(new Error('closed')));
       });
     // Only the minute between two rounds is the test's to end.
-    const idle = (ms: number, signal?: AbortSignal) => (ms === 60_000 ? round(signal) : systemRuntime.idle(ms, signal));
+    const idle = (ms: number, signal?: AbortSignal) =>
+      ms === 60_000 ? round(signal) : systemRuntime.idle(ms, signal);
     const { rpcUrl, jupiterUrl } = sandbox;
-    const transport = createOperations(parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }), undefined);
+    const transport = createOperations(
+      parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }),
+      undefined,
+    );
     opened.push(transport);
     const service = await serve(theirs);
     const wallet = await sandbox.createWallet({ USDC: '1' });
@@ -537,15 +678,22 @@ describe('a transport with a journal', () => {
       ...asked,
       signedPayment: await buyer.sign((await transport.autoPay(asked)).payment?.transaction),
     });
-    const ready = await buyer.post(service, { signedPayment: await buyer.sign((await buyer.post(service)).body.payment?.transaction) });
+    const ready = await buyer.post(service, {
+      signedPayment: await buyer.sign((await buyer.post(service)).body.payment?.transaction),
+    });
     await service.transport.close();
     expect((await buyer.present(ready)).status).toBe(200);
     rounds.forEach((end) => end());
     await until('it is found', async () => {
       const states = (await attemptsOf(journal, wallet)).map(({ id, state }) => [id, state]);
-      return states.some(([id, state]) => id === ready.body.id && state === 'settled') ? true : undefined;
+      return states.some(([id, state]) => id === ready.body.id && state === 'settled')
+        ? true
+        : undefined;
     });
-    expect(await attemptsOf(journal, wallet)).toMatchObject([{ id: own.id, state: 'signed' }, { id: ready.body.id }]);
+    expect(await attemptsOf(journal, wallet)).toMatchObject([
+      { id: own.id, state: 'signed' },
+      { id: ready.body.id },
+    ]);
   });
 
   it('keeps no process alive by what it follows', async () => {
@@ -553,13 +701,21 @@ describe('a transport with a journal', () => {
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     const service = await serve(memoryJournal());
     const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
-    const request = JSON.stringify({ paymentRequired: buyer.paymentRequired, wallet: wallet.address, signedPayment });
-    const child = spawn(process.execPath, ['--import', 'tsx', EXITING, sandbox.rpcUrl, sandbox.jupiterUrl, request], {
-      cwd: ROOT,
-      stdio: ['ignore', 'pipe', 'inherit'],
-      // A process that does not end by itself is ended, and that is seen in its exit code.
-      timeout: 25_000,
+    const request = JSON.stringify({
+      paymentRequired: buyer.paymentRequired,
+      wallet: wallet.address,
+      signedPayment,
     });
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', EXITING, sandbox.rpcUrl, sandbox.jupiterUrl, request],
+      {
+        cwd: ROOT,
+        stdio: ['ignore', 'pipe', 'inherit'],
+        // A process that does not end by itself is ended, and that is seen in its exit code.
+        timeout: 25_000,
+      },
+    );
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
     const [code] = (await once(child, 'close')) as [number | null];
@@ -576,7 +732,10 @@ describe('a transport with a journal', () => {
       body: { code: 'invalid_option', details: { option: 'paymentRequired.url' } },
     });
     for (const idempotencyKey of ['', 'with space', 'x'.repeat(256)]) {
-      expect(await buyer.post(service, { idempotencyKey })).toMatchObject({ status: 400, body: { details: { option: 'idempotencyKey' } } });
+      expect(await buyer.post(service, { idempotencyKey })).toMatchObject({
+        status: 400,
+        body: { details: { option: 'idempotencyKey' } },
+      });
     }
   });
 });

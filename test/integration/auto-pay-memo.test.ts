@@ -28,26 +28,48 @@ describe('a payment that was planned under a key', () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
-    const [buyer, elsewhere] = [await buyerOf(wallet, usdc('?a'), { idempotencyKey: 'a' }), await buyerOf(wallet, usdc('?b'))];
+    const [buyer, elsewhere] = [
+      await buyerOf(wallet, usdc('?a'), { idempotencyKey: 'a' }),
+      await buyerOf(wallet, usdc('?b')),
+    ];
     const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
-    const refused = { status: 400, body: { code: 'invalid_option', details: { option: 'signedPayment' } } };
-    expect(await buyer.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(refused);
-    expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'a' })).toMatchObject(refused);
+    const refused = {
+      status: 400,
+      body: { code: 'invalid_option', details: { option: 'signedPayment' } },
+    };
+    expect(await buyer.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(
+      refused,
+    );
+    expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'a' })).toMatchObject(
+      refused,
+    );
     expect(await attemptsOf(journal, wallet)).toEqual([]);
     expect((await buyer.post(service, { signedPayment })).body.state).toBe('ready_to_present');
     // On record it is no other purchase's either.
-    expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(refused);
+    expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(
+      refused,
+    );
   });
 
   it("has a memo of 32 hex digits, as every payment's, and a seller's own memo is taken as before", async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
-    const [buyer, memo] = [await buyerOf(wallet, usdc(), { idempotencyKey: 'c' }), await buyerOf(wallet, `${sandbox.apiUrl}/memo`)];
+    const [buyer, memo] = [
+      await buyerOf(wallet, usdc(), { idempotencyKey: 'c' }),
+      await buyerOf(wallet, `${sandbox.apiUrl}/memo`),
+    ];
     for (const [one, idempotencyKey] of [[buyer, 'c'] as const, [memo, 'd'] as const]) {
-      const signedPayment = await one.sign((await one.post(service, { idempotencyKey: 'other' })).body.payment?.transaction);
-      const planned = await one.sign((await one.post(service, { idempotencyKey })).body.payment?.transaction);
-      const answer = await one.post(service, { signedPayment: one === memo ? signedPayment : planned, idempotencyKey });
+      const signedPayment = await one.sign(
+        (await one.post(service, { idempotencyKey: 'other' })).body.payment?.transaction,
+      );
+      const planned = await one.sign(
+        (await one.post(service, { idempotencyKey })).body.payment?.transaction,
+      );
+      const answer = await one.post(service, {
+        signedPayment: one === memo ? signedPayment : planned,
+        idempotencyKey,
+      });
       expect(answer.body.state).toBe('ready_to_present');
     }
     expect((await attemptsOf(journal, wallet)).map(({ payment }) => payment?.memo)).toEqual([
@@ -61,9 +83,16 @@ describe('a payment that was planned under a key', () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/memo`);
     const mine = { idempotencyKey: 'mine' };
-    const signedPayment = await buyer.sign((await buyer.post(service, mine)).body.payment?.transaction);
-    expect((await buyer.post(service, { signedPayment, idempotencyKey: 'theirs' })).body.state).toBe('ready_to_present');
-    const refused = { status: 400, body: { code: 'invalid_option', details: { option: 'signedPayment' } } };
+    const signedPayment = await buyer.sign(
+      (await buyer.post(service, mine)).body.payment?.transaction,
+    );
+    expect(
+      (await buyer.post(service, { signedPayment, idempotencyKey: 'theirs' })).body.state,
+    ).toBe('ready_to_present');
+    const refused = {
+      status: 400,
+      body: { code: 'invalid_option', details: { option: 'signedPayment' } },
+    };
     expect(await buyer.post(service, { signedPayment, ...mine })).toMatchObject(refused);
     // Without a key it is a question about the bytes alone.
     expect((await buyer.post(service, { signedPayment })).body.state).toBe('submitted');

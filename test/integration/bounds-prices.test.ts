@@ -29,8 +29,13 @@ describe('the price of a token that is no dollar', () => {
   it('is not that of an amount which the seller chose to be huge', async () => {
     const payer = await payerOn(sandbox, { SOL: '150' }, { autoSwap: true });
     const url = await taker(['SOL', HUGE], ['SOL', '100000000000']);
-    const { details } = await refusal(sandbox, payer, 'no_payable_offer', () => payer.client.fetch(url));
-    expect(details.offers.map(({ code }) => code)).toEqual(['amount_over_limit', 'amount_over_limit']);
+    const { details } = await refusal(sandbox, payer, 'no_payable_offer', () =>
+      payer.client.fetch(url),
+    );
+    expect(details.offers.map(({ code }) => code)).toEqual([
+      'amount_over_limit',
+      'amount_over_limit',
+    ]);
   });
 
   it('is not that of an amount which the seller chose to be tiny', async () => {
@@ -38,12 +43,18 @@ describe('the price of a token that is no dollar', () => {
     const tiny = await taker(['SOL', '1']);
     expect((await payer.client.fetch(tiny)).status).toBe(200);
     const dear = await taker(['SOL', '10000000']);
-    const { details } = await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(dear));
+    const { details } = await refusal(sandbox, payer, 'amount_over_limit', () =>
+      payer.client.fetch(dear),
+    );
     expect(details).toMatchObject({ cap: 'maxPerPayment', unit: 'USD' });
   });
 
   it('does not make the swap bigger than the payment needs', async () => {
-    const payer = await payerOn(sandbox, { SOL: '0.02', USDC: '2000' }, { autoSwap: true, policy: { maxPerPayment: '5.00' } });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.02', USDC: '2000' },
+      { autoSwap: true, policy: { maxPerPayment: '5.00' } },
+    );
     const url = await taker(['SOL', HUGE], ['SOL', '20000000']);
     expect((await payer.client.fetch(url)).status).toBe(200);
     expect(await sandbox.balance(payer.address, 'USDC')).toBeGreaterThan(1_996_000_000n);
@@ -85,6 +96,8 @@ describe('the price of a token that is no dollar', () => {
     const payer = await payerOn(sandbox, { SOL: '5', USDC: '1' });
     const url = await taker(['SOL', '1000'], ['USDC', '1000']);
     expect((await payer.client.fetch(url)).status).toBe(200);
-    expect((await failureOf(payer.client.fetch(await taker(['SOL', '1000'])))).code).toBe('jupiter_unavailable');
+    expect((await failureOf(payer.client.fetch(await taker(['SOL', '1000'])))).code).toBe(
+      'jupiter_unavailable',
+    );
   });
 });

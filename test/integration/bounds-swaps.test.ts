@@ -24,23 +24,38 @@ async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Prom
 }
 
 describe('a swap for a payment', () => {
-  it.each(['USDC', 'SOL'] as const)('takes no more %s than what it buys sells for', async (held) => {
-    oneSided(sandbox, 'BONK', 400n);
-    const payer = await payerOn(sandbox, { SOL: '5', ...(held === 'USDC' ? { USDC: '500' } : {}) }, { autoSwap: true, swapFrom: [held] });
-    const url = await taker(['BONK', '4500000000']);
-    const { details } = await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.fetch(url));
-    expect(details.limitBps).toBe(100);
-    expect(details.lossBps).toBeGreaterThan(9_900);
-    await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.plan(url));
-  });
+  it.each(['USDC', 'SOL'] as const)(
+    'takes no more %s than what it buys sells for',
+    async (held) => {
+      oneSided(sandbox, 'BONK', 400n);
+      const payer = await payerOn(
+        sandbox,
+        { SOL: '5', ...(held === 'USDC' ? { USDC: '500' } : {}) },
+        { autoSwap: true, swapFrom: [held] },
+      );
+      const url = await taker(['BONK', '4500000000']);
+      const { details } = await refusal(sandbox, payer, 'swap_overhead_too_high', () =>
+        payer.client.fetch(url),
+      );
+      expect(details.limitBps).toBe(100);
+      expect(details.lossBps).toBeGreaterThan(9_900);
+      await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.plan(url));
+    },
+  );
 
   it('may cost what policy.maxSwapLossBps says', async () => {
     oneSided(sandbox, 'BONK', 2n);
     const funds = { SOL: '0.1', USDC: '5' };
     const url = await taker(['BONK', '4500000000']);
-    const careful = await payerOn(sandbox, funds, { autoSwap: true, policy: { maxSwapLossBps: 4_900 } });
+    const careful = await payerOn(sandbox, funds, {
+      autoSwap: true,
+      policy: { maxSwapLossBps: 4_900 },
+    });
     await refusal(sandbox, careful, 'swap_overhead_too_high', () => careful.client.fetch(url));
-    const bold = careful.again({ autoSwap: true, policy: { maxSwapLossBps: 5_100, maxPerPayment: '3' } });
+    const bold = careful.again({
+      autoSwap: true,
+      policy: { maxSwapLossBps: 5_100, maxPerPayment: '3' },
+    });
     expect((await bold.fetch(url)).status).toBe(200);
   });
 
@@ -53,7 +68,9 @@ describe('a swap for a payment', () => {
       { SOL: '0.1', BONK: '1000000' },
       { autoSwap: true, swapFrom: ['DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'] },
     );
-    const { details } = await refusal(sandbox, payer, 'price_unknown', () => payer.client.fetch(url));
+    const { details } = await refusal(sandbox, payer, 'price_unknown', () =>
+      payer.client.fetch(url),
+    );
     expect(details.mint).toBe(sandbox.mints.BONK.address);
     const policy = { maxInAmount: { [sandbox.mints.BONK.address]: '100000000000' } };
     const bounded = payer.again({ autoSwap: true, swapFrom: [sandbox.mints.BONK.address], policy });
@@ -75,7 +92,11 @@ describe('a swap for a payment', () => {
   });
 
   it('needs a limit on fees that a signature fits into', async () => {
-    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy: { maxFeeLamports: '4999' } });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '1' },
+      { autoSwap: true, policy: { maxFeeLamports: '4999' } },
+    );
     const { details } = await refusal(sandbox, payer, 'fees_over_limit', () =>
       taker(['USDC', '10000']).then((url) => payer.client.fetch(url)),
     );

@@ -1,4 +1,10 @@
-import { local, type ClientOptions, type SwapQuote, type SwapRequest, type Transport } from 'exact-change';
+import {
+  local,
+  type ClientOptions,
+  type SwapQuote,
+  type SwapRequest,
+  type Transport,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startTaker } from '../helpers/bounds.js';
@@ -30,7 +36,11 @@ async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Prom
 const service = (change: (quote: SwapQuote, request: SwapRequest) => unknown): ClientOptions => ({
   autoSwap: true,
   // What such a service sends is not what it is typed as: that is the point.
-  transport: { ...honest, quote: async (request, options) => change(await honest.quote(request, options), request) as SwapQuote },
+  transport: {
+    ...honest,
+    quote: async (request, options) =>
+      change(await honest.quote(request, options), request) as SwapQuote,
+  },
 });
 
 const times = (text: string, factor: bigint) => (BigInt(text) * factor).toString();
@@ -62,7 +72,9 @@ describe('a service that the client is given', () => {
     const payer = await payerOn(sandbox, { SOL: '1' }, service(change));
     const url = await taker(['USDC', '10000']);
     await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.fetch(url));
-    await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' }));
+    await refusal(sandbox, payer, 'quote_mismatch', () =>
+      payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' }),
+    );
   });
 
   const dearer = (quote: SwapQuote) => ({
@@ -95,10 +107,19 @@ describe('a service that the client is given', () => {
       ['SOL', 'USDC'],
       ['USDT', 'USDC'],
     ] as const) {
-      const payer = await payerOn(sandbox, { SOL: '5', USDT: '500' }, { ...service(change), swapFrom: [input] });
+      const payer = await payerOn(
+        sandbox,
+        { SOL: '5', USDT: '500' },
+        { ...service(change), swapFrom: [input] },
+      );
       const url = await taker([output, '10000']);
       await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.fetch(url));
-      const request = { inputMint: input, outputMint: output, amount: '10000', swapMode: 'ExactOut' } as const;
+      const request = {
+        inputMint: input,
+        outputMint: output,
+        amount: '10000',
+        swapMode: 'ExactOut',
+      } as const;
       await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.swap(request));
     }
   });
@@ -107,7 +128,12 @@ describe('a service that the client is given', () => {
     const payer = await payerOn(sandbox, { SOL: '5' }, service(wholesale));
     const url = await taker(['USDC', '10000']);
     await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.fetch(url));
-    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '10000', swapMode: 'ExactOut' } as const;
+    const request = {
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '10000',
+      swapMode: 'ExactOut',
+    } as const;
     await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.swap(request));
   });
 
@@ -127,18 +153,36 @@ describe('a service that the client is given', () => {
       { SOL: '1' },
       service((quote) => quote),
     );
-    const swapped = await payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
+    const swapped = await payer.client.swap({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '1000000',
+      swapMode: 'ExactOut',
+    });
     expect(BigInt(swapped.outAmount)).toBeGreaterThanOrEqual(1_000_000n);
   });
 
   it('swaps without our own Jupiter only within policy.maxInAmount', async () => {
     const jupiterUrl = `${sandbox.jupiterUrl}/nowhere`;
-    const payer = await payerOn(sandbox, { SOL: '1' }, { ...service((quote) => quote), jupiterUrl });
-    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '10000', swapMode: 'ExactOut' } as const;
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '1' },
+      { ...service((quote) => quote), jupiterUrl },
+    );
+    const request = {
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '10000',
+      swapMode: 'ExactOut',
+    } as const;
     await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.swap(request));
     const url = await taker(['USDC', '10000']);
     await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(url));
-    const bounded = payer.again({ ...service((quote) => quote), jupiterUrl, policy: { maxInAmount: { SOL: '2000000' } } });
+    const bounded = payer.again({
+      ...service((quote) => quote),
+      jupiterUrl,
+      policy: { maxInAmount: { SOL: '2000000' } },
+    });
     await bounded.swap(request);
     expect((await bounded.fetch(url)).status).toBe(200);
   });
@@ -149,13 +193,20 @@ describe('a swap that the local transport builds', () => {
     const { address } = await sandbox.createWallet({ SOL: '1' });
     const { rpcUrl, jupiterUrl } = sandbox;
     const transport = local({ rpcUrl, jupiterUrl, policy: { maxFeeLamports } });
-    const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    const quote = await transport.quote({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '1000000',
+    });
     return transport.buildSwap({ wallet: address, quote });
   };
 
   it('costs no more than policy.maxFeeLamports, its signature included', async () => {
     const { priorityFeeLamports } = await built('5100');
     expect(Number(priorityFeeLamports)).toBeLessThanOrEqual(100);
-    await expect(built('4999')).rejects.toMatchObject({ code: 'fees_over_limit', details: { lamports: '5000', limitLamports: '4999' } });
+    await expect(built('4999')).rejects.toMatchObject({
+      code: 'fees_over_limit',
+      details: { lamports: '5000', limitLamports: '4999' },
+    });
   });
 });

@@ -1,4 +1,11 @@
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal, type Signer } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  type Attempt,
+  type ClientOptions,
+  type Journal,
+  type Signer,
+} from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
@@ -9,12 +16,20 @@ import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { listOf } from '../helpers/attempts.js';
 import { startTaker } from '../helpers/bounds.js';
 import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import {
+  closePayers,
+  failureOf,
+  payerOf,
+  payerOn,
+  recordingSigner,
+  type Payer,
+} from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { expectCounted, worth } from '../helpers/worth.js';
 
-// What a swap took is counted by the prices of its time and by what the chain shows: neither late, lost nor wrong answers make it less.
+// What a swap took is counted by the prices of its time and by what the chain shows: neither late,
+// lost nor wrong answers make it less.
 
 let sandbox: Sandbox;
 
@@ -33,8 +48,11 @@ const url = (path: string) => sandbox.apiUrl + path;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
 
 async function worthOf(wallet: string): Promise<bigint> {
-  const entries = await Promise.all(SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(wallet, symbol)] as const));
-  return worth(sandbox, Object.fromEntries(entries) as Record<MintSymbol, bigint>); // One for each symbol, just made.
+  const entries = await Promise.all(
+    SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(wallet, symbol)] as const),
+  );
+  // One for each symbol, just made.
+  return worth(sandbox, Object.fromEntries(entries) as Record<MintSymbol, bigint>);
 }
 
 /** A wallet, and what has left it by the chain at the sandbox's own prices, in picodollars. */
@@ -48,7 +66,11 @@ const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
   listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
 /** What the first cap in dollars counts, against what has left. */
-async function expectAllCounted(payer: Awaited<ReturnType<typeof watched>>, journal: Journal, paid: bigint): Promise<void> {
+async function expectAllCounted(
+  payer: Awaited<ReturnType<typeof watched>>,
+  journal: Journal,
+  paid: bigint,
+): Promise<void> {
   const { client, left } = payer;
   const [use] = (await client.spent()).filter(({ unit }) => unit === 'USD');
   if (use === undefined) throw new Error('There is no cap in dollars.');
@@ -63,7 +85,9 @@ describe('a swap that is decided long after its call', () => {
     sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 503 });
     const call = failureOf(payer.client.fetch(url('/usdc')));
     const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-    await until('the swap has landed', async () => ((await signaturesOf(sandbox.rpcUrl, account)).length > 0 ? true : undefined));
+    await until('the swap has landed', async () =>
+      (await signaturesOf(sandbox.rpcUrl, account)).length > 0 ? true : undefined,
+    );
     await payer.client.close();
     expect(await call).toMatchObject({ code: 'swap_uncertain' });
     sandbox.controls.node.clearFaults();
@@ -73,7 +97,10 @@ describe('a swap that is decided long after its call', () => {
   it.each<[string, () => void]>([
     ['its token has no price any more', () => sandbox.controls.aggregator.noRoute('SOL', '*')],
     ['its token has lost its price', () => sandbox.controls.aggregator.setPrice('SOL', 1n)],
-    ['Jupiter is away', () => sandbox.controls.aggregator.fault('*', { kind: 'status', status: 503 })],
+    [
+      'Jupiter is away',
+      () => sandbox.controls.aggregator.fault('*', { kind: 'status', status: 503 }),
+    ],
     ['all is as it was', () => undefined],
   ])('counts what left by the prices of its time, when %s', async (_, happens) => {
     const { payer, journal } = await leftBehind();
@@ -92,7 +119,10 @@ describe('a swap that is decided long after its call', () => {
     await payer.again({ swapFrom: ['SOL'], autoSwap: true, journal }).resume();
     const [{ swapped } = {}] = await stored(journal, payer);
     for (const part of ['lossMicroUsd', 'feeMicroUsd', 'lamports'] as const) {
-      expect([part, BigInt(swapped?.[part] ?? 0) <= BigInt(swapping?.[part] ?? 0)]).toEqual([part, true]);
+      expect([part, BigInt(swapped?.[part] ?? 0) <= BigInt(swapping?.[part] ?? 0)]).toEqual([
+        part,
+        true,
+      ]);
     }
   });
 });
@@ -102,8 +132,18 @@ interface Meta {
   fee: number;
   preBalances: number[];
   postBalances: number[];
-  preTokenBalances: { accountIndex: number; mint: string; owner: string; uiTokenAmount: { amount: string } }[];
-  postTokenBalances: { accountIndex: number; mint: string; owner: string; uiTokenAmount: { amount: string } }[];
+  preTokenBalances: {
+    accountIndex: number;
+    mint: string;
+    owner: string;
+    uiTokenAmount: { amount: string };
+  }[];
+  postTokenBalances: {
+    accountIndex: number;
+    mint: string;
+    owner: string;
+    uiTokenAmount: { amount: string };
+  }[];
 }
 
 interface Shown {
@@ -114,7 +154,8 @@ interface Shown {
 function tellWrong(change: (meta: Meta) => void): void {
   sandbox.controls.node.intercept = (method, _, next) => {
     const answer = next();
-    if (method === 'getTransaction' && answer !== null) change((answer as unknown as Shown).meta); // As the sandbox encodes it.
+    // As the sandbox encodes it.
+    if (method === 'getTransaction' && answer !== null) change((answer as unknown as Shown).meta);
     return answer;
   };
 }
@@ -125,13 +166,17 @@ describe('one wrong number in the answer of a node', () => {
     postBalances.findIndex((after, index) => after > 0 && Number(preBalances[index]) === 0);
   it.each<[string, (meta: Meta) => void]>([
     ['a lower fee', (meta) => (meta.fee = 1)],
-    ['fewer lamports in the account that it made', (meta) => (meta.postBalances[madeAccount(meta)] = 1)],
+    [
+      'fewer lamports in the account that it made',
+      (meta) => (meta.postBalances[madeAccount(meta)] = 1),
+    ],
     [
       'less in the account that it took from',
       ({ preTokenBalances, postTokenBalances }) => {
         for (const { accountIndex, uiTokenAmount } of preTokenBalances) {
           const after = postTokenBalances.find((one) => one.accountIndex === accountIndex);
-          if (uiTokenAmount.amount === '5000000') uiTokenAmount.amount = String(Number(after?.uiTokenAmount.amount) + 1);
+          if (uiTokenAmount.amount === '5000000')
+            uiTokenAmount.amount = String(Number(after?.uiTokenAmount.amount) + 1);
         }
       },
     ],
@@ -147,7 +192,9 @@ describe('one wrong number in the answer of a node', () => {
     expect(BigInt(inputs[sandbox.mints.USDT.address] ?? 0)).toBeGreaterThanOrEqual(
       5_000_000n - (await sandbox.balance(payer.address, 'USDT')),
     );
-    expect(BigInt(lamports)).toBeGreaterThanOrEqual(500_000_000n - (await sandbox.balance(payer.address, 'SOL')));
+    expect(BigInt(lamports)).toBeGreaterThanOrEqual(
+      500_000_000n - (await sandbox.balance(payer.address, 'SOL')),
+    );
   });
 
   it('makes no failure of a swap that went well: the transaction itself says so', async () => {
@@ -173,7 +220,11 @@ describe('one wrong number in the answer of a node', () => {
 
 /** Every number of an answer, and what else it may be. */
 function* wrongNumbers(shown: Shown): Iterable<readonly [what: string, shown: Shown]> {
-  const changed = function* (what: string, values: readonly unknown[], change: (meta: Meta, value: never) => void) {
+  const changed = function* (
+    what: string,
+    values: readonly unknown[],
+    change: (meta: Meta, value: never) => void,
+  ) {
     for (const value of values) {
       const copy = structuredClone(shown);
       change(copy.meta, value as never); // Of the kind that the field has.
@@ -183,9 +234,17 @@ function* wrongNumbers(shown: Shown): Iterable<readonly [what: string, shown: Sh
   const { meta } = shown;
   const RENT = 2_039_280;
   const near = (value: number) =>
-    [0, 1, value - 1, value + 1, value * 2, Math.floor(value / 2), value + RENT, value - RENT, value + meta.fee].filter(
-      (one) => one >= 0 && one !== value,
-    );
+    [
+      0,
+      1,
+      value - 1,
+      value + 1,
+      value * 2,
+      Math.floor(value / 2),
+      value + RENT,
+      value - RENT,
+      value + meta.fee,
+    ].filter((one) => one >= 0 && one !== value);
   yield* changed('fee', near(meta.fee), (all, value) => (all.fee = value));
   for (const list of ['preBalances', 'postBalances'] as const)
     for (const [index, value] of meta[list].entries())
@@ -217,8 +276,20 @@ describe('any one wrong number in what a node gives of a swap', () => {
     ['a dollar into another', 'USDC', '500000', { SOL: '0.5', USDT: '5', USDC: '0.01' }, true],
     ['a dollar into another that is new to it', 'USDC', '500000', { SOL: '0.5', USDT: '5' }, true],
     ['a token that is no dollar', 'USDC', '500000', { SOL: '0.5', BONK: '1000000' }, true],
-    ['a dollar into a token that is not pinned', 'BONK', '100000000', { SOL: '0.5', USDT: '5' }, true],
-    ['a dollar into wrapped SOL that is new to it', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, true],
+    [
+      'a dollar into a token that is not pinned',
+      'BONK',
+      '100000000',
+      { SOL: '0.5', USDT: '5' },
+      true,
+    ],
+    [
+      'a dollar into wrapped SOL that is new to it',
+      'SOL',
+      '1000000',
+      { SOL: '0.005', USDC: '5' },
+      true,
+    ],
     ['a dollar into wrapped SOL that it has', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, false],
     ['SOL that is only wrapped', 'SOL', '1000000', { SOL: '1' }, true],
   ])('counts no less of a swap of %s', async (_, asked, amount, funds, first) => {
@@ -227,7 +298,12 @@ describe('any one wrong number in what a node gives of a swap', () => {
     const journal: Journal = {
       ...inner,
       put: (attempt) => {
-        if (attempt.state === 'reserved' && attempt.swapping !== undefined && attempt.swap?.outcome === undefined) signed.push(attempt);
+        if (
+          attempt.state === 'reserved' &&
+          attempt.swapping !== undefined &&
+          attempt.swap?.outcome === undefined
+        )
+          signed.push(attempt);
         return inner.put(attempt);
       },
     };
@@ -238,7 +314,9 @@ describe('any one wrong number in what a node gives of a swap', () => {
       expect((await payer.client.fetch(seller.url)).status).toBe(200);
       await payer.client.close();
     }
-    expect((await payer.again({ autoSwap: true, journal }).fetch(`${seller.url}/2`)).status).toBe(200);
+    expect((await payer.again({ autoSwap: true, journal }).fetch(`${seller.url}/2`)).status).toBe(
+      200,
+    );
     const attempt = signed[signed.length - 1];
     const swap = attempt?.swap;
     if (attempt === undefined || swap === undefined) throw new Error('No swap was signed.');
@@ -261,11 +339,17 @@ describe('any one wrong number in what a node gives of a swap', () => {
       const found = await node.transaction(swap.signature).catch(() => null);
       if (found === null || found === 'newer') return costOf(attempt, true);
       const seen =
-        inputMint === outputMint ? { inAmount: quoted.inAmount, outAmount: quoted.outAmount } : swapAmountsOf(found, payer.address, about);
+        inputMint === outputMint
+          ? { inAmount: quoted.inAmount, outAmount: quoted.outAmount }
+          : swapAmountsOf(found, payer.address, about);
       const rent = rentIn(found, payer.address, about);
       const cost = swapCostAfter(attempt, {
         state: 'confirmed',
-        ...{ inAmount: seen.inAmount.toString(), outAmount: seen.outAmount.toString(), feeLamports: found.feeLamports.toString() },
+        ...{
+          inAmount: seen.inAmount.toString(),
+          outAmount: seen.outAmount.toString(),
+          feeLamports: found.feeLamports.toString(),
+        },
         ...(rent === undefined ? {} : { rentLamports: rent.toString() }),
       });
       if (cost === undefined) throw new Error('A swap that landed has cost something.');
@@ -273,11 +357,13 @@ describe('any one wrong number in what a node gives of a swap', () => {
     };
     const right = await countedBy(truth);
     const bound = costOf(attempt, true);
-    for (const [unit, most] of bound) expect([unit, (right.get(unit) ?? 0n) <= most]).toEqual([unit, true]);
+    for (const [unit, most] of bound)
+      expect([unit, (right.get(unit) ?? 0n) <= most]).toEqual([unit, true]);
     let wrong = 0;
     for (const [what, answer] of wrongNumbers(truth)) {
       const counted = await countedBy(answer);
-      for (const [unit, value] of right) expect([what, unit, (counted.get(unit) ?? 0n) >= value]).toEqual([what, unit, true]);
+      for (const [unit, value] of right)
+        expect([what, unit, (counted.get(unit) ?? 0n) >= value]).toEqual([what, unit, true]);
       wrong += 1;
     }
     expect(wrong).toBeGreaterThan(100);
@@ -288,16 +374,26 @@ describe('any one wrong number in what a node gives of a swap', () => {
 
 describe('a swap beside a payment in flight, out of the account that it fills', () => {
   const TAKEN = { USDC: 900_000n, BONK: 4_000_000_000n };
-  const setVenue = (amount: bigint) => sandbox.controls.aggregator.setVenue({ modes: [MODE.underpay], amount });
+  const setVenue = (amount: bigint) =>
+    sandbox.controls.aggregator.setVenue({ modes: [MODE.underpay], amount });
 
-  /** Its seller takes the first payment, which is all that there is of its token, and settles nothing; the second takes a swap. */
+  /**
+   * Its seller takes the first payment, which is all that there is of its token, and settles
+   * nothing; the second takes a swap.
+   */
   async function besideOne(maxPerPayment: string, symbol: 'USDC' | 'BONK' = 'USDC') {
-    const [held, asked] = { USDC: ['0.95', '950000'] as const, BONK: ['45000', '4500000000'] as const }[symbol];
+    const [held, asked] = {
+      USDC: ['0.95', '950000'] as const,
+      BONK: ['45000', '4500000000'] as const,
+    }[symbol];
     const seller = await startTaker(sandbox, [[symbol, asked]]);
     onTestFinished(() => seller.close());
     const journal = memoryJournal();
     const policy = { maxPerPayment, minSwap: '0' };
-    const payer = await watched({ SOL: '0.1', [symbol]: held, USDT: '10' }, { swapFrom: ['USDT'], policy, journal });
+    const payer = await watched(
+      { SOL: '0.1', [symbol]: held, USDT: '10' },
+      { swapFrom: ['USDT'], policy, journal },
+    );
     expect((await payer.client.fetch(`${seller.url}/first`)).status).toBe(200);
     return { payer, journal, buys: () => payer.client.fetch(`${seller.url}/second`) };
   }
@@ -314,72 +410,108 @@ describe('a swap beside a payment in flight, out of the account that it fills', 
     },
   );
 
-  it.each(['USDC', 'BONK'] as const)('counts what the venue took of that payment in %s, if a cap allows that', async (symbol) => {
-    const { payer, journal, buys } = await besideOne('3.00', symbol);
-    setVenue(TAKEN[symbol]);
-    // What is missing is held for the payment in flight.
-    expect(await failureOf(buys())).toMatchObject({ code: 'insufficient_funds' });
-    const left = await payer.left();
-    expect(left).toBeGreaterThan(TAKEN[symbol] * sandbox.mints[symbol].picoUsd);
-    const [, attempt] = await stored(journal, payer);
-    if (attempt === undefined) throw new Error('There is no second attempt.');
-    const counted = costOf({ ...attempt, microUsd: '0' }, true).get('USD') ?? 0n;
-    expect(counted * 1_000_000n).toBeGreaterThanOrEqual(left);
-  });
+  it.each(['USDC', 'BONK'] as const)(
+    'counts what the venue took of that payment in %s, if a cap allows that',
+    async (symbol) => {
+      const { payer, journal, buys } = await besideOne('3.00', symbol);
+      setVenue(TAKEN[symbol]);
+      // What is missing is held for the payment in flight.
+      expect(await failureOf(buys())).toMatchObject({ code: 'insufficient_funds' });
+      const left = await payer.left();
+      expect(left).toBeGreaterThan(TAKEN[symbol] * sandbox.mints[symbol].picoUsd);
+      const [, attempt] = await stored(journal, payer);
+      if (attempt === undefined) throw new Error('There is no second attempt.');
+      const counted = costOf({ ...attempt, microUsd: '0' }, true).get('USD') ?? 0n;
+      expect(counted * 1_000_000n).toBeGreaterThanOrEqual(left);
+    },
+  );
 
   it.each([
     ['its input', 'USDC', '100000'],
     ['its output', 'BONK', '10000000'],
     // It lands at the second try: its guard stops the first.
     ['its input more than a cap lets the guard leave', 'USDC', '950000'],
-  ] as const)('lands though that payment takes from %s meanwhile, into a token that is not pinned', async (_, first, amount) => {
-    const wallet = await sandbox.createWallet({ SOL: '0.1', USDC: '5', BONK: first === 'BONK' ? '100' : '0' });
-    const gate = { open: (): void => undefined, settled: (): void => undefined };
-    const opened = new Promise<void>((resolve) => (gate.open = resolve));
-    const settled = new Promise<void>((resolve) => (gate.settled = resolve));
-    const bonk = { asset: sandbox.mints.BONK.address, amount: '10000000' };
-    const seller = await startSeller((request, response) => {
-      const isFirst = request.url === '/first';
-      const terms = isFirst ? { asset: sandbox.mints[first].address, amount } : bonk;
-      if (!isPaid(request)) return answerTerms(response, { x402Version: 2, accepts: [offerOf(sandbox, terms)] });
-      const settling = (isFirst ? opened : Promise.resolve()).then(() => settle(sandbox, request));
-      settling
-        .then(
-          (settlement) => answer(response, settlement.success ? 200 : 402, {}, settlementHeader({ ...settlement })),
-          () => request.socket.destroy(),
-        )
-        .finally(() => isFirst && gate.settled());
-    });
-    onTestFinished(() => seller.close());
-    const { signer } = recordingSigner(wallet.address, wallet.secretKey);
-    // The swap has counted on its accounts by then.
-    const late: Signer = {
-      ...signer,
-      signMessage: async (message, intent) => {
-        if (intent.kind === 'swap') gate.open();
-        if (intent.kind === 'swap') await settled;
-        return signer.signMessage(message, intent);
-      },
-    };
-    const { client } = payerOf(sandbox, wallet, { autoSwap: true, swapFrom: ['USDC'], signer: late, policy: { maxPerPayment: '0.951' } });
-    const inFlight = client.fetch(`${seller.url}/first`);
-    await until('the first payment is presented', () => Promise.resolve(seller.paid[0]));
-    expect((await client.fetch(`${seller.url}/second`)).status).toBe(200);
-    expect((await inFlight).status).toBe(200);
-  });
+  ] as const)(
+    'lands though that payment takes from %s meanwhile, into a token that is not pinned',
+    async (_, first, amount) => {
+      const wallet = await sandbox.createWallet({
+        SOL: '0.1',
+        USDC: '5',
+        BONK: first === 'BONK' ? '100' : '0',
+      });
+      const gate = { open: (): void => undefined, settled: (): void => undefined };
+      const opened = new Promise<void>((resolve) => (gate.open = resolve));
+      const settled = new Promise<void>((resolve) => (gate.settled = resolve));
+      const bonk = { asset: sandbox.mints.BONK.address, amount: '10000000' };
+      const seller = await startSeller((request, response) => {
+        const isFirst = request.url === '/first';
+        const terms = isFirst ? { asset: sandbox.mints[first].address, amount } : bonk;
+        if (!isPaid(request))
+          return answerTerms(response, { x402Version: 2, accepts: [offerOf(sandbox, terms)] });
+        const settling = (isFirst ? opened : Promise.resolve()).then(() =>
+          settle(sandbox, request),
+        );
+        settling
+          .then(
+            (settlement) =>
+              answer(
+                response,
+                settlement.success ? 200 : 402,
+                {},
+                settlementHeader({ ...settlement }),
+              ),
+            () => request.socket.destroy(),
+          )
+          .finally(() => isFirst && gate.settled());
+      });
+      onTestFinished(() => seller.close());
+      const { signer } = recordingSigner(wallet.address, wallet.secretKey);
+      // The swap has counted on its accounts by then.
+      const late: Signer = {
+        ...signer,
+        signMessage: async (message, intent) => {
+          if (intent.kind === 'swap') gate.open();
+          if (intent.kind === 'swap') await settled;
+          return signer.signMessage(message, intent);
+        },
+      };
+      const { client } = payerOf(sandbox, wallet, {
+        autoSwap: true,
+        swapFrom: ['USDC'],
+        signer: late,
+        policy: { maxPerPayment: '0.951' },
+      });
+      const inFlight = client.fetch(`${seller.url}/first`);
+      await until('the first payment is presented', () => Promise.resolve(seller.paid[0]));
+      expect((await client.fetch(`${seller.url}/second`)).status).toBe(200);
+      expect((await inFlight).status).toBe(200);
+    },
+  );
 
   it.each([
     ['policy.maxInAmount', { maxInAmount: { USDC: '150000' } }],
     ['what was approved', { approve: () => true }],
-  ])('takes no more of its input than %s, whatever payments in flight may take of it', async (_, policy) => {
-    const sellers = await Promise.all([startTaker(sandbox, [['USDC', '500000']]), startTaker(sandbox, [['USDT', '100000']])]);
-    onTestFinished(async () => void (await Promise.all(sellers.map((one) => one.close()))));
-    const payer = await watched({ SOL: '0.1', USDC: '5' }, { swapFrom: ['USDC'], policy: { minSwap: '0', ...policy } });
-    expect((await payer.client.fetch(sellers[0].url)).status).toBe(200);
-    sandbox.controls.aggregator.setVenue({ modes: [MODE.overcharge], amount: 400_000n });
-    expect(await failureOf(payer.client.fetch(sellers[1].url))).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
-    expect(await payer.left()).toBe(0n);
-    sandbox.controls.aggregator.restore();
-    expect((await payer.client.fetch(sellers[1].url)).status).toBe(200);
-  });
+  ])(
+    'takes no more of its input than %s, whatever payments in flight may take of it',
+    async (_, policy) => {
+      const sellers = await Promise.all([
+        startTaker(sandbox, [['USDC', '500000']]),
+        startTaker(sandbox, [['USDT', '100000']]),
+      ]);
+      onTestFinished(async () => void (await Promise.all(sellers.map((one) => one.close()))));
+      const payer = await watched(
+        { SOL: '0.1', USDC: '5' },
+        { swapFrom: ['USDC'], policy: { minSwap: '0', ...policy } },
+      );
+      expect((await payer.client.fetch(sellers[0].url)).status).toBe(200);
+      sandbox.controls.aggregator.setVenue({ modes: [MODE.overcharge], amount: 400_000n });
+      expect(await failureOf(payer.client.fetch(sellers[1].url))).toMatchObject({
+        code: 'unsafe_swap',
+        funds: 'untouched',
+      });
+      expect(await payer.left()).toBe(0n);
+      sandbox.controls.aggregator.restore();
+      expect((await payer.client.fetch(sellers[1].url)).status).toBe(200);
+    },
+  );
 });

@@ -1,5 +1,5 @@
-// Makes one call to peers that do not answer, and tells what came of it on a pipe of its own. It closes nothing: the process is to end
-// because nothing of the call is left.
+// Makes one call to peers that do not answer, and tells what came of it on a pipe of its own. It
+// closes nothing: the process is to end because nothing of the call is left.
 import { writeSync } from 'node:fs';
 import { createClient, isExactChangeError, type ClientOptions } from 'exact-change';
 
@@ -25,10 +25,13 @@ const never = () => {
 };
 const { walletSecretKey, ...rest } = task.options;
 const client = createClient(
-  task.hangs === 'signer' ? { ...rest, signer: { address: task.address, signMessage: never } } : { ...rest, walletSecretKey },
+  task.hangs === 'signer'
+    ? { ...rest, signer: { address: task.address, signMessage: never } }
+    : { ...rest, walletSecretKey },
 );
 const { url } = task;
-const signal = typeof task.patience === 'number' ? AbortSignal.timeout(task.patience) : controller.signal;
+const signal =
+  typeof task.patience === 'number' ? AbortSignal.timeout(task.patience) : controller.signal;
 const init = task.patience === undefined ? {} : { signal };
 const swap = { inputMint: BONK, outputMint: 'USDC', amount: '100000000000' };
 
@@ -49,7 +52,8 @@ const outcome = await calls[task.call]().then(
   () => 'ok',
   (error: unknown) => {
     if (!isExactChangeError(error)) return error instanceof Error ? error.name : String(error);
-    // The answer is the caller's, to read or to drop, and an answer that does not end keeps its connection.
+    // The answer is the caller's, to read or to drop, and an answer that does not end keeps its
+    // connection.
     error.response?.body?.cancel().catch(() => undefined);
     return `${error.code} ${error.funds}`;
   },

@@ -14,7 +14,14 @@ const program = programOf(fileURLToPath(new URL('./deadlines-exit.child.ts', imp
 const LIMIT_MS = 25_000;
 /** Longer than the process may live: a timer that a call leaves behind is seen. */
 const AGES_MS = 600_000;
-const AGES = { rpc: AGES_MS, jupiter: AGES_MS, terms: AGES_MS, payment: AGES_MS, signer: AGES_MS, journal: AGES_MS };
+const AGES = {
+  rpc: AGES_MS,
+  jupiter: AGES_MS,
+  terms: AGES_MS,
+  payment: AGES_MS,
+  signer: AGES_MS,
+  journal: AGES_MS,
+};
 
 let sandbox: Sandbox;
 /** Begins an answer of 402 and never ends it. */
@@ -57,10 +64,20 @@ const HOLDER = { USDC: '1' } as const;
 const SWAPPER = { SOL: '0.1', BONK: '5000000' } as const;
 
 /** Makes one call in a process of its own, from its beginning to its end. */
-async function run({ funds = SWAPPER, options = {}, url = `${sandbox.apiUrl}/usdc`, ...rest }: Task) {
+async function run({
+  funds = SWAPPER,
+  options = {},
+  url = `${sandbox.apiUrl}/usdc`,
+  ...rest
+}: Task) {
   const { address, secretKey: walletSecretKey } = await sandbox.createWallet(funds);
   const { rpcUrl, jupiterUrl } = sandbox;
-  const task = { ...rest, url, address, options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, timeouts: AGES, ...options } };
+  const task = {
+    ...rest,
+    url,
+    address,
+    options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, timeouts: AGES, ...options },
+  };
   const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     // Nothing of the test runner's: its own options are not the caller's.
@@ -84,16 +101,25 @@ const within = (name: keyof typeof AGES): ClientOptions => ({ timeouts: { ...AGE
 const silent = () => `http://127.0.0.1:${mutePort}`;
 
 describe.concurrent('when a call has ended, nothing of it keeps the process', () => {
-  it.each(['fetch', 'plan', 'swap', 'balance', 'warm'])('%s, to a node that never answers', async (call) => {
-    expect(await run({ call, options: { ...within('rpc'), rpcUrl: silent() } })).toEqual(ended('timeout untouched'));
-  });
+  it.each(['fetch', 'plan', 'swap', 'balance', 'warm'])(
+    '%s, to a node that never answers',
+    async (call) => {
+      expect(await run({ call, options: { ...within('rpc'), rpcUrl: silent() } })).toEqual(
+        ended('timeout untouched'),
+      );
+    },
+  );
 
   it.each(['fetch', 'quote'])('%s, to a Jupiter that never answers', async (call) => {
-    expect(await run({ call, options: { ...within('jupiter'), jupiterUrl: silent() } })).toEqual(ended('timeout untouched'));
+    expect(await run({ call, options: { ...within('jupiter'), jupiterUrl: silent() } })).toEqual(
+      ended('timeout untouched'),
+    );
   });
 
   it.each(['fetch', 'pay'])('%s, of terms that never end', async (call) => {
-    expect(await run({ call, options: within('terms'), url: dripping.url })).toEqual(ended('timeout untouched'));
+    expect(await run({ call, options: within('terms'), url: dripping.url })).toEqual(
+      ended('timeout untouched'),
+    );
   });
 
   it('fetch, of a seller that never answers the paid request', async ({ onTestFinished }) => {
@@ -101,15 +127,21 @@ describe.concurrent('when a call has ended, nothing of it keeps the process', ()
     onTestFinished(() => api.close());
     api.hold(isPaid);
     const options = within('payment');
-    expect(await run({ call: 'fetch', funds: HOLDER, options, url: `${api.url}/usdc` })).toEqual(ended('payment_uncertain uncertain'));
+    expect(await run({ call: 'fetch', funds: HOLDER, options, url: `${api.url}/usdc` })).toEqual(
+      ended('payment_uncertain uncertain'),
+    );
   });
 
   it.each(['fetch', 'swap'])('%s, with a signer that never answers', async (call) => {
-    expect(await run({ call, options: within('signer'), hangs: 'signer' })).toEqual(ended('signing_failed untouched'));
+    expect(await run({ call, options: within('signer'), hangs: 'signer' })).toEqual(
+      ended('signing_failed untouched'),
+    );
   });
 
   it('fetch, with a WebSocket that never speaks', async () => {
-    expect(await run({ call: 'fetch', options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(ended('ok'));
+    expect(await run({ call: 'fetch', options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
+      ended('ok'),
+    );
   });
 
   it.each(['fetch', 'balance'])(

@@ -1,11 +1,17 @@
-import { isExactChangeError, memoryJournal, type Attempt, type ClientOptions, type Journal } from 'exact-change';
+import {
+  isExactChangeError,
+  memoryJournal,
+  type Attempt,
+  type ClientOptions,
+  type Journal,
+} from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';
 
-// A journal that never answers, and a hook that never does: each call has to end by its own timeouts with nothing signed that is not on
-// record, and nothing sent.
+// A journal that never answers, and a hook that never does: each call has to end by its own
+// timeouts with nothing signed that is not on record, and nothing sent.
 
 let sandbox: Sandbox;
 
@@ -42,7 +48,8 @@ function hanging(method: Method, which: (attempt: Attempt) => boolean = () => tr
   return { ...inner, [method]: hung[method] };
 }
 
-const payer = (funds: Funds, options: ClientOptions) => payerOn(sandbox, funds, { autoSwap: true, ...QUICK, ...options });
+const payer = (funds: Funds, options: ClientOptions) =>
+  payerOn(sandbox, funds, { autoSwap: true, ...QUICK, ...options });
 
 interface Call {
   readonly funds: Funds;
@@ -56,7 +63,12 @@ const CALLS = {
   plan: { funds: HOLDER, run: (client) => client.plan(usdc()) },
   swap: {
     funds: SWAPPER,
-    run: (client) => client.swap({ inputMint: sandbox.mints.BONK.address, outputMint: 'USDC', amount: '100000000000' }),
+    run: (client) =>
+      client.swap({
+        inputMint: sandbox.mints.BONK.address,
+        outputMint: 'USDC',
+        amount: '100000000000',
+      }),
   },
   balance: { funds: HOLDER, run: (client) => client.balance('USDC') },
   warm: { funds: HOLDER, run: (client) => client.warm() },
@@ -98,22 +110,34 @@ describe('a journal whose one method never answers', () => {
     ['attempts', ['fetch', 'fetch with a swap', 'pay', 'receipts', 'resume']],
     ['used', ['plan', 'spent']],
     ['release', []],
-  ])('%s: each call that needs it ends by timeouts.journal, and nothing is sent', async (method, failing) => {
-    const all = await Promise.all(
-      NAMES.map(async (name) => {
-        const call: Call = CALLS[name];
-        const one = await payer(call.funds, { journal: hanging(method) });
-        return { name, one, outcome: await outcomeOf(call.run(one.client)) };
-      }),
-    );
-    const expected = NAMES.map((name) => [name, failing.includes(name) ? 'journal_unavailable untouched' : 'ok']);
-    expect(Object.fromEntries(all.map(({ name, outcome }) => [name, outcome]))).toEqual(Object.fromEntries(expected));
-    await quiet();
-    const failed = all.filter(({ outcome }) => outcome !== 'ok');
-    expect(failed.flatMap(({ one }) => one.events.map(({ type }) => type)).filter((type) => /sent|swap\.confirmed/.test(type))).toEqual([]);
-    // What was signed had to be written down before it might leave.
-    expect(failed.flatMap(({ one }) => kinds(one)).length).toBe(method === 'put' ? 3 : 0);
-  });
+  ])(
+    '%s: each call that needs it ends by timeouts.journal, and nothing is sent',
+    async (method, failing) => {
+      const all = await Promise.all(
+        NAMES.map(async (name) => {
+          const call: Call = CALLS[name];
+          const one = await payer(call.funds, { journal: hanging(method) });
+          return { name, one, outcome: await outcomeOf(call.run(one.client)) };
+        }),
+      );
+      const expected = NAMES.map((name) => [
+        name,
+        failing.includes(name) ? 'journal_unavailable untouched' : 'ok',
+      ]);
+      expect(Object.fromEntries(all.map(({ name, outcome }) => [name, outcome]))).toEqual(
+        Object.fromEntries(expected),
+      );
+      await quiet();
+      const failed = all.filter(({ outcome }) => outcome !== 'ok');
+      expect(
+        failed
+          .flatMap(({ one }) => one.events.map(({ type }) => type))
+          .filter((type) => /sent|swap\.confirmed/.test(type)),
+      ).toEqual([]);
+      // What was signed had to be written down before it might leave.
+      expect(failed.flatMap(({ one }) => kinds(one)).length).toBe(method === 'put' ? 3 : 0);
+    },
+  );
 });
 
 describe('a journal that falls silent', () => {
@@ -134,7 +158,9 @@ describe('a journal that falls silent', () => {
   });
 
   it('once the payment is signed, after a swap: it is not sent', async () => {
-    const one = await payer(SWAPPER, { journal: hanging('put', ({ payment }) => payment !== undefined) });
+    const one = await payer(SWAPPER, {
+      journal: hanging('put', ({ payment }) => payment !== undefined),
+    });
     const error = await failureOf(one.client.fetch(usdc()), 'journal_unavailable');
     expect(error).toMatchObject({ funds: 'swapped', moved: [{ kind: 'swap' }] });
     expect(one.events.map(({ type }) => type)).not.toContain('payment.sent');
@@ -148,7 +174,10 @@ describe('a journal that falls silent', () => {
 
   it('in the middle of a reservation that it makes all the same: the budget is free again', async () => {
     const inner = memoryJournal();
-    const journal: Journal = { ...inner, reserve: (attempt, caps) => inner.reserve(attempt, caps).then(never) };
+    const journal: Journal = {
+      ...inner,
+      reserve: (attempt, caps) => inner.reserve(attempt, caps).then(never),
+    };
     const one = await payer(HOLDER, { journal });
     await failureOf(one.client.fetch(usdc()), 'journal_unavailable');
     expect(await usedByCap(one.client)).toEqual(UNUSED);
@@ -161,7 +190,11 @@ describe('a journal that falls silent', () => {
       stop();
       controller.abort('had enough');
     });
-    expect(await one.client.fetch(usdc(), { signal: controller.signal }).catch((error: unknown) => error)).toBe('had enough');
+    expect(
+      await one.client
+        .fetch(usdc(), { signal: controller.signal })
+        .catch((error: unknown) => error),
+    ).toBe('had enough');
     expect(one.events.map(({ type }) => type)).not.toContain('payment.sent');
   });
 });
@@ -170,17 +203,20 @@ describe('policy.approve that never answers', () => {
   it.each([
     ['a payment', HOLDER],
     ['a swap', SWAPPER],
-  ] as const)('%s: refused when timeouts.signer has passed, nothing is signed, and a late yes changes nothing', async (_, funds) => {
-    let answer: (yes: boolean) => void = () => undefined;
-    const approve = () => new Promise<boolean>((resolve) => (answer = resolve));
-    const one = await payer(funds, { policy: { approve }, timeouts: { signer: 300 } });
-    const error = await failureOf(one.client.fetch(usdc()), 'approval_refused');
-    expect(error).toMatchObject({ funds: 'untouched', moved: [] });
-    answer(true);
-    await quiet();
-    expect(kinds(one)).toEqual([]);
-    expect(await usedByCap(one.client)).toEqual(UNUSED);
-  });
+  ] as const)(
+    '%s: refused when timeouts.signer has passed, nothing is signed, and a late yes changes nothing',
+    async (_, funds) => {
+      let answer: (yes: boolean) => void = () => undefined;
+      const approve = () => new Promise<boolean>((resolve) => (answer = resolve));
+      const one = await payer(funds, { policy: { approve }, timeouts: { signer: 300 } });
+      const error = await failureOf(one.client.fetch(usdc()), 'approval_refused');
+      expect(error).toMatchObject({ funds: 'untouched', moved: [] });
+      answer(true);
+      await quiet();
+      expect(kinds(one)).toEqual([]);
+      expect(await usedByCap(one.client)).toEqual(UNUSED);
+    },
+  );
 
   it('ends with its caller', async () => {
     let tell = (): void => undefined;
@@ -188,7 +224,9 @@ describe('policy.approve that never answers', () => {
     const approve = () => (tell(), never());
     const one = await payer(HOLDER, { policy: { approve } });
     const controller = new AbortController();
-    const call = one.client.fetch(usdc(), { signal: controller.signal }).catch((error: unknown) => error);
+    const call = one.client
+      .fetch(usdc(), { signal: controller.signal })
+      .catch((error: unknown) => error);
     await asked;
     controller.abort('had enough');
     expect(await call).toBe('had enough');

@@ -9,8 +9,9 @@ import { startRelay, type Held, type Passing, type Relay } from '../helpers/rela
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 
-// Peers that never answer, or answer when no call waits any more. Each call has to end by its own timeouts, before the test's, and say what
-// happened to the money; nothing may be signed or sent for it afterwards.
+// Peers that never answer, or answer when no call waits any more. Each call has to end by its own
+// timeouts, before the test's, and say what happened to the money; nothing may be signed or sent
+// for it afterwards.
 
 /** Long enough for peers that do answer, on a machine that is busy. The rest keeps its defaults. */
 const QUICK = { rpc: 2_000, jupiter: 500, terms: 300, payment: 1_000, signer: 300 } as const;
@@ -27,17 +28,23 @@ const sockets = new Set<Socket>();
 let mutePort: number;
 let gonePort: number;
 
-const portOf = (server: Server) => (server.address() as AddressInfo).port; // Bound to TCP, so never a pipe's name or null.
+// Bound to TCP, so never a pipe's name or null.
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
 beforeAll(async () => {
   sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-  [node, jupiter, api] = await Promise.all([startRelay(sandbox.rpcUrl), startRelay(sandbox.jupiterUrl), startRelay(sandbox.apiUrl)]);
+  [node, jupiter, api] = await Promise.all([
+    startRelay(sandbox.rpcUrl),
+    startRelay(sandbox.jupiterUrl),
+    startRelay(sandbox.apiUrl),
+  ]);
   mute = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).resume();
   });
   const gone = createServer();
-  for (const server of [mute, gone]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  for (const server of [mute, gone])
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   [mutePort, gonePort] = [portOf(mute), portOf(gone)];
   await new Promise((resolve) => gone.close(resolve));
 });
@@ -66,7 +73,12 @@ const kinds = ({ signed }: Payer) => signed.map(({ kind }) => kind);
 type Funds = Partial<Record<MintSymbol, string>>;
 
 const payer = (funds: Funds, options: ClientOptions = {}) =>
-  payerOn(sandbox, funds, { rpcUrl: node.url, jupiterUrl: jupiter.url, autoSwap: true, ...options });
+  payerOn(sandbox, funds, {
+    rpcUrl: node.url,
+    jupiterUrl: jupiter.url,
+    autoSwap: true,
+    ...options,
+  });
 
 interface Call {
   readonly funds: Funds;
@@ -75,19 +87,36 @@ interface Call {
 
 const HOLDER: Funds = { USDC: '1' };
 const SWAPPER: Funds = { SOL: '0.1', BONK: '5000000' };
-const swap = () => ({ inputMint: sandbox.mints.BONK.address, outputMint: 'USDC', amount: '100000000000' });
+const swap = () => ({
+  inputMint: sandbox.mints.BONK.address,
+  outputMint: 'USDC',
+  amount: '100000000000',
+});
 const signalled = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });
 
 /** Every public call that asks a peer anything. */
 const CALLS = {
   fetch: { funds: HOLDER, run: ({ client }, signal) => client.fetch(usdc(), signalled(signal)) },
-  'fetch with a swap': { funds: SWAPPER, run: ({ client }, signal) => client.fetch(usdc(), signalled(signal)) },
-  pay: { funds: HOLDER, run: async ({ client }, signal) => client.pay(await fetch(`${sandbox.apiUrl}/usdc`), signalled(signal)) },
+  'fetch with a swap': {
+    funds: SWAPPER,
+    run: ({ client }, signal) => client.fetch(usdc(), signalled(signal)),
+  },
+  pay: {
+    funds: HOLDER,
+    run: async ({ client }, signal) =>
+      client.pay(await fetch(`${sandbox.apiUrl}/usdc`), signalled(signal)),
+  },
   plan: { funds: SWAPPER, run: ({ client }, signal) => client.plan(usdc(), signalled(signal)) },
   swap: { funds: SWAPPER, run: ({ client }, signal) => client.swap(swap(), signalled(signal)) },
   quote: { funds: {}, run: ({ client }, signal) => client.quote(swap(), signalled(signal)) },
-  balance: { funds: HOLDER, run: ({ client }, signal) => client.balance('USDC', signalled(signal)) },
-  'balance of all': { funds: HOLDER, run: ({ client }, signal) => client.balance(undefined, signalled(signal)) },
+  balance: {
+    funds: HOLDER,
+    run: ({ client }, signal) => client.balance('USDC', signalled(signal)),
+  },
+  'balance of all': {
+    funds: HOLDER,
+    run: ({ client }, signal) => client.balance(undefined, signalled(signal)),
+  },
   warm: { funds: {}, run: ({ client }) => client.warm() },
   resume: { funds: {}, run: ({ client }) => client.resume() },
   spent: { funds: {}, run: ({ client }) => client.spent() },
@@ -114,7 +143,10 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Makes all calls at once, each by a wallet of its own; what became of each, and what was signed for those that failed. */
+/**
+ * Makes all calls at once, each by a wallet of its own; what became of each, and what was signed
+ * for those that failed.
+ */
 async function callAll(options: ClientOptions) {
   const all = await Promise.all(
     NAMES.map(async (name) => {
@@ -152,32 +184,45 @@ describe('a node that never answers', () => {
     ['getRecentPrioritizationFees', []],
     ['getSignaturesForAddress', []],
     ['getFirstAvailableBlock', []],
-  ])('%s: each call that needs it ends by timeouts.rpc, and a late answer has nothing signed', async (method, failing) => {
-    const held = node.hold(asks(method));
-    const { outcomes, failed } = await callAll(only('rpc'));
-    const outcome = `timeout untouched ${method === 'getEpochInfo' ? 'getLatestBlockhash' : method}`;
-    expect(outcomes).toEqual({
-      ...expected(outcome, ...failing),
-      // What it asks for, it asks for under another name; of two at once, either may be the first to end.
-      ...(method === 'getGenesisHash'
-        ? {
-            balance: 'timeout untouched getMultipleAccounts',
-            'balance of all': expect.stringMatching(/^timeout untouched get(MultipleAccounts|TokenAccountsByOwner)$/) as unknown,
-          }
-        : {}),
-    });
-    await held.release();
-    await quiet();
-    expect(failed.flatMap(kinds)).toEqual([]);
-  });
+  ])(
+    '%s: each call that needs it ends by timeouts.rpc, and a late answer has nothing signed',
+    async (method, failing) => {
+      const held = node.hold(asks(method));
+      const { outcomes, failed } = await callAll(only('rpc'));
+      const outcome = `timeout untouched ${method === 'getEpochInfo' ? 'getLatestBlockhash' : method}`;
+      expect(outcomes).toEqual({
+        ...expected(outcome, ...failing),
+        // What it asks for, it asks for under another name; of two at once, either may be the first
+        // to end.
+        ...(method === 'getGenesisHash'
+          ? {
+              balance: 'timeout untouched getMultipleAccounts',
+              'balance of all': expect.stringMatching(
+                /^timeout untouched get(MultipleAccounts|TokenAccountsByOwner)$/,
+              ) as unknown,
+            }
+          : {}),
+      });
+      await held.release();
+      await quiet();
+      expect(failed.flatMap(kinds)).toEqual([]);
+    },
+  );
 
   it.each([
     ['takes connections and is silent', () => mutePort, 'timeout untouched'],
     ['refuses connections', () => gonePort, 'rpc_unavailable untouched'],
   ])('and %s: the same, for each call', async (_, port, outcome) => {
-    const { outcomes, failed } = await callAll({ rpcUrl: `http://127.0.0.1:${port()}`, ...only('rpc') });
-    const needing = NAMES.filter((name) => !['quote', 'resume', 'spent', 'receipts'].includes(name));
-    const codes = Object.fromEntries(Object.entries(outcomes).map(([name, one]) => [name, one.split(' ').slice(0, 2).join(' ')]));
+    const { outcomes, failed } = await callAll({
+      rpcUrl: `http://127.0.0.1:${port()}`,
+      ...only('rpc'),
+    });
+    const needing = NAMES.filter(
+      (name) => !['quote', 'resume', 'spent', 'receipts'].includes(name),
+    );
+    const codes = Object.fromEntries(
+      Object.entries(outcomes).map(([name, one]) => [name, one.split(' ').slice(0, 2).join(' ')]),
+    );
     expect(codes).toEqual(expected(outcome, ...needing));
     expect(failed.flatMap(kinds)).toEqual([]);
   });
@@ -187,7 +232,9 @@ describe('the offers of one 402', () => {
   it('are compared for half a minute at most, however long each question to Jupiter may take', async () => {
     const mint = await sandbox.createMint({ decimals: 6, picoUsd: 1_000_000n });
     const accepts = [offerOf(sandbox, { asset: mint.address, amount: '10000' })];
-    const seller = await startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts }));
+    const seller = await startSeller((_, response) =>
+      answerTerms(response, { x402Version: 2, accepts }),
+    );
     sellers.push(seller);
     const one = await payer(SWAPPER, { timeouts: { jupiter: 600_000 } });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
@@ -196,7 +243,11 @@ describe('the offers of one 402', () => {
     const failing = failureOf(one.client.fetch(seller.url), 'timeout');
     await held.asked;
     await vi.advanceTimersByTimeAsync(30_000);
-    expect(await failing).toMatchObject({ funds: 'untouched', retry: 'fresh', details: { step: 'choose', timeoutMs: 30_000 } });
+    expect(await failing).toMatchObject({
+      funds: 'untouched',
+      retry: 'fresh',
+      details: { step: 'choose', timeoutMs: 30_000 },
+    });
     await held.release();
     expect(kinds(one)).toEqual([]);
   });
@@ -273,19 +324,23 @@ describe('a node that falls silent about a payment that was sent', () => {
       const error = await failureOf(again.fetch(usdc()), 'payment_uncertain');
       expect(error).toMatchObject({ funds: 'uncertain', cause: { code: 'timeout' } });
       // The network was checked with the first question, before this client was made to resume.
-      if (method !== 'getGenesisHash') await failureOf(one.again({ rpcUrl: node.url, ...only('rpc') }).resume(), 'timeout');
+      if (method !== 'getGenesisHash')
+        await failureOf(one.again({ rpcUrl: node.url, ...only('rpc') }).resume(), 'timeout');
       expect(kinds(one)).toEqual(['payment']);
     },
   );
 });
 
 describe('a Jupiter that never answers', () => {
-  const QUOTES = (request: Passing) => request.path.includes('/quote') || request.path.includes('/build');
+  const QUOTES = (request: Passing) =>
+    request.path.includes('/quote') || request.path.includes('/build');
 
   it('what is asked for first: each call that needs a price ends by timeouts.jupiter', async () => {
     const held = jupiter.hold(QUOTES);
     const { outcomes, failed } = await callAll(only('jupiter'));
-    expect(outcomes).toEqual(expected('timeout untouched jupiter', 'fetch with a swap', 'plan', 'swap', 'quote'));
+    expect(outcomes).toEqual(
+      expected('timeout untouched jupiter', 'fetch with a swap', 'plan', 'swap', 'quote'),
+    );
     await held.release();
     await quiet();
     expect(failed.flatMap(kinds)).toEqual([]);
@@ -296,7 +351,9 @@ describe('a Jupiter that never answers', () => {
     let quotes = 0;
     // Where one endpoint gives both, it gives the quote once.
     const held = jupiter.hold(
-      (request) => !QUOTES(request) || (one.events.some(({ type }) => type === 'swap.quoted') && (quotes += 1) > 0),
+      (request) =>
+        !QUOTES(request) ||
+        (one.events.some(({ type }) => type === 'swap.quoted') && (quotes += 1) > 0),
     );
     const outcome = await outcomeOf(one.client.fetch(usdc()));
     expect([outcome, held.count > 0]).toEqual(['timeout untouched jupiter', true]);
@@ -309,7 +366,10 @@ describe('a Jupiter that never answers', () => {
     ['takes connections and is silent', () => mutePort, 'timeout untouched jupiter'],
     ['refuses connections', () => gonePort, 'jupiter_unavailable untouched'],
   ])('%s', async (_, port, outcome) => {
-    const { outcomes } = await callAll({ jupiterUrl: `http://127.0.0.1:${port()}`, ...only('jupiter') });
+    const { outcomes } = await callAll({
+      jupiterUrl: `http://127.0.0.1:${port()}`,
+      ...only('jupiter'),
+    });
     expect(outcomes).toEqual(expected(outcome, 'fetch with a swap', 'plan', 'swap', 'quote'));
   });
 });
@@ -321,13 +381,17 @@ describe('a seller that never answers', () => {
     const error = await failureOf(one.client.fetch(usdc()), 'payment_uncertain');
     expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
     await held.release();
-    await until('the chain decides', () => (one.events.some(({ type }) => type === 'payment.settled') ? true : undefined));
+    await until('the chain decides', () =>
+      one.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
+    );
     expect(kinds(one)).toEqual(['payment']);
   });
 
   it('the paid request, where its fetch does not listen to signals: the same', async () => {
     const hangs: typeof fetch = (input, init) =>
-      new Headers(init?.headers).has('payment-signature') ? new Promise(() => undefined) : fetch(input, init);
+      new Headers(init?.headers).has('payment-signature')
+        ? new Promise(() => undefined)
+        : fetch(input, init);
     const one = await payer(HOLDER, { fetch: hangs, ...only('payment') });
     const error = await failureOf(one.client.fetch(usdc()), 'payment_uncertain');
     expect(error.funds).toBe('uncertain');
@@ -363,7 +427,9 @@ describe('a seller that never answers', () => {
         return void response.write('{"x402Version":1,"error":');
       }
       void fetch(`${sandbox.apiUrl}/usdc`).then((real) => {
-        response.writeHead(402, { 'payment-required': real.headers.get('payment-required') ?? '' }).end('{}');
+        response
+          .writeHead(402, { 'payment-required': real.headers.get('payment-required') ?? '' })
+          .end('{}');
       });
     });
     sellers.push(seller);
@@ -385,11 +451,17 @@ describe('a seller that never answers', () => {
 });
 
 describe('a WebSocket that never speaks', () => {
-  it.each(['silent', 'mute'] as const)('%s: polling finds out, and the call is paid', async (how) => {
-    if (how === 'silent') sandbox.controls.node.webSocket = 'silent';
-    const one = await payer(SWAPPER, how === 'mute' ? { wsUrl: `ws://127.0.0.1:${mutePort}` } : { wsUrl: sandbox.wsUrl });
-    expect((await one.client.fetch(usdc())).status).toBe(200);
-  });
+  it.each(['silent', 'mute'] as const)(
+    '%s: polling finds out, and the call is paid',
+    async (how) => {
+      if (how === 'silent') sandbox.controls.node.webSocket = 'silent';
+      const one = await payer(
+        SWAPPER,
+        how === 'mute' ? { wsUrl: `ws://127.0.0.1:${mutePort}` } : { wsUrl: sandbox.wsUrl },
+      );
+      expect((await one.client.fetch(usdc())).status).toBe(200);
+    },
+  );
 });
 
 describe('a signer that answers when no call waits any more', () => {
@@ -399,18 +471,28 @@ describe('a signer that answers when no call waits any more', () => {
     const { signer } = recordingSigner(address, secretKey);
     let answer = (): void => undefined;
     let tell = (): void => undefined;
-    const [answered, asked] = [new Promise<void>((resolve) => (answer = resolve)), new Promise<void>((resolve) => (tell = resolve))];
+    const [answered, asked] = [
+      new Promise<void>((resolve) => (answer = resolve)),
+      new Promise<void>((resolve) => (tell = resolve)),
+    ];
     const signMessage: typeof signer.signMessage = async (message, intent) => {
       if (intent.kind !== kind) return signer.signMessage(message, intent);
       tell();
       await answered;
       return signer.signMessage(message, intent);
     };
-    return { ...(await payer({}, { signer: { address, signMessage }, ...options })), answer, asked };
+    return {
+      ...(await payer({}, { signer: { address, signMessage }, ...options })),
+      answer,
+      asked,
+    };
   }
 
   const sentSince = () => {
-    const count = () => [sandbox.controls.node.calls({ method: 'sendTransaction' }), sandbox.controls.api.served.length];
+    const count = () => [
+      sandbox.controls.node.calls({ method: 'sendTransaction' }),
+      sandbox.controls.api.served.length,
+    ];
     const before = count();
     return () => count().map((now, index) => now - (before[index] ?? 0));
   };
@@ -420,16 +502,19 @@ describe('a signer that answers when no call waits any more', () => {
     ['fetch with a swap', 'swap', 'signing_failed untouched'],
     ['pay', 'payment', 'signing_failed untouched'],
     ['swap', 'swap', 'signing_failed untouched'],
-  ])('%s ends by timeouts.signer, and the late signature goes nowhere', async (name, kind, code) => {
-    const call: Call = CALLS[name];
-    const one = await slow(kind, call.funds, only('signer'));
-    const sent = sentSince();
-    expect(await outcomeOf(call.run(one))).toBe(code);
-    one.answer();
-    await quiet();
-    // The other's swap, its payment by the facilitator, and its answer.
-    expect(sent()).toEqual([2, 1]);
-  });
+  ])(
+    '%s ends by timeouts.signer, and the late signature goes nowhere',
+    async (name, kind, code) => {
+      const call: Call = CALLS[name];
+      const one = await slow(kind, call.funds, only('signer'));
+      const sent = sentSince();
+      expect(await outcomeOf(call.run(one))).toBe(code);
+      one.answer();
+      await quiet();
+      // The other's swap, its payment by the facilitator, and its answer.
+      expect(sent()).toEqual([2, 1]);
+    },
+  );
 
   it.each<[name: Name, kind: 'swap' | 'payment']>([
     ['fetch', 'payment'],
@@ -452,36 +537,51 @@ describe('a signer that answers when no call waits any more', () => {
 });
 
 describe('a caller that gives up', () => {
-  const METHODS = ['getGenesisHash', 'getMultipleAccounts', 'getLatestBlockhash', 'getTokenAccountsByOwner', 'simulateTransaction'];
+  const METHODS = [
+    'getGenesisHash',
+    'getMultipleAccounts',
+    'getLatestBlockhash',
+    'getTokenAccountsByOwner',
+    'simulateTransaction',
+  ];
   const GATES: readonly (readonly [what: string, hold: () => Held])[] = [
     ...METHODS.map((method) => [method, () => node.hold(asks(method))] as const),
     ['a quote', () => jupiter.hold(() => true)],
   ];
 
-  it.each(GATES)('while %s is awaited: the call ends with the reason, and nothing is signed when the answer comes', async (_, hold) => {
-    const one = await payer(SWAPPER);
-    const held = hold();
-    const controller = new AbortController();
-    const ended = one.client.fetch(usdc(), { signal: controller.signal }).catch((error: unknown) => error);
-    await held.asked;
-    controller.abort('had enough');
-    expect(await ended).toBe('had enough');
-    await held.release();
-    await quiet();
-    expect(kinds(one)).toEqual([]);
-    expect(one.events.map(({ type }): EventName => type)).not.toContain('payment.sent');
-  });
+  it.each(GATES)(
+    'while %s is awaited: the call ends with the reason, and nothing is signed when the answer comes',
+    async (_, hold) => {
+      const one = await payer(SWAPPER);
+      const held = hold();
+      const controller = new AbortController();
+      const ended = one.client
+        .fetch(usdc(), { signal: controller.signal })
+        .catch((error: unknown) => error);
+      await held.asked;
+      controller.abort('had enough');
+      expect(await ended).toBe('had enough');
+      await held.release();
+      await quiet();
+      expect(kinds(one)).toEqual([]);
+      expect(one.events.map(({ type }): EventName => type)).not.toContain('payment.sent');
+    },
+  );
 
   it('while the paid request is on its way: the call ends with the reason, and the payment is not made again', async () => {
     const one = await payer(HOLDER);
     const held = api.hold(isPaid);
     const controller = new AbortController();
-    const ended = one.client.fetch(usdc(), { signal: controller.signal }).catch((error: unknown) => error);
+    const ended = one.client
+      .fetch(usdc(), { signal: controller.signal })
+      .catch((error: unknown) => error);
     await held.asked;
     controller.abort('had enough');
     expect(await ended).toBe('had enough');
     await held.release();
-    await until('the chain decides', () => (one.events.some(({ type }) => type === 'payment.settled') ? true : undefined));
+    await until('the chain decides', () =>
+      one.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
+    );
     await failureOf(one.client.fetch(usdc()), 'already_spent');
     expect(kinds(one)).toEqual(['payment']);
   });

@@ -14,7 +14,20 @@ const step = ({ stdout }: ExampleRun, name: string): string[] =>
 it('prints every step of a call that swaps and pays, with the numbers of this run', async () => {
   const run = await demo();
   expect(run).toMatchObject({ code: 0, stderr: '' });
-  const order = ['sandbox', 'agent', 'fetch', '402', 'terms', 'balance', 'quote', 'swap', 'payment', 'answer', 'settlement', 'merchant'];
+  const order = [
+    'sandbox',
+    'agent',
+    'fetch',
+    '402',
+    'terms',
+    'balance',
+    'quote',
+    'swap',
+    'payment',
+    'answer',
+    'settlement',
+    'merchant',
+  ];
   for (const name of order) expect(step(run, name), name).not.toEqual([]);
 
   const [signed = '', confirmed = ''] = step(run, 'swap');
@@ -23,14 +36,22 @@ it('prints every step of a call that swaps and pays, with the numbers of this ru
   const receipt: unknown = JSON.parse(/^receipt (\{.*?^\})$/ms.exec(run.stdout)?.[1] ?? 'null');
   expect(receipt).toMatchObject({
     state: 'settled',
-    swap: { signature: signature.exec(signed)?.[1], inputMint: 'So11111111111111111111111111111111111111112' },
+    swap: {
+      signature: signature.exec(signed)?.[1],
+      inputMint: 'So11111111111111111111111111111111111111112',
+    },
     payment: { amount: '10000', signature: signature.exec(shown)?.[1] },
     settlement: { success: true, transaction: signature.exec(claimed)?.[1] },
   });
   expect(confirmed).toContain('became 0.05 USDC');
-  expect(step(run, 'answer')).toEqual(['200 {"ok":true,"path":"/usdc","method":"GET","body":null}']);
+  expect(step(run, 'answer')).toEqual([
+    '200 {"ok":true,"path":"/usdc","method":"GET","body":null}',
+  ]);
   const [, before = '', after = ''] = step(run, 'agent');
-  expect([before, after]).toEqual([expect.stringContaining('0 USDC'), expect.stringContaining('0.04 USDC')]);
+  expect([before, after]).toEqual([
+    expect.stringContaining('0 USDC'),
+    expect.stringContaining('0.04 USDC'),
+  ]);
   expect(step(run, 'merchant')[0]).toMatch(/ got 0\.01 USDC$/);
 
   const lines = run.stdout.split('\n').map((line) => line.replace(/^ *\d+ ms {2}/, ''));

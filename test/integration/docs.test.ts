@@ -36,13 +36,18 @@ describe('what the documentation says that is printed', () => {
     const { code, printed } = blockWith('README.md', "['first', 'second']");
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const program = code
-      .replace("rpcUrl: 'https://rpc.example.com',", `rpcUrl: '${sandbox.rpcUrl}', jupiterUrl: '${sandbox.jupiterUrl}',`)
+      .replace(
+        "rpcUrl: 'https://rpc.example.com',",
+        `rpcUrl: '${sandbox.rpcUrl}', jupiterUrl: '${sandbox.jupiterUrl}',`,
+      )
       .replace('https://api.example.com/premium', `${sandbox.apiUrl}/usdc`);
-    expect(await runBlock('quick-start', program, { WALLET_SECRET_KEY: wallet.secretKey })).toEqual({
-      code: 0,
-      stdout: printed,
-      stderr: '',
-    });
+    expect(await runBlock('quick-start', program, { WALLET_SECRET_KEY: wallet.secretKey })).toEqual(
+      {
+        code: 0,
+        stdout: printed,
+        stderr: '',
+      },
+    );
   });
 
   it('is what the faults of the sandbox print', async () => {
@@ -63,7 +68,10 @@ describe('the calls by curl', () => {
     await sandbox.chain.fundToken(payee, sandbox.mints.USDC, 0n);
     const { rpcUrl, jupiterUrl } = sandbox;
     const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
-    service = await serve(createHandler(local({ rpcUrl, jupiterUrl }), { authorize: apiKeys([KEY]), webhooks }), { port: 0 });
+    service = await serve(
+      createHandler(local({ rpcUrl, jupiterUrl }), { authorize: apiKeys([KEY]), webhooks }),
+      { port: 0 },
+    );
   });
 
   afterAll(() => service.close());
@@ -87,12 +95,19 @@ describe('the calls by curl', () => {
 function callsIn(guide: string): { readonly command: string; readonly answer: string }[] {
   const blocks = blocksOf(guide);
   const isCall = ({ language, code }: Block) => language === 'sh' && code.startsWith('curl ');
-  return blocks.flatMap((block, index) => (isCall(block) ? [{ command: block.code, answer: blocks[index + 1]?.code ?? '' }] : []));
+  return blocks.flatMap((block, index) =>
+    isCall(block) ? [{ command: block.code, answer: blocks[index + 1]?.code ?? '' }] : [],
+  );
 }
 
-/** The request of a command: its address, `-H` and `-d`, quoted as a shell takes it. Other options are refused. */
+/**
+ * The request of a command: its address, `-H` and `-d`, quoted as a shell takes it. Other options
+ * are refused.
+ */
 function curl(command: string): { readonly url: string; readonly init: RequestInit } {
-  const words = [...command.replaceAll('\\\n', ' ').matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+  const words = [...command.replaceAll('\\\n', ' ').matchAll(/'([^']*)'|(\S+)/g)].map(
+    ([, quoted, bare]) => quoted ?? bare ?? '',
+  );
   const headers = new Headers();
   let [url, body]: (string | undefined)[] = [];
   for (let index = 1; index < words.length; index += 1) {
@@ -104,7 +119,10 @@ function curl(command: string): { readonly url: string; readonly init: RequestIn
     else if (/^https?:/.test(word) && url === undefined) url = word;
     else throw new Error(`This test does not know ${word} of curl.`);
   }
-  return { url: url ?? '', init: body === undefined ? { headers } : { headers, method: 'POST', body } };
+  return {
+    url: url ?? '',
+    init: body === undefined ? { headers } : { headers, method: 'POST', body },
+  };
 }
 
 /** An answer as the documentation shows it, in which `...` stands for any value. */

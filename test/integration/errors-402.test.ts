@@ -1,7 +1,17 @@
 import { createClient, type Client, type ErrorCode } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { base64, entryV1, entryV2, envelopeV1, envelopeV2, KEYS, ODD_402S, type Odd402, type Verdict } from '../fixtures/malformed-402.js';
+import {
+  base64,
+  entryV1,
+  entryV2,
+  envelopeV1,
+  envelopeV2,
+  KEYS,
+  ODD_402S,
+  type Odd402,
+  type Verdict,
+} from '../fixtures/malformed-402.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
 import { expectUntouched, nothingSent, refusal } from '../helpers/untouched.js';
@@ -23,9 +33,18 @@ beforeAll(async () => {
     response.end(bytesOf(odd));
   });
   payer = await payerOn(sandbox, { USDC: '50' });
-  // The table names this wallet as its own; no test has its key, and it must never be asked to sign.
-  const signer = { address: KEYS.payer, signMessage: () => Promise.reject(new Error('asked to sign')) };
-  reader = createClient({ signer, rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl, autoSwap: true });
+  // The table names this wallet as its own; no test has its key, and it must never be asked to
+  // sign.
+  const signer = {
+    address: KEYS.payer,
+    signMessage: () => Promise.reject(new Error('asked to sign')),
+  };
+  reader = createClient({
+    signer,
+    rpcUrl: sandbox.rpcUrl,
+    jupiterUrl: sandbox.jupiterUrl,
+    autoSwap: true,
+  });
 });
 
 afterAll(async () => {
@@ -35,7 +54,10 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-/** What becomes of each verdict at the end: the payee of the table has no account, so that even good terms cannot be paid. */
+/**
+ * What becomes of each verdict at the end: the payee of the table has no account, so that even good
+ * terms cannot be paid.
+ */
 const CODES: Readonly<Record<Exclude<Verdict, 'untouched'>, ErrorCode>> = {
   malformed: 'malformed_payment_required',
   malformed_payment_required: 'malformed_payment_required',
@@ -50,25 +72,34 @@ describe('402s that are broken, odd or hostile, over a socket', () => {
     expect(broken.length).toBeGreaterThanOrEqual(100);
   });
 
-  it.each(ODD_402S.map((odd, index) => [odd.name, odd, index] as const))('%s', async (_, odd, index) => {
-    const address = `${table.url}/${index}`;
-    const plain = await fetch(address).catch((error: unknown) => error);
-    if (!(plain instanceof Response)) {
-      // The runtime itself does not take such a response: then neither do we, in its own words.
-      await expect(reader.fetch(address)).rejects.toThrow(TypeError);
-      return;
-    }
-    expect(Buffer.from(await plain.arrayBuffer()).equals(bytesOf(odd))).toBe(true);
-    await nothingSent(sandbox, payer, async () => {
-      const response = odd.verdict === 'untouched' ? await reader.fetch(address) : await refused(address, odd.verdict);
-      expect(response.status).toBe(402);
-      expect(response.bodyUsed).toBe(false);
-      expect(Buffer.from(await response.arrayBuffer()).equals(bytesOf(odd))).toBe(true);
-    });
-    expect(table.paid).toEqual([]);
-  });
+  it.each(ODD_402S.map((odd, index) => [odd.name, odd, index] as const))(
+    '%s',
+    async (_, odd, index) => {
+      const address = `${table.url}/${index}`;
+      const plain = await fetch(address).catch((error: unknown) => error);
+      if (!(plain instanceof Response)) {
+        // The runtime itself does not take such a response: then neither do we, in its own words.
+        await expect(reader.fetch(address)).rejects.toThrow(TypeError);
+        return;
+      }
+      expect(Buffer.from(await plain.arrayBuffer()).equals(bytesOf(odd))).toBe(true);
+      await nothingSent(sandbox, payer, async () => {
+        const response =
+          odd.verdict === 'untouched'
+            ? await reader.fetch(address)
+            : await refused(address, odd.verdict);
+        expect(response.status).toBe(402);
+        expect(response.bodyUsed).toBe(false);
+        expect(Buffer.from(await response.arrayBuffer()).equals(bytesOf(odd))).toBe(true);
+      });
+      expect(table.paid).toEqual([]);
+    },
+  );
 
-  async function refused(address: string, verdict: Exclude<Verdict, 'untouched'>): Promise<Response> {
+  async function refused(
+    address: string,
+    verdict: Exclude<Verdict, 'untouched'>,
+  ): Promise<Response> {
     const error = await failureOf(reader.fetch(address), CODES[verdict]);
     expectUntouched(error);
     expect(error.retry).toBe('never');
@@ -102,13 +133,21 @@ describe('where a payment may go', () => {
         },
       },
     );
-    const error = await refusal(sandbox, anywhere, 'insecure_origin', () => anywhere.client.fetch('http://api.example.com/premium'));
-    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never', details: { origin: 'http://api.example.com' } });
+    const error = await refusal(sandbox, anywhere, 'insecure_origin', () =>
+      anywhere.client.fetch('http://api.example.com/premium'),
+    );
+    expect(error).toMatchObject({
+      name: 'ProtocolError',
+      retry: 'never',
+      details: { origin: 'http://api.example.com' },
+    });
     expect(error.message).toMatch(/https/);
     // Neither to a name that merely looks like it, nor to an address that leads here in the end.
     const port = new URL(seller.url).port;
     for (const host of [`0.0.0.0:${port}`]) {
-      await refusal(sandbox, anywhere, 'insecure_origin', () => anywhere.client.fetch(`http://${host}/`));
+      await refusal(sandbox, anywhere, 'insecure_origin', () =>
+        anywhere.client.fetch(`http://${host}/`),
+      );
     }
     expect(seller.paid).toEqual([]);
     await seller.close();
@@ -132,12 +171,19 @@ describe('where a payment may go', () => {
 describe('what does not fit', () => {
   it('a body of one byte too much cannot be sent twice; one byte less can', async () => {
     const seller = await startSeller((request, response) => {
-      request.on('end', () => answerTerms(response, envelopeV2([entryV2({ amount: '100000000' })])));
+      request.on('end', () =>
+        answerTerms(response, envelopeV2([entryV2({ amount: '100000000' })])),
+      );
     });
     const limit = 1024 * 1024;
-    const post = (size: number) => payer.client.fetch(seller.url, { method: 'POST', body: new Uint8Array(size) });
+    const post = (size: number) =>
+      payer.client.fetch(seller.url, { method: 'POST', body: new Uint8Array(size) });
     const error = await refusal(sandbox, payer, 'body_not_replayable', () => post(limit + 1));
-    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never', details: { limitBytes: limit } });
+    expect(error).toMatchObject({
+      name: 'ProtocolError',
+      retry: 'never',
+      details: { limitBytes: limit },
+    });
     expect(error.message).toMatch(/1048576 bytes.*smaller body/);
     expect(await error.response?.text()).toBe('{}');
     await refusal(sandbox, payer, 'payee_account_missing', () => post(limit));
@@ -146,7 +192,11 @@ describe('what does not fit', () => {
 
   it.each([
     ['v2', envelopeV2, (extra: object) => entryV2({ payTo: sandbox.merchant, extra })],
-    ['v1 in a v2 header', envelopeV2, (extra: object) => entryV2({ payTo: sandbox.merchant, extra, network: 'solana' })],
+    [
+      'v1 in a v2 header',
+      envelopeV2,
+      (extra: object) => entryV2({ payTo: sandbox.merchant, extra, network: 'solana' }),
+    ],
   ])('terms whose echo no server takes: %s', async (_, envelope, entry) => {
     const long = 'x'.repeat(3_900);
     const terms = envelope([entry({ feePayer: sandbox.feePayer, a: long, b: long, c: long })]);
@@ -155,8 +205,14 @@ describe('what does not fit', () => {
     });
     // A swap would be needed: none may be made for a payment that cannot be presented.
     const short = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
-    const error = await refusal(sandbox, short, 'header_too_large', () => short.client.fetch(seller.url));
-    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never', details: { limitBytes: 12_288 } });
+    const error = await refusal(sandbox, short, 'header_too_large', () =>
+      short.client.fetch(seller.url),
+    );
+    expect(error).toMatchObject({
+      name: 'ProtocolError',
+      retry: 'never',
+      details: { limitBytes: 12_288 },
+    });
     expect(error.details.bytes).toBeGreaterThan(12_288);
     expect(error.message).toContain(String(error.details.bytes));
     await seller.close();
@@ -169,23 +225,44 @@ describe('what does not fit', () => {
     });
     const hasty = payer.again({ timeouts: { terms: 150 } });
     const error = await refusal(sandbox, payer, 'timeout', () => hasty.fetch(seller.url));
-    expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh', details: { step: 'payment_required', timeoutMs: 150 } });
+    expect(error).toMatchObject({
+      name: 'TransportError',
+      retry: 'fresh',
+      details: { step: 'payment_required', timeoutMs: 150 },
+    });
     await seller.close();
   });
 });
 
 describe('terms given by hand', () => {
   it('pay() refuses what fetch() refuses', async () => {
-    const response = (body: unknown, headers: Record<string, string> = {}) => new Response(JSON.stringify(body), { status: 402, headers });
-    const pay = (given: Response, url = 'https://api.example.com/') => payer.client.pay(given, { url });
-    await refusal(sandbox, payer, 'malformed_payment_required', () => pay(response({ error: 'no terms' })));
-    await refusal(sandbox, payer, 'malformed_payment_required', () => pay(response({}, { 'payment-required': '%%%' })));
-    await refusal(sandbox, payer, 'payee_account_missing', () => pay(response(envelopeV1([entryV1()]))));
-    await refusal(sandbox, payer, 'insecure_origin', () => pay(response(envelopeV1([entryV1()])), 'http://api.example.com/'));
-    const nowhere = response({}, { 'payment-required': base64(envelopeV2()) });
-    expect((await refusal(sandbox, payer, 'invalid_option', () => payer.client.pay(nowhere))).details.option).toBe('url');
-    expect((await refusal(sandbox, payer, 'invalid_option', () => pay(response(envelopeV1([entryV1()])), 'nonsense'))).details.option).toBe(
-      'url',
+    const response = (body: unknown, headers: Record<string, string> = {}) =>
+      new Response(JSON.stringify(body), { status: 402, headers });
+    const pay = (given: Response, url = 'https://api.example.com/') =>
+      payer.client.pay(given, { url });
+    await refusal(sandbox, payer, 'malformed_payment_required', () =>
+      pay(response({ error: 'no terms' })),
     );
+    await refusal(sandbox, payer, 'malformed_payment_required', () =>
+      pay(response({}, { 'payment-required': '%%%' })),
+    );
+    await refusal(sandbox, payer, 'payee_account_missing', () =>
+      pay(response(envelopeV1([entryV1()]))),
+    );
+    await refusal(sandbox, payer, 'insecure_origin', () =>
+      pay(response(envelopeV1([entryV1()])), 'http://api.example.com/'),
+    );
+    const nowhere = response({}, { 'payment-required': base64(envelopeV2()) });
+    expect(
+      (await refusal(sandbox, payer, 'invalid_option', () => payer.client.pay(nowhere))).details
+        .option,
+    ).toBe('url');
+    expect(
+      (
+        await refusal(sandbox, payer, 'invalid_option', () =>
+          pay(response(envelopeV1([entryV1()])), 'nonsense'),
+        )
+      ).details.option,
+    ).toBe('url');
   });
 });

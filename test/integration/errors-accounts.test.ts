@@ -1,6 +1,12 @@
 import { address } from '@solana/kit';
 import { receiptOf } from 'exact-change';
-import { createSandbox, type ChainAccount, type MintSymbol, type Sandbox, type SandboxMint } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type ChainAccount,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxMint,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { tokenAccount } from '../helpers/chain.js';
@@ -55,7 +61,11 @@ function rewrite(at: string, change: (data: Uint8Array) => void, owner?: string)
   const data = before.data.slice();
   change(data);
   restored.push(() => sandbox.chain.setAccount(address(at), before));
-  sandbox.chain.setAccount(address(at), { ...before, data, ...(owner === undefined ? {} : { owner: address(owner) }) });
+  sandbox.chain.setAccount(address(at), {
+    ...before,
+    data,
+    ...(owner === undefined ? {} : { owner: address(owner) }),
+  });
 }
 
 function accountAt(at: string): ChainAccount {
@@ -64,7 +74,8 @@ function accountAt(at: string): ChainAccount {
   return account;
 }
 
-const ownAccount = (owner: string, symbol: MintSymbol) => tokenAccount(owner, sandbox.mints[symbol]);
+const ownAccount = (owner: string, symbol: MintSymbol) =>
+  tokenAccount(owner, sandbox.mints[symbol]);
 
 // Offsets in a token account.
 const [OWNER, STATE, DELEGATE, CLOSE_AUTHORITY] = [32, 108, 72, 129];
@@ -73,7 +84,9 @@ const stranger = Uint8Array.from([1, 0, 0, 0, ...new Uint8Array(32).fill(7)]);
 describe('payees that cannot be paid', () => {
   it('one without a token account', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' });
-    const error = await refusal(sandbox, payer, 'payee_account_missing', () => payer.client.fetch(`${sandbox.apiUrl}/no-account`));
+    const error = await refusal(sandbox, payer, 'payee_account_missing', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/no-account`),
+    );
     const { payTo, mint, tokenAccount: missing } = error.details;
     expect(error).toMatchObject({ name: 'FundsError', retry: 'never' });
     expect(mint).toBe(sandbox.mints.USDC.address);
@@ -95,13 +108,17 @@ describe('payees that cannot be paid', () => {
   it('one whose account is frozen', async () => {
     rewrite(await ownAccount(sandbox.merchant, 'USDC'), (data) => data.set([2], STATE));
     const payer = await payerOn(sandbox, { USDC: '1' });
-    await refusal(sandbox, payer, 'payee_account_missing', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    await refusal(sandbox, payer, 'payee_account_missing', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
   });
 
   it('a token account in a wallet’s place', async () => {
     terms = envelopeV2([offer({ payTo: await ownAccount(sandbox.merchant, 'USDC') })]);
     const payer = await payerOn(sandbox, { USDC: '1' });
-    const error = await refusal(sandbox, payer, 'unsupported_offer', () => payer.client.fetch(seller.url));
+    const error = await refusal(sandbox, payer, 'unsupported_offer', () =>
+      payer.client.fetch(seller.url),
+    );
     expect(error.details.reason).toBe('payee is a token account');
   });
 
@@ -125,48 +142,86 @@ describe('payees that cannot be paid', () => {
 
 describe('own accounts that cannot be used', () => {
   it('one that is frozen', async () => {
-    const payer = await payerOn(sandbox, { USDC: '1', SOL: '1', BONK: '5000000' }, { autoSwap: true });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '1', SOL: '1', BONK: '5000000' },
+      { autoSwap: true },
+    );
     const account = await ownAccount(payer.address, 'USDC');
     rewrite(account, (data) => data.set([2], STATE));
-    const error = await refusal(sandbox, payer, 'account_unusable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
-    expect(error).toMatchObject({ name: 'FundsError', retry: 'never', details: { account, reason: 'frozen' } });
+    const error = await refusal(sandbox, payer, 'account_unusable', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
+    expect(error).toMatchObject({
+      name: 'FundsError',
+      retry: 'never',
+      details: { account, reason: 'frozen' },
+    });
     expect(error.message).toContain(account);
   });
 
   it('one that belongs to another wallet by now: it is empty to us, and no swap goes into it', async () => {
     const payer = await payerOn(sandbox, { USDC: '1', SOL: '1', BONK: '5000000' });
-    rewrite(await ownAccount(payer.address, 'USDC'), (data) => data.set(new Uint8Array(32).fill(7), OWNER));
-    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    rewrite(await ownAccount(payer.address, 'USDC'), (data) =>
+      data.set(new Uint8Array(32).fill(7), OWNER),
+    );
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
     expect(error.details.available).toBe('0');
     const swapping = payer.again({ autoSwap: true });
-    await refusal(sandbox, payer, 'account_unusable', () => swapping.fetch(`${sandbox.apiUrl}/usdc`));
+    await refusal(sandbox, payer, 'account_unusable', () =>
+      swapping.fetch(`${sandbox.apiUrl}/usdc`),
+    );
   });
 
   it.each([
     ['a delegate may spend from', DELEGATE],
     ['another wallet may close', CLOSE_AUTHORITY],
   ] as const)('one that %s, for a swap', async (_, offset) => {
-    const payer = await payerOn(sandbox, { USDC: '0.001', SOL: '1', BONK: '5000000' }, { autoSwap: true });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '0.001', SOL: '1', BONK: '5000000' },
+      { autoSwap: true },
+    );
     const account = await ownAccount(payer.address, 'USDC');
     rewrite(account, (data) => data.set(stranger, offset));
-    const error = await refusal(sandbox, payer, 'account_unusable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    const error = await refusal(sandbox, payer, 'account_unusable', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
     expect(error.details.account).toBe(account);
   });
 
   it('a wallet that is no wallet any more', async () => {
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
     rewrite(payer.address, () => undefined, STRANGER);
-    const error = await refusal(sandbox, payer, 'account_unusable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    const error = await refusal(sandbox, payer, 'account_unusable', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
     expect(error.details.account).toBe(payer.address);
   });
 });
 
 describe('mints that are not what they seem', () => {
   /** A token that all wallets have an account for. */
-  async function issue(decimals: number, extensions: readonly ExtensionBytes[], owner = TOKEN_2022): Promise<void> {
+  async function issue(
+    decimals: number,
+    extensions: readonly ExtensionBytes[],
+    owner = TOKEN_2022,
+  ): Promise<void> {
     const data = mintBytes(decimals, extensions);
-    sandbox.chain.setAccount(address(NEW_MINT), { lamports: 10_000_000n, data, owner: address(owner), executable: false });
-    const mint: SandboxMint = { ...sandbox.mints.PYUSD, address: address(NEW_MINT), decimals, tokenProgram: address(owner) };
+    sandbox.chain.setAccount(address(NEW_MINT), {
+      lamports: 10_000_000n,
+      data,
+      owner: address(owner),
+      executable: false,
+    });
+    const mint: SandboxMint = {
+      ...sandbox.mints.PYUSD,
+      address: address(NEW_MINT),
+      decimals,
+      tokenProgram: address(owner),
+    };
     await sandbox.chain.fundToken(address(sandbox.merchant), mint, 0n);
     terms = envelopeV2([offer({ asset: NEW_MINT })]);
   }
@@ -184,24 +239,45 @@ describe('mints that are not what they seem', () => {
     ['has an extension that is not known', [unknownExtension]],
   ])('one that %s', async (_, extensions) => {
     await issue(6, extensions);
-    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy: { maxAmount: { [NEW_MINT]: '1000000' } } });
-    const error = await refusal(sandbox, payer, 'mint_not_supported', () => payer.client.fetch(seller.url));
-    expect(error).toMatchObject({ name: 'FundsError', retry: 'never', details: { mint: NEW_MINT } });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '1' },
+      { autoSwap: true, policy: { maxAmount: { [NEW_MINT]: '1000000' } } },
+    );
+    const error = await refusal(sandbox, payer, 'mint_not_supported', () =>
+      payer.client.fetch(seller.url),
+    );
+    expect(error).toMatchObject({
+      name: 'FundsError',
+      retry: 'never',
+      details: { mint: NEW_MINT },
+    });
     expect(error.message).toContain(NEW_MINT);
   });
 
   it.each<[string, (data: Uint8Array) => Uint8Array, string]>([
     ['no account of a token program', (data) => data, STRANGER],
     ['a multisig', () => new Uint8Array(355), TOKEN_2022],
-    ['a mint that is not initialised', (data) => data.map((byte, index) => (index === 45 ? 0 : byte)), TOKEN],
+    [
+      'a mint that is not initialised',
+      (data) => data.map((byte, index) => (index === 45 ? 0 : byte)),
+      TOKEN,
+    ],
     ['a byte too long', (data) => Uint8Array.from([...data, 0]), TOKEN],
     ['cut off', (data) => data.subarray(0, 81), TOKEN],
   ])('%s', async (_, change, owner) => {
-    const account = { lamports: 10_000_000n, data: change(mintBytes(6)), owner: address(owner), executable: false };
+    const account = {
+      lamports: 10_000_000n,
+      data: change(mintBytes(6)),
+      owner: address(owner),
+      executable: false,
+    };
     sandbox.chain.setAccount(address(NEW_MINT), account);
     terms = envelopeV2([offer({ asset: NEW_MINT })]);
     const payer = await payerOn(sandbox, { SOL: '1' });
-    const error = await refusal(sandbox, payer, 'unknown_mint', () => payer.client.fetch(seller.url));
+    const error = await refusal(sandbox, payer, 'unknown_mint', () =>
+      payer.client.fetch(seller.url),
+    );
     expect(error.details).toEqual({ mint: NEW_MINT });
   });
 
@@ -218,27 +294,41 @@ describe('mints that are not what they seem', () => {
     expect((await payer.client.fetch(`${sandbox.apiUrl}/pyusd`)).status).toBe(200);
     sandbox.chain.setAccount(address(PYUSD.address), withPause(paused));
     const later = await payerOn(sandbox, { PYUSD: '1' });
-    const error = await refusal(sandbox, later, 'mint_not_supported', () => later.client.fetch(`${sandbox.apiUrl}/pyusd`));
+    const error = await refusal(sandbox, later, 'mint_not_supported', () =>
+      later.client.fetch(`${sandbox.apiUrl}/pyusd`),
+    );
     expect(error.details.reason).toMatch(/paused/);
   });
 
   it('a pinned one with other decimals: the network is not what it says it is', async () => {
     rewrite(sandbox.mints.USDC.address, (data) => data.set([9], 44));
     const payer = await payerOn(sandbox, { USDC: '1' });
-    const error = await refusal(sandbox, payer, 'mint_not_supported', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    const error = await refusal(sandbox, payer, 'mint_not_supported', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
     expect(error.details.reason).toMatch(/pinned/);
   });
 
   it('decimals are the chain’s, whatever the seller says', async () => {
     const { BONK } = sandbox.mints;
     const asking = (extra: object) =>
-      envelopeV2([offer({ asset: BONK.address, amount: '123456789', extra: { feePayer: sandbox.feePayer, ...extra } })]);
+      envelopeV2([
+        offer({
+          asset: BONK.address,
+          amount: '123456789',
+          extra: { feePayer: sandbox.feePayer, ...extra },
+        }),
+      ]);
     const payer = await payerOn(sandbox, { BONK: '5000' });
     terms = asking({ decimals: 9 });
     await refusal(sandbox, payer, 'unsupported_offer', () => payer.client.fetch(seller.url));
     terms = asking({});
     const plan = await payer.client.plan(seller.url);
-    expect(plan.payment).toMatchObject({ amount: '123456789', decimals: 5, uiAmount: '1234.56789' });
+    expect(plan.payment).toMatchObject({
+      amount: '123456789',
+      decimals: 5,
+      uiAmount: '1234.56789',
+    });
     const response = await payer.client.fetch(`${sandbox.apiUrl}/bonk`);
     expect(receiptOf(response)?.payment.decimals).toBe(5);
   });

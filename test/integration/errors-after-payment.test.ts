@@ -32,12 +32,17 @@ const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, 
 const held = ({ address }: Payer) => tokenAmount(sandbox.rpcUrl, address, sandbox.mints.USDC);
 const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
-const seen = ({ events }: Payer, type: EventName) => events.filter((event) => event.type === type).length;
+const seen = ({ events }: Payer, type: EventName) =>
+  events.filter((event) => event.type === type).length;
 
 /** Waits until the client has told of something so many times. */
-const told = (payer: Payer, type: EventName, times = 1) => until(`${times} ${type}`, () => (seen(payer, type) >= times ? true : undefined));
+const told = (payer: Payer, type: EventName, times = 1) =>
+  until(`${times} ${type}`, () => (seen(payer, type) >= times ? true : undefined));
 
-/** A client for after a warp: the first one's blockhash is of a moment ago by the clock, and of minutes ago by the chain. */
+/**
+ * A client for after a warp: the first one's blockhash is of a moment ago by the clock, and of
+ * minutes ago by the chain.
+ */
 const later = (payer: Payer) => payer.again();
 
 async function receiptsOf({ client }: Payer): Promise<Receipt[]> {
@@ -49,8 +54,13 @@ async function receiptsOf({ client }: Payer): Promise<Receipt[]> {
 /** Payments of a wallet that the chain shows, whatever any party says. */
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-  return found.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
+  return found.filter(
+    ({ error, tokens }) =>
+      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+  ).length;
 }
 
 /** Meets the paid request with a fault, and no other. */
@@ -64,13 +74,25 @@ const onPaid = ({ client }: Payer, path: string, fault: ServiceFault) => {
 describe('402 again, and nothing has landed', () => {
   const WAYS: readonly (readonly [name: string, arm: () => unknown, reason: RegExp])[] = [
     ['the facilitator is gone', () => sandbox.controls.facilitator.stop(), /./],
-    ['it cannot verify', () => sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 }), /500/],
+    [
+      'it cannot verify',
+      () => sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 }),
+      /500/,
+    ],
     [
       'it says that the payment is invalid',
-      () => sandbox.controls.facilitator.fault('/verify', { kind: 'garbage', body: '{"isValid":false,"invalidReason":"not today"}' }),
+      () =>
+        sandbox.controls.facilitator.fault('/verify', {
+          kind: 'garbage',
+          body: '{"isValid":false,"invalidReason":"not today"}',
+        }),
       /not today/,
     ],
-    ['it cannot settle', () => sandbox.controls.facilitator.fault('/settle', { kind: 'status', status: 500 }), /500/],
+    [
+      'it cannot settle',
+      () => sandbox.controls.facilitator.fault('/settle', { kind: 'status', status: 500 }),
+      /500/,
+    ],
     [
       'it says that settling failed',
       () =>
@@ -86,32 +108,46 @@ describe('402 again, and nothing has landed', () => {
     await sandbox.controls.facilitator.start();
   };
 
-  it.each(WAYS)('%s: uncertain, and the same call presents the same payment', async (_, arm, reason) => {
-    const payer = await holder();
-    await arm();
-    const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
-    expect(error).toMatchObject({ name: 'SettlementError', funds: 'uncertain', moved: [], retry: 'same' });
-    expect(error.details).toEqual({
-      payerSignature: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/),
-      lastValidBlockHeight: expect.stringMatching(/^[0-9]+$/),
-      status: 402,
-    });
-    expect(error.message).toContain(error.details.lastValidBlockHeight);
-    // The seller's words are where they do no harm.
-    expect(error.untrusted?.['reason']).toMatch(reason);
-    expect(error.message).not.toContain(error.untrusted?.['reason'] ?? '?');
-    expect(error.response?.status).toBe(402);
-    await error.response?.text();
-    expect(await receiptsOf(payer)).toMatchObject([{ state: 'uncertain', payment: { payerSignature: error.details.payerSignature } }]);
-    expect(await usedOf(payer)).toBe('0.01');
+  it.each(WAYS)(
+    '%s: uncertain, and the same call presents the same payment',
+    async (_, arm, reason) => {
+      const payer = await holder();
+      await arm();
+      const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
+      expect(error).toMatchObject({
+        name: 'SettlementError',
+        funds: 'uncertain',
+        moved: [],
+        retry: 'same',
+      });
+      expect(error.details).toEqual({
+        payerSignature: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/),
+        lastValidBlockHeight: expect.stringMatching(/^[0-9]+$/),
+        status: 402,
+      });
+      expect(error.message).toContain(error.details.lastValidBlockHeight);
+      // The seller's words are where they do no harm.
+      expect(error.untrusted?.['reason']).toMatch(reason);
+      expect(error.message).not.toContain(error.untrusted?.['reason'] ?? '?');
+      expect(error.response?.status).toBe(402);
+      await error.response?.text();
+      expect(await receiptsOf(payer)).toMatchObject([
+        { state: 'uncertain', payment: { payerSignature: error.details.payerSignature } },
+      ]);
+      expect(await usedOf(payer)).toBe('0.01');
 
-    await repair();
-    const response = await payer.client.fetch(url('/usdc'));
-    expect(response.status).toBe(200);
-    expect(receiptOf(response)?.payment.payerSignature).toBe(error.details.payerSignature);
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([1, 1, 1_000_000n - PRICE]);
-    expect(await usedOf(payer)).toBe('0.01');
-  });
+      await repair();
+      const response = await payer.client.fetch(url('/usdc'));
+      expect(response.status).toBe(200);
+      expect(receiptOf(response)?.payment.payerSignature).toBe(error.details.payerSignature);
+      expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
+        1,
+        1,
+        1_000_000n - PRICE,
+      ]);
+      expect(await usedOf(payer)).toBe('0.01');
+    },
+  );
 
   it('holds the budget until the chain has decided, and then frees it', async () => {
     const payer = await holder({ policy: { maxPerDay: '0.01' } });
@@ -123,7 +159,9 @@ describe('402 again, and nothing has landed', () => {
     sandbox.controls.node.warp();
     await told(payer, 'payment.unsettled');
     expect(await usedOf(payer)).toBe('0');
-    expect(await receiptsOf(payer)).toMatchObject([{ state: 'unsettled', payment: { payerSignature: first.details.payerSignature } }]);
+    expect(await receiptsOf(payer)).toMatchObject([
+      { state: 'unsettled', payment: { payerSignature: first.details.payerSignature } },
+    ]);
     expect((await later(payer).fetch(url('/memo'))).status).toBe(200);
     expect(await settledOf(payer)).toBe(1);
   });
@@ -137,20 +175,33 @@ describe('402 again, and nothing has landed', () => {
     const response = await later(payer).fetch(url('/usdc'));
     expect(response.status).toBe(200);
     expect(receiptOf(response)?.payment.payerSignature).not.toBe(error.details.payerSignature);
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([2, 1, 1_000_000n - PRICE]);
+    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
+      2,
+      1,
+      1_000_000n - PRICE,
+    ]);
     expect(await usedOf(payer)).toBe('0.01');
   });
 
   it('a POST is not presented again by us: the chain is asked', async () => {
     const payer = await holder();
     const post = (client = payer.client) =>
-      client.fetch(url('/echo'), { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+      client.fetch(url('/echo'), {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json' },
+      });
     sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 });
     const error = await failureOf(post(), 'payment_rejected');
     await repair();
     const served = sandbox.controls.api.served.length;
     const again = await failureOf(post(), 'payment_uncertain');
-    expect(again).toMatchObject({ name: 'SettlementError', funds: 'uncertain', moved: [], retry: 'same' });
+    expect(again).toMatchObject({
+      name: 'SettlementError',
+      funds: 'uncertain',
+      moved: [],
+      retry: 'same',
+    });
     expect(again.details.payerSignature).toBe(error.details.payerSignature);
     expect(sandbox.controls.api.served.length).toBe(served);
     sandbox.controls.node.warp();
@@ -160,29 +211,45 @@ describe('402 again, and nothing has landed', () => {
 });
 
 describe('402 again, though the payment has landed', () => {
-  const loseSettlement = () => sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+  const loseSettlement = () =>
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
 
-  it.each(['GET', 'POST'])('%s: uncertain, then spent for as long as the window lasts', async (method) => {
-    const payer = await holder();
-    loseSettlement();
-    const buy = (init: RequestInit & { idempotencyKey?: string } = {}) => payer.client.fetch(url('/usdc'), { method, ...init });
-    const rejected = await failureOf(buy(), 'payment_rejected');
-    expect(rejected).toMatchObject({ funds: 'uncertain', moved: [] });
-    for (const _ of [1, 2]) {
-      const spent = await failureOf(buy(), 'already_spent');
-      expect(spent).toMatchObject({ name: 'SettlementError', funds: 'spent', retry: 'never' });
-      const { payerSignature, signature = '' } = spent.details;
-      expect(payerSignature).toBe(rejected.details.payerSignature);
-      expect(spent.moved).toEqual([{ kind: 'payment', signature, inputMint: sandbox.mints.USDC.address, inAmount: PRICE.toString() }]);
-      expect((await landed(sandbox.rpcUrl, signature)).signatures).toContain(payerSignature);
-    }
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([1, 1, 1_000_000n - PRICE]);
-    expect(await receiptsOf(payer)).toMatchObject([{ state: 'settled' }]);
-    // The caller may well want it twice.
-    expect((await buy({ idempotencyKey: 'another' })).status).toBe(200);
-    expect([payments(payer), await settledOf(payer)]).toEqual([2, 2]);
-    expect(await usedOf(payer)).toBe('0.02');
-  });
+  it.each(['GET', 'POST'])(
+    '%s: uncertain, then spent for as long as the window lasts',
+    async (method) => {
+      const payer = await holder();
+      loseSettlement();
+      const buy = (init: RequestInit & { idempotencyKey?: string } = {}) =>
+        payer.client.fetch(url('/usdc'), { method, ...init });
+      const rejected = await failureOf(buy(), 'payment_rejected');
+      expect(rejected).toMatchObject({ funds: 'uncertain', moved: [] });
+      for (const _ of [1, 2]) {
+        const spent = await failureOf(buy(), 'already_spent');
+        expect(spent).toMatchObject({ name: 'SettlementError', funds: 'spent', retry: 'never' });
+        const { payerSignature, signature = '' } = spent.details;
+        expect(payerSignature).toBe(rejected.details.payerSignature);
+        expect(spent.moved).toEqual([
+          {
+            kind: 'payment',
+            signature,
+            inputMint: sandbox.mints.USDC.address,
+            inAmount: PRICE.toString(),
+          },
+        ]);
+        expect((await landed(sandbox.rpcUrl, signature)).signatures).toContain(payerSignature);
+      }
+      expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
+        1,
+        1,
+        1_000_000n - PRICE,
+      ]);
+      expect(await receiptsOf(payer)).toMatchObject([{ state: 'settled' }]);
+      // The caller may well want it twice.
+      expect((await buy({ idempotencyKey: 'another' })).status).toBe(200);
+      expect([payments(payer), await settledOf(payer)]).toEqual([2, 2]);
+      expect(await usedOf(payer)).toBe('0.02');
+    },
+  );
 
   it('after the window it is a fresh purchase', async () => {
     const payer = await holder({ retryWindow: 0 });
@@ -192,7 +259,9 @@ describe('402 again, though the payment has landed', () => {
     // Once it has to be told, however long ago it was paid.
     await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
     await until('the window is over', async () =>
-      (await payer.client.fetch(url('/usdc')).catch(() => undefined))?.status === 200 ? true : undefined,
+      (await payer.client.fetch(url('/usdc')).catch(() => undefined))?.status === 200
+        ? true
+        : undefined,
     );
     expect(await settledOf(payer)).toBe(2);
   });
@@ -206,7 +275,12 @@ describe('no answer to the paid request', () => {
     const payer = await holder(options);
     onPaid(payer, '/usdc', fault);
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
-    expect(error).toMatchObject({ name: 'SettlementError', funds: 'uncertain', moved: [], retry: 'same' });
+    expect(error).toMatchObject({
+      name: 'SettlementError',
+      funds: 'uncertain',
+      moved: [],
+      retry: 'same',
+    });
     expect(error.message).toContain(error.details.lastValidBlockHeight);
     expect(error.cause).toBeInstanceOf(Error);
     if (fault.kind === 'hang') expect(error.cause).toMatchObject({ name: 'TimeoutError' });
@@ -215,7 +289,11 @@ describe('no answer to the paid request', () => {
     const response = await patient.fetch(url('/usdc'));
     expect(response.status).toBe(200);
     expect(receiptOf(response)?.payment.payerSignature).toBe(error.details.payerSignature);
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([1, 1, 1_000_000n - PRICE]);
+    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
+      1,
+      1,
+      1_000_000n - PRICE,
+    ]);
   });
 
   it('cut after it was settled: spent', async () => {
@@ -224,7 +302,11 @@ describe('no answer to the paid request', () => {
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
     const spent = await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
     expect(spent.details.payerSignature).toBe(error.details.payerSignature);
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([1, 1, 1_000_000n - PRICE]);
+    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
+      1,
+      1,
+      1_000_000n - PRICE,
+    ]);
   });
 
   it('settled after we stopped waiting: spent', async () => {
@@ -244,7 +326,11 @@ describe('no answer to the paid request', () => {
     expect(await usedOf(payer)).toBe('0.01');
     sandbox.controls.node.warp();
     await told(payer, 'payment.unsettled');
-    expect([await usedOf(payer), await settledOf(payer), await held(payer)]).toEqual(['0', 0, 1_000_000n]);
+    expect([await usedOf(payer), await settledOf(payer), await held(payer)]).toEqual([
+      '0',
+      0,
+      1_000_000n,
+    ]);
   });
 
   it('after a swap: the error says that the swap has moved', async () => {
@@ -279,32 +365,56 @@ describe('answers other than success', () => {
     expect(await held(payer)).toBe(1_000_000n - PRICE);
   });
 
-  it.each([301, 302, 303, 307, 308])('%i to another origin: the payment is not seen there', async (status) => {
-    const payer = await holder();
-    const elsewhere = await startSeller((_, response) => void response.writeHead(200).end('stolen'));
-    const seller = await startSeller((request, response) => {
-      if (isPaid(request)) return void response.writeHead(status, { location: `${elsewhere.url}/` }).end();
-      answerTerms(response, envelopeV2([entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer } })]));
-    });
-    const response = await payer.client.fetch(seller.url);
-    expect([response.status, receiptOf(response)?.state]).toEqual([status, 'uncertain']);
-    expect(elsewhere.seen).toEqual([]);
-    expect(seller.paid.length).toBe(1);
-    await seller.close();
-    await elsewhere.close();
-  });
+  it.each([301, 302, 303, 307, 308])(
+    '%i to another origin: the payment is not seen there',
+    async (status) => {
+      const payer = await holder();
+      const elsewhere = await startSeller(
+        (_, response) => void response.writeHead(200).end('stolen'),
+      );
+      const seller = await startSeller((request, response) => {
+        if (isPaid(request))
+          return void response.writeHead(status, { location: `${elsewhere.url}/` }).end();
+        answerTerms(
+          response,
+          envelopeV2([entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer } })]),
+        );
+      });
+      const response = await payer.client.fetch(seller.url);
+      expect([response.status, receiptOf(response)?.state]).toEqual([status, 'uncertain']);
+      expect(elsewhere.seen).toEqual([]);
+      expect(seller.paid.length).toBe(1);
+      await seller.close();
+      await elsewhere.close();
+    },
+  );
 
   it('200 of a seller that never settles: the receipt tells the chain’s word, not the seller’s', async () => {
     const payer = await holder();
-    const claim = { success: true, transaction: '5'.repeat(88), network: 'solana', payer: payer.address };
+    const claim = {
+      success: true,
+      transaction: '5'.repeat(88),
+      network: 'solana',
+      payer: payer.address,
+    };
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) {
-        return answerTerms(response, envelopeV2([entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer } })]));
+        return answerTerms(
+          response,
+          envelopeV2([entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer } })]),
+        );
       }
-      response.writeHead(200, { 'payment-response': Buffer.from(JSON.stringify(claim)).toString('base64') }).end('thanks');
+      response
+        .writeHead(200, {
+          'payment-response': Buffer.from(JSON.stringify(claim)).toString('base64'),
+        })
+        .end('thanks');
     });
     const response = await payer.client.fetch(seller.url);
-    expect(receiptOf(response)).toMatchObject({ state: 'uncertain', settlement: { success: true } });
+    expect(receiptOf(response)).toMatchObject({
+      state: 'uncertain',
+      settlement: { success: true },
+    });
     expect(receiptOf(response)?.payment.signature).toBeUndefined();
     sandbox.controls.node.warp();
     await told(payer, 'payment.unsettled');
@@ -320,28 +430,43 @@ describe('one purchase, one payment', () => {
     const answers = await Promise.all([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([4, 4, 1_000_000n - 4n * PRICE]);
+    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
+      4,
+      4,
+      1_000_000n - 4n * PRICE,
+    ]);
   });
 
   it('calls with one key are one, however many come together', async () => {
     const payer = await holder();
     const other = payer.again({});
-    const buy = (client = payer.client) => client.fetch(url('/usdc'), { idempotencyKey: 'order 1' });
+    const buy = (client = payer.client) =>
+      client.fetch(url('/usdc'), { idempotencyKey: 'order 1' });
     const outcomes = await Promise.allSettled([buy(), buy(other), buy(), buy(other)]);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') {
-        expect(outcome.reason).toMatchObject({ code: 'payment_in_progress', name: 'SettlementError', funds: 'uncertain', retry: 'same' });
+        expect(outcome.reason).toMatchObject({
+          code: 'payment_in_progress',
+          name: 'SettlementError',
+          funds: 'uncertain',
+          retry: 'same',
+        });
       }
     }
     const spent = await failureOf(buy(), 'already_spent');
     expect(spent.funds).toBe('spent');
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([1, 1, 1_000_000n - PRICE]);
+    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
+      1,
+      1,
+      1_000_000n - PRICE,
+    ]);
   });
 
   it('the key may come in a header, and another key is another purchase', async () => {
     const payer = await holder();
-    const buy = (key: string) => payer.client.fetch(url('/usdc'), { headers: { 'Idempotency-Key': key } });
+    const buy = (key: string) =>
+      payer.client.fetch(url('/usdc'), { headers: { 'Idempotency-Key': key } });
     expect((await buy('a')).status).toBe(200);
     await failureOf(buy('a'), 'already_spent');
     await failureOf(payer.client.fetch(url('/usdc'), { idempotencyKey: 'a' }), 'already_spent');
@@ -351,9 +476,14 @@ describe('one purchase, one payment', () => {
 
   it('a key is for one request: another path, method or body is refused', async () => {
     const payer = await holder();
-    const buy = (path: string, init: RequestInit = {}) => payer.client.fetch(url(path), { ...init, idempotencyKey: 'order 5' });
+    const buy = (path: string, init: RequestInit = {}) =>
+      payer.client.fetch(url(path), { ...init, idempotencyKey: 'order 5' });
     expect((await buy('/usdc')).status).toBe(200);
-    for (const call of [() => buy('/memo'), () => buy('/usdc', { method: 'POST' }), () => buy('/usdc', { method: 'POST', body: 'x' })]) {
+    for (const call of [
+      () => buy('/memo'),
+      () => buy('/usdc', { method: 'POST' }),
+      () => buy('/usdc', { method: 'POST', body: 'x' }),
+    ]) {
       const error = await failureOf(call(), 'idempotency_mismatch');
       expectUntouched(error);
       expect(error).toMatchObject({ name: 'ConfigError', retry: 'never' });
@@ -385,7 +515,14 @@ describe('one purchase, one payment', () => {
 });
 
 describe('an abort on the way', () => {
-  const BEFORE_SIGNING = ['payment.required', 'payment.chosen', 'balance.checked', 'swap.quoted', 'swap.signed', 'swap.confirmed'] as const;
+  const BEFORE_SIGNING = [
+    'payment.required',
+    'payment.chosen',
+    'balance.checked',
+    'swap.quoted',
+    'swap.signed',
+    'swap.confirmed',
+  ] as const;
 
   it.each([...BEFORE_SIGNING, 'payment.signed', 'payment.sent'] as const)(
     'at %s: rejects with its reason; nothing is signed twice',
@@ -394,12 +531,17 @@ describe('an abort on the way', () => {
       const controller = new AbortController();
       const reason = { because: 'enough' };
       const stop = payer.client.on(type, () => controller.abort(reason));
-      await expect(payer.client.fetch(url('/usdc'), { signal: controller.signal })).rejects.toBe(reason);
+      await expect(payer.client.fetch(url('/usdc'), { signal: controller.signal })).rejects.toBe(
+        reason,
+      );
       stop();
       const early = BEFORE_SIGNING.some((one) => one === type);
       expect(payments(payer)).toBe(early ? 0 : 1);
       // Nothing that was not signed is held against the budget.
-      if (early) await until('the budget is free', async () => ((await paidOf(payer.client)) === '0' ? true : undefined));
+      if (early)
+        await until('the budget is free', async () =>
+          (await paidOf(payer.client)) === '0' ? true : undefined,
+        );
       // A swap that was sent goes on to its end.
       if (payer.signed.some(({ kind }) => kind === 'swap')) await told(payer, 'swap.confirmed');
       const outcome = await payer.client.fetch(url('/usdc')).then(
@@ -415,7 +557,9 @@ describe('an abort on the way', () => {
   it('before the call: no node, service or seller is asked', async () => {
     const payer = await holder();
     const calls = sandbox.controls.api.calls();
-    await expect(payer.client.fetch(url('/usdc'), { signal: AbortSignal.abort('no') })).rejects.toBe('no');
+    await expect(
+      payer.client.fetch(url('/usdc'), { signal: AbortSignal.abort('no') }),
+    ).rejects.toBe('no');
     expect([sandbox.controls.api.calls(), payer.events]).toEqual([calls, []]);
   });
 

@@ -34,41 +34,77 @@ const offer = ({ extra, ...change }: Change) =>
   entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer, ...extra }, ...change });
 
 /** What it does, with the code of its refusal and the change of an honest offer. */
-const CLAIMS: readonly (readonly [string, 'malformed_payment_required' | 'unsupported_offer', (wallet: string) => object])[] = [
+const CLAIMS: readonly (readonly [
+  string,
+  'malformed_payment_required' | 'unsupported_offer',
+  (wallet: string) => object,
+])[] = [
   ['claims 30 decimals', 'unsupported_offer', () => ({ extra: { decimals: 30 } })],
-  ['claims decimals that are nearly right', 'unsupported_offer', () => ({ extra: { decimals: '7' } })],
-  ['claims decimals that are no number', 'unsupported_offer', () => ({ extra: { decimals: { of: 6 } } })],
-  ['asks for 2^64 base units', 'malformed_payment_required', () => ({ amount: '18446744073709551616' })],
+  [
+    'claims decimals that are nearly right',
+    'unsupported_offer',
+    () => ({ extra: { decimals: '7' } }),
+  ],
+  [
+    'claims decimals that are no number',
+    'unsupported_offer',
+    () => ({ extra: { decimals: { of: 6 } } }),
+  ],
+  [
+    'asks for 2^64 base units',
+    'malformed_payment_required',
+    () => ({ amount: '18446744073709551616' }),
+  ],
   ['asks for less than nothing', 'malformed_payment_required', () => ({ amount: '-1' })],
   ['asks for a fraction', 'malformed_payment_required', () => ({ amount: '0.5' })],
-  ['names our wallet as the fee payer', 'unsupported_offer', (wallet) => ({ extra: { feePayer: wallet } })],
+  [
+    'names our wallet as the fee payer',
+    'unsupported_offer',
+    (wallet) => ({ extra: { feePayer: wallet } }),
+  ],
   ['pays to the mint', 'unsupported_offer', () => ({ payTo: sandbox.mints.USDC.address })],
 ];
 
 describe('a seller that', () => {
   it.each(CLAIMS)('%s is refused: %s', async (_, code, change) => {
-    const payer = await payerOn(sandbox, { USDC: '1', SOL: '0.1', BONK: '1000000' }, { autoSwap: true });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '1', SOL: '0.1', BONK: '1000000' },
+      { autoSwap: true },
+    );
     terms = envelopeV2([offer(change(payer.address))]);
     await refusal(sandbox, payer, code, () => payer.client.fetch(seller.url));
     expect(seller.paid).toEqual([]);
   });
 
   it('asks for a token that calls itself USDC is refused: what no market trades has no price, and a name is none', async () => {
-    sandbox.chain.setAccount(address(IMITATION), { lamports: 10n ** 9n, data: mintBytes(6), owner: address(TOKEN), executable: false });
+    sandbox.chain.setAccount(address(IMITATION), {
+      lamports: 10n ** 9n,
+      data: mintBytes(6),
+      owner: address(TOKEN),
+      executable: false,
+    });
     const imitation = { ...sandbox.mints.USDC, address: address(IMITATION) };
     await sandbox.chain.fundToken(address(sandbox.merchant), imitation, 1n);
     const payer = await payerOn(sandbox, { USDC: '1', SOL: '0.1' });
     await sandbox.chain.fundToken(address(payer.address), imitation, 10n ** 9n);
-    terms = envelopeV2([offer({ asset: IMITATION, extra: { name: 'USDC', symbol: 'USDC', decimals: 6 } })]);
-    const { details } = await refusal(sandbox, payer, 'price_unknown', () => payer.client.fetch(seller.url));
+    terms = envelopeV2([
+      offer({ asset: IMITATION, extra: { name: 'USDC', symbol: 'USDC', decimals: 6 } }),
+    ]);
+    const { details } = await refusal(sandbox, payer, 'price_unknown', () =>
+      payer.client.fetch(seller.url),
+    );
     expect(details.mint).toBe(IMITATION);
     expect(seller.paid).toEqual([]);
   });
 
-  it.each([6, '6', null, undefined])('claims the decimals that the mint has, or none, is taken: %j', async (decimals) => {
-    const payer = await payerOn(sandbox, { USDC: '1' });
-    terms = envelopeV2([offer({ extra: { decimals } })]);
-    const { payment } = await payer.client.plan(seller.url);
-    expect(payment).toMatchObject({ mint: sandbox.mints.USDC.address, decimals: 6 });
-  });
+  it.each([6, '6', null, undefined])(
+    'claims the decimals that the mint has, or none, is taken: %j',
+    async (decimals) => {
+      const payer = await payerOn(sandbox, { USDC: '1' });
+      terms = envelopeV2([offer({ extra: { decimals } })]);
+      const { payment } = await payer.client.plan(seller.url);
+      expect(payment).toMatchObject({ mint: sandbox.mints.USDC.address, decimals: 6 });
+    },
+  );
 });

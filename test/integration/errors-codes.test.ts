@@ -3,9 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { errorCodes, type ErrorCode } from 'exact-change';
 import { expect, it } from 'vitest';
 
-/** Codes that no run of the library can give today, and why. A reason that no longer holds has to go, and a test has to come. */
+/**
+ * Codes that no run of the library can give today, and why. A reason that no longer holds has to
+ * go, and a test has to come.
+ */
 const NOT_TODAY: Partial<Record<ErrorCode, string>> = {
-  self_check_failed: 'it means a bug of ours: test/unit/x402 and test/contract provoke it by breaking our own messages',
+  self_check_failed:
+    'it means a bug of ours: test/unit/x402 and test/contract provoke it by breaking our own messages',
 };
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));

@@ -38,7 +38,9 @@ const offer = (change: Record<string, unknown> = {}) =>
 describe('a wallet that cannot pay', () => {
   it('holds nothing at all', async () => {
     const payer = await payerOn(sandbox, {}, { autoSwap: true });
-    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error).toMatchObject({
       name: 'FundsError',
       retry: 'never',
@@ -51,31 +53,49 @@ describe('a wallet that cannot pay', () => {
   });
 
   it('holds too little of the only token it has', async () => {
-    const payer = await payerOn(sandbox, { SOL: '0.05', USDC: '0.009999' }, { autoSwap: true, swapFrom: ['USDT'] });
-    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.05', USDC: '0.009999' },
+      { autoSwap: true, swapFrom: ['USDT'] },
+    );
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error.details).toEqual({ mint: usdc(), required: '10000', available: '9999' });
   });
 
   it('holds another token, and autoSwap is off', async () => {
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' });
     const before = sandbox.controls.aggregator.calls();
-    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
-    expect(error).toMatchObject({ retry: 'never', details: { mint: usdc(), required: '10000', available: '0' } });
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
+      payer.client.fetch(url('/usdc')),
+    );
+    expect(error).toMatchObject({
+      retry: 'never',
+      details: { mint: usdc(), required: '10000', available: '0' },
+    });
     expect(error.message).toMatch(/turn autoSwap on/);
     expect(sandbox.controls.aggregator.calls()).toBe(before);
   });
 
   it('has no SOL for fees: the lamports that are needed are exactly enough', async () => {
     const payer = await payerOn(sandbox, { BONK: '5000000' }, { autoSwap: true });
-    const error = await refusal(sandbox, payer, 'insufficient_sol', () => payer.client.fetch(url('/usdc')));
+    const error = await refusal(sandbox, payer, 'insufficient_sol', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error).toMatchObject({ name: 'FundsError', retry: 'never' });
     const { requiredLamports, availableLamports } = error.details;
     expect(availableLamports).toBe('0');
     expect(error.message).toContain(requiredLamports);
 
     sandbox.chain.fundSol(address(payer.address), BigInt(requiredLamports) - 1n);
-    const again = await refusal(sandbox, payer, 'insufficient_sol', () => payer.client.fetch(url('/usdc')));
-    expect(again.details).toEqual({ requiredLamports, availableLamports: (BigInt(requiredLamports) - 1n).toString() });
+    const again = await refusal(sandbox, payer, 'insufficient_sol', () =>
+      payer.client.fetch(url('/usdc')),
+    );
+    expect(again.details).toEqual({
+      requiredLamports,
+      availableLamports: (BigInt(requiredLamports) - 1n).toString(),
+    });
 
     sandbox.chain.fundSol(address(payer.address), 1n);
     const response = await payer.client.fetch(url('/usdc'));
@@ -85,7 +105,9 @@ describe('a wallet that cannot pay', () => {
 
   it('has SOL alone, too little to swap from and to live on', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.001' }, { autoSwap: true });
-    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error.details).toMatchObject({ required: '10000', available: '0' });
   });
 });
@@ -95,14 +117,24 @@ describe('no acceptable swap', () => {
     sandbox.controls.aggregator.noRoute('*', 'USDC');
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
     const error = await refusal(sandbox, payer, 'no_route', () => payer.client.fetch(url('/usdc')));
-    expect(error).toMatchObject({ name: 'QuoteError', retry: 'never', details: { outputMint: usdc() } });
+    expect(error).toMatchObject({
+      name: 'QuoteError',
+      retry: 'never',
+      details: { outputMint: usdc() },
+    });
     expect([bonk(), sandbox.mints.SOL.address]).toContain(error.details.inputMint);
   });
 
   it('too much price impact', async () => {
     sandbox.controls.aggregator.setPriceImpact('BONK', 'USDC', 250);
-    const payer = await payerOn(sandbox, { SOL: '0.02', BONK: '5000000' }, { autoSwap: true, swapFrom: [bonk()] });
-    const error = await refusal(sandbox, payer, 'price_impact_too_high', () => payer.client.fetch(url('/usdc')));
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.02', BONK: '5000000' },
+      { autoSwap: true, swapFrom: [bonk()] },
+    );
+    const error = await refusal(sandbox, payer, 'price_impact_too_high', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error).toMatchObject({ name: 'QuoteError', retry: 'fresh', details: { limitBps: 100 } });
     expect(error.details.priceImpactBps).toBeGreaterThanOrEqual(250);
     expect(error.message).toContain(String(error.details.priceImpactBps));
@@ -110,8 +142,14 @@ describe('no acceptable swap', () => {
 
   it('too great a loss between two dollar tokens', async () => {
     sandbox.controls.aggregator.setPrice('USDT', 900_000n);
-    const payer = await payerOn(sandbox, { SOL: '0.02', USDT: '5' }, { autoSwap: true, swapFrom: ['USDT'] });
-    const error = await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.fetch(url('/usdc')));
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.02', USDT: '5' },
+      { autoSwap: true, swapFrom: ['USDT'] },
+    );
+    const error = await refusal(sandbox, payer, 'swap_overhead_too_high', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error).toMatchObject({ name: 'QuoteError', retry: 'fresh', details: { limitBps: 100 } });
     expect(error.details.lossBps).toBeGreaterThan(900);
   });
@@ -122,30 +160,55 @@ describe('no acceptable swap', () => {
       { SOL: '0.05', BONK: '5000000' },
       { autoSwap: true, swapFrom: [bonk()], policy: { maxRentLamports: 2_000_000n } },
     );
-    const error = await refusal(sandbox, payer, 'fees_over_limit', () => payer.client.fetch(url('/usdc')));
-    expect(error).toMatchObject({ name: 'PolicyError', retry: 'fresh', details: { lamports: '2039280', limitLamports: '2000000' } });
+    const error = await refusal(sandbox, payer, 'fees_over_limit', () =>
+      payer.client.fetch(url('/usdc')),
+    );
+    expect(error).toMatchObject({
+      name: 'PolicyError',
+      retry: 'fresh',
+      details: { lamports: '2039280', limitLamports: '2000000' },
+    });
   });
 });
 
 describe('the caller’s own rules', () => {
   it('a price above the cap on one payment', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' });
-    const error = await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url('/expensive')));
-    expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { cap: 'maxPerPayment', amount: '2.5', unit: 'USD' } });
+    const error = await refusal(sandbox, payer, 'amount_over_limit', () =>
+      payer.client.fetch(url('/expensive')),
+    );
+    expect(error).toMatchObject({
+      name: 'PolicyError',
+      retry: 'never',
+      details: { cap: 'maxPerPayment', amount: '2.5', unit: 'USD' },
+    });
     expect(Number(error.details.limit)).toBe(1);
     expect(error.message).toMatch(/2\.5 USD.*policy\.maxPerPayment/);
   });
 
   it('a price above the cap in base units of its mint', async () => {
-    const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxAmount: { USDC: '9999' } } });
-    const error = await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url('/usdc')));
-    expect(error.details).toEqual({ cap: 'maxAmount', limit: '9999', amount: '10000', unit: usdc() });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '50' },
+      { policy: { maxAmount: { USDC: '9999' } } },
+    );
+    const error = await refusal(sandbox, payer, 'amount_over_limit', () =>
+      payer.client.fetch(url('/usdc')),
+    );
+    expect(error.details).toEqual({
+      cap: 'maxAmount',
+      limit: '9999',
+      amount: '10000',
+      unit: usdc(),
+    });
   });
 
   it('a rolling cap that is full', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxPerDay: '0.025' } });
     for (const _ of [1, 2]) expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
+    const error = await refusal(sandbox, payer, 'budget_exhausted', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error).toMatchObject({
       name: 'PolicyError',
       retry: 'fresh',
@@ -159,10 +222,21 @@ describe('the caller’s own rules', () => {
     const host = new URL(sandbox.apiUrl).host;
     const other = new URL(sandbox.apiUrl);
     other.hostname = 'localhost';
-    const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxPerHost: { [host]: '0.01' } } });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '50' },
+      { policy: { maxPerHost: { [host]: '0.01' } } },
+    );
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
-    expect(error.details).toMatchObject({ cap: `maxPerHost['${host}']`, limit: '0.01', used: '0.01', amount: '0.01' });
+    const error = await refusal(sandbox, payer, 'budget_exhausted', () =>
+      payer.client.fetch(url('/usdc')),
+    );
+    expect(error.details).toMatchObject({
+      cap: `maxPerHost['${host}']`,
+      limit: '0.01',
+      used: '0.01',
+      amount: '0.01',
+    });
     expect(error.message).toContain(host);
     expect((await payer.client.fetch(`${other.origin}/usdc`)).status).toBe(200);
   });
@@ -170,7 +244,9 @@ describe('the caller’s own rules', () => {
   it('a token without a price, unless its own cap allows it', async () => {
     sandbox.controls.aggregator.noRoute('BONK', '*');
     const payer = await payerOn(sandbox, { BONK: '5000000' });
-    const error = await refusal(sandbox, payer, 'price_unknown', () => payer.client.fetch(url('/bonk')));
+    const error = await refusal(sandbox, payer, 'price_unknown', () =>
+      payer.client.fetch(url('/bonk')),
+    );
     expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { mint: bonk() } });
     expect(error.message).toMatch(/policy\.maxAmount/);
 
@@ -189,23 +265,38 @@ describe('offers that are not for us', () => {
   ])('another network: %s', async (_, network, named) => {
     terms = envelopeV2([offer({ network })]);
     const payer = await payerOn(sandbox, { USDC: '50' });
-    const error = await refusal(sandbox, payer, 'unsupported_network', () => payer.client.fetch(seller.url));
-    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never', details: { network: named }, untrusted: { network } });
+    const error = await refusal(sandbox, payer, 'unsupported_network', () =>
+      payer.client.fetch(seller.url),
+    );
+    expect(error).toMatchObject({
+      name: 'ProtocolError',
+      retry: 'never',
+      details: { network: named },
+      untrusted: { network },
+    });
     expect(error.message).not.toContain(network);
   });
 
   it('another scheme', async () => {
     terms = envelopeV2([offer({ scheme: 'upto' })]);
     const payer = await payerOn(sandbox, { USDC: '50' });
-    const error = await refusal(sandbox, payer, 'unsupported_offer', () => payer.client.fetch(seller.url));
-    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never', untrusted: { scheme: 'upto' } });
+    const error = await refusal(sandbox, payer, 'unsupported_offer', () =>
+      payer.client.fetch(seller.url),
+    );
+    expect(error).toMatchObject({
+      name: 'ProtocolError',
+      retry: 'never',
+      untrusted: { scheme: 'upto' },
+    });
   });
 
   it('a mint that is not there', async () => {
     const mint = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
     terms = envelopeV2([offer({ asset: mint })]);
     const payer = await payerOn(sandbox, { USDC: '50' });
-    const error = await refusal(sandbox, payer, 'unknown_mint', () => payer.client.fetch(seller.url));
+    const error = await refusal(sandbox, payer, 'unknown_mint', () =>
+      payer.client.fetch(seller.url),
+    );
     expect(error).toMatchObject({ name: 'FundsError', retry: 'never', details: { mint } });
   });
 
@@ -220,7 +311,9 @@ describe('offers that are not for us', () => {
       offer({ amount: '900000', asset: sandbox.mints.USDT.address }),
     ]);
     const payer = await payerOn(sandbox, { USDC: '50' });
-    const error = await refusal(sandbox, payer, 'no_payable_offer', () => payer.client.fetch(seller.url));
+    const error = await refusal(sandbox, payer, 'no_payable_offer', () =>
+      payer.client.fetch(seller.url),
+    );
     expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never' });
     expect(error.details.offers.map(({ index, code }) => [index, code])).toEqual([
       [0, 'unsupported_network'],
@@ -236,7 +329,9 @@ describe('offers that are not for us', () => {
   it('the wrong network behind rpcUrl', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' }, { network: 'solana-devnet' });
     terms = envelopeV2([offer({ network: SOLANA_DEVNET })]);
-    const error = await refusal(sandbox, payer, 'rpc_wrong_network', () => payer.client.fetch(seller.url));
+    const error = await refusal(sandbox, payer, 'rpc_wrong_network', () =>
+      payer.client.fetch(seller.url),
+    );
     expect(error).toMatchObject({
       name: 'TransportError',
       retry: 'never',
@@ -244,32 +339,49 @@ describe('offers that are not for us', () => {
     });
     expect(error.message).toMatch(/rpcUrl/);
     // Also where no payment is asked for.
-    await failureOf(payer.client.swap({ inputMint: usdc(), outputMint: bonk(), amount: 1_000n }), 'rpc_wrong_network');
+    await failureOf(
+      payer.client.swap({ inputMint: usdc(), outputMint: bonk(), amount: 1_000n }),
+      'rpc_wrong_network',
+    );
   });
 });
 
 describe('a journal that fails', () => {
   const broken = () => Promise.reject(new Error('disk full'));
 
-  it.each(['similar', 'reserve', 'raise', 'put'] as const)('%s: nothing is signed without it', async (method) => {
-    const whole = memoryJournal();
-    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true, journal: { ...whole, [method]: broken } });
-    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
-    const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
-    expectUntouched(error);
-    expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh', cause: { message: 'disk full' } });
-    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
-    // A signature that could not be written down has not left.
-    expect(payer.signed.map(({ kind }) => kind)).toEqual(method === 'put' ? ['swap'] : []);
-    expect(payer.events.some(({ type }) => type === 'swap.signed' || type === 'payment.sent')).toBe(false);
-    const repaired = payer.again({ autoSwap: true, journal: whole });
-    expect((await repaired.fetch(url('/usdc'))).status).toBe(200);
-  });
+  it.each(['similar', 'reserve', 'raise', 'put'] as const)(
+    '%s: nothing is signed without it',
+    async (method) => {
+      const whole = memoryJournal();
+      const payer = await payerOn(
+        sandbox,
+        { SOL: '0.05', BONK: '5000000' },
+        { autoSwap: true, journal: { ...whole, [method]: broken } },
+      );
+      const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+      const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
+      expectUntouched(error);
+      expect(error).toMatchObject({
+        name: 'TransportError',
+        retry: 'fresh',
+        cause: { message: 'disk full' },
+      });
+      expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
+      // A signature that could not be written down has not left.
+      expect(payer.signed.map(({ kind }) => kind)).toEqual(method === 'put' ? ['swap'] : []);
+      expect(
+        payer.events.some(({ type }) => type === 'swap.signed' || type === 'payment.sent'),
+      ).toBe(false);
+      const repaired = payer.again({ autoSwap: true, journal: whole });
+      expect((await repaired.fetch(url('/usdc'))).status).toBe(200);
+    },
+  );
 
   it('where the answer is there already: the caller gets it', async () => {
     const whole = memoryJournal();
     let puts = 0;
-    const put = (attempt: Parameters<typeof whole.put>[0]) => ((puts += 1) === 1 ? whole.put(attempt) : broken());
+    const put = (attempt: Parameters<typeof whole.put>[0]) =>
+      (puts += 1) === 1 ? whole.put(attempt) : broken();
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal: { ...whole, put } });
     const response = await payer.client.fetch(url('/usdc'));
     expect(response.status).toBe(200);
@@ -283,7 +395,11 @@ describe('a call that comes too late', () => {
   it('after close()', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' });
     await payer.client.close();
-    for (const call of [() => payer.client.fetch(url('/usdc')), () => payer.client.balance(), () => payer.client.spent()]) {
+    for (const call of [
+      () => payer.client.fetch(url('/usdc')),
+      () => payer.client.balance(),
+      () => payer.client.spent(),
+    ]) {
       const error = await failureOf(call(), 'client_closed');
       expectUntouched(error);
       expect(error.name).toBe('ConfigError');

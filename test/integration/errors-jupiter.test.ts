@@ -47,7 +47,13 @@ interface Case {
 }
 
 const CASES: readonly Case[] = [
-  { name: '401', fault: { kind: 'status', status: 401 }, code: 'jupiter_unavailable', retry: 'never', details: { status: 401 } },
+  {
+    name: '401',
+    fault: { kind: 'status', status: 401 },
+    code: 'jupiter_unavailable',
+    retry: 'never',
+    details: { status: 401 },
+  },
   {
     name: '403',
     fault: { kind: 'status', status: 403, body: HTML },
@@ -55,8 +61,20 @@ const CASES: readonly Case[] = [
     retry: 'never',
     details: { status: 403 },
   },
-  { name: '404', fault: { kind: 'status', status: 404 }, code: 'jupiter_unavailable', retry: 'never', details: { status: 404 } },
-  { name: '418', fault: { kind: 'status', status: 418 }, code: 'jupiter_unavailable', retry: 'never', details: { status: 418 } },
+  {
+    name: '404',
+    fault: { kind: 'status', status: 404 },
+    code: 'jupiter_unavailable',
+    retry: 'never',
+    details: { status: 404 },
+  },
+  {
+    name: '418',
+    fault: { kind: 'status', status: 418 },
+    code: 'jupiter_unavailable',
+    retry: 'never',
+    details: { status: 418 },
+  },
   {
     name: '429',
     fault: { kind: 'status', status: 429, headers: { 'retry-after': '0' } },
@@ -64,7 +82,13 @@ const CASES: readonly Case[] = [
     retry: 'fresh',
     details: { retryAfterMs: 0 },
   },
-  { name: '500', fault: { kind: 'status', status: 500 }, code: 'jupiter_unavailable', retry: 'fresh', details: { status: 500 } },
+  {
+    name: '500',
+    fault: { kind: 'status', status: 500 },
+    code: 'jupiter_unavailable',
+    retry: 'fresh',
+    details: { status: 500 },
+  },
   {
     name: '503',
     fault: { kind: 'status', status: 503, body: HTML },
@@ -72,12 +96,48 @@ const CASES: readonly Case[] = [
     retry: 'fresh',
     details: { status: 503 },
   },
-  { name: 'garbage', fault: { kind: 'garbage' }, code: 'invalid_response', retry: 'fresh', details: { service: 'jupiter' } },
-  { name: 'null', fault: { kind: 'garbage', body: 'null' }, code: 'invalid_response', retry: 'fresh', details: { service: 'jupiter' } },
-  { name: 'no body', fault: { kind: 'garbage', body: '' }, code: 'invalid_response', retry: 'fresh', details: { service: 'jupiter' } },
-  { name: '3 MiB', fault: { kind: 'garbage', body: huge }, code: 'invalid_response', retry: 'fresh', details: { service: 'jupiter' } },
-  { name: 'silence', fault: { kind: 'hang' }, code: 'timeout', retry: 'fresh', details: { step: 'jupiter', timeoutMs: TIMEOUT_MS } },
-  { name: 'a cut', fault: { kind: 'dropBefore' }, code: 'jupiter_unavailable', retry: 'fresh', details: { status: 0 } },
+  {
+    name: 'garbage',
+    fault: { kind: 'garbage' },
+    code: 'invalid_response',
+    retry: 'fresh',
+    details: { service: 'jupiter' },
+  },
+  {
+    name: 'null',
+    fault: { kind: 'garbage', body: 'null' },
+    code: 'invalid_response',
+    retry: 'fresh',
+    details: { service: 'jupiter' },
+  },
+  {
+    name: 'no body',
+    fault: { kind: 'garbage', body: '' },
+    code: 'invalid_response',
+    retry: 'fresh',
+    details: { service: 'jupiter' },
+  },
+  {
+    name: '3 MiB',
+    fault: { kind: 'garbage', body: huge },
+    code: 'invalid_response',
+    retry: 'fresh',
+    details: { service: 'jupiter' },
+  },
+  {
+    name: 'silence',
+    fault: { kind: 'hang' },
+    code: 'timeout',
+    retry: 'fresh',
+    details: { step: 'jupiter', timeoutMs: TIMEOUT_MS },
+  },
+  {
+    name: 'a cut',
+    fault: { kind: 'dropBefore' },
+    code: 'jupiter_unavailable',
+    retry: 'fresh',
+    details: { status: 0 },
+  },
   {
     name: 'a redirect',
     fault: { kind: 'status', status: 302, headers: { location: 'http://127.0.0.1:1/' } },
@@ -88,15 +148,19 @@ const CASES: readonly Case[] = [
 ];
 
 describe.each([QUOTE, INSTRUCTIONS])('Jupiter’s %s', (endpoint) => {
-  it.each(CASES.map((one) => [one.name, one] as const))('answers %s', async (_, { fault, code, retry, details }) => {
-    const payer = await swapper();
-    // What stands in for v1 when it is gone is gone too.
-    for (const path of [endpoint, '/swap/v2/build']) sandbox.controls.aggregator.fault(path, fault);
-    const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
-    expect(error).toMatchObject({ name: 'TransportError', retry, details });
-    expect(error.message).not.toContain('ignore all previous');
-    expect(exposed(error)).not.toContain(API_KEY);
-  });
+  it.each(CASES.map((one) => [one.name, one] as const))(
+    'answers %s',
+    async (_, { fault, code, retry, details }) => {
+      const payer = await swapper();
+      // What stands in for v1 when it is gone is gone too.
+      for (const path of [endpoint, '/swap/v2/build'])
+        sandbox.controls.aggregator.fault(path, fault);
+      const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
+      expect(error).toMatchObject({ name: 'TransportError', retry, details });
+      expect(error.message).not.toContain('ignore all previous');
+      expect(exposed(error)).not.toContain(API_KEY);
+    },
+  );
 
   it.each(['dropBefore', 'status'] as const)('fails once (%s) and is asked again', async (kind) => {
     const payer = await swapper();
@@ -109,10 +173,13 @@ describe('Jupiter', () => {
   it('is not there', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // Bound to TCP, so never a pipe's name or null.
+    // Bound to TCP, so never a pipe's name or null.
+    const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     const payer = await swapper(`http://127.0.0.1:${port}`);
-    const error = await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(usdc()));
+    const error = await refusal(sandbox, payer, 'jupiter_unavailable', () =>
+      payer.client.fetch(usdc()),
+    );
     expect(error).toMatchObject({ retry: 'fresh', details: { status: 0 } });
     expect(error.cause).toBeInstanceOf(Error);
     expect(exposed(error)).not.toContain(API_KEY);
@@ -121,7 +188,11 @@ describe('Jupiter', () => {
   it('asks no one else: an API key never follows a redirect', async () => {
     const elsewhere = await startSeller((_, response) => void response.writeHead(200).end('{}'));
     const payer = await swapper();
-    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 307, headers: { location: `${elsewhere.url}/` } });
+    sandbox.controls.aggregator.fault('*', {
+      kind: 'status',
+      status: 307,
+      headers: { location: `${elsewhere.url}/` },
+    });
     await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(usdc()));
     expect(elsewhere.seen).toEqual([]);
     await elsewhere.close();
@@ -136,21 +207,34 @@ describe('Jupiter', () => {
   it('is needed for the price of a token that is no dollar: down means refused, not unbounded', async () => {
     sandbox.controls.aggregator.fault('*', { kind: 'status', status: 418 });
     const payer = await payerOn(sandbox, { BONK: '5000000' });
-    await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(`${sandbox.apiUrl}/bonk`));
-    // Nor does a cap on one payment in base units switch the dollar caps off, which hold all of them.
-    const capped = payer.again({ policy: { maxAmount: { [sandbox.mints.BONK.address]: '123456789' } } });
-    await refusal(sandbox, payer, 'jupiter_unavailable', () => capped.fetch(`${sandbox.apiUrl}/bonk`));
+    await refusal(sandbox, payer, 'jupiter_unavailable', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/bonk`),
+    );
+    // Nor does a cap on one payment in base units switch the dollar caps off, which hold all of
+    // them.
+    const capped = payer.again({
+      policy: { maxAmount: { [sandbox.mints.BONK.address]: '123456789' } },
+    });
+    await refusal(sandbox, payer, 'jupiter_unavailable', () =>
+      capped.fetch(`${sandbox.apiUrl}/bonk`),
+    );
   });
 
   it.each([401, 404, 410])('v1 is gone (%i): v2 takes over', async (status) => {
-    for (const path of [QUOTE, INSTRUCTIONS]) sandbox.controls.aggregator.fault(path, { kind: 'status', status });
+    for (const path of [QUOTE, INSTRUCTIONS])
+      sandbox.controls.aggregator.fault(path, { kind: 'status', status });
     const payer = await swapper();
     expect((await payer.client.fetch(usdc())).status).toBe(200);
     expect(sandbox.controls.aggregator.calls('/swap/v2/build')).toBeGreaterThan(0);
   });
 
   it('limits two calls, which are made again', async () => {
-    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 429, headers: { 'retry-after': '1' }, times: 2 });
+    sandbox.controls.aggregator.fault('*', {
+      kind: 'status',
+      status: 429,
+      headers: { 'retry-after': '1' },
+      times: 2,
+    });
     const payer = await swapper();
     expect((await payer.client.fetch(usdc())).status).toBe(200);
   });
@@ -158,20 +242,29 @@ describe('Jupiter', () => {
 
 describe('answers that are wrong', () => {
   const { parse, stringify } = JSON;
-  const edit = (change: (quote: Record<string, unknown>) => object) => (answer: Record<string, unknown>) => ({
-    ...answer,
-    ...change(answer),
-  });
+  const edit =
+    (change: (quote: Record<string, unknown>) => object) => (answer: Record<string, unknown>) => ({
+      ...answer,
+      ...change(answer),
+    });
   const half = (text: unknown) => (BigInt(String(text)) / 2n).toString();
 
   it.each<[string, ErrorCode, (quote: Record<string, unknown>) => object]>([
     ['another output', 'quote_mismatch', () => ({ outputMint: sandbox.mints.USDT.address })],
-    ['another input', 'quote_mismatch', () => ({ inputMint: sandbox.mints.USDC.address, outputMint: sandbox.mints.BONK.address })],
+    [
+      'another input',
+      'quote_mismatch',
+      () => ({ inputMint: sandbox.mints.USDC.address, outputMint: sandbox.mints.BONK.address }),
+    ],
     ['less than asked for', 'quote_mismatch', ({ outAmount }) => ({ outAmount: half(outAmount) })],
     ['another mode', 'quote_mismatch', () => ({ swapMode: 'ExactIn' })],
     ['more slippage', 'quote_mismatch', () => ({ slippageBps: 5_000 })],
     ['a platform fee', 'quote_mismatch', () => ({ platformFee: { amount: '1', feeBps: 20 } })],
-    ['an amount as a number', 'invalid_response', ({ inAmount }) => ({ inAmount: Number(inAmount) })],
+    [
+      'an amount as a number',
+      'invalid_response',
+      ({ inAmount }) => ({ inAmount: Number(inAmount) }),
+    ],
     ['no amounts', 'invalid_response', () => ({ inAmount: null, outAmount: null })],
     ['an amount above 64 bits', 'invalid_response', () => ({ inAmount: '18446744073709551616' })],
     ['a mint that is none', 'invalid_response', () => ({ inputMint: 'BONK' })],
@@ -206,24 +299,40 @@ describe('answers that are wrong', () => {
     [
       'that another signs too',
       'unsafe_swap',
-      bend((one) => void one.accounts.push({ pubkey: stranger, isSigner: true, isWritable: false })),
+      bend(
+        (one) => void one.accounts.push({ pubkey: stranger, isSigner: true, isWritable: false }),
+      ),
     ],
-    ['into another account', 'unsafe_swap', bend((one) => one.accounts.forEach((meta, at) => at === 2 && (meta.pubkey = stranger)))],
+    [
+      'into another account',
+      'unsafe_swap',
+      bend((one) => one.accounts.forEach((meta, at) => at === 2 && (meta.pubkey = stranger))),
+    ],
     ['without data', 'unsafe_swap', bend((one) => void (one.data = ''))],
     ['of garbage', 'invalid_response', bend((one) => void (one.data = '%%%'))],
-    ['that is none', 'invalid_response', (answer) => ({ ...parse(stringify(answer)), swapInstruction: 'none' })],
+    [
+      'that is none',
+      'invalid_response',
+      (answer) => ({ ...parse(stringify(answer)), swapInstruction: 'none' }),
+    ],
     [
       'that does not fit a transaction',
       'transaction_too_large',
       bend((one) => {
-        for (let count = 0; count < 60; count += 1) one.accounts.push({ pubkey: addressAt(count), isSigner: false, isWritable: false });
+        for (let count = 0; count < 60; count += 1)
+          one.accounts.push({ pubkey: addressAt(count), isSigner: false, isWritable: false });
       }),
     ],
   ])('an instruction %s', async (_, code, lie) => {
     sandbox.controls.aggregator.lie(INSTRUCTIONS, lie);
     const payer = await swapper();
     const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
-    if (code === 'unsafe_swap') expect(error).toMatchObject({ name: 'QuoteError', retry: 'never', details: { rule: expect.any(String) } });
+    if (code === 'unsafe_swap')
+      expect(error).toMatchObject({
+        name: 'QuoteError',
+        retry: 'never',
+        details: { rule: expect.any(String) },
+      });
     if (code === 'transaction_too_large') {
       expect(error).toMatchObject({ name: 'TransactionError', retry: 'fresh' });
       expect(error.message).toContain('1232');

@@ -1,6 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { getBase58Decoder } from '@solana/kit';
-import { createClient, HTTPInterceptor, isExactChangeError, type ClientOptions, type ErrorCode, type ExactChangeError } from 'exact-change';
+import {
+  createClient,
+  HTTPInterceptor,
+  isExactChangeError,
+  type ClientOptions,
+  type ErrorCode,
+  type ExactChangeError,
+} from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { exposed, findNeedles, keyNeedles } from '../helpers/capture.js';
 import { expectUntouched } from '../helpers/untouched.js';
@@ -9,7 +16,10 @@ import { expectUntouched } from '../helpers/untouched.js';
 function newKeypair(): Uint8Array {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const bytes = (text: string | undefined) => Buffer.from(text ?? '', 'base64url');
-  return Uint8Array.from([...bytes(privateKey.export({ format: 'jwk' }).d), ...bytes(publicKey.export({ format: 'jwk' }).x)]);
+  return Uint8Array.from([
+    ...bytes(privateKey.export({ format: 'jwk' }).d),
+    ...bytes(publicKey.export({ format: 'jwk' }).x),
+  ]);
 }
 
 const pair = newKeypair();
@@ -43,7 +53,9 @@ const WRONG_KEYS: readonly (readonly [name: string, key: unknown])[] = [
   ['an Int8Array', Int8Array.from(pair)],
   ['a URL', new URL(`https://example.com/${text58}`)],
   ['no bytes', new Uint8Array()],
-  ...[1, 16, 31, 32, 33, 48, 63].map((length) => [`${length} bytes`, pair.slice(0, length)] as const),
+  ...[1, 16, 31, 32, 33, 48, 63].map(
+    (length) => [`${length} bytes`, pair.slice(0, length)] as const,
+  ),
   ['65 bytes', Uint8Array.of(...pair, 0)],
   ['128 bytes', Uint8Array.of(...pair, ...pair)],
   ['an empty list', []],
@@ -67,7 +79,10 @@ const WRONG_KEYS: readonly (readonly [name: string, key: unknown])[] = [
   ['64 zeros', new Uint8Array(64)],
   ['space', '   '],
   ['a word', 'secret'],
-  ['a mnemonic', 'abandon ability able about above absent absorb abstract absurd abuse access accident'],
+  [
+    'a mnemonic',
+    'abandon ability able about above absent absorb abstract absurd abuse access accident',
+  ],
   ['base58 of 31 bytes', base58(pair.slice(0, 31))],
   ['base58 of 33 bytes', base58(pair.slice(0, 33))],
   ['base58 of 63 bytes', base58(pair.slice(1))],
@@ -79,14 +94,20 @@ const WRONG_KEYS: readonly (readonly [name: string, key: unknown])[] = [
   ['base58 in quotes', `"${text58}"`],
   ['base58 with a line break inside', `${text58.slice(0, 40)}\n${text58.slice(40)}`],
   ['base58 with its name', `WALLET_SECRET_KEY=${text58}`],
-  ['base58 of the other public key', base58(with64((bytes) => bytes.set([(bytes[63] ?? 0) ^ 1], 63)))],
+  [
+    'base58 of the other public key',
+    base58(with64((bytes) => bytes.set([(bytes[63] ?? 0) ^ 1], 63))),
+  ],
   ['hex', buffer(pair).toString('hex')],
   ['hex with 0x', `0x${buffer(pair).toString('hex')}`],
   ['hex of the seed', buffer(seed).toString('hex')],
   ['base64', buffer(pair).toString('base64')],
   ['base64 of the seed', buffer(seed).toString('base64')],
   ['base64url', buffer(pair).toString('base64url')],
-  ['PEM', `-----BEGIN PRIVATE KEY-----\n${buffer(seed).toString('base64')}\n-----END PRIVATE KEY-----`],
+  [
+    'PEM',
+    `-----BEGIN PRIVATE KEY-----\n${buffer(seed).toString('base64')}\n-----END PRIVATE KEY-----`,
+  ],
   ['a JSON list cut off', JSON.stringify([...pair]).slice(0, -1)],
   ['a JSON list with a trailing comma', `${JSON.stringify([...pair]).slice(0, -1)},]`],
   ['a JSON list of 63', JSON.stringify([...pair].slice(1))],
@@ -100,7 +121,10 @@ const WRONG_KEYS: readonly (readonly [name: string, key: unknown])[] = [
 ];
 
 /** What creating a client throws, at once. */
-function thrown(options: unknown, make: (options: ClientOptions) => unknown = createClient): ExactChangeError {
+function thrown(
+  options: unknown,
+  make: (options: ClientOptions) => unknown = createClient,
+): ExactChangeError {
   try {
     // Callers without types pass anything.
     make(options as ClientOptions);
@@ -125,7 +149,8 @@ describe('keys that are none', () => {
     expectConfigError(error, 'invalid_key');
     const seen = exposed(error);
     expect(findNeedles(seen, keyNeedles(pair))).toEqual([]);
-    if (typeof walletSecretKey === 'string' && walletSecretKey.trim().length > 6) expect(seen).not.toContain(walletSecretKey.slice(0, 60));
+    if (typeof walletSecretKey === 'string' && walletSecretKey.trim().length > 6)
+      expect(seen).not.toContain(walletSecretKey.slice(0, 60));
     expectConfigError(
       thrown({ walletSecretKey }, (options) => new HTTPInterceptor(options)),
       'invalid_key',
@@ -133,7 +158,12 @@ describe('keys that are none', () => {
   });
 
   it('no key at all', () => {
-    for (const options of [{}, { walletSecretKey: undefined }, { walletSecretKey: '' }, { signer: undefined }]) {
+    for (const options of [
+      {},
+      { walletSecretKey: undefined },
+      { walletSecretKey: '' },
+      { signer: undefined },
+    ]) {
       const error = thrown(options);
       expectConfigError(error, 'invalid_option');
       expect(error.details).toEqual({ option: 'walletSecretKey' });
@@ -142,7 +172,10 @@ describe('keys that are none', () => {
 });
 
 describe('options that are wrong', () => {
-  const signer = { address: base58(pair.slice(32)), signMessage: () => Promise.reject(new Error('asked to sign')) };
+  const signer = {
+    address: base58(pair.slice(32)),
+    signMessage: () => Promise.reject(new Error('asked to sign')),
+  };
   const RPC_URLS: readonly unknown[] = [
     '',
     ' ',
@@ -168,12 +201,15 @@ describe('options that are wrong', () => {
     ['https://rpc.example.com', 'nonsense'],
   ];
 
-  it.each(RPC_URLS.map((url) => [JSON.stringify(url) ?? 'undefined', url]))('rpcUrl %s', (_, rpcUrl) => {
-    const error = thrown({ signer, rpcUrl });
-    expectConfigError(error, 'invalid_option');
-    expect(error.details).toEqual({ option: 'rpcUrl' });
-    expect(error.message).toContain('rpcUrl');
-  });
+  it.each(RPC_URLS.map((url) => [JSON.stringify(url) ?? 'undefined', url]))(
+    'rpcUrl %s',
+    (_, rpcUrl) => {
+      const error = thrown({ signer, rpcUrl });
+      expectConfigError(error, 'invalid_option');
+      expect(error.details).toEqual({ option: 'rpcUrl' });
+      expect(error.message).toContain('rpcUrl');
+    },
+  );
 
   it('quotes no url, which may hold the key of a provider', () => {
     for (const option of ['rpcUrl', 'jupiterUrl', 'wsUrl']) {
@@ -222,7 +258,10 @@ describe('options that are wrong', () => {
     ['policy.maxPerPayment', { policy: { maxPerPayment: '1,00' } }],
     ['policy.maxPerPayment', { policy: { maxPerPayment: '0.0000001' } }],
     ['policy.maxPerpayment', { policy: { maxPerpayment: '1' } }],
-    ["policy.maxPerHost['https://a.example']", { policy: { maxPerHost: { 'https://a.example': '1' } } }],
+    [
+      "policy.maxPerHost['https://a.example']",
+      { policy: { maxPerHost: { 'https://a.example': '1' } } },
+    ],
     ["policy.maxAmount['DOGE']", { policy: { maxAmount: { DOGE: '1' } } }],
     ['policy.maxSlippageBps', { policy: { maxSlippageBps: 10_001 } }],
     ['policy.maxFeeLamports', { policy: { maxFeeLamports: '-1' } }],

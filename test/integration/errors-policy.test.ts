@@ -31,20 +31,34 @@ async function place(): Promise<string> {
 }
 
 it('not_allowed: the list and what it refuses are in the details', async () => {
-  const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { deny: { payees: [sandbox.merchant] } } });
+  const payer = await payerOn(
+    sandbox,
+    { USDC: '1' },
+    { policy: { deny: { payees: [sandbox.merchant] } } },
+  );
   const error = await refusal(sandbox, payer, 'not_allowed', () => payer.client.fetch(url()));
-  expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { list: 'deny.payees', value: sandbox.merchant } });
+  expect(error).toMatchObject({
+    name: 'PolicyError',
+    retry: 'never',
+    details: { list: 'deny.payees', value: sandbox.merchant },
+  });
 });
 
 it('approval_refused: the hook did not say yes', async () => {
   const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { approve: () => false } });
   const error = await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url()));
-  expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { reason: 'refused' } });
+  expect(error).toMatchObject({
+    name: 'PolicyError',
+    retry: 'never',
+    details: { reason: 'refused' },
+  });
 });
 
 it('journal_locked: another process has the file, and nothing is paid until it is free', async () => {
   const path = await place();
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
   await once(child.stdout, 'data');
   const journal = fileJournal(path);
@@ -53,7 +67,11 @@ it('journal_locked: another process has the file, and nothing is paid until it i
   // Not even what is spent can be asked for meanwhile.
   const error = await failureOf(payer.client.fetch(url()), 'journal_locked');
   expectUntouched(error);
-  expect(error).toMatchObject({ name: 'TransportError', retry: 'never', details: { path, pid: child.pid } });
+  expect(error).toMatchObject({
+    name: 'TransportError',
+    retry: 'never',
+    details: { path, pid: child.pid },
+  });
   expect(payer.signed).toEqual([]);
   const gone = once(child, 'exit');
   child.kill('SIGKILL');
@@ -66,7 +84,9 @@ it('journal_damaged: what was spent is not known, so nothing more is', async () 
   const before = fileJournal(path);
   const first = await payerOn(sandbox, { USDC: '1' }, { journal: before });
   expect((await first.client.fetch(url())).status).toBe(200);
-  await until('it is settled', () => (first.events.some(({ type }) => type === 'payment.settled') ? true : undefined));
+  await until('it is settled', () =>
+    first.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
+  );
   await first.client.close();
   await before.close();
   const text = await readFile(path, 'utf8');
@@ -77,6 +97,10 @@ it('journal_damaged: what was spent is not known, so nothing more is', async () 
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
   const error = await failureOf(payer.client.fetch(url()), 'journal_damaged');
   expectUntouched(error);
-  expect(error).toMatchObject({ name: 'TransportError', retry: 'never', details: { path, offset } });
+  expect(error).toMatchObject({
+    name: 'TransportError',
+    retry: 'never',
+    details: { path, offset },
+  });
   expect(payer.signed).toEqual([]);
 });

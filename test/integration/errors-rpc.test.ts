@@ -16,7 +16,8 @@ const sockets = new Set<Socket>();
 let muteUrl: string;
 let goneUrl: string;
 
-const portOf = (server: Server) => (server.address() as AddressInfo).port; // Bound to TCP, so never a pipe's name or null.
+// Bound to TCP, so never a pipe's name or null.
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
@@ -25,7 +26,8 @@ beforeAll(async () => {
     socket.on('error', () => undefined).resume();
   });
   const gone = createServer();
-  for (const server of [mute, gone]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  for (const server of [mute, gone])
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   muteUrl = `http://127.0.0.1:${portOf(mute)}`;
   goneUrl = `http://127.0.0.1:${portOf(gone)}`;
   await new Promise((resolve) => gone.close(resolve));
@@ -59,18 +61,39 @@ const METHODS = [
 const TIMEOUT_MS = 500;
 const KINDS: readonly (readonly [name: string, fault: NodeFault, code: ErrorCode])[] = [
   ['answers 500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
-  ['answers 503 with HTML', { kind: 'status', status: 503, body: '<html>upstream</html>' }, 'rpc_unavailable'],
+  [
+    'answers 503 with HTML',
+    { kind: 'status', status: 503, body: '<html>upstream</html>' },
+    'rpc_unavailable',
+  ],
   ['answers 429', { kind: 'rateLimited' }, 'rate_limited'],
   ['answers 429 with Retry-After', { kind: 'rateLimited', retryAfter: 7 }, 'rate_limited'],
   ['answers garbage', { kind: 'garbage' }, 'invalid_response'],
   ['answers nothing', { kind: 'hang' }, 'timeout'],
   ['cuts the connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
-  ['is behind', { kind: 'error', code: -32016, message: 'Minimum context slot has not been reached' }, 'rpc_unavailable'],
-  ['limits by an error', { kind: 'error', code: -32429, message: 'Too many requests' }, 'rate_limited'],
-  ['does not know the method', { kind: 'error', code: -32601, message: 'Method not found' }, 'rpc_unavailable'],
+  [
+    'is behind',
+    { kind: 'error', code: -32016, message: 'Minimum context slot has not been reached' },
+    'rpc_unavailable',
+  ],
+  [
+    'limits by an error',
+    { kind: 'error', code: -32429, message: 'Too many requests' },
+    'rate_limited',
+  ],
+  [
+    'does not know the method',
+    { kind: 'error', code: -32601, message: 'Method not found' },
+    'rpc_unavailable',
+  ],
 ];
 
-const swapper = () => payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true, timeouts: { rpc: TIMEOUT_MS } });
+const swapper = () =>
+  payerOn(
+    sandbox,
+    { SOL: '0.05', BONK: '5000000' },
+    { autoSwap: true, timeouts: { rpc: TIMEOUT_MS } },
+  );
 
 describe.each(METHODS)('a node whose %s', (method) => {
   it.each(KINDS)('%s', async (_, fault, code) => {
@@ -81,7 +104,8 @@ describe.each(METHODS)('a node whose %s', (method) => {
     expect(error.message).toContain(method);
     expect(error.message).toMatch(/rpcUrl/);
     expect(error.response?.status).toBe(402);
-    if (code === 'rate_limited') expect(error.details).toEqual({ retryAfterMs: 'retryAfter' in fault ? 7_000 : 1_000 });
+    if (code === 'rate_limited')
+      expect(error.details).toEqual({ retryAfterMs: 'retryAfter' in fault ? 7_000 : 1_000 });
     if (code === 'timeout') expect(error.details).toEqual({ step: method, timeoutMs: TIMEOUT_MS });
     if (code === 'rpc_unavailable') expect(error.details).toEqual({ method });
     if (code === 'invalid_response') expect(error.details).toMatchObject({ service: 'rpc' });
@@ -107,11 +131,14 @@ describe.each(METHODS)('a node whose %s', (method) => {
 });
 
 describe('no node', () => {
-  const call = (rpcUrl: string | string[]) => payerOn(sandbox, { USDC: '1' }, { rpcUrl, timeouts: { rpc: TIMEOUT_MS } });
+  const call = (rpcUrl: string | string[]) =>
+    payerOn(sandbox, { USDC: '1' }, { rpcUrl, timeouts: { rpc: TIMEOUT_MS } });
 
   it('refuses connections', async () => {
     const payer = await call(goneUrl);
-    const error = await refusal(sandbox, payer, 'rpc_unavailable', () => payer.client.fetch(usdc()));
+    const error = await refusal(sandbox, payer, 'rpc_unavailable', () =>
+      payer.client.fetch(usdc()),
+    );
     expect(error).toMatchObject({ retry: 'fresh', details: { method: 'getGenesisHash' } });
     expect(error.cause).toBeInstanceOf(Error);
   });
@@ -152,8 +179,12 @@ describe('a node that fails where it is not needed', () => {
     expect(response.status).toBe(200);
     const swap = receiptOf(response)?.swap;
     // More than the price came in: the float, less what was paid at once.
-    expect(await sandbox.balance(payer.address, 'USDC')).toBe(BigInt(swap?.outAmount ?? 0) - 10_000n);
-    const warned = payer.events.some((event) => event.type === 'warning' && event.message.includes(swap?.signature ?? '?'));
+    expect(await sandbox.balance(payer.address, 'USDC')).toBe(
+      BigInt(swap?.outAmount ?? 0) - 10_000n,
+    );
+    const warned = payer.events.some(
+      (event) => event.type === 'warning' && event.message.includes(swap?.signature ?? '?'),
+    );
     expect(warned).toBe(method === 'getTransaction');
   });
 
@@ -173,7 +204,8 @@ describe('a node that fails where it is not needed', () => {
 
 describe('a swap that was sent', () => {
   /** Time passes as soon as a swap is signed. */
-  const expireSwaps = ({ client }: Payer) => client.on('swap.signed', () => sandbox.controls.node.warp());
+  const expireSwaps = ({ client }: Payer) =>
+    client.on('swap.signed', () => sandbox.controls.node.warp());
 
   it.each<[string, NodeFault]>([
     ['takes and forgets', { kind: 'neverLands' }],
@@ -182,13 +214,26 @@ describe('a swap that was sent', () => {
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
     expireSwaps(payer);
     sandbox.controls.node.fault('sendTransaction', fault);
-    const before = [await sandbox.balance(payer.address, 'SOL'), await sandbox.balance(payer.address, 'BONK')];
+    const before = [
+      await sandbox.balance(payer.address, 'SOL'),
+      await sandbox.balance(payer.address, 'BONK'),
+    ];
     const error = await failureOf(payer.client.fetch(usdc()), 'swap_expired');
-    expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
-    const swaps = payer.events.filter(({ type }) => type === 'swap.signed').map((event) => ('signature' in event ? event.signature : ''));
+    expect(error).toMatchObject({
+      name: 'TransactionError',
+      funds: 'untouched',
+      moved: [],
+      retry: 'fresh',
+    });
+    const swaps = payer.events
+      .filter(({ type }) => type === 'swap.signed')
+      .map((event) => ('signature' in event ? event.signature : ''));
     expect(swaps.length).toBe(2);
     expect(error.details.signature).toBe(swaps[1]);
-    expect([await sandbox.balance(payer.address, 'SOL'), await sandbox.balance(payer.address, 'BONK')]).toEqual(before);
+    expect([
+      await sandbox.balance(payer.address, 'SOL'),
+      await sandbox.balance(payer.address, 'BONK'),
+    ]).toEqual(before);
     expect((await payer.client.spent())[0]?.used).toBe('0');
     sandbox.controls.node.clearFaults();
     expect((await payer.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
@@ -199,7 +244,12 @@ describe('a swap that was sent', () => {
     sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 500 });
     payer.client.on('swap.signed', () => void payer.client.close());
     const error = await failureOf(payer.client.fetch(usdc()), 'swap_uncertain');
-    expect(error).toMatchObject({ name: 'TransactionError', funds: 'uncertain', retry: 'never', moved: [] });
+    expect(error).toMatchObject({
+      name: 'TransactionError',
+      funds: 'uncertain',
+      retry: 'never',
+      moved: [],
+    });
     expect(error.details.signature).toMatch(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/);
     expect(error.message).toContain(error.details.lastValidBlockHeight);
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap']);

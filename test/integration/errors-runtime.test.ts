@@ -1,4 +1,10 @@
-import { createClient, HTTPInterceptor, isExactChangeError, local, type ClientOptions } from 'exact-change';
+import {
+  createClient,
+  HTTPInterceptor,
+  isExactChangeError,
+  local,
+  type ClientOptions,
+} from 'exact-change';
 import { afterEach, expect, it, vi } from 'vitest';
 
 const walletSeed = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
@@ -13,16 +19,25 @@ const makers: readonly (readonly [string, (options: ClientOptions) => unknown])[
   ['local', (options) => local(options)],
 ];
 
-it.each(makers)('%s says at once what a runtime without fetch lacks, unless it is given one', (_, make) => {
-  const given = globalThis.fetch;
-  vi.stubGlobal('fetch', undefined);
-  let error: unknown;
-  try {
-    make({});
-  } catch (thrown) {
-    error = thrown;
-  }
-  expect(isExactChangeError(error, 'missing_dependency')).toBe(true);
-  expect(error).toMatchObject({ name: 'ConfigError', funds: 'untouched', moved: [], retry: 'never', details: { packages: ['undici'] } });
-  expect(() => make({ fetch: given })).not.toThrow();
-});
+it.each(makers)(
+  '%s says at once what a runtime without fetch lacks, unless it is given one',
+  (_, make) => {
+    const given = globalThis.fetch;
+    vi.stubGlobal('fetch', undefined);
+    let error: unknown;
+    try {
+      make({});
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(isExactChangeError(error, 'missing_dependency')).toBe(true);
+    expect(error).toMatchObject({
+      name: 'ConfigError',
+      funds: 'untouched',
+      moved: [],
+      retry: 'never',
+      details: { packages: ['undici'] },
+    });
+    expect(() => make({ fetch: given })).not.toThrow();
+  },
+);

@@ -1,6 +1,11 @@
 import { address } from '@solana/kit';
 import { local, receiptOf, type SigningIntent, type Transport } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type VenueBehaviour,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, signaturesOf, tokenAccount } from '../helpers/chain.js';
@@ -27,7 +32,8 @@ const FEES = 255_000n; // policy.maxFeeLamports: the most that one swap may cost
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 const bonk = () => sandbox.mints.BONK.address;
 const FUNDS = { SOL: '0.5', BONK: '5000000', USDC: '0.001', USDT: '1' } as const;
-const swapper = (options = {}) => payerOn(sandbox, FUNDS, { autoSwap: true, swapFrom: [bonk()], ...options });
+const swapper = (options = {}) =>
+  payerOn(sandbox, FUNDS, { autoSwap: true, swapFrom: [bonk()], ...options });
 
 const SYMBOLS: readonly MintSymbol[] = ['USDC', 'USDT', 'BONK', 'SOL'];
 
@@ -37,12 +43,24 @@ interface RawAccount {
   readonly data: readonly [string, string];
 }
 
-/** The wallet as any node shows it: which keys control it and its token accounts, and what they hold. */
+/**
+ * The wallet as any node shows it: which keys control it and its token accounts, and what they
+ * hold.
+ */
 async function stateOf(owner: string) {
-  const accounts = [owner, ...(await Promise.all(SYMBOLS.map((symbol) => tokenAccount(owner, sandbox.mints[symbol]))))];
+  const accounts = [
+    owner,
+    ...(await Promise.all(SYMBOLS.map((symbol) => tokenAccount(owner, sandbox.mints[symbol])))),
+  ];
   const params = [accounts, { encoding: 'base64', commitment: 'confirmed' }];
-  const { value } = await rpc<{ value: (RawAccount | null)[] }>(sandbox.rpcUrl, 'getMultipleAccounts', params);
-  const [wallet, ...tokens] = value.map((one) => (one === null ? undefined : { ...one, bytes: Buffer.from(one.data[0], 'base64') }));
+  const { value } = await rpc<{ value: (RawAccount | null)[] }>(
+    sandbox.rpcUrl,
+    'getMultipleAccounts',
+    params,
+  );
+  const [wallet, ...tokens] = value.map((one) =>
+    one === null ? undefined : { ...one, bytes: Buffer.from(one.data[0], 'base64') },
+  );
   const control = tokens.map((token) =>
     token === undefined
       ? undefined
@@ -71,12 +89,15 @@ function expectOnlyFeesGone(before: State, after: State, swaps = 1): void {
   expect(before.lamports - after.lamports).toBeLessThanOrEqual(FEES * BigInt(swaps));
 }
 
-const swapsOf = ({ events }: Payer) => events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
+const swapsOf = ({ events }: Payer) =>
+  events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
 describe('a price that moves between the signature and the chain', () => {
   it('once: the swap is made again, with a new quote', async () => {
     const payer = await swapper();
-    const stop = payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 }));
+    const stop = payer.client.on('swap.signed', () =>
+      sandbox.controls.aggregator.setVenue({ deviationBps: 80 }),
+    );
     payer.client.on('swap.failed', () => {
       stop();
       sandbox.controls.aggregator.setVenue({});
@@ -84,23 +105,37 @@ describe('a price that moves between the signature and the chain', () => {
     const response = await payer.client.fetch(usdc());
     expect(response.status).toBe(200);
     const [first = '', second = ''] = swapsOf(payer);
-    const [failed, landedWell] = await Promise.all([landed(sandbox.rpcUrl, first), landed(sandbox.rpcUrl, second)]);
+    const [failed, landedWell] = await Promise.all([
+      landed(sandbox.rpcUrl, first),
+      landed(sandbox.rpcUrl, second),
+    ]);
     expect(failed.error).not.toBeNull();
     expect(landedWell.error).toBeNull();
     // Both cost a fee, and the receipt says so.
-    expect(receiptOf(response)?.cost.networkFeeLamports).toBe((failed.fee + landedWell.fee).toString());
+    expect(receiptOf(response)?.cost.networkFeeLamports).toBe(
+      (failed.fee + landedWell.fee).toString(),
+    );
     expect(receiptOf(response)?.swap?.signature).toBe(second);
     expect(payer.events.filter(({ type }) => type === 'swap.quoted').length).toBe(2);
   });
 
   it('again and again: two tries, then the error, and only fees are gone', async () => {
     const payer = await swapper();
-    payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 }));
+    payer.client.on('swap.signed', () =>
+      sandbox.controls.aggregator.setVenue({ deviationBps: 80 }),
+    );
     payer.client.on('swap.failed', () => sandbox.controls.aggregator.setVenue({}));
     const before = await stateOf(payer.address);
     const error = await failureOf(payer.client.fetch(usdc()), 'swap_failed');
-    expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
-    const fees = await Promise.all(swapsOf(payer).map(async (signature) => (await landed(sandbox.rpcUrl, signature)).fee));
+    expect(error).toMatchObject({
+      name: 'TransactionError',
+      funds: 'untouched',
+      moved: [],
+      retry: 'fresh',
+    });
+    const fees = await Promise.all(
+      swapsOf(payer).map(async (signature) => (await landed(sandbox.rpcUrl, signature)).fee),
+    );
     expect(error.details).toEqual({
       signature: swapsOf(payer)[1],
       reason: expect.stringMatching(/6001|Slippage/),
@@ -109,15 +144,21 @@ describe('a price that moves between the signature and the chain', () => {
     expect(swapsOf(payer).length).toBe(2);
     expectOnlyFeesGone(before, await stateOf(payer.address), 2);
     // What failed swaps burned is counted.
-    expect(await usedByCap(payer.client)).toMatchObject({ maxLamportsPerDay: error.details.feeLamports });
+    expect(await usedByCap(payer.client)).toMatchObject({
+      maxLamportsPerDay: error.details.feeLamports,
+    });
     expect(await paidOf(payer.client)).toBe('0');
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'swap']);
   });
 
   it('and then there is no way to try again: the fee of the try that landed is told, with why', async () => {
     const payer = await swapper();
-    payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 }));
-    payer.client.on('swap.failed', () => sandbox.controls.aggregator.fault('*', { kind: 'status', status: 400 }));
+    payer.client.on('swap.signed', () =>
+      sandbox.controls.aggregator.setVenue({ deviationBps: 80 }),
+    );
+    payer.client.on('swap.failed', () =>
+      sandbox.controls.aggregator.fault('*', { kind: 'status', status: 400 }),
+    );
     const before = await stateOf(payer.address);
     const error = await failureOf(payer.client.fetch(usdc()), 'swap_failed');
     const [signature = ''] = swapsOf(payer);
@@ -130,8 +171,14 @@ describe('a price that moves between the signature and the chain', () => {
   it('before the signature already: simulated twice, never signed', async () => {
     const payer = await swapper();
     sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
-    const error = await refusal(sandbox, payer, 'simulation_failed', () => payer.client.fetch(usdc()));
-    expect(error).toMatchObject({ name: 'TransactionError', retry: 'fresh', details: { reason: expect.stringMatching(/Slippage/) } });
+    const error = await refusal(sandbox, payer, 'simulation_failed', () =>
+      payer.client.fetch(usdc()),
+    );
+    expect(error).toMatchObject({
+      name: 'TransactionError',
+      retry: 'fresh',
+      details: { reason: expect.stringMatching(/Slippage/) },
+    });
     expect(payer.events.filter(({ type }) => type === 'swap.quoted').length).toBe(2);
   });
 
@@ -151,9 +198,14 @@ describe('a token whose swap is refused before it is signed', () => {
       const build = await honest.swapInstruction?.(request, options);
       if (build === undefined) throw new Error('The local transport builds swaps.');
       const bad = mints.includes(request.quote.inputMint);
-      return bad ? { ...build, instruction: { ...build.instruction, program: sandbox.merchant } } : build;
+      return bad
+        ? { ...build, instruction: { ...build.instruction, program: sandbox.merchant } }
+        : build;
     };
-    return swapper({ transport: { ...honest, swapInstruction }, swapFrom: ['USDT', bonk(), 'SOL'] });
+    return swapper({
+      transport: { ...honest, swapInstruction },
+      swapFrom: ['USDT', bonk(), 'SOL'],
+    });
   }
 
   it('is passed over: the next best one pays', async () => {
@@ -167,7 +219,9 @@ describe('a token whose swap is refused before it is signed', () => {
   it('says why where no other will do', async () => {
     const payer = await spoilt(sandbox.mints.USDT.address, bonk(), sandbox.mints.SOL.address);
     await refusal(sandbox, payer, 'unsafe_swap', () => payer.client.fetch(usdc()));
-    const tried = payer.events.flatMap((event) => (event.type === 'swap.quoted' ? [event.inputMint] : []));
+    const tried = payer.events.flatMap((event) =>
+      event.type === 'swap.quoted' ? [event.inputMint] : [],
+    );
     expect(tried).toEqual([sandbox.mints.USDT.address, bonk(), sandbox.mints.SOL.address]);
   });
 });
@@ -181,7 +235,10 @@ describe('a venue that is hostile', () => {
     ['takes the output account', { modes: [MODE.setOwner] }],
     ['takes the source account', { modes: [MODE.setOwner], target: TARGET.source }],
     ['takes the right to close the output', { modes: [MODE.setCloseAuthority] }],
-    ['takes the right to close the source', { modes: [MODE.setCloseAuthority], target: TARGET.source }],
+    [
+      'takes the right to close the source',
+      { modes: [MODE.setCloseAuthority], target: TARGET.source },
+    ],
     ['assigns the wallet to itself', { modes: [MODE.assignWallet], extra: [SYSTEM] }],
     ['pays less', { modes: [MODE.underpay] }],
     ['pays much less', { modes: [MODE.underpay], amount: 40_000n }],
@@ -194,11 +251,21 @@ describe('a venue that is hostile', () => {
     ['pays no account', { modes: [MODE.misdirect] }],
     ['fails', { modes: [MODE.fail], amount: 4242n }],
     ['never ends', { modes: [MODE.burnCompute] }],
-    ['does all of it', { modes: [MODE.setOwner, MODE.approve, MODE.setCloseAuthority, MODE.overcharge] }],
+    [
+      'does all of it',
+      { modes: [MODE.setOwner, MODE.approve, MODE.setCloseAuthority, MODE.overcharge] },
+    ],
   ];
-  const armed = (behaviour: VenueBehaviour): VenueBehaviour => ({ ...behaviour, attacker, extra: [...(behaviour.extra ?? []), attacker] });
+  const armed = (behaviour: VenueBehaviour): VenueBehaviour => ({
+    ...behaviour,
+    attacker,
+    extra: [...(behaviour.extra ?? []), attacker],
+  });
 
-  /** Either a typed refusal that leaves everything as it was but fees, or an honest purchase: nothing in between. */
+  /**
+   * Either a typed refusal that leaves everything as it was but fees, or an honest purchase:
+   * nothing in between.
+   */
   async function expectHarmless(payer: Payer, before: State, code: RegExp): Promise<void> {
     const outcome = await payer.client.fetch(usdc()).then(
       (response) => ({ response }),
@@ -206,18 +273,27 @@ describe('a venue that is hostile', () => {
     );
     const after = await stateOf(payer.address);
     if ('error' in outcome) {
-      expect(outcome.error).toMatchObject({ code: expect.stringMatching(code), funds: 'untouched', moved: [] });
+      expect(outcome.error).toMatchObject({
+        code: expect.stringMatching(code),
+        funds: 'untouched',
+        moved: [],
+      });
       expectOnlyFeesGone(before, after);
       expect(payer.signed.filter(({ kind }) => kind === 'payment')).toEqual([]);
       return;
     }
     const swap = receiptOf(outcome.response)?.swap;
     const quoted = payer.events.find((event) => event.type === 'swap.quoted');
-    const [maxIn, minOut] = quoted?.type === 'swap.quoted' ? [BigInt(quoted.maxInAmount), BigInt(quoted.minOutAmount)] : [0n, 0n];
+    const [maxIn, minOut] =
+      quoted?.type === 'swap.quoted'
+        ? [BigInt(quoted.maxInAmount), BigInt(quoted.minOutAmount)]
+        : [0n, 0n];
     expect(after.control).toEqual(before.control);
     expect(before.lamports - after.lamports).toBeLessThanOrEqual(FEES);
     expect((before.amounts[2] ?? 0n) - (after.amounts[2] ?? 0n)).toBeLessThanOrEqual(maxIn);
-    expect((after.amounts[0] ?? 0n) - (before.amounts[0] ?? 0n)).toBeGreaterThanOrEqual(minOut - 10_000n);
+    expect((after.amounts[0] ?? 0n) - (before.amounts[0] ?? 0n)).toBeGreaterThanOrEqual(
+      minOut - 10_000n,
+    );
     expect(after.amounts[1]).toBe(before.amounts[1]);
     expect(swap?.provider).toMatch(/^jupiter/);
   }
@@ -228,12 +304,14 @@ describe('a venue that is hostile', () => {
     const before = await stateOf(payer.address);
     await expectHarmless(payer, before, /^(unsafe_swap|simulation_failed)$/);
     // What was not bought was not even signed.
-    if (payer.events.every(({ type }) => type !== 'payment.signed')) expect(payer.signed).toEqual([]);
+    if (payer.events.every(({ type }) => type !== 'payment.signed'))
+      expect(payer.signed).toEqual([]);
   });
 
   it.each(HOSTILE)('and %s, once the swap is signed', async (_, behaviour) => {
     const payer = await swapper();
-    // The accounts that the harm needs are in the instruction from the start; what it does with them is not.
+    // The accounts that the harm needs are in the instruction from the start; what it does with
+    // them is not.
     sandbox.controls.aggregator.setVenue({ extra: armed(behaviour).extra ?? [] });
     payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue(armed(behaviour)));
     const before = await stateOf(payer.address);
@@ -246,13 +324,19 @@ describe('a venue that is hostile', () => {
     const target = address(await tokenAccount(payer.address, sandbox.mints.USDT));
     sandbox.controls.aggregator.setVenue({ modes: [MODE.drainOther], attacker, extra: [target] });
     const error = await refusal(sandbox, payer, 'unsafe_swap', () => payer.client.fetch(usdc()));
-    expect(error).toMatchObject({ name: 'QuoteError', retry: 'never', details: { rule: 'exposed_account' } });
+    expect(error).toMatchObject({
+      name: 'QuoteError',
+      retry: 'never',
+      details: { rule: 'exposed_account' },
+    });
   });
 });
 
 describe('a payment that fails after its swap landed', () => {
   /** A signer that signs swaps, and payments only as long as it is told to. */
-  async function fickle(pay: (intent: SigningIntent, signature: Uint8Array) => Promise<Uint8Array>): Promise<Payer & { obey(): void }> {
+  async function fickle(
+    pay: (intent: SigningIntent, signature: Uint8Array) => Promise<Uint8Array>,
+  ): Promise<Payer & { obey(): void }> {
     const { address: at, secretKey } = await sandbox.createWallet(FUNDS);
     const { signer, signed } = recordingSigner(at, secretKey);
     let obedient = false;
@@ -269,7 +353,10 @@ describe('a payment that fails after its swap landed', () => {
 
   it.each<[string, Parameters<typeof fickle>[0]]>([
     ['the signer refuses', () => Promise.reject(new Error('denied on the device'))],
-    ['the signer signs something else', (_, signature) => Promise.resolve(signature.map((byte, at) => (at === 10 ? byte ^ 1 : byte)))],
+    [
+      'the signer signs something else',
+      (_, signature) => Promise.resolve(signature.map((byte, at) => (at === 10 ? byte ^ 1 : byte))),
+    ],
     ['the signer answers nonsense', () => Promise.resolve(new Uint8Array(3))],
   ])('%s: swapped, with the swap in moved, and the next call pays with it', async (_, pay) => {
     const payer = await fickle(pay);
@@ -278,13 +365,21 @@ describe('a payment that fails after its swap landed', () => {
     const confirmed = payer.events.find((event) => event.type === 'swap.confirmed');
     if (confirmed?.type !== 'swap.confirmed') throw new Error('no swap was confirmed');
     const { inputMint, inAmount, outputMint, outAmount } = confirmed;
-    expect(error).toMatchObject({ name: 'TransactionError', funds: 'swapped', details: { address: payer.address } });
-    expect(error.moved).toEqual([{ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount }]);
+    expect(error).toMatchObject({
+      name: 'TransactionError',
+      funds: 'swapped',
+      details: { address: payer.address },
+    });
+    expect(error.moved).toEqual([
+      { kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount },
+    ]);
     expect(error.response?.status).toBe(402);
     // As the chain shows it.
     const { error: failed, tokens } = await landed(sandbox.rpcUrl, signature);
     expect(failed).toBeNull();
-    const ours = tokens.filter(({ owner }) => owner === payer.address).map(({ mint, change }) => [mint, change]);
+    const ours = tokens
+      .filter(({ owner }) => owner === payer.address)
+      .map(({ mint, change }) => [mint, change]);
     expect(ours).toEqual(
       expect.arrayContaining([
         [bonk(), -BigInt(inAmount)],
@@ -301,12 +396,18 @@ describe('a payment that fails after its swap landed', () => {
     expect(receiptOf(response)?.swap).toBeUndefined();
     expect(swapsOf(payer).length).toBe(1);
     // One swap and one payment, and nothing else, is on chain.
-    expect((await signaturesOf(sandbox.rpcUrl, await tokenAccount(payer.address, sandbox.mints.USDC))).length).toBe(2);
+    expect(
+      (await signaturesOf(sandbox.rpcUrl, await tokenAccount(payer.address, sandbox.mints.USDC)))
+        .length,
+    ).toBe(2);
   });
 
   it('a signer that refuses the swap leaves everything untouched', async () => {
     const { address: at } = await sandbox.createWallet(FUNDS);
-    const signer = { address: at, signMessage: () => Promise.reject(new Error('denied on the device')) };
+    const signer = {
+      address: at,
+      signMessage: () => Promise.reject(new Error('denied on the device')),
+    };
     const payer = await payerOn(sandbox, {}, { signer, autoSwap: true, swapFrom: [bonk()] });
     const error = await refusal(sandbox, payer, 'signing_failed', () => payer.client.fetch(usdc()));
     expect(error.details).toEqual({ address: at });
@@ -318,7 +419,12 @@ describe('client.swap()', () => {
   it('refuses what it cannot bound, and moves nothing', async () => {
     const payer = await payerOn(sandbox, FUNDS);
     const { USDC, BONK } = sandbox.mints;
-    const request = { inputMint: BONK.address, outputMint: USDC.address, amount: 100_000n, swapMode: 'ExactOut' as const };
+    const request = {
+      inputMint: BONK.address,
+      outputMint: USDC.address,
+      amount: 100_000n,
+      swapMode: 'ExactOut' as const,
+    };
     const { client } = payer;
     for (const [change, option] of [
       [{ amount: 0n }, 'amount'],
@@ -329,10 +435,14 @@ describe('client.swap()', () => {
       [{ slippageBps: 51 }, 'slippageBps'],
       [{ maxAccounts: 0 }, 'maxAccounts'],
     ] as const) {
-      const error = await refusal(sandbox, payer, 'invalid_option', () => client.swap({ ...request, ...change }));
+      const error = await refusal(sandbox, payer, 'invalid_option', () =>
+        client.swap({ ...request, ...change }),
+      );
       expect(error.details).toEqual({ option });
     }
-    await refusal(sandbox, payer, 'insufficient_funds', () => client.swap({ ...request, amount: 150_000_000n }));
+    await refusal(sandbox, payer, 'insufficient_funds', () =>
+      client.swap({ ...request, amount: 150_000_000n }),
+    );
     sandbox.controls.aggregator.noRoute('BONK', 'USDC');
     await refusal(sandbox, payer, 'no_route', () => client.swap(request));
   });

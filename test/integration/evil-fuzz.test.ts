@@ -4,7 +4,10 @@ import { PLANNED, startStage, STEPWISE, SWAP, trial, type Stage } from '../helpe
 import { write, type EvilLie } from '../helpers/evil-front.js';
 import { everyCase } from '../helpers/sampled.js';
 
-/** One thing done to the bytes of an answer, or to the JSON in them; places are shares of its length. */
+/**
+ * One thing done to the bytes of an answer, or to the JSON in them; places are shares of its
+ * length.
+ */
 type Change =
   | { readonly kind: 'flip' | 'transaction'; readonly at: number; readonly bit: number }
   | { readonly kind: 'cut' | 'drop'; readonly at: number }
@@ -15,14 +18,49 @@ type Change =
 
 const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const odd = fc.constantFrom<unknown>(
-  ...[null, 0, -1, 1e300, '', '0', '1', '18446744073709551615', '18446744073709551616', '-1', '1e3', true, false, [], {}],
-  ...['swap_required', 'ready_to_present', 'ExactIn', 'ExactOut', 'AAAA'.repeat(100), { __proto__: { polluted: true } }],
+  ...[
+    null,
+    0,
+    -1,
+    1e300,
+    '',
+    '0',
+    '1',
+    '18446744073709551615',
+    '18446744073709551616',
+    '-1',
+    '1e3',
+    true,
+    false,
+    [],
+    {},
+  ],
+  ...[
+    'swap_required',
+    'ready_to_present',
+    'ExactIn',
+    'ExactOut',
+    'AAAA'.repeat(100),
+    { __proto__: { polluted: true } },
+  ],
 );
 const change: fc.Arbitrary<Change> = fc.oneof(
-  fc.record({ kind: fc.constantFrom('flip' as const, 'transaction' as const), at: share, bit: fc.nat(7) }),
+  fc.record({
+    kind: fc.constantFrom('flip' as const, 'transaction' as const),
+    at: share,
+    bit: fc.nat(7),
+  }),
   fc.record({ kind: fc.constantFrom('cut' as const, 'drop' as const), at: share }),
-  fc.record({ kind: fc.constant('double' as const), at: share, length: fc.integer({ min: 1, max: 64 }) }),
-  fc.record({ kind: fc.constant('insert' as const), at: share, text: fc.constantFrom('"', '{', ',', '0', '\\u0000', '\u0000', '9', '}}') }),
+  fc.record({
+    kind: fc.constant('double' as const),
+    at: share,
+    length: fc.integer({ min: 1, max: 64 }),
+  }),
+  fc.record({
+    kind: fc.constant('insert' as const),
+    at: share,
+    text: fc.constantFrom('"', '{', ',', '0', '\\u0000', '\u0000', '9', '}}'),
+  }),
   fc.record({ kind: fc.constant('leaf' as const), at: share, value: odd }),
   fc.record({ kind: fc.constant('copy' as const), at: share, from: share }),
 );
@@ -46,7 +84,8 @@ function leavesOf(value: unknown): Leaf[] {
   });
 }
 
-const placed = <T>(list: readonly T[], at: number): T | undefined => list[Math.floor(at * list.length)];
+const placed = <T>(list: readonly T[], at: number): T | undefined =>
+  list[Math.floor(at * list.length)];
 
 function inJson(bytes: Buffer, alter: (leaves: readonly Leaf[]) => void): Buffer {
   try {
@@ -76,24 +115,36 @@ function changed(bytes: Buffer, one: Change): Buffer {
     case 'double':
       return Buffer.concat([bytes.subarray(0, place + one.length), bytes.subarray(place)]);
     case 'insert':
-      return Buffer.concat([bytes.subarray(0, place), Buffer.from(one.text), bytes.subarray(place)]);
+      return Buffer.concat([
+        bytes.subarray(0, place),
+        Buffer.from(one.text),
+        bytes.subarray(place),
+      ]);
     case 'leaf':
       return inJson(bytes, (leaves) => placed(leaves, one.at)?.set(one.value));
     case 'drop':
       return inJson(bytes, (leaves) => placed(leaves, one.at)?.drop());
     case 'copy':
-      return inJson(bytes, (leaves) => placed(leaves, one.at)?.set(placed(leaves, one.from)?.value));
+      return inJson(bytes, (leaves) =>
+        placed(leaves, one.at)?.set(placed(leaves, one.from)?.value),
+      );
     case 'transaction':
       return inJson(bytes, (leaves) => {
         // Nothing else in an answer is so long without a space.
-        const built = leaves.filter(({ value }) => typeof value === 'string' && /^[A-Za-z0-9+/=]{400,}$/.test(value));
-        for (const leaf of built) leaf.set(flipped(Buffer.from(String(leaf.value), 'base64'), one.at, one.bit).toString('base64'));
+        const built = leaves.filter(
+          ({ value }) => typeof value === 'string' && /^[A-Za-z0-9+/=]{400,}$/.test(value),
+        );
+        for (const leaf of built)
+          leaf.set(
+            flipped(Buffer.from(String(leaf.value), 'base64'), one.at, one.bit).toString('base64'),
+          );
       });
   }
 }
 
 const lieOf = (changes: readonly Change[]): EvilLie => ({
-  answers: (response, honest) => write(response, { ...honest, bytes: changes.reduce(changed, honest.bytes) }),
+  answers: (response, honest) =>
+    write(response, { ...honest, bytes: changes.reduce(changed, honest.bytes) }),
 });
 
 let stage: Stage;
@@ -105,20 +156,23 @@ afterAll(() => stage.close());
 const RUNS = everyCase ? 50 : 20;
 const SEED = 20_261_121;
 
-describe.concurrent.each([PLANNED, STEPWISE, SWAP])('$name, over answers whose bytes and values are changed', (way) => {
-  it('signs nothing that was not agreed to, and says in our own words what came of it', async () => {
-    const ends = new Set<string>();
-    await fc.assert(
-      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
-        const { end, session } = await trial(stage, way, lieOf(changes), {
-          options: { ...way.bait?.options, timeouts: { service: 5_000 } },
-        });
-        expect(session.told.length).toBeGreaterThan(0);
-        ends.add(end);
-      }),
-      { numRuns: RUNS, seed: SEED },
-    );
-    // Both: some of what is changed is not looked at.
-    expect(ends).toEqual(new Set(['done', 'refused']));
-  }, 120_000);
-});
+describe.concurrent.each([PLANNED, STEPWISE, SWAP])(
+  '$name, over answers whose bytes and values are changed',
+  (way) => {
+    it('signs nothing that was not agreed to, and says in our own words what came of it', async () => {
+      const ends = new Set<string>();
+      await fc.assert(
+        fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
+          const { end, session } = await trial(stage, way, lieOf(changes), {
+            options: { ...way.bait?.options, timeouts: { service: 5_000 } },
+          });
+          expect(session.told.length).toBeGreaterThan(0);
+          ends.add(end);
+        }),
+        { numRuns: RUNS, seed: SEED },
+      );
+      // Both: some of what is changed is not looked at.
+      expect(ends).toEqual(new Set(['done', 'refused']));
+    }, 120_000);
+  },
+);

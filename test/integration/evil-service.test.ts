@@ -21,7 +21,14 @@ import {
   type Way,
 } from '../helpers/evil-audit.js';
 import type { EvilLie, Json } from '../helpers/evil-front.js';
-import { jsonLies, wireLies, type End, type Memory, type NamedLie, type WireLie } from '../helpers/evil-lies.js';
+import {
+  jsonLies,
+  wireLies,
+  type End,
+  type Memory,
+  type NamedLie,
+  type WireLie,
+} from '../helpers/evil-lies.js';
 import type { Victim } from '../helpers/lying-service.js';
 import { inTurn, sampled } from '../helpers/sampled.js';
 
@@ -41,15 +48,28 @@ const paymentRequired = () => ({ headers: { 'payment-required': terms } });
 /** What the service has said to the attacker, of which it was true. */
 async function remember(): Promise<void> {
   const ask = async (path: string, body?: Json) => {
-    const init = body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const init =
+      body === undefined
+        ? {}
+        : {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          };
     const answer = await fetch(`${stage.service}${path}`, init);
     expect(answer.status).toBe(200);
     return (await answer.json()) as Json; // The honest service's.
   };
-  const quote = await ask('/api/quote?inputMint=USDT&outputMint=USDC&amount=50000&swapMode=ExactOut&slippageBps=50');
+  const quote = await ask(
+    '/api/quote?inputMint=USDT&outputMint=USDC&amount=50000&swapMode=ExactOut&slippageBps=50',
+  );
   const build = await ask('/api/swap/build', { wallet: ATTACKER, quote });
   const balance = await ask(`/api/balance?wallet=${ATTACKER}&mint=USDC`);
-  const autoPay = await ask('/api/x402/auto-pay', { wallet: ATTACKER, autoSwap: true, paymentRequired: paymentRequired() });
+  const autoPay = await ask('/api/x402/auto-pay', {
+    wallet: ATTACKER,
+    autoSwap: true,
+    paymentRequired: paymentRequired(),
+  });
   expect(autoPay).toMatchObject({ state: 'swap_required' });
   Object.assign(memory, { quote, build, balance, autoPay });
 }
@@ -64,7 +84,10 @@ async function end(way: Way, lie: EvilLie, bait: Omit<Bait, 'lie'> = {}): Promis
 }
 
 /** A quote is said in the answer of each, a transaction in that of a built swap and of a plan. */
-const concerns = ({ quote, swap, asks, offer, step, balance }: EvilLie, { asks: places }: Way): boolean =>
+const concerns = (
+  { quote, swap, asks, offer, step, balance }: EvilLie,
+  { asks: places }: Way,
+): boolean =>
   (quote !== undefined && places.some((one) => one !== 'balance')) ||
   ((swap !== undefined || asks !== undefined) && places.includes('build')) ||
   ((offer !== undefined || step !== undefined) && places.includes('autoPay')) ||
@@ -72,10 +95,15 @@ const concerns = ({ quote, swap, asks, offer, step, balance }: EvilLie, { asks: 
 
 const LIES = jsonLies(memory);
 const WIRE_LIES = wireLies(() => terms);
-const rows = <L extends NamedLie | WireLie>(lies: readonly L[]) => lies.map((lie) => [lie.name, lie] as const);
+const rows = <L extends NamedLie | WireLie>(lies: readonly L[]) =>
+  lies.map((lie) => [lie.name, lie] as const);
 const WAYS = [PLANNED, STEPWISE, SWAP, QUOTE, BALANCE];
-/** What it builds is lied about in swaps by name: a payment step by step asks for them in the same way. */
-const isToldTo = (lie: NamedLie, way: Way) => concerns(lie, way) && !(way === STEPWISE && lie.name.startsWith('swap attack'));
+/**
+ * What it builds is lied about in swaps by name: a payment step by step asks for them in the same
+ * way.
+ */
+const isToldTo = (lie: NamedLie, way: Way) =>
+  concerns(lie, way) && !(way === STEPWISE && lie.name.startsWith('swap attack'));
 /** Each lie by all ways in `npm run test:chaos`, and in `npm test` by one of them in turn. */
 const TOLD = LIES.flatMap((lie, turn) =>
   inTurn(
@@ -123,18 +151,26 @@ describe.concurrent.each([QUOTE, BALANCE])('for $name', (way) => {
   });
 });
 
-/** Told in every answer to a payment, or for its plan alone: a plan is a hint, and what it says in its place keeps no client from paying. */
+/**
+ * Told in every answer to a payment, or for its plan alone: a plan is a hint, and what it says in
+ * its place keeps no client from paying.
+ */
 const IN = ['every answer', 'its plan'] as const;
 const wireRows = (slow: boolean) =>
   sampled(
-    WIRE_LIES.filter((lie) => (lie.slow === true) === slow).flatMap((lie) => IN.map((place) => [lie.name, place, lie] as const)),
+    WIRE_LIES.filter((lie) => (lie.slow === true) === slow).flatMap((lie) =>
+      IN.map((place) => [lie.name, place, lie] as const),
+    ),
     IN.length,
   );
-const placeOf = (place: (typeof IN)[number]): Omit<Bait, 'lie'> => (place === 'its plan' ? { at: ['autoPay'] } : {});
+const placeOf = (place: (typeof IN)[number]): Omit<Bait, 'lie'> =>
+  place === 'its plan' ? { at: ['autoPay'] } : {};
 
 describe.concurrent('on the wire', () => {
   it.each(wireRows(false))('%s, in %s', async (_name, place, lie) => {
-    expect(await end(PLANNED, lie, placeOf(place))).toBe(place === 'its plan' || lie.harmless === true ? 'done' : 'refused');
+    expect(await end(PLANNED, lie, placeOf(place))).toBe(
+      place === 'its plan' || lie.harmless === true ? 'done' : 'refused',
+    );
   });
 });
 
@@ -151,49 +187,74 @@ function against({ transaction }: HostileCase, { wallet, own: accounts }: Victim
   ] as const;
   return pairs
     .reduce((bytes, [from, to]) => {
-      for (let at = bytes.indexOf(keyBytes(from)); at >= 0; at = bytes.indexOf(keyBytes(from))) bytes.set(keyBytes(to), at);
+      for (let at = bytes.indexOf(keyBytes(from)); at >= 0; at = bytes.indexOf(keyBytes(from)))
+        bytes.set(keyBytes(to), at);
       return bytes;
     }, Buffer.from(transaction))
     .toString('base64');
 }
 
 const SIDES: Readonly<Partial<Record<DirectionName, readonly [MintSymbol, MintSymbol]>>> = {
-  ...{ 'usdc-usdt': ['USDC', 'USDT'], 'sol-usdc': ['SOL', 'USDC'], 'usdc-sol': ['USDC', 'SOL'], 'usdc-pyusd': ['USDC', 'PYUSD'] },
+  ...{
+    'usdc-usdt': ['USDC', 'USDT'],
+    'sol-usdc': ['SOL', 'USDC'],
+    'usdc-sol': ['USDC', 'SOL'],
+    'usdc-pyusd': ['USDC', 'PYUSD'],
+  },
   ...{ 'wsol-usdc': ['SOL', 'USDC'], 'usdc-wsol': ['USDC', 'SOL'] },
 };
 /** One attack for each rule of each family. */
 const ATTACKS = [
-  ...new Map(hostile.filter(({ accounts }) => accounts === undefined).map((one) => [`${one.family}/${one.rule}`, one])).values(),
+  ...new Map(
+    hostile
+      .filter(({ accounts }) => accounts === undefined)
+      .map((one) => [`${one.family}/${one.rule}`, one]),
+  ).values(),
 ];
 
 describe('each swap attack of the corpus, made against this wallet', () => {
-  it.each([...new Set(ATTACKS.map(({ family }) => family))])('%s gets no signature', async (family) => {
-    let attack: HostileCase | undefined;
-    const lie: EvilLie = { swap: (swap, { victim }) => (attack === undefined ? swap : { ...swap, transaction: against(attack, victim) }) };
-    const { sandbox, front } = stage;
-    const prey = await preyOf(sandbox, front, { lie });
-    await sandbox.chain.fundToken(prey.estate.wallet, sandbox.mints.USDC, 200_000_000n);
-    sandbox.chain.fundSol(prey.estate.wallet, 2_000_000_000n);
-    const before = sandbox.chain.account(prey.estate.wallet);
-    try {
-      for (const one of ATTACKS.filter((each) => each.family === family)) {
-        attack = one;
-        const [inputMint, outputMint] = SIDES[one.direction] ?? ['USDC', 'USDT'];
-        const exactIn = FORMS[one.form].mode === 'ExactIn';
-        const amount = exactIn ? one.expected.maxIn : one.expected.minOut;
-        const swapMode = exactIn ? 'ExactIn' : 'ExactOut';
-        const outcome = await outcomeOf(prey.client.swap({ inputMint, outputMint, amount, swapMode }));
-        const error = 'error' in outcome ? outcome.error : undefined;
-        expect({ id: one.id, typed: isExactChangeError(error) }).toEqual({ id: one.id, typed: true });
-        expect({ id: one.id, error, signed: prey.signed }).toMatchObject({ id: one.id, error: { funds: 'untouched' }, signed: [] });
+  it.each([...new Set(ATTACKS.map(({ family }) => family))])(
+    '%s gets no signature',
+    async (family) => {
+      let attack: HostileCase | undefined;
+      const lie: EvilLie = {
+        swap: (swap, { victim }) =>
+          attack === undefined ? swap : { ...swap, transaction: against(attack, victim) },
+      };
+      const { sandbox, front } = stage;
+      const prey = await preyOf(sandbox, front, { lie });
+      await sandbox.chain.fundToken(prey.estate.wallet, sandbox.mints.USDC, 200_000_000n);
+      sandbox.chain.fundSol(prey.estate.wallet, 2_000_000_000n);
+      const before = sandbox.chain.account(prey.estate.wallet);
+      try {
+        for (const one of ATTACKS.filter((each) => each.family === family)) {
+          attack = one;
+          const [inputMint, outputMint] = SIDES[one.direction] ?? ['USDC', 'USDT'];
+          const exactIn = FORMS[one.form].mode === 'ExactIn';
+          const amount = exactIn ? one.expected.maxIn : one.expected.minOut;
+          const swapMode = exactIn ? 'ExactIn' : 'ExactOut';
+          const outcome = await outcomeOf(
+            prey.client.swap({ inputMint, outputMint, amount, swapMode }),
+          );
+          const error = 'error' in outcome ? outcome.error : undefined;
+          expect({ id: one.id, typed: isExactChangeError(error) }).toEqual({
+            id: one.id,
+            typed: true,
+          });
+          expect({ id: one.id, error, signed: prey.signed }).toMatchObject({
+            id: one.id,
+            error: { funds: 'untouched' },
+            signed: [],
+          });
+        }
+        expect(prey.session.faults).toEqual([]);
+        expect(prey.session.told).toContain('build');
+        expect(sandbox.chain.account(prey.estate.wallet)).toEqual(before);
+      } finally {
+        await prey.close();
       }
-      expect(prey.session.faults).toEqual([]);
-      expect(prey.session.told).toContain('build');
-      expect(sandbox.chain.account(prey.estate.wallet)).toEqual(before);
-    } finally {
-      await prey.close();
-    }
-  });
+    },
+  );
 });
 
 /** Long enough for what is answered at once on a busy machine. */
@@ -203,7 +264,9 @@ describe.concurrent('a service that only time ends', () => {
   const options = { ...PLANNED.bait?.options, timeouts: { service: SOON_MS } };
 
   it.each(wireRows(true))('%s, in %s', async (_name, place, lie) => {
-    expect(await end(PLANNED, lie, { ...placeOf(place), options })).toBe(place === 'its plan' ? 'done' : 'refused');
+    expect(await end(PLANNED, lie, { ...placeOf(place), options })).toBe(
+      place === 'its plan' ? 'done' : 'refused',
+    );
   });
 });
 
@@ -231,9 +294,12 @@ describe('a caller that asks for the steps of a payment by itself', () => {
       }),
   });
 
-  it.each(rows(LIES.filter(({ asks, offer, step }) => asks ?? offer ?? step)))('%s', async (_name, lie) => {
-    await end(steps(), lie);
-  });
+  it.each(rows(LIES.filter(({ asks, offer, step }) => asks ?? offer ?? step)))(
+    '%s',
+    async (_name, lie) => {
+      await end(steps(), lie);
+    },
+  );
 
   it('is told of no money by a service that he has handed nothing to', async () => {
     const claims = WIRE_LIES.filter(({ name }) => name.startsWith('claims'));

@@ -66,7 +66,11 @@ describe('a signal that fires before anything is signed', () => {
     const { handle, asked } = silent();
     const { url, seen } = await seller({ refuse: handle });
     const controller = new AbortController();
-    const init = { method, signal: controller.signal, ...(method === 'POST' ? { body: 'a body' } : {}) };
+    const init = {
+      method,
+      signal: controller.signal,
+      ...(method === 'POST' ? { body: 'a body' } : {}),
+    };
     const failure = failureOf(buyer.client.fetch(url, init));
     await asked;
     controller.abort();
@@ -90,17 +94,20 @@ describe('a signal that fires before anything is signed', () => {
     expect(await failure).toBe('mine');
   });
 
-  it.each(['payment.required', 'payment.chosen', 'balance.checked'] as const)('at the step %s', async (step) => {
-    const { url, seen } = await seller();
-    const controller = new AbortController();
-    buyer.client.on(step, () => controller.abort('mine'));
-    expect(await failureOf(buyer.client.fetch(url, { signal: controller.signal }))).toBe('mine');
-    expect(seen.map(paymentOf)).toEqual([undefined]);
-    expect(await usedByCap(buyer.client)).toEqual(UNUSED);
-    // Nothing is left reserved or held: the next call goes through.
-    expect((await buyer.client.fetch(url)).status).toBe(200);
-    expect(await buyer.spent()).toBe(PRICE);
-  });
+  it.each(['payment.required', 'payment.chosen', 'balance.checked'] as const)(
+    'at the step %s',
+    async (step) => {
+      const { url, seen } = await seller();
+      const controller = new AbortController();
+      buyer.client.on(step, () => controller.abort('mine'));
+      expect(await failureOf(buyer.client.fetch(url, { signal: controller.signal }))).toBe('mine');
+      expect(seen.map(paymentOf)).toEqual([undefined]);
+      expect(await usedByCap(buyer.client)).toEqual(UNUSED);
+      // Nothing is left reserved or held: the next call goes through.
+      expect((await buyer.client.fetch(url)).status).toBe(200);
+      expect(await buyer.spent()).toBe(PRICE);
+    },
+  );
 
   it('once it is signed but not sent, too: the payment stays here', async () => {
     const { url, seen } = await seller();
@@ -131,7 +138,8 @@ describe('a signal that fires while the paid request waits for its answer', () =
     let silence = true;
     const { handle, asked } = silent();
     const { url } = await seller({
-      serve: (request, response, body) => (silence ? handle(request, response, body) : void response.end('served')),
+      serve: (request, response, body) =>
+        silence ? handle(request, response, body) : void response.end('served'),
     });
     const settled = nextEvent(buyer.client, 'payment.settled');
     const controller = new AbortController();
@@ -154,7 +162,8 @@ describe('a signal that fires while the paid request waits for its answer', () =
     const { handle, asked } = silent();
     const { url, seen } = await seller({
       settles: false,
-      serve: (request, response, body) => (silence ? handle(request, response, body) : void response.end('served')),
+      serve: (request, response, body) =>
+        silence ? handle(request, response, body) : void response.end('served'),
     });
     const controller = new AbortController();
     const failure = failureOf(buyer.client.fetch(url, { signal: controller.signal }));
@@ -208,7 +217,9 @@ describe('a signal that fires once the answer is there', () => {
   it('ends the body where the signal is a Request’s too', async () => {
     const { url } = await seller({ serve: slowly });
     const controller = new AbortController();
-    const response = await buyer.client.fetch(new Request(url, { method: 'POST', body: 'x', signal: controller.signal }));
+    const response = await buyer.client.fetch(
+      new Request(url, { method: 'POST', body: 'x', signal: controller.signal }),
+    );
     const text = failureOf(response.text());
     controller.abort();
     expect(await text).toMatchObject({ name: 'AbortError' });

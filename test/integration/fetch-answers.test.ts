@@ -7,7 +7,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
 import { hashOf, paymentOf } from '../helpers/fetch-record.js';
-import { askForPayment, startSeller, termsOf, type SellerOptions } from '../helpers/fetch-seller.js';
+import {
+  askForPayment,
+  startSeller,
+  termsOf,
+  type SellerOptions,
+} from '../helpers/fetch-seller.js';
 import { PRICE, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
 
 const MEGABYTE = 1024 * 1024;
@@ -24,20 +29,30 @@ beforeAll(async () => {
       case '/paid/empty':
         return void response.status(204).end();
       case '/paid/created':
-        return void response.status(201).set({ location: '/paid/1', etag: '"x"', 'set-cookie': 'a=b' }).json({ id: 1 });
+        return void response
+          .status(201)
+          .set({ location: '/paid/1', etag: '"x"', 'set-cookie': 'a=b' })
+          .json({ id: 1 });
       case '/paid/zipped':
-        return void response.set({ 'content-encoding': 'gzip', 'content-type': 'text/plain' }).end(gzipSync('zipped text '.repeat(500)));
+        return void response
+          .set({ 'content-encoding': 'gzip', 'content-type': 'text/plain' })
+          .end(gzipSync('zipped text '.repeat(500)));
       case '/paid/large':
         return void response.set('content-type', 'application/octet-stream').end(large);
       case '/paid/reason':
         response.statusMessage = 'Quite All Right';
         return void response.end('ok');
       case '/paid/repeat':
-        return void response.setHeader('x-many', ['a', 'b']).appendHeader('vary', 'accept').end('many');
+        return void response
+          .setHeader('x-many', ['a', 'b'])
+          .appendHeader('vary', 'accept')
+          .end('many');
       case '/paid/echo':
         return void response.end(request.body);
       default:
-        return void response.status(Number(request.path.slice('/paid/status/'.length))).end(`the body of ${request.path}`);
+        return void response
+          .status(Number(request.path.slice('/paid/status/'.length)))
+          .end(`the body of ${request.path}`);
     }
   });
 });
@@ -58,29 +73,48 @@ async function seller(options: SellerOptions): Promise<Recorder> {
 }
 
 describe('the answer to a paid request', () => {
-  it.each(['empty', 'created', 'zipped', 'reason', 'repeat', 'status/203', 'status/299', 'status/304'])(
-    'is the answer of plain fetch: %s',
-    async (path) => {
-      await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/${path}`));
-    },
-  );
+  it.each([
+    'empty',
+    'created',
+    'zipped',
+    'reason',
+    'repeat',
+    'status/203',
+    'status/299',
+    'status/304',
+  ])('is the answer of plain fetch: %s', async (path) => {
+    await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/${path}`));
+  });
 
   it('is large', async () => {
-    const { outcome } = await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/large`));
+    const { outcome } = await expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/paid/large`),
+    );
     expect(outcome.body).toEqual({ bytes: large.length, sha256: hashOf(large) });
   });
 
   it('says where it came from, without the part after #', async () => {
     const { client } = buyer;
     const response = await client.fetch(`${twins.paid.url}/paid/created?a=%20b#part`);
-    expect([response.url, response.redirected, response.type]).toEqual([`${twins.paid.url}/paid/created?a=%20b`, false, 'basic']);
+    expect([response.url, response.redirected, response.type]).toEqual([
+      `${twins.paid.url}/paid/created?a=%20b`,
+      false,
+      'basic',
+    ]);
     expect(response.headers.getSetCookie()).toEqual(['a=b']);
-    expect(receiptOf(response)).toMatchObject({ url: `${twins.paid.url}/paid/created?a=%20b`, method: 'GET' });
+    expect(receiptOf(response)).toMatchObject({
+      url: `${twins.paid.url}/paid/created?a=%20b`,
+      method: 'GET',
+    });
   });
 
   it('is a Response that is not read yet', async () => {
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
-    expect([response instanceof Response, response.bodyUsed, response.body?.locked]).toEqual([true, false, false]);
+    expect([response instanceof Response, response.bodyUsed, response.body?.locked]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     expect(await response.json()).toEqual({ id: 1 });
     await expect(response.text()).rejects.toThrow(TypeError);
   });
@@ -88,7 +122,9 @@ describe('the answer to a paid request', () => {
   it('has its receipt on the one object that was returned', async () => {
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
     const copy = response.clone();
-    expect(receiptOf(response)).toMatchObject({ payment: { amount: PRICE.toString(), payer: buyer.wallet.address } });
+    expect(receiptOf(response)).toMatchObject({
+      payment: { amount: PRICE.toString(), payer: buyer.wallet.address },
+    });
     expect(receiptOf(copy)).toBeUndefined();
     expect(receiptOf(new Response(null, response))).toBeUndefined();
     expect(await copy.text()).toBe(await response.text());
@@ -101,7 +137,11 @@ describe('the answer to a paid request', () => {
     const early = receiptOf(response);
     const { receipt } = await settled;
     expect(receiptOf(response)).toEqual(receipt);
-    expect(receipt).toMatchObject({ id: early?.id, state: 'settled', payment: { signature: early?.settlement?.transaction } });
+    expect(receipt).toMatchObject({
+      id: early?.id,
+      state: 'settled',
+      payment: { signature: early?.settlement?.transaction },
+    });
   });
 
   it('streams: what was sent is there before the rest', async () => {
@@ -155,7 +195,10 @@ describe('an answer other than 2xx', () => {
     async (status) => {
       const plain = await outcomeOf(await fetch(`${twins.free.url}/paid/status/${status}`));
       const response = await buyer.client.fetch(`${twins.paid.url}/paid/status/${status}`);
-      expect(receiptOf(response)).toMatchObject({ state: 'uncertain', payment: { amount: PRICE.toString() } });
+      expect(receiptOf(response)).toMatchObject({
+        state: 'uncertain',
+        payment: { amount: PRICE.toString() },
+      });
       expect(await outcomeOf(response)).toEqual(plain);
       expect(await buyer.spent()).toBe(0n);
     },
@@ -169,7 +212,8 @@ describe('an answer other than 2xx', () => {
     expect(receiptOf(response)).toEqual(receipt);
     expect(receipt).toMatchObject({ state: 'unsettled' });
     expect(receipt.payment.signature).toBeUndefined();
-    // Time was moved at once, so the first client's blockhash is of a past that no clock saw: another client of the same wallet.
+    // Time was moved at once, so the first client's blockhash is of a past that no clock saw:
+    // another client of the same wallet.
     const again = clientOf(sandbox, buyer.wallet);
     const answer = await again.fetch(`${twins.paid.url}/paid/status/500`);
     expect(receiptOf(answer)?.payment.payerSignature).not.toBe(receipt.payment.payerSignature);
@@ -177,7 +221,9 @@ describe('an answer other than 2xx', () => {
   });
 
   it('500 of a seller that settled first says that it is spent', async () => {
-    const { url } = await seller({ serve: (_request, response) => void response.writeHead(500).end('broken') });
+    const { url } = await seller({
+      serve: (_request, response) => void response.writeHead(500).end('broken'),
+    });
     const settled = nextEvent(buyer.client, 'payment.settled');
     const response = await buyer.client.fetch(url);
     expect([response.status, await response.text()]).toEqual([500, 'broken']);
@@ -190,14 +236,22 @@ describe('an answer other than 2xx', () => {
 describe('many calls', () => {
   it('at once are separate purchases, each with its own answer and receipt', async () => {
     const texts = Array.from({ length: 12 }, (_, index) => `call ${index}`);
-    const responses = await Promise.all(texts.map((body) => buyer.client.fetch(`${twins.paid.url}/paid/echo`, { method: 'POST', body })));
+    const responses = await Promise.all(
+      texts.map((body) =>
+        buyer.client.fetch(`${twins.paid.url}/paid/echo`, { method: 'POST', body }),
+      ),
+    );
     expect(await Promise.all(responses.map((response) => response.text()))).toEqual(texts);
-    expect(new Set(responses.map((response) => receiptOf(response)?.payment.payerSignature)).size).toBe(texts.length);
+    expect(
+      new Set(responses.map((response) => receiptOf(response)?.payment.payerSignature)).size,
+    ).toBe(texts.length);
     expect(await buyer.spent()).toBe(PRICE * BigInt(texts.length));
   });
 
   it('that are equal and at once are separate purchases too', async () => {
-    const responses = await Promise.all(Array.from({ length: 5 }, () => buyer.client.fetch(`${twins.paid.url}/paid/created`)));
+    const responses = await Promise.all(
+      Array.from({ length: 5 }, () => buyer.client.fetch(`${twins.paid.url}/paid/created`)),
+    );
     expect(responses.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
     expect(await buyer.spent()).toBe(5n * PRICE);
   });
@@ -211,9 +265,11 @@ describe('many calls', () => {
         response.end('x'.repeat(100_000));
       },
     });
-    for (let turn = 0; turn < 10; turn += 1) expect((await (await buyer.client.fetch(url)).text()).length).toBe(100_000);
+    for (let turn = 0; turn < 10; turn += 1)
+      expect((await (await buyer.client.fetch(url)).text()).length).toBe(100_000);
     expect(seen.filter((one) => paymentOf(one) !== undefined)).toHaveLength(10);
-    // The body of the 402 is left to the caller, if it wants it; small as it is, it must not keep its connection to itself.
+    // The body of the 402 is left to the caller, if it wants it; small as it is, it must not keep
+    // its connection to itself.
     expect(ports.size).toBe(1);
   });
 
@@ -225,10 +281,13 @@ describe('many calls', () => {
         open.add(request.socket);
         request.socket.once('close', () => open.delete(request.socket));
         const header = encodePaymentRequiredHeader(termsOf(sandbox));
-        response.writeHead(402, { 'content-type': 'text/html', 'payment-required': header }).end(page);
+        response
+          .writeHead(402, { 'content-type': 'text/html', 'payment-required': header })
+          .end(page);
       },
     });
-    for (let turn = 0; turn < 10; turn += 1) expect(await (await buyer.client.fetch(url)).text()).toBe('served');
+    for (let turn = 0; turn < 10; turn += 1)
+      expect(await (await buyer.client.fetch(url)).text()).toBe('served');
     await vi.waitFor(() => expect(open.size).toBeLessThanOrEqual(2));
   });
 });
@@ -260,11 +319,17 @@ describe('a seller that is busy before it asks for a payment', () => {
     expect((await buyer.client.fetch(first.url, { method: 'POST', body: 'x' })).status).toBe(503);
     const once = clientOf(sandbox, buyer.wallet, { retries: 0 });
     expect((await once.fetch(second.url)).status).toBe(503);
-    expect([payments(first), payments(second), await buyer.spent()]).toEqual([[false], [false], 0n]);
+    expect([payments(first), payments(second), await buyer.spent()]).toEqual([
+      [false],
+      [false],
+      0n,
+    ]);
   });
 
   it('is not asked again once a payment header was sent', async () => {
-    const busy = await seller({ serve: (_request, response) => response.writeHead(503, { 'retry-after': '0' }).end('busy') });
+    const busy = await seller({
+      serve: (_request, response) => response.writeHead(503, { 'retry-after': '0' }).end('busy'),
+    });
     expect((await buyer.client.fetch(busy.url)).status).toBe(503);
     expect([payments(busy), await buyer.spent()]).toEqual([[false, true], PRICE]);
   });

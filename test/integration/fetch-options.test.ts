@@ -12,7 +12,11 @@ let buyer: Buyer;
 
 beforeAll(async () => {
   sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
-  twins = await startTwins(sandbox, (request, response) => void response.send(`${request.method} ${(request.body as Buffer).length}`));
+  twins = await startTwins(
+    sandbox,
+    (request, response) =>
+      void response.send(`${request.method} ${(request.body as Buffer).length}`),
+  );
 });
 
 beforeEach(async () => {
@@ -34,7 +38,8 @@ function told(error: unknown): unknown[] {
 }
 
 describe('arguments that plain fetch refuses', () => {
-  const stream = (): ReadableStream => new ReadableStream({ start: (controller) => controller.close() });
+  const stream = (): ReadableStream =>
+    new ReadableStream({ start: (controller) => controller.close() });
   const read = async (): Promise<Request> => {
     const request = new Request(twins.paid.url, { method: 'POST', body: 'x' });
     await request.text();
@@ -67,16 +72,21 @@ describe('arguments that plain fetch refuses', () => {
     ['a window', () => twins.paid.url, () => ({ window: {} })],
   ];
 
-  it.each(cases)('are refused with the same error, and send nothing: %s', async (_name, input, init = () => undefined) => {
-    const [first, second] = [await input(), await input()] as [string, string];
-    const plain = await failureOf(fetch(first, init() as RequestInit));
-    const error = await failureOf(buyer.client.fetch(second, init() as RequestInit));
-    expect(told(error)).toEqual(told(plain));
-    expect(twins.paid.seen).toEqual([]);
-  });
+  it.each(cases)(
+    'are refused with the same error, and send nothing: %s',
+    async (_name, input, init = () => undefined) => {
+      const [first, second] = [await input(), await input()] as [string, string];
+      const plain = await failureOf(fetch(first, init() as RequestInit));
+      const error = await failureOf(buyer.client.fetch(second, init() as RequestInit));
+      expect(told(error)).toEqual(told(plain));
+      expect(twins.paid.seen).toEqual([]);
+    },
+  );
 
   it('are refused by a rejection, never by a throw', async () => {
-    const calls = [undefined, '/paid/a', Symbol('x')].map((input) => buyer.client.fetch(input as unknown as string));
+    const calls = [undefined, '/paid/a', Symbol('x')].map((input) =>
+      buyer.client.fetch(input as unknown as string),
+    );
     for (const call of calls) expect(await failureOf(call)).toBeInstanceOf(TypeError);
   });
 });
@@ -84,7 +94,11 @@ describe('arguments that plain fetch refuses', () => {
 describe('schemes that plain fetch serves by itself', () => {
   it.each(['data:text/plain,hello', 'data:application/json;base64,e30='])('%s', async (url) => {
     const [response, plain] = [await buyer.client.fetch(url), await fetch(url)];
-    expect([response.status, response.url, await response.text()]).toEqual([plain.status, plain.url, await plain.text()]);
+    expect([response.status, response.url, await response.text()]).toEqual([
+      plain.status,
+      plain.url,
+      await plain.text(),
+    ]);
     expect(response.headers.get('content-type')).toBe(plain.headers.get('content-type'));
   });
 
@@ -97,7 +111,9 @@ describe('schemes that plain fetch serves by itself', () => {
 describe('init beyond the standard', () => {
   /** What carries requests in this runtime: its own dispatcher, with a count. */
   function countingDispatcher(): { dispatcher: object; paths: string[] } {
-    const global = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1')) as { dispatch(...args: unknown[]): boolean };
+    const global = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1')) as {
+      dispatch(...args: unknown[]): boolean;
+    };
     const paths: string[] = [];
     const dispatch = (options: { path: string }, handler: unknown): boolean => {
       paths.push(options.path);
@@ -108,19 +124,25 @@ describe('init beyond the standard', () => {
 
   it('a dispatcher carries the unpaid and the paid request', async () => {
     const { dispatcher, paths } = countingDispatcher();
-    await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { dispatcher } as object));
+    await expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/paid/a`, { dispatcher } as object),
+    );
     expect(paths).toEqual(['/paid/a', '/paid/a', '/paid/a']);
   });
 
   it('a dispatcher carries a body too', async () => {
     const { dispatcher, paths } = countingDispatcher();
-    await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { method: 'POST', body: 'x', dispatcher } as object));
+    await expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/paid/a`, { method: 'POST', body: 'x', dispatcher } as object),
+    );
     expect(paths).toHaveLength(3);
   });
 
   it('a dispatcher of a Request carries both as well', async () => {
     const { dispatcher, paths } = countingDispatcher();
-    await expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a#part`, { dispatcher } as object)));
+    await expectSame(twins, buyer, (fetch, origin) =>
+      fetch(new Request(`${origin}/paid/a#part`, { dispatcher } as object)),
+    );
     expect(paths).toHaveLength(3);
     const init = { method: 'POST', body: 'x', dispatcher };
     await expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`, init)));
@@ -136,22 +158,42 @@ describe('init beyond the standard', () => {
     ['integrity', { integrity: '' }],
     ['priority', { priority: 'high' }],
     ['no body', { method: 'POST', body: null }],
-    ['nothing set', { method: undefined, headers: undefined, body: undefined, signal: undefined } as unknown as RequestInit],
+    [
+      'nothing set',
+      {
+        method: undefined,
+        headers: undefined,
+        body: undefined,
+        signal: undefined,
+      } as unknown as RequestInit,
+    ],
     ['something unknown', { next: { revalidate: 1 }, cf: {} } as RequestInit],
   ])('%s goes to both', async (_name, init) => {
     await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, init));
   });
 
   it('cache goes to the unpaid one; the paid one asks for no old answer', async () => {
-    await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { cache: 'no-cache' }), { except: ['cache-control'] });
-    expect(twins.paid.seen.map(({ headers }) => headers['cache-control'])).toEqual(['max-age=0', 'no-cache']);
+    await expectSame(
+      twins,
+      buyer,
+      (fetch, origin) => fetch(`${origin}/paid/a`, { cache: 'no-cache' }),
+      { except: ['cache-control'] },
+    );
+    expect(twins.paid.seen.map(({ headers }) => headers['cache-control'])).toEqual([
+      'max-age=0',
+      'no-cache',
+    ]);
   });
 
   it('an idempotencyKey goes nowhere as a header, and an Idempotency-Key header goes to both', async () => {
     await expectSame(twins, buyer, (call, origin) =>
-      origin === twins.free.url ? call(`${origin}/paid/a`) : call(`${origin}/paid/a`, { idempotencyKey: 'mine' }),
+      origin === twins.free.url
+        ? call(`${origin}/paid/a`)
+        : call(`${origin}/paid/a`, { idempotencyKey: 'mine' }),
     );
-    await expectSame(twins, buyer, (call, origin) => call(`${origin}/paid/b`, { headers: { 'idempotency-key': 'other' } }));
+    await expectSame(twins, buyer, (call, origin) =>
+      call(`${origin}/paid/b`, { headers: { 'idempotency-key': 'other' } }),
+    );
   });
 });
 
@@ -171,8 +213,13 @@ describe('option fetch', () => {
     expect(calls[0]).toEqual([url, init]);
     expect([calls[0]?.[0], calls[0]?.[1]]).toEqual([url, init]);
     const paid = calls.find(([, one]) => new Headers(one?.headers).has('payment-signature'));
-    expect(paid).toMatchObject([url.href, { method: 'POST', redirect: 'manual', cache: 'no-store' }]);
-    expect(calls.filter(([input]) => String(input).startsWith(sandbox.rpcUrl)).length).toBeGreaterThan(0);
+    expect(paid).toMatchObject([
+      url.href,
+      { method: 'POST', redirect: 'manual', cache: 'no-store' },
+    ]);
+    expect(
+      calls.filter(([input]) => String(input).startsWith(sandbox.rpcUrl)).length,
+    ).toBeGreaterThan(0);
   });
 
   it('may return what it likes: a Response that it made', async () => {
@@ -228,17 +275,32 @@ describe('a body that is too large to be sent twice', () => {
   const large = new Uint8Array(1024 * 1024 + 1);
 
   it('is refused before anything is paid', async () => {
-    const error = await failureOf(buyer.client.fetch(`${twins.paid.url}/paid/a`, { method: 'POST', body: large }));
-    expect(error).toMatchObject({ code: 'body_not_replayable', funds: 'untouched', details: { limitBytes: 1024 * 1024 } });
-    expect(twins.paid.seen.map((one) => [one.body.length, paymentOf(one)])).toEqual([[large.length, undefined]]);
+    const error = await failureOf(
+      buyer.client.fetch(`${twins.paid.url}/paid/a`, { method: 'POST', body: large }),
+    );
+    expect(error).toMatchObject({
+      code: 'body_not_replayable',
+      funds: 'untouched',
+      details: { limitBytes: 1024 * 1024 },
+    });
+    expect(twins.paid.seen.map((one) => [one.body.length, paymentOf(one)])).toEqual([
+      [large.length, undefined],
+    ]);
     expect(await buyer.spent()).toBe(0n);
   });
 
-  it.each(['bytes', 'a stream'])('goes where nothing is asked for it, as with plain fetch: %s', async (kind) => {
-    const body = kind === 'bytes' ? large : new Blob([large, large, large]).stream();
-    const response = await buyer.client.fetch(`${twins.free.url}/paid/a`, { method: 'POST', body, duplex: 'half' } as RequestInit);
-    const length = kind === 'bytes' ? large.length : 3 * large.length;
-    expect(await response.text()).toBe(`POST ${length}`);
-    expect(twins.free.seen.map((one) => one.body.length)).toEqual([length]);
-  });
+  it.each(['bytes', 'a stream'])(
+    'goes where nothing is asked for it, as with plain fetch: %s',
+    async (kind) => {
+      const body = kind === 'bytes' ? large : new Blob([large, large, large]).stream();
+      const response = await buyer.client.fetch(`${twins.free.url}/paid/a`, {
+        method: 'POST',
+        body,
+        duplex: 'half',
+      } as RequestInit);
+      const length = kind === 'bytes' ? large.length : 3 * large.length;
+      expect(await response.text()).toBe(`POST ${length}`);
+      expect(twins.free.seen.map((one) => one.body.length)).toEqual([length]);
+    },
+  );
 });

@@ -1,11 +1,26 @@
 import { isExactChangeError, receiptOf } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  onTestFinished,
+} from 'vitest';
 import { failureOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
 import { holdsPayment, paymentOf } from '../helpers/fetch-record.js';
 import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
-import { PRICE, startRecorder, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
+import {
+  PRICE,
+  startRecorder,
+  startTwins,
+  type Recorder,
+  type Twins,
+} from '../helpers/fetch-twins.js';
 
 const STATUSES = [301, 302, 303, 307, 308];
 
@@ -20,7 +35,12 @@ beforeAll(async () => {
   stranger = await startRecorder((_request, response) => void response.end('a stranger'));
   twins = await startTwins(sandbox, (request, response) => {
     const [, , status, where] = /^\/(paid|free)\/([0-9]+)\/(.+)$/.exec(request.path) ?? [];
-    const target = where === 'stranger' ? `${stranger.url}/there` : where === 'twice' ? '/free/302/once' : '/paid/there?q=1#part';
+    const target =
+      where === 'stranger'
+        ? `${stranger.url}/there`
+        : where === 'twice'
+          ? '/free/302/once'
+          : '/paid/there?q=1#part';
     if (status === undefined) response.send(`${request.method} ${request.path}`);
     else response.status(Number(status)).set('location', target).end('moved');
   });
@@ -60,40 +80,70 @@ describe('a redirect before the payment', () => {
   });
 
   it('may be the first of several', async () => {
-    const { outcome } = await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/free/301/twice`));
+    const { outcome } = await expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/free/301/twice`),
+    );
     expect(outcome.path).toBe('/paid/there?q=1');
   });
 
-  it('is followed for HEAD', () => expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/free/307/once`, { method: 'HEAD' })));
+  it('is followed for HEAD', () =>
+    expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/free/307/once`, { method: 'HEAD' }),
+    ));
 
-  it.each(STATUSES)('%d to another origin: that one is paid, and credentials do not follow', async (status) => {
-    const door = await startRecorder((_request, response) => {
-      response.writeHead(status, { location: `${twins.paid.url}/paid/there` }).end();
-    });
-    onTestFinished(() => door.close());
-    const freeDoor = await startRecorder((_request, response) => {
-      response.writeHead(status, { location: `${twins.free.url}/paid/there` }).end();
-    });
-    onTestFinished(() => freeDoor.close());
-    const headers = { authorization: 'Bearer x', cookie: 'a=b', 'proxy-authorization': 'Basic x', 'x-kept': '1' };
-    // Outside a page `type` says only that some redirect left the origin of the first request: it is of no use, and the paid request has none.
-    await expectSame(twins, buyer, (fetch, origin) => fetch(origin === twins.paid.url ? door.url : freeDoor.url, { headers }), {
-      apart: ['type'],
-    });
-    expect(door.seen.some(holdsPayment)).toBe(false);
-    expect(twins.paid.seen.map(({ headers: { authorization, cookie, 'x-kept': kept } }) => [authorization, cookie, kept])).toEqual([
-      [undefined, undefined, '1'],
-      [undefined, undefined, '1'],
-    ]);
-  });
+  it.each(STATUSES)(
+    '%d to another origin: that one is paid, and credentials do not follow',
+    async (status) => {
+      const door = await startRecorder((_request, response) => {
+        response.writeHead(status, { location: `${twins.paid.url}/paid/there` }).end();
+      });
+      onTestFinished(() => door.close());
+      const freeDoor = await startRecorder((_request, response) => {
+        response.writeHead(status, { location: `${twins.free.url}/paid/there` }).end();
+      });
+      onTestFinished(() => freeDoor.close());
+      const headers = {
+        authorization: 'Bearer x',
+        cookie: 'a=b',
+        'proxy-authorization': 'Basic x',
+        'x-kept': '1',
+      };
+      // Outside a page `type` says only that some redirect left the origin of the first request: it
+      // is of no use, and the paid request has none.
+      await expectSame(
+        twins,
+        buyer,
+        (fetch, origin) => fetch(origin === twins.paid.url ? door.url : freeDoor.url, { headers }),
+        {
+          apart: ['type'],
+        },
+      );
+      expect(door.seen.some(holdsPayment)).toBe(false);
+      expect(
+        twins.paid.seen.map(({ headers: { authorization, cookie, 'x-kept': kept } }) => [
+          authorization,
+          cookie,
+          kept,
+        ]),
+      ).toEqual([
+        [undefined, undefined, '1'],
+        [undefined, undefined, '1'],
+      ]);
+    },
+  );
 
-  it.each(STATUSES)('%d of a POST is refused at its end: the client cannot tell what would be paid for', async (status) => {
-    const error = await failureOf(buyer.client.fetch(`${twins.paid.url}/free/${status}/once`, { method: 'POST', body: 'x' }));
-    if (!isExactChangeError(error, 'unsupported_offer')) throw error;
-    expect([error.funds, error.moved, error.response?.status]).toEqual(['untouched', [], 402]);
-    expect(twins.paid.seen.slice(-1).some(holdsPayment)).toBe(false);
-    expect(await buyer.spent()).toBe(0n);
-  });
+  it.each(STATUSES)(
+    '%d of a POST is refused at its end: the client cannot tell what would be paid for',
+    async (status) => {
+      const error = await failureOf(
+        buyer.client.fetch(`${twins.paid.url}/free/${status}/once`, { method: 'POST', body: 'x' }),
+      );
+      if (!isExactChangeError(error, 'unsupported_offer')) throw error;
+      expect([error.funds, error.moved, error.response?.status]).toEqual(['untouched', [], 402]);
+      expect(twins.paid.seen.slice(-1).some(holdsPayment)).toBe(false);
+      expect(await buyer.spent()).toBe(0n);
+    },
+  );
 
   it('to what costs nothing stays plain fetch’s affair', async () => {
     const at = `${twins.paid.url}/free/302/stranger`;
@@ -108,7 +158,11 @@ describe('a redirect before the payment', () => {
     const at = `${twins.paid.url}/free/302/once`;
     const plain = await outcomeOf(await fetch(at, { redirect: 'manual' }));
     const response = await buyer.client.fetch(at, { redirect: 'manual' });
-    expect([response.status, response.headers.get('location'), receiptOf(response)]).toEqual([302, '/paid/there?q=1#part', undefined]);
+    expect([response.status, response.headers.get('location'), receiptOf(response)]).toEqual([
+      302,
+      '/paid/there?q=1#part',
+      undefined,
+    ]);
     expect(await outcomeOf(response)).toEqual(plain);
     expect(await buyer.spent()).toBe(0n);
   });
@@ -117,21 +171,34 @@ describe('a redirect before the payment', () => {
     const at = `${twins.paid.url}/free/302/once`;
     const plain = (await failureOf(fetch(at, { redirect: 'error' }))) as TypeError;
     const error = (await failureOf(buyer.client.fetch(at, { redirect: 'error' }))) as TypeError;
-    expect([error.name, error.message, String(error.cause)]).toEqual([plain.name, plain.message, String(plain.cause)]);
+    expect([error.name, error.message, String(error.cause)]).toEqual([
+      plain.name,
+      plain.message,
+      String(plain.cause),
+    ]);
     expect(await buyer.spent()).toBe(0n);
   });
 
   it('without an end is the error of plain fetch', async () => {
-    const loop = await startRecorder((_request, response) => response.writeHead(302, { location: '/' }).end());
+    const loop = await startRecorder((_request, response) =>
+      response.writeHead(302, { location: '/' }).end(),
+    );
     onTestFinished(() => loop.close());
     const plain = (await failureOf(fetch(loop.url))) as TypeError;
     const error = (await failureOf(buyer.client.fetch(loop.url))) as TypeError;
-    expect([error.name, error.message, String(error.cause)]).toEqual([plain.name, plain.message, String(plain.cause)]);
+    expect([error.name, error.message, String(error.cause)]).toEqual([
+      plain.name,
+      plain.message,
+      String(plain.cause),
+    ]);
   });
 
-  it.each(['manual', 'error', 'follow'] as const)('none: redirect %s pays as ever', async (redirect) => {
-    await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { redirect }));
-  });
+  it.each(['manual', 'error', 'follow'] as const)(
+    'none: redirect %s pays as ever',
+    async (redirect) => {
+      await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { redirect }));
+    },
+  );
 });
 
 describe('a redirect as the answer to the paid request', () => {
@@ -145,9 +212,15 @@ describe('a redirect as the answer to the paid request', () => {
     async (status, where, redirect) => {
       twins.forget();
       const settled = nextEvent(buyer.client, 'payment.settled');
-      const plain = await outcomeOf(await fetch(`${twins.free.url}/paid/${status}/${where}`, { redirect: 'manual' }));
-      const response = await buyer.client.fetch(`${twins.paid.url}/paid/${status}/${where}`, { redirect });
-      expect(response.headers.get('location')).toBe(where === 'stranger' ? `${stranger.url}/there` : '/paid/there?q=1#part');
+      const plain = await outcomeOf(
+        await fetch(`${twins.free.url}/paid/${status}/${where}`, { redirect: 'manual' }),
+      );
+      const response = await buyer.client.fetch(`${twins.paid.url}/paid/${status}/${where}`, {
+        redirect,
+      });
+      expect(response.headers.get('location')).toBe(
+        where === 'stranger' ? `${stranger.url}/there` : '/paid/there?q=1#part',
+      );
       expect(await outcomeOf(response)).toEqual(plain);
       expect((await settled).receipt).toEqual(receiptOf(response));
       expect([receiptOf(response)?.state, await buyer.spent()]).toEqual(['settled', PRICE]);
@@ -157,8 +230,15 @@ describe('a redirect as the answer to the paid request', () => {
   );
 
   it.each(STATUSES)('%d to a POST is returned as well', async (status) => {
-    const response = await buyer.client.fetch(`${twins.paid.url}/paid/${status}/stranger`, { method: 'POST', body: 'secret' });
-    expect([response.status, receiptOf(response)?.method, await buyer.spent()]).toEqual([status, 'POST', PRICE]);
+    const response = await buyer.client.fetch(`${twins.paid.url}/paid/${status}/stranger`, {
+      method: 'POST',
+      body: 'secret',
+    });
+    expect([response.status, receiptOf(response)?.method, await buyer.spent()]).toEqual([
+      status,
+      'POST',
+      PRICE,
+    ]);
     expect(stranger.seen).toEqual([]);
   });
 
@@ -188,8 +268,13 @@ describe('a redirect as the answer to a call that presents a header of client.pa
     async (status, name) => {
       const { header } = await buyer.client.pay(await fetch(`${twins.paid.url}/paid/here`));
       twins.forget();
-      const response = await buyer.client.fetch(`${twins.free.url}/free/${status}/stranger`, { headers: { [name]: header.value } });
-      expect([response.status, response.headers.get('location')]).toEqual([status, `${stranger.url}/there`]);
+      const response = await buyer.client.fetch(`${twins.free.url}/free/${status}/stranger`, {
+        headers: { [name]: header.value },
+      });
+      expect([response.status, response.headers.get('location')]).toEqual([
+        status,
+        `${stranger.url}/there`,
+      ]);
       expect(twins.free.seen.map(holdsPayment)).toEqual([true]);
       expect(stranger.seen).toEqual([]);
     },

@@ -11,7 +11,9 @@ let buyer: Buyer;
 beforeAll(async () => {
   sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
   twins = await startTwins(sandbox, (request, response) => {
-    response.set('x-method', request.method).send({ method: request.method, length: (request.body as Buffer).length });
+    response
+      .set('x-method', request.method)
+      .send({ method: request.method, length: (request.body as Buffer).length });
   });
 });
 
@@ -37,19 +39,29 @@ function streamOf(...parts: string[]): ReadableStream<Uint8Array> {
 const bytes = Uint8Array.from({ length: 1000 }, (_, index) => index % 256);
 
 describe('where to', () => {
-  it('takes a string', () => expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a?b=c&d=%20#part`)));
-  it('takes a URL', () => expectSame(twins, buyer, (fetch, origin) => fetch(new URL('/paid/ä b?q=1#part', origin))));
-  it('takes a Request', () => expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`))));
+  it('takes a string', () =>
+    expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a?b=c&d=%20#part`)));
+  it('takes a URL', () =>
+    expectSame(twins, buyer, (fetch, origin) => fetch(new URL('/paid/ä b?q=1#part', origin))));
+  it('takes a Request', () =>
+    expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`))));
   it('takes anything that turns into a string, as fetch does', () =>
-    expectSame(twins, buyer, (fetch, origin) => fetch({ toString: () => `${origin}/paid/a` } as unknown as string)));
+    expectSame(twins, buyer, (fetch, origin) =>
+      fetch({ toString: () => `${origin}/paid/a` } as unknown as string),
+    ));
 });
 
 describe('methods', () => {
-  it.each(['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'put', 'QUERY'])('%s', async (method) => {
-    const { receipt, outcome } = await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { method }));
-    expect(outcome.headers['x-method']).toBe(method === 'put' ? 'PUT' : method);
-    expect(receipt.method).toBe(outcome.headers['x-method']);
-  });
+  it.each(['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'put', 'QUERY'])(
+    '%s',
+    async (method) => {
+      const { receipt, outcome } = await expectSame(twins, buyer, (fetch, origin) =>
+        fetch(`${origin}/paid/a`, { method }),
+      );
+      expect(outcome.headers['x-method']).toBe(method === 'put' ? 'PUT' : method);
+      expect(receipt.method).toBe(outcome.headers['x-method']);
+    },
+  );
 });
 
 describe('headers', () => {
@@ -63,13 +75,22 @@ describe('headers', () => {
   ];
   const plain = { ...Object.fromEntries(pairs), 'cache-control': 'max-age=0' };
 
-  it('takes an object', () => expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { headers: plain })));
-  it('takes pairs', () => expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { headers: pairs })));
-  it('takes Headers', () => expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { headers: new Headers(pairs) })));
+  it('takes an object', () =>
+    expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { headers: plain })));
+  it('takes pairs', () =>
+    expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { headers: pairs })));
+  it('takes Headers', () =>
+    expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/paid/a`, { headers: new Headers(pairs) }),
+    ));
   it('takes those of a Request', () =>
-    expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`, { headers: pairs }))));
+    expectSame(twins, buyer, (fetch, origin) =>
+      fetch(new Request(`${origin}/paid/a`, { headers: pairs })),
+    ));
   it('lets those of init replace those of a Request', () =>
-    expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`, { headers: plain }), { headers: [['x-two', '2']] })));
+    expectSame(twins, buyer, (fetch, origin) =>
+      fetch(new Request(`${origin}/paid/a`, { headers: plain }), { headers: [['x-two', '2']] }),
+    ));
   it('leaves the caller’s Headers as they are', async () => {
     const headers = new Headers(pairs);
     await buyer.client.fetch(`${twins.paid.url}/paid/a`, { headers });
@@ -107,33 +128,59 @@ describe('bodies', () => {
   ];
 
   it.each(cases)('takes %s', async (_name, body) => {
-    await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { method: 'POST', body: body() }));
+    await expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/paid/a`, { method: 'POST', body: body() }),
+    );
   });
   it.each(cases)('takes %s in a Request', async (_name, body) => {
-    await expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`, { method: 'PUT', body: body() })), framing);
+    await expectSame(
+      twins,
+      buyer,
+      (fetch, origin) => fetch(new Request(`${origin}/paid/a`, { method: 'PUT', body: body() })),
+      framing,
+    );
   });
   it.each(cases)('takes %s over a Request with another', async (_name, body) => {
     await expectSame(twins, buyer, (fetch, origin) =>
-      fetch(new Request(`${origin}/paid/a`, { method: 'POST', body: 'old' }), { method: 'PATCH', body: body() }),
+      fetch(new Request(`${origin}/paid/a`, { method: 'POST', body: 'old' }), {
+        method: 'PATCH',
+        body: body(),
+      }),
     );
   });
 
   it('keeps the content type that the caller gives', () =>
     expectSame(twins, buyer, (fetch, origin) =>
-      fetch(`${origin}/paid/a`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }),
+      fetch(`${origin}/paid/a`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      }),
     ));
   it('takes a stream, half duplex', () =>
     expectSame(
       twins,
       buyer,
-      (fetch, origin) => fetch(`${origin}/paid/a`, { method: 'POST', body: streamOf('one', 'two', 'three'), ...half }),
+      (fetch, origin) =>
+        fetch(`${origin}/paid/a`, {
+          method: 'POST',
+          body: streamOf('one', 'two', 'three'),
+          ...half,
+        }),
       framing,
     ));
   it('takes a stream in a Request', () =>
     expectSame(
       twins,
       buyer,
-      (fetch, origin) => fetch(new Request(`${origin}/paid/a`, { method: 'POST', body: streamOf('one', 'two'), ...half })),
+      (fetch, origin) =>
+        fetch(
+          new Request(`${origin}/paid/a`, {
+            method: 'POST',
+            body: streamOf('one', 'two'),
+            ...half,
+          }),
+        ),
       framing,
     ));
   it('takes an async iterable, as fetch does here', async () => {
@@ -144,7 +191,12 @@ describe('bodies', () => {
     await expectSame(
       twins,
       buyer,
-      (fetch, origin) => fetch(`${origin}/paid/a`, { method: 'POST', body: parts() as unknown as BodyInit, ...half }),
+      (fetch, origin) =>
+        fetch(`${origin}/paid/a`, {
+          method: 'POST',
+          body: parts() as unknown as BodyInit,
+          ...half,
+        }),
       framing,
     );
   });
@@ -153,11 +205,20 @@ describe('bodies', () => {
       twins,
       buyer,
       (fetch, origin) =>
-        fetch(`${origin}/paid/a`, new Request('http://other.test/', { method: 'POST', headers: { 'x-one': '1' }, body: 'from init' })),
+        fetch(
+          `${origin}/paid/a`,
+          new Request('http://other.test/', {
+            method: 'POST',
+            headers: { 'x-one': '1' },
+            body: 'from init',
+          }),
+        ),
       framing,
     ));
   it('sends a body of exactly the limit, and reads the last byte', () =>
-    expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { method: 'POST', body: new Uint8Array(1024 * 1024).fill(7) })));
+    expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/paid/a`, { method: 'POST', body: new Uint8Array(1024 * 1024).fill(7) }),
+    ));
   it('leaves a Request used, as fetch does', async () => {
     const used = async (call: typeof fetch, origin: string): Promise<boolean[]> => {
       const request = new Request(`${origin}/paid/a`, { method: 'POST', body: 'once' });
@@ -166,7 +227,9 @@ describe('bodies', () => {
       await call(other, { body: 'another' });
       return [request.bodyUsed, other.bodyUsed];
     };
-    expect(await used(buyer.client.fetch, twins.paid.url)).toEqual(await used(fetch, twins.free.url));
+    expect(await used(buyer.client.fetch, twins.paid.url)).toEqual(
+      await used(fetch, twins.free.url),
+    );
   });
 });
 

@@ -5,7 +5,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { outcomeOf } from '../helpers/fetch-compare.js';
 import { holdsPayment, paymentOf } from '../helpers/fetch-record.js';
-import { legacyRequirementsOf, requirementsOf, startSeller, termsOf, type SellerOptions } from '../helpers/fetch-seller.js';
+import {
+  legacyRequirementsOf,
+  requirementsOf,
+  startSeller,
+  termsOf,
+  type SellerOptions,
+} from '../helpers/fetch-seller.js';
 import { PRICE, type Recorder } from '../helpers/fetch-twins.js';
 
 let sandbox: Sandbox;
@@ -28,8 +34,15 @@ async function seller(options: SellerOptions): Promise<Recorder> {
 }
 
 /** A seller that answers 402 with these headers and this body. */
-function refusing(headers: Record<string, string>, body: string, options: SellerOptions = {}): Promise<Recorder> {
-  return seller({ ...options, refuse: (_request, response) => void response.writeHead(402, headers).end(body) });
+function refusing(
+  headers: Record<string, string>,
+  body: string,
+  options: SellerOptions = {},
+): Promise<Recorder> {
+  return seller({
+    ...options,
+    refuse: (_request, response) => void response.writeHead(402, headers).end(body),
+  });
 }
 
 const json = { 'content-type': 'application/json' };
@@ -46,17 +59,33 @@ describe('a 402 that asks for no payment', () => {
     ['JSON that is a list', json, '[{"accepts":[]}]'],
     ['JSON that is a string', json, '"accepts"'],
     ['JSON that is broken', json, '{"error":'],
-    ['problem details', { 'content-type': 'application/problem+json' }, '{"title":"Payment Required","status":402}'],
-    ['a large JSON', json, JSON.stringify({ list: Array.from({ length: 30_000 }, (_, index) => index) })],
+    [
+      'problem details',
+      { 'content-type': 'application/problem+json' },
+      '{"title":"Payment Required","status":402}',
+    ],
+    [
+      'a large JSON',
+      json,
+      JSON.stringify({ list: Array.from({ length: 30_000 }, (_, index) => index) }),
+    ],
     ['bytes', { 'content-type': 'application/octet-stream' }, '\u0000{\u0001'],
-    ['the header of another scheme', { 'www-authenticate': 'L402 macaroon="x", invoice="y"' }, 'pay by lightning'],
+    [
+      'the header of another scheme',
+      { 'www-authenticate': 'L402 macaroon="x", invoice="y"' },
+      'pay by lightning',
+    ],
   ];
 
   it.each(cases)('comes back untouched: %s', async (_name, headers, body) => {
     const { url, seen } = await refusing(headers, body);
     const plain = await fetch(url);
     const response = await buyer.client.fetch(url);
-    expect([response.bodyUsed, response.body?.locked, receiptOf(response)]).toEqual([false, plain.body?.locked, undefined]);
+    expect([response.bodyUsed, response.body?.locked, receiptOf(response)]).toEqual([
+      false,
+      plain.body?.locked,
+      undefined,
+    ]);
     expect(await outcomeOf(response)).toEqual(await outcomeOf(plain));
     expect(seen.some(holdsPayment)).toBe(false);
     expect(seen).toHaveLength(2);
@@ -116,7 +145,12 @@ describe('terms that cannot be read', () => {
     const { url, seen } = await refusing(headers, body);
     const error = await failureOf(buyer.client.fetch(url));
     if (!isExactChangeError(error, 'malformed_payment_required')) throw error;
-    expect([error.funds, error.moved, error.response?.status, error.response?.bodyUsed]).toEqual(['untouched', [], 402, false]);
+    expect([error.funds, error.moved, error.response?.status, error.response?.bodyUsed]).toEqual([
+      'untouched',
+      [],
+      402,
+      false,
+    ]);
     expect(await error.response?.text()).toBe(body);
     expect(seen).toHaveLength(1);
   });
@@ -124,9 +158,16 @@ describe('terms that cannot be read', () => {
 
 describe('terms in a page', () => {
   it('are paid where the header has them', async () => {
-    const { url, seen } = await refusing({ ...html, 'payment-required': encodePaymentRequiredHeader(termsOf(sandbox)) }, page);
+    const { url, seen } = await refusing(
+      { ...html, 'payment-required': encodePaymentRequiredHeader(termsOf(sandbox)) },
+      page,
+    );
     const response = await buyer.client.fetch(url);
-    expect([response.status, await response.text(), await buyer.spent()]).toEqual([200, 'served', PRICE]);
+    expect([response.status, await response.text(), await buyer.spent()]).toEqual([
+      200,
+      'served',
+      PRICE,
+    ]);
     expect(seen.map((one) => paymentOf(one) !== undefined)).toEqual([false, true]);
   });
 
@@ -145,50 +186,83 @@ describe('terms in a page', () => {
 });
 
 describe('terms in two places', () => {
-  const elsewhere = { network: 'eip155:8453', asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' } as const;
+  const elsewhere = {
+    network: 'eip155:8453',
+    asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+  } as const;
 
   it('the header of version 2 wins over a body of version 1', async () => {
     const legacy = legacyRequirementsOf(sandbox, 3n * PRICE);
     const header = encodePaymentRequiredHeader(termsOf(sandbox));
-    const { url, seen } = await refusing({ ...json, 'payment-required': header }, JSON.stringify({ x402Version: 1, accepts: [legacy] }));
+    const { url, seen } = await refusing(
+      { ...json, 'payment-required': header },
+      JSON.stringify({ x402Version: 1, accepts: [legacy] }),
+    );
     const response = await buyer.client.fetch(url);
     expect([response.status, await buyer.spent()]).toEqual([200, PRICE]);
-    expect([seen[1]?.headers['payment-signature'] !== undefined, seen[1]?.headers['x-payment']]).toEqual([true, undefined]);
+    expect([
+      seen[1]?.headers['payment-signature'] !== undefined,
+      seen[1]?.headers['x-payment'],
+    ]).toEqual([true, undefined]);
     expect(receiptOf(response)?.payment.amount).toBe(PRICE.toString());
   });
 
   it('the header of version 2 wins over a body of version 2', async () => {
     const header = encodePaymentRequiredHeader(termsOf(sandbox));
-    const { url } = await refusing({ ...json, 'payment-required': header }, JSON.stringify(termsOf(sandbox, 3n * PRICE)));
+    const { url } = await refusing(
+      { ...json, 'payment-required': header },
+      JSON.stringify(termsOf(sandbox, 3n * PRICE)),
+    );
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
   it('a body of version 1 is paid where nothing in the header can be', async () => {
     const legacy = legacyRequirementsOf(sandbox, 2n * PRICE);
-    const header = encodePaymentRequiredHeader({ ...termsOf(sandbox), accepts: [{ ...requirementsOf(sandbox), ...elsewhere }] });
-    const { url, seen } = await refusing({ ...json, 'payment-required': header }, JSON.stringify({ x402Version: 1, accepts: [legacy] }), {
-      legacy,
+    const header = encodePaymentRequiredHeader({
+      ...termsOf(sandbox),
+      accepts: [{ ...requirementsOf(sandbox), ...elsewhere }],
     });
+    const { url, seen } = await refusing(
+      { ...json, 'payment-required': header },
+      JSON.stringify({ x402Version: 1, accepts: [legacy] }),
+      {
+        legacy,
+      },
+    );
     const response = await buyer.client.fetch(url);
     expect([response.status, await buyer.spent()]).toEqual([200, 2n * PRICE]);
-    expect([seen[1]?.headers['payment-signature'], seen[1]?.headers['x-payment'] !== undefined]).toEqual([undefined, true]);
+    expect([
+      seen[1]?.headers['payment-signature'],
+      seen[1]?.headers['x-payment'] !== undefined,
+    ]).toEqual([undefined, true]);
     expect(receiptOf(response)?.settlement).toMatchObject({ success: true });
   });
 
   it('a body of version 1 alone is paid', async () => {
     const legacy = legacyRequirementsOf(sandbox);
-    const { url } = await refusing(json, JSON.stringify({ x402Version: 1, accepts: [legacy] }), { legacy });
+    const { url } = await refusing(json, JSON.stringify({ x402Version: 1, accepts: [legacy] }), {
+      legacy,
+    });
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
   it('a readable body is paid where the header is not readable', async () => {
-    const { url } = await refusing({ ...json, 'payment-required': '%%%' }, JSON.stringify(termsOf(sandbox)));
+    const { url } = await refusing(
+      { ...json, 'payment-required': '%%%' },
+      JSON.stringify(termsOf(sandbox)),
+    );
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
   it('nothing payable in either is refused, entry by entry', async () => {
-    const header = encodePaymentRequiredHeader({ ...termsOf(sandbox), accepts: [{ ...requirementsOf(sandbox), ...elsewhere }] });
-    const { url, seen } = await refusing({ ...json, 'payment-required': header }, '{"error":"pay"}');
+    const header = encodePaymentRequiredHeader({
+      ...termsOf(sandbox),
+      accepts: [{ ...requirementsOf(sandbox), ...elsewhere }],
+    });
+    const { url, seen } = await refusing(
+      { ...json, 'payment-required': header },
+      '{"error":"pay"}',
+    );
     const error = await failureOf(buyer.client.fetch(url));
     if (!isExactChangeError(error)) throw error;
     expect(['no_payable_offer', 'unsupported_network']).toContain(error.code);
@@ -202,7 +276,9 @@ describe('a status other than 402', () => {
     const header = encodePaymentRequiredHeader(termsOf(sandbox));
     const { url, seen } = await seller({
       refuse: (_request, response) =>
-        void response.writeHead(status, { ...json, 'payment-required': header }).end(JSON.stringify(termsOf(sandbox))),
+        void response
+          .writeHead(status, { ...json, 'payment-required': header })
+          .end(JSON.stringify(termsOf(sandbox))),
     });
     const response = await buyer.client.fetch(url);
     expect([response.status, receiptOf(response), seen.length]).toEqual([status, undefined, 1]);
@@ -211,24 +287,41 @@ describe('a status other than 402', () => {
 });
 
 describe('a caller that pays itself', () => {
-  it.each(['PAYMENT-SIGNATURE', 'x-payment'])('gets the answer as it is, 402 too: %s', async (name) => {
-    const { url, seen } = await seller({
-      settles: false,
-      serve: (_request, response) =>
-        void response.writeHead(402, { 'payment-required': encodePaymentRequiredHeader(termsOf(sandbox)) }).end('no'),
-    });
-    const response = await buyer.client.fetch(url, { method: 'POST', headers: { [name]: 'mine' }, body: 'x' });
-    expect([response.status, await response.text(), receiptOf(response)]).toEqual([402, 'no', undefined]);
-    expect(seen.map(paymentOf)).toEqual(['mine']);
-    expect(await buyer.spent()).toBe(0n);
-  });
+  it.each(['PAYMENT-SIGNATURE', 'x-payment'])(
+    'gets the answer as it is, 402 too: %s',
+    async (name) => {
+      const { url, seen } = await seller({
+        settles: false,
+        serve: (_request, response) =>
+          void response
+            .writeHead(402, { 'payment-required': encodePaymentRequiredHeader(termsOf(sandbox)) })
+            .end('no'),
+      });
+      const response = await buyer.client.fetch(url, {
+        method: 'POST',
+        headers: { [name]: 'mine' },
+        body: 'x',
+      });
+      expect([response.status, await response.text(), receiptOf(response)]).toEqual([
+        402,
+        'no',
+        undefined,
+      ]);
+      expect(seen.map(paymentOf)).toEqual(['mine']);
+      expect(await buyer.spent()).toBe(0n);
+    },
+  );
 
   it('pays once, with what client.pay() made', async () => {
     const { url, seen } = await seller({});
     const unpaid = await fetch(url);
     const { header, receipt } = await buyer.client.pay(unpaid);
     const response = await buyer.client.fetch(url, { headers: { [header.name]: header.value } });
-    expect([response.status, await response.text(), await buyer.spent()]).toEqual([200, 'served', PRICE]);
+    expect([response.status, await response.text(), await buyer.spent()]).toEqual([
+      200,
+      'served',
+      PRICE,
+    ]);
     expect(seen.map(paymentOf)).toEqual([undefined, header.value]);
     expect([receiptOf(response), receipt.payment.payer]).toEqual([undefined, buyer.wallet.address]);
   });

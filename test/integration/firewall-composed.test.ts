@@ -36,18 +36,49 @@ async function composed(name: WantedName): Promise<Composed> {
   const { bytes, terms, deal } = await trial.offer(wanted[name]);
   const { instruction, lookupTables: names } = await extractSwap(node, bytes, estate.wallet, {});
   const lookupTables = await fetchLookupTables(node, names);
-  const { legs, lamports } = await readWallet(node, estate.wallet, [terms.inputMint, terms.outputMint], {});
+  const { legs, lamports } = await readWallet(
+    node,
+    estate.wallet,
+    [terms.inputMint, terms.outputMint],
+    {},
+  );
   const [input, output] = legs;
   if (input === undefined || output === undefined) throw new Error('a swap has two sides');
   const { maxPriorityFee, ...rest } = terms;
-  const expected = { ...rest, inputProgram: input.mint.tokenProgram, outputProgram: output.mint.tokenProgram };
+  const expected = {
+    ...rest,
+    inputProgram: input.mint.tokenProgram,
+    outputProgram: output.mint.tokenProgram,
+  };
   const rentOf = ({ mint }: Leg) => node.rent(accountBytes(mint));
-  const rents = { walletMinimum: await node.rent(0), sourceRent: await rentOf(input), outputRent: await rentOf(output) };
+  const rents = {
+    walletMinimum: await node.rent(0),
+    sourceRent: await rentOf(input),
+    outputRent: await rentOf(output),
+  };
   const { message, plan } = composeSwap({
-    ...{ expected, instruction, lookupTables, blockhash, keepWrapped: false, compute: { unitLimit: 200_000, unitPrice: 10_000n } },
-    facts: { ...rents, lamports, source: input.account, output: output.account, reserved: nothingReserved, leeway: nothingReserved },
+    ...{
+      expected,
+      instruction,
+      lookupTables,
+      blockhash,
+      keepWrapped: false,
+      compute: { unitLimit: 200_000, unitPrice: 10_000n },
+    },
+    facts: {
+      ...rents,
+      lamports,
+      source: input.account,
+      output: output.account,
+      reserved: nothingReserved,
+      leeway: nothingReserved,
+    },
   });
-  return { message, deal, said: { expected, instruction, floors: plan.floors, lookupTables, maxPriorityFee } };
+  return {
+    message,
+    deal,
+    said: { expected, instruction, floors: plan.floors, lookupTables, maxPriorityFee },
+  };
 }
 
 function passes({ said }: Composed, message: Uint8Array): boolean {
@@ -60,7 +91,10 @@ function passes({ said }: Composed, message: Uint8Array): boolean {
   }
 }
 
-/** All that may change without the last look noticing. Nothing of it can cost more than was agreed, as the chain itself shows. */
+/**
+ * All that may change without the last look noticing. Nothing of it can cost more than was agreed,
+ * as the chain itself shows.
+ */
 const free = [
   'blockhash',
   'unit limit: units',
@@ -87,11 +121,13 @@ describe.each(wantedNames)('what is composed for %s', (name) => {
       for (const mask of inTurn(MASKS, at)) {
         const changed = one.message.slice();
         changed[at] = byte ^ mask;
-        if (passes(one, changed)) passed.set(places[at]!, [...(passed.get(places[at]!) ?? []), changed]);
+        if (passes(one, changed))
+          passed.set(places[at]!, [...(passed.get(places[at]!) ?? []), changed]);
       }
     }
     expect([...passed.keys()].filter((place) => !free.includes(place))).toEqual([]);
-    // The check leaves these to the chain, which runs or refuses each one: the trial sees that no more is lost than was agreed.
+    // The check leaves these to the chain, which runs or refuses each one: the trial sees that no
+    // more is lost than was agreed.
     for (const [place, list] of passed) {
       const run = [];
       for (const changed of list) run.push(await trial.runs(one.deal, changed));

@@ -38,7 +38,10 @@ beforeAll(async () => {
   for (const name of wantedNames) {
     const offer = await trial.offer(wanted[name]);
     const good = await instructionsIn(offer.bytes);
-    casts.set(name, { offer, cast: { estate, mints, attacker: ATTACKER, loot, good, deal: offer.deal } });
+    casts.set(name, {
+      offer,
+      cast: { estate, mints, attacker: ATTACKER, loot, good, deal: offer.deal },
+    });
   }
 });
 
@@ -48,7 +51,12 @@ afterAll(() => trial.close());
 async function instructionsIn(bytes: Uint8Array): Promise<readonly Instruction[]> {
   const { messageBytes } = getTransactionDecoder().decode(bytes);
   const compiled = getCompiledTransactionMessageDecoder().decode(messageBytes);
-  return (await decompileTransactionMessageFetchingLookupTables(compiled, createSolanaRpc(trial.sandbox.rpcUrl))).instructions;
+  return (
+    await decompileTransactionMessageFetchingLookupTables(
+      compiled,
+      createSolanaRpc(trial.sandbox.rpcUrl),
+    )
+  ).instructions;
 }
 
 /** The unsigned transaction; undefined where it would not fit. */
@@ -56,7 +64,11 @@ function wireOf(instructions: readonly Instruction[]): Uint8Array | undefined {
   const message = pipe(
     createTransactionMessage({ version: 0 }),
     (draft) => setTransactionMessageFeePayer(trial.estate.wallet, draft),
-    (draft) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: blockhash(trial.blockhash), lastValidBlockHeight: 1_000n }, draft),
+    (draft) =>
+      setTransactionMessageLifetimeUsingBlockhash(
+        { blockhash: blockhash(trial.blockhash), lastValidBlockHeight: 1_000n },
+        draft,
+      ),
     (draft) => appendTransactionMessageInstructions(instructions, draft),
   );
   const wire = new Uint8Array(getTransactionEncoder().encode(compileTransaction(message)));
@@ -79,7 +91,8 @@ describe.each(wantedNames)('any instructions around %s', (name) => {
       }),
       { seed: SEED, numRuns: RUNS },
     );
-    // Of both kinds there were enough: what could be signed, and what would have cost the wallet something.
+    // Of both kinds there were enough: what could be signed, and what would have cost the wallet
+    // something.
     expect(tally.landed - before.landed).toBeGreaterThan(RUNS / 27);
     expect(harmful).toBeGreaterThan(RUNS / 80);
   }, 60_000);

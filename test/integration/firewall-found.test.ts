@@ -1,6 +1,18 @@
-import { AccountRole, address, getAddressEncoder, type AccountMeta, type Address, type Instruction } from '@solana/kit';
+import {
+  AccountRole,
+  address,
+  getAddressEncoder,
+  type AccountMeta,
+  type Address,
+  type Instruction,
+} from '@solana/kit';
 import { inspectSwap, isExactChangeError, local } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type VenueBehaviour,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
@@ -17,7 +29,10 @@ import { expectUntouched } from '../helpers/untouched.js';
 // What a review of the firewall broke, each as it was shown.
 
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
-const SYSTEM: AccountMeta = { address: address('11111111111111111111111111111111'), role: AccountRole.READONLY };
+const SYSTEM: AccountMeta = {
+  address: address('11111111111111111111111111111111'),
+  role: AccountRole.READONLY,
+};
 
 let sandbox: Sandbox;
 let rpc: Rpc;
@@ -39,13 +54,19 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-const setVenue = (behaviour: VenueBehaviour) => sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
+const setVenue = (behaviour: VenueBehaviour) =>
+  sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
 
 describe('an account that a venue has made its own, with the wallet as its delegate and its close authority', () => {
   const key = (of: Address) => [...getAddressEncoder().encode(of)];
   const whole: Direction = {
     ...{ from: 'USDC', to: 'USDT' },
-    amounts: { input: 20_000_000n, mostInput: 20_100_000n, output: 20_000_000n, leastOutput: 19_900_000n },
+    amounts: {
+      input: 20_000_000n,
+      mostInput: 20_100_000n,
+      output: 20_000_000n,
+      leastOutput: 19_900_000n,
+    },
   };
   const direct: readonly (readonly [string, Direction, MintSymbol])[] = [
     ['the source', directions['USDC to USDT'], 'USDC'],
@@ -55,7 +76,10 @@ describe('an account that a venue has made its own, with the wallet as its deleg
     ['an output of Token-2022', directions['USDC to PYUSD'], 'PYUSD'],
   ];
 
-  /** What is left by a venue that signs with the wallet for a new owner, and as the new owner for all the rest. */
+  /**
+   * What is left by a venue that signs with the wallet for a new owner, and as the new owner for
+   * all the rest.
+   */
   function takeOver(trader: Trader, symbol: MintSymbol): void {
     const at = trader.at[symbol];
     const account = sandbox.chain.account(at);
@@ -78,9 +102,19 @@ describe('an account that a venue has made its own, with the wallet as its deleg
 
   it('is not guarded against by a transaction that revokes only after it has counted', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1' });
-    const swap = await buildForeign(sandbox, wallet.address, { from: 'USDC', to: 'USDT', amount: 2_000_000n });
-    const bounds = { inputMint: 'USDC', outputMint: 'USDT', maxInAmount: swap.maxIn, minOutAmount: swap.minOut };
-    const inspect = (transaction: string) => inspectSwap(transaction, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
+    const swap = await buildForeign(sandbox, wallet.address, {
+      from: 'USDC',
+      to: 'USDT',
+      amount: 2_000_000n,
+    });
+    const bounds = {
+      inputMint: 'USDC',
+      outputMint: 'USDT',
+      maxInAmount: swap.maxIn,
+      minOutAmount: swap.minOut,
+    };
+    const inspect = (transaction: string) =>
+      inspectSwap(transaction, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
     const { recomposed } = await inspect(swap.transaction);
     const guarded = recomposed?.transaction ?? '';
     expect(await inspect(guarded)).toMatchObject({ accepted: true, guarded: true });
@@ -116,7 +150,10 @@ describe('SOL that lies where the wrapped SOL account will be made', () => {
   it('is not for the venue to take where the output stays wrapped', async () => {
     const trader = await traderOn(sandbox, rpc);
     sandbox.chain.fundSol(trader.at.SOL, LYING);
-    const signed = await trader.sign('route_v2', directions['USDC to wrapped SOL'], [SYSTEM, ATTACKER]);
+    const signed = await trader.sign('route_v2', directions['USDC to wrapped SOL'], [
+      SYSTEM,
+      ATTACKER,
+    ]);
     setVenue({ modes: [MODE.underpay], amount: 5_000_000n });
     expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
   });
@@ -128,8 +165,14 @@ describe('SOL that lies where the wrapped SOL account will be made', () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20' });
     const swap = await buildForeign(sandbox, wallet.address, { from, to, amount: 20_000_000n });
     sandbox.chain.fundSol((await ownAccounts(sandbox, wallet.address)).SOL, LYING);
-    const bounds = { inputMint: from, outputMint: to, maxInAmount: swap.maxIn, minOutAmount: swap.minOut };
-    const inspect = () => inspectSwap(swap.transaction, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
+    const bounds = {
+      inputMint: from,
+      outputMint: to,
+      maxInAmount: swap.maxIn,
+      minOutAmount: swap.minOut,
+    };
+    const inspect = () =>
+      inspectSwap(swap.transaction, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
     setVenue({});
     expect((await inspect()).accepted).toBe(true);
     setVenue(harm);
@@ -138,7 +181,10 @@ describe('SOL that lies where the wrapped SOL account will be made', () => {
 });
 
 describe('a group that counts the signature of the wallet', () => {
-  /** As a multisig of Squads: a program's own account that lists its members, and is only read when one of them votes. */
+  /**
+   * As a multisig of Squads: a program's own account that lists its members, and is only read when
+   * one of them votes.
+   */
   const group = (trader: Trader): Address => {
     const at = address('Squad11111111111111111111111111111111111112');
     const data = new Uint8Array(200);
@@ -151,7 +197,10 @@ describe('a group that counts the signature of the wallet', () => {
   it('is not handed to the venue, also where it is only read', async () => {
     const trader = await traderOn(sandbox, rpc);
     const extra = [{ address: group(trader), role: AccountRole.READONLY }];
-    const error = await failureOf(trader.sign('route_v2', directions['USDC to USDT'], extra), 'unsafe_swap');
+    const error = await failureOf(
+      trader.sign('route_v2', directions['USDC to USDT'], extra),
+      'unsafe_swap',
+    );
     expectUntouched(error);
     expect(trader.signed).toEqual([]);
   });
@@ -163,7 +212,8 @@ describe('a node that lags behind itself', () => {
     const slots: (number | undefined)[] = [];
     sandbox.controls.node.intercept = (method, params, next) => {
       if (method !== 'getMultipleAccounts') return next();
-      const [addresses, config] = params as [string[], { minContextSlot?: number }]; // What our own node client sends.
+      // What our own node client sends.
+      const [addresses, config] = params as [string[], { minContextSlot?: number }];
       if (addresses.includes(ATTACKER)) slots.push(config.minContextSlot);
       return next();
     };
@@ -187,10 +237,23 @@ describe('the longest swap that we compose', () => {
 describe('bytes that change while they are inspected', () => {
   it('are judged as they were, and so is what is composed anew', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20' });
-    const swap = await buildForeign(sandbox, wallet.address, { from: 'USDC', to: 'USDT', amount: 2_000_000n });
-    const bounds = { inputMint: 'USDC', outputMint: 'USDT', maxInAmount: swap.maxIn, minOutAmount: swap.minOut };
+    const swap = await buildForeign(sandbox, wallet.address, {
+      from: 'USDC',
+      to: 'USDT',
+      amount: 2_000_000n,
+    });
+    const bounds = {
+      inputMint: 'USDC',
+      outputMint: 'USDT',
+      maxInAmount: swap.maxIn,
+      minOutAmount: swap.minOut,
+    };
     const bytes = Uint8Array.from(Buffer.from(swap.transaction, 'base64'));
-    const inspecting = inspectSwap(bytes, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
+    const inspecting = inspectSwap(bytes, {
+      rpcUrl: sandbox.rpcUrl,
+      wallet: wallet.address,
+      ...bounds,
+    });
     bytes.fill(0);
     const verdict = await inspecting;
     expect([verdict.accepted, verdict.recomposed === undefined]).toEqual([true, false]);
@@ -202,10 +265,15 @@ describe('an instruction whose accounts copy themselves', () => {
     const meta = { address: ATTACKER as string, signer: false, writable: true };
     const accounts = Object.assign([meta], { map: () => accounts });
     const lookupTables = Object.assign([ATTACKER as string], { map: () => lookupTables });
-    const copy = copyBuild({ instruction: { program: ATTACKER, accounts, data: new Uint8Array(8) }, lookupTables });
+    const copy = copyBuild({
+      instruction: { program: ATTACKER, accounts, data: new Uint8Array(8) },
+      lookupTables,
+    });
     meta.address = SYSTEM.address;
     lookupTables[0] = SYSTEM.address;
-    expect(copy.instruction.accounts).toEqual([{ address: ATTACKER, signer: false, writable: true }]);
+    expect(copy.instruction.accounts).toEqual([
+      { address: ATTACKER, signer: false, writable: true },
+    ]);
     expect(copy.lookupTables).toEqual([ATTACKER]);
   });
 });
@@ -218,8 +286,16 @@ describe('a quote that is none', () => {
   ])('with %s is refused with an error of ours', async (_, change) => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
-    const quote = await honest.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
-    const call = honest.buildSwap({ wallet: wallet.address, quote: { ...quote, ...change } as typeof quote });
+    const quote = await honest.quote({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '1000000',
+      swapMode: 'ExactOut',
+    });
+    const call = honest.buildSwap({
+      wallet: wallet.address,
+      quote: { ...quote, ...change } as typeof quote,
+    });
     const error: unknown = await call.then(
       () => undefined,
       (reason: unknown) => reason,
@@ -229,7 +305,12 @@ describe('a quote that is none', () => {
 
   it('is not asked to be built for what is no wallet', async () => {
     const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
-    const quote = await honest.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
+    const quote = await honest.quote({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '1000000',
+      swapMode: 'ExactOut',
+    });
     const error: unknown = await honest.buildSwap({ wallet: 'nobody', quote }).then(
       () => undefined,
       (reason: unknown) => reason,

@@ -1,18 +1,32 @@
 import { address, type Address, getAddressEncoder } from '@solana/kit';
-import { type ChainAccount, createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
+import {
+  type ChainAccount,
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+} from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Instruction } from '../../src/solana/types.js';
 import { guard } from '../../src/swaps/firewall/guard.js';
 import { u64 } from '../corpus/accounts.js';
 import { PROGRAMS } from '../corpus/addresses.js';
 import { transaction } from '../corpus/build.js';
-import { closeAccount, createAccount, type FilledInstruction, instruction, readonly, signer, writable } from '../corpus/instructions.js';
+import {
+  closeAccount,
+  createAccount,
+  type FilledInstruction,
+  instruction,
+  readonly,
+  signer,
+  writable,
+} from '../corpus/instructions.js';
 import { accountsOf, simulatedBy } from '../helpers/estate.js';
 import { inTurn } from '../helpers/sampled.js';
 import { controlOf } from '../helpers/traded.js';
 import { toKit } from '../unit/swaps/support.js';
 
-// What a venue could do in a swap, on the real token programs: it signs with the wallet, and with accounts of its own.
+// What a venue could do in a swap, on the real token programs: it signs with the wallet, and with
+// accounts of its own.
 
 const VENUE = address('Attack1111111111111111111111111111111111112');
 const symbols = ['USDC', 'PYUSD', 'SOL'] as const;
@@ -28,7 +42,8 @@ beforeAll(async () => {
   const { chain, mints } = sandbox;
   wallet = address((await sandbox.createWallet({ SOL: '1' })).address);
   chain.fundSol(VENUE, 1_000_000_000n);
-  for (const symbol of symbols) for (const owner of [wallet, VENUE]) await chain.fundToken(owner, mints[symbol], HELD);
+  for (const symbol of symbols)
+    for (const owner of [wallet, VENUE]) await chain.fundToken(owner, mints[symbol], HELD);
   at = await accountsOf(wallet, mints);
   loot = await accountsOf(VENUE, mints);
 });
@@ -40,8 +55,17 @@ type Step = readonly [name: string, make: (symbol: MintSymbol) => FilledInstruct
 
 const keyOf = (party: Party): Address => (party === 'wallet' ? wallet : VENUE);
 const bytesOf = (party: Party) => [...getAddressEncoder().encode(keyOf(party))];
-const called = (symbol: MintSymbol, by: Party, data: readonly number[], others: readonly Address[] = []) =>
-  instruction(sandbox.mints[symbol].tokenProgram, [writable(at[symbol]), ...others.map(readonly), signer(keyOf(by))], data);
+const called = (
+  symbol: MintSymbol,
+  by: Party,
+  data: readonly number[],
+  others: readonly Address[] = [],
+) =>
+  instruction(
+    sandbox.mints[symbol].tokenProgram,
+    [writable(at[symbol]), ...others.map(readonly), signer(keyOf(by))],
+    data,
+  );
 
 const OWNER = 2;
 const CLOSER = 3;
@@ -49,11 +73,17 @@ const authority =
   (kind: number, by: Party, to: Party) =>
   (symbol: MintSymbol): FilledInstruction =>
     called(symbol, by, [6, kind, 1, ...bytesOf(to)]);
-const approval = (by: Party, to: Party) => (symbol: MintSymbol) => called(symbol, by, [4, ...u64(2n ** 64n - 1n)], [keyOf(to)]);
+const approval = (by: Party, to: Party) => (symbol: MintSymbol) =>
+  called(symbol, by, [4, ...u64(2n ** 64n - 1n)], [keyOf(to)]);
 const transfer = (by: Party) => (symbol: MintSymbol) =>
   instruction(
     sandbox.mints[symbol].tokenProgram,
-    [writable(at[symbol]), readonly(sandbox.mints[symbol].address), writable(loot[symbol]), signer(keyOf(by))],
+    [
+      writable(at[symbol]),
+      readonly(sandbox.mints[symbol].address),
+      writable(loot[symbol]),
+      signer(keyOf(by)),
+    ],
     [12, ...u64(HELD), sandbox.mints[symbol].decimals],
   );
 
@@ -69,12 +99,21 @@ const steps: readonly Step[] = [
   ['the wallet revokes', (symbol) => called(symbol, 'wallet', [5])],
   ['the wallet pays the venue', transfer('wallet')],
   ['the venue pays itself', transfer('venue')],
-  ['the wallet closes it for the venue', (symbol) => closeAccount(at[symbol], VENUE, wallet, sandbox.mints[symbol].tokenProgram)],
+  [
+    'the wallet closes it for the venue',
+    (symbol) => closeAccount(at[symbol], VENUE, wallet, sandbox.mints[symbol].tokenProgram),
+  ],
   [
     'the venue makes it anew',
     (symbol) => {
       const { address: mint, tokenProgram } = sandbox.mints[symbol];
-      return createAccount({ payer: VENUE, account: at[symbol], owner: wallet, mint, tokenProgram });
+      return createAccount({
+        payer: VENUE,
+        account: at[symbol],
+        owner: wallet,
+        mint,
+        tokenProgram,
+      });
     },
   ],
 ];
@@ -83,7 +122,9 @@ const upToThree = [
   ...steps.map((one) => [one]),
   ...steps.flatMap((one) => steps.map((two) => [one, two])),
   // The sample has each two of any three at each two of their places once.
-  ...steps.flatMap((one, first) => steps.flatMap((two, second) => inTurn(steps, first + second).map((three) => [one, two, three]))),
+  ...steps.flatMap((one, first) =>
+    steps.flatMap((two, second) => inTurn(steps, first + second).map((three) => [one, two, three])),
+  ),
 ];
 
 function filled(one: Instruction): FilledInstruction {
@@ -114,19 +155,30 @@ describe('the guard', () => {
         lamports: before.lamports,
       };
       // The signature of the venue costs as much as that of the wallet.
-      const floors = { wallet, lamports: lamports - 10_000n, tokens: [{ account: own, least, closed: false }] };
+      const floors = {
+        wallet,
+        lamports: lamports - 10_000n,
+        tokens: [{ account: own, least, closed: false }],
+      };
       const end = guard(floors).map(filled);
       const venueSigns = instruction(PROGRAMS.memo, [signer(VENUE)], [65]);
       const harmed: string[] = [];
       let passed = 0;
       for (const taken of upToThree) {
         const instructions = [venueSigns, ...taken.map(([, make]) => make(symbol)), ...end];
-        const { error, after } = await simulatedBy(sandbox, transaction({ feePayer: wallet, instructions }), [wallet, at[symbol]]);
+        const { error, after } = await simulatedBy(
+          sandbox,
+          transaction({ feePayer: wallet, instructions }),
+          [wallet, at[symbol]],
+        );
         if (error !== null) continue;
         passed += 1;
         const [account, left] = [after.get(at[symbol]), after.get(wallet)?.lamports ?? 0n];
-        const isKept = account !== undefined && JSON.stringify(controlOf(account), text) === JSON.stringify(controlOf(before), text);
-        if (!isKept || amountOf(account) < least || left < floors.lamports) harmed.push(taken.map(([name]) => name).join(', '));
+        const isKept =
+          account !== undefined &&
+          JSON.stringify(controlOf(account), text) === JSON.stringify(controlOf(before), text);
+        if (!isKept || amountOf(account) < least || left < floors.lamports)
+          harmed.push(taken.map(([name]) => name).join(', '));
       }
       expect(harmed).toEqual([]);
       expect(passed).toBeGreaterThan(0);

@@ -36,7 +36,8 @@ describe.each(wantedNames)('the instruction of %s', (name) => {
     const { accounts } = handed.swaps[name];
     const before = tally.refused;
     for (const at of accounts.keys()) {
-      for (const address of handed.telling) await handed.hand(name, (swap) => withMeta(swap, at, { address }));
+      for (const address of handed.telling)
+        await handed.hand(name, (swap) => withMeta(swap, at, { address }));
     }
     expect(tally.refused - before).toBeGreaterThan((accounts.length * handed.telling.length) / 2);
   });
@@ -44,14 +45,26 @@ describe.each(wantedNames)('the instruction of %s', (name) => {
   it('is refused or takes no more than agreed with several things changed at once', () => {
     const { accounts, data } = handed.swaps[name];
     const byte = fc.tuple(fc.nat({ max: data.length - 1 }), fc.nat({ max: 255 }));
-    const account = fc.tuple(fc.nat({ max: accounts.length - 1 }), fc.nat({ max: handed.interesting.length - 1 }), fc.boolean());
+    const account = fc.tuple(
+      fc.nat({ max: accounts.length - 1 }),
+      fc.nat({ max: handed.interesting.length - 1 }),
+      fc.boolean(),
+    );
     return fc.assert(
-      fc.asyncProperty(fc.array(byte, { maxLength: 2 }), fc.array(account, { maxLength: 2 }), async (bytes, replaced) => {
-        await handed.hand(name, (swap) => {
-          const written = bytes.reduce((now, [at, value]) => withByte(now, at, value), swap);
-          return replaced.reduce((now, [at, n, writable]) => withMeta(now, at, { address: handed.interesting[n]!, writable }), written);
-        });
-      }),
+      fc.asyncProperty(
+        fc.array(byte, { maxLength: 2 }),
+        fc.array(account, { maxLength: 2 }),
+        async (bytes, replaced) => {
+          await handed.hand(name, (swap) => {
+            const written = bytes.reduce((now, [at, value]) => withByte(now, at, value), swap);
+            return replaced.reduce(
+              (now, [at, n, writable]) =>
+                withMeta(now, at, { address: handed.interesting[n]!, writable }),
+              written,
+            );
+          });
+        },
+      ),
       { seed: SEED, numRuns: 100 },
     );
   });

@@ -18,15 +18,20 @@ const SEED = 20_261_121;
 const MASKS = [0x01, 0x80, 0xff];
 
 /**
- * Judges a transaction in both ways. Each either refuses it, without an error of another kind, or accepts it: then the trial signs it, runs it,
- * and holds what it did against what was agreed.
+ * Judges a transaction in both ways. Each either refuses it, without an error of another kind, or
+ * accepts it: then the trial signs it, runs it, and holds what it did against what was agreed.
  */
 async function judge(offer: Offer, transaction: unknown): Promise<void> {
   await trial.inspect(offer, transaction);
   await trial.extract(offer, transaction);
 }
 
-const spliced = (bytes: Uint8Array, at: number, drop: number, insert: readonly number[]): Uint8Array =>
+const spliced = (
+  bytes: Uint8Array,
+  at: number,
+  drop: number,
+  insert: readonly number[],
+): Uint8Array =>
   Uint8Array.from([...bytes.subarray(0, at), ...insert, ...bytes.subarray(at + drop)]);
 
 describe.each(wantedNames)('the transaction of %s', (name) => {
@@ -40,7 +45,8 @@ describe.each(wantedNames)('the transaction of %s', (name) => {
     const offer = offers.get(name)!;
     const before = { ...trial.tally };
     for (let at = 0; at < offer.bytes.length; at += 1) {
-      for (const mask of inTurn(MASKS, at)) await judge(offer, spliced(offer.bytes, at, 1, [offer.bytes[at]! ^ mask]));
+      for (const mask of inTurn(MASKS, at))
+        await judge(offer, spliced(offer.bytes, at, 1, [offer.bytes[at]! ^ mask]));
     }
     // Some bytes are a matter of taste, such as the blockhash and the compute budget; most are not.
     const { refused, accepted, landed } = trial.tally;
@@ -54,7 +60,8 @@ describe.each(wantedNames)('the transaction of %s', (name) => {
     for (let at = 0; at < offer.bytes.length; at += 1) {
       await judge(offer, offer.bytes.subarray(0, at));
       await judge(offer, spliced(offer.bytes, at, 1, []));
-      for (const byte of inTurn([0, 1, 0x80, 0xff], at)) await judge(offer, spliced(offer.bytes, at, 0, [byte]));
+      for (const byte of inTurn([0, 1, 0x80, 0xff], at))
+        await judge(offer, spliced(offer.bytes, at, 0, [byte]));
     }
   }, 60_000);
 });
@@ -72,7 +79,13 @@ describe('a transaction that is not what it should be', () => {
         async (name, otherName, moves, noise) => {
           const [offer, other] = [offers.get(name)!, offers.get(otherName)!];
           const bytes = moves.reduce((now, [to, from, length]) => {
-            const part = [...other.bytes.subarray(from % other.bytes.length, (from % other.bytes.length) + length), ...noise];
+            const part = [
+              ...other.bytes.subarray(
+                from % other.bytes.length,
+                (from % other.bytes.length) + length,
+              ),
+              ...noise,
+            ];
             return spliced(now, to % now.length, part.length, part);
           }, offer.bytes);
           await judge(offer, bytes);
@@ -101,11 +114,14 @@ describe('a transaction that is not what it should be', () => {
 
   it('is refused where it is no transaction at all', () =>
     fc.assert(
-      fc.asyncProperty(fc.anything({ withTypedArray: true, withBigInt: true, withNullPrototype: true }), async (transaction) => {
-        const offer = offers.get('route_v2, USDC to USDT')!;
-        expect(await trial.inspect(offer, transaction)).toBe(false);
-        expect(await trial.extract(offer, transaction)).toBe(false);
-      }),
+      fc.asyncProperty(
+        fc.anything({ withTypedArray: true, withBigInt: true, withNullPrototype: true }),
+        async (transaction) => {
+          const offer = offers.get('route_v2, USDC to USDT')!;
+          expect(await trial.inspect(offer, transaction)).toBe(false);
+          expect(await trial.extract(offer, transaction)).toBe(false);
+        },
+      ),
       { seed: SEED, numRuns: 500 },
     ));
 });

@@ -15,7 +15,17 @@ import {
 } from 'exact-change';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { concat, keyBytes, nonceAccount, stakeAccount, table, u16, u32, u64, type Table } from '../corpus/accounts.js';
+import {
+  concat,
+  keyBytes,
+  nonceAccount,
+  stakeAccount,
+  table,
+  u16,
+  u32,
+  u64,
+  type Table,
+} from '../corpus/accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, someKey, SYSVARS, theirs } from '../corpus/addresses.js';
 import { base64, type Message } from '../corpus/build.js';
 import { FORMS, RAYDIUM, routePlan, swapInstruction, type Terms } from '../corpus/forms.js';
@@ -33,7 +43,15 @@ import {
   type FilledInstruction,
 } from '../corpus/instructions.js';
 import { sealed, type Parts } from '../helpers/foreign-transaction.js';
-import { inInstruction, inTransaction, lying, WAYS, type Lie, type Victim, type Way } from '../helpers/lying-service.js';
+import {
+  inInstruction,
+  inTransaction,
+  lying,
+  WAYS,
+  type Lie,
+  type Victim,
+  type Way,
+} from '../helpers/lying-service.js';
 import { expectOwnMessages, ownAccounts } from '../helpers/own-messages.js';
 import { decided } from '../helpers/flow.js';
 import { closePayers, payerOf, type Payer } from '../helpers/payer.js';
@@ -49,7 +67,10 @@ const FUNDS = { SOL: '0.5', BONK: '5000000', USDC: '0.001', USDT: '1' } as const
 const TOKENS = ['USDC', 'USDT', 'BONK', 'SOL', 'PYUSD'] as const;
 /** Base units: what the API asks for. */
 const PRICE = 10_000n;
-/** What a base unit of USDC sells for in base units of BONK, and in lamports; fifteen of a hundred lamports are a rounding. */
+/**
+ * What a base unit of USDC sells for in base units of BONK, and in lamports; fifteen of a hundred
+ * lamports are a rounding.
+ */
 const BONK_FOR_USDC = 5_000n;
 const LAMPORTS_FOR_USDC = 7n;
 /** policy.maxFeeLamports: the most that one swap may cost. */
@@ -67,7 +88,10 @@ afterEach(() => closePayers());
 
 afterAll(() => sandbox.close());
 
-/** `defused`: what was said is not believed, and what was agreed comes true. Else the code, or the rule of `unsafe_swap`, that refuses it. */
+/**
+ * `defused`: what was said is not believed, and what was agreed comes true. Else the code, or the
+ * rule of `unsafe_swap`, that refuses it.
+ */
 type Expected = 'defused' | ErrorCode | { readonly rule: string };
 type Row = readonly [name: string, expected: Expected, lie: Lie];
 
@@ -93,7 +117,13 @@ function holdingOf({ wallet, own }: Victim): Holding {
   };
   return {
     lamports: account?.lamports ?? 0n,
-    amounts: { USDC: amount('USDC'), USDT: amount('USDT'), BONK: amount('BONK'), SOL: amount('SOL'), PYUSD: amount('PYUSD') },
+    amounts: {
+      USDC: amount('USDC'),
+      USDT: amount('USDT'),
+      BONK: amount('BONK'),
+      SOL: amount('SOL'),
+      PYUSD: amount('PYUSD'),
+    },
     control: [account?.owner, account?.data.length, ...TOKENS.map(control)],
   };
 }
@@ -103,19 +133,35 @@ interface Buyer {
   readonly victim: Victim;
 }
 
-const victimAt = async (wallet: string): Promise<Victim> => ({ sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) });
+const victimAt = async (wallet: string): Promise<Victim> => ({
+  sandbox,
+  wallet: address(wallet),
+  own: await ownAccounts(sandbox, wallet),
+});
 
 async function buyer(way: Way, lie: Lie, options: ClientOptions = {}): Promise<Buyer> {
   const wallet = await sandbox.createWallet(FUNDS);
   const transport = lying(sandbox, honest, way, lie);
-  const payer = payerOf(sandbox, wallet, { autoSwap: true, swapFrom: [MINTS.bonk], transport, ...options });
+  const payer = payerOf(sandbox, wallet, {
+    autoSwap: true,
+    swapFrom: [MINTS.bonk],
+    transport,
+    ...options,
+  });
   return { payer, victim: await victimAt(wallet.address) };
 }
 
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 
-/** Sees the call to what is expected of it, and that whatever was signed is ours, that the liar got nothing, and that no error repeats its words. */
-async function expectOutcome(one: Buyer, expected: Expected, call = () => one.payer.client.fetch(usdc())): Promise<void> {
+/**
+ * Sees the call to what is expected of it, and that whatever was signed is ours, that the liar got
+ * nothing, and that no error repeats its words.
+ */
+async function expectOutcome(
+  one: Buyer,
+  expected: Expected,
+  call = () => one.payer.client.fetch(usdc()),
+): Promise<void> {
   const { payer, victim } = one;
   const attacker = await victimAt(ATTACKER);
   const [before, loot] = [holdingOf(victim), holdingOf(attacker)];
@@ -128,7 +174,11 @@ async function expectOutcome(one: Buyer, expected: Expected, call = () => one.pa
     expect(holdingOf(victim)).toEqual(before);
     expect(JSON.stringify(error)).not.toContain(PROMPT);
   }
-  await expectOwnMessages(sandbox, payer, { symbol: 'USDC', amount: PRICE, payTo: sandbox.merchant });
+  await expectOwnMessages(sandbox, payer, {
+    symbol: 'USDC',
+    amount: PRICE,
+    payTo: sandbox.merchant,
+  });
   expect(holdingOf(attacker)).toEqual(loot);
   expect(JSON.stringify(payer.events)).not.toContain(PROMPT);
 }
@@ -147,17 +197,34 @@ async function expectPaid(call: () => Promise<Response>): Promise<Response> {
   return response;
 }
 
-/** At most what was agreed has left for at least what was agreed, and everything else is as it was. */
-async function expectBought({ payer, victim }: Buyer, before: Holding, response: Response): Promise<void> {
+/**
+ * At most what was agreed has left for at least what was agreed, and everything else is as it was.
+ */
+async function expectBought(
+  { payer, victim }: Buyer,
+  before: Holding,
+  response: Response,
+): Promise<void> {
   expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
-  const [quoted] = payer.events.flatMap((event) => (event.type === 'swap.quoted' ? [event] : [])).slice(-1);
+  const [quoted] = payer.events
+    .flatMap((event) => (event.type === 'swap.quoted' ? [event] : []))
+    .slice(-1);
   const after = holdingOf(victim);
   expect(after.control).toEqual(before.control);
-  expect(after.amounts).toMatchObject({ USDT: before.amounts.USDT, SOL: before.amounts.SOL, PYUSD: before.amounts.PYUSD });
+  expect(after.amounts).toMatchObject({
+    USDT: before.amounts.USDT,
+    SOL: before.amounts.SOL,
+    PYUSD: before.amounts.PYUSD,
+  });
   const got = after.amounts.USDC - before.amounts.USDC + PRICE;
-  const sold = { BONK: before.amounts.BONK - after.amounts.BONK, lamports: before.lamports - after.lamports };
+  const sold = {
+    BONK: before.amounts.BONK - after.amounts.BONK,
+    lamports: before.lamports - after.lamports,
+  };
   const bySol = quoted?.inputMint === MINTS.wsol;
-  const [spent, rate] = bySol ? [sold.lamports - FEES, LAMPORTS_FOR_USDC] : [sold.BONK, BONK_FOR_USDC];
+  const [spent, rate] = bySol
+    ? [sold.lamports - FEES, LAMPORTS_FOR_USDC]
+    : [sold.BONK, BONK_FOR_USDC];
   expect(got).toBeGreaterThanOrEqual(BigInt(quoted?.minOutAmount ?? 0));
   expect(spent).toBeLessThanOrEqual(BigInt(quoted?.maxInAmount ?? 0));
   // Two hundredths above what it is worth: slippage, and what rounding takes.
@@ -169,9 +236,14 @@ async function expectBought({ payer, victim }: Buyer, before: Holding, response:
 
 const title = (expected: Expected) => (typeof expected === 'string' ? expected : expected.rule);
 
-/** Rows with what is expected in the title, for each way of getting at the swap; in `npm test` for one of them in turn. */
+/**
+ * Rows with what is expected in the title, for each way of getting at the swap; in `npm test` for
+ * one of them in turn.
+ */
 function tell(rows: readonly Row[], ways: readonly Way[] = WAYS): void {
-  const cases = rows.flatMap(([name, expected, lie]) => ways.map((way) => [name, way, title(expected), expected, lie] as const));
+  const cases = rows.flatMap(([name, expected, lie]) =>
+    ways.map((way) => [name, way, title(expected), expected, lie] as const),
+  );
   it.each(sampled(cases, ways.length))('%s (%s): %s', async (_name, way, _title, expected, lie) => {
     await expectOutcome(await buyer(way, lie), expected);
   });
@@ -184,27 +256,47 @@ describe('a service that lies in its quote', () => {
   const quoting = (change: (quote: SwapQuote) => unknown): Lie => ({ quote: change });
   /** With bounds that follow from its amounts, as an honest quote's do. */
   const taking = (quote: SwapQuote, inAmount: string) => {
-    const maxInAmount = ((BigInt(inAmount) * BigInt(10_000 + quote.slippageBps) + 9_999n) / 10_000n).toString();
+    const maxInAmount = (
+      (BigInt(inAmount) * BigInt(10_000 + quote.slippageBps) + 9_999n) /
+      10_000n
+    ).toString();
     return { ...quote, inAmount, maxInAmount };
   };
-  const isRaw = (raw: unknown): raw is Record<string, unknown> => typeof raw === 'object' && raw !== null;
+  const isRaw = (raw: unknown): raw is Record<string, unknown> =>
+    typeof raw === 'object' && raw !== null;
 
   tell(
     [
       ['says the truth', 'defused', {}],
-      ['promises a thousand times as much', 'quote_mismatch', quoting((quote) => ({ ...quote, outAmount: times(quote.outAmount, 1000n) }))],
+      [
+        'promises a thousand times as much',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, outAmount: times(quote.outAmount, 1000n) })),
+      ],
       [
         'promises a thousand times as much, as the least',
         'quote_mismatch',
-        quoting((quote) => ({ ...quote, outAmount: times(quote.outAmount, 1000n), minOutAmount: times(quote.outAmount, 1000n) })),
+        quoting((quote) => ({
+          ...quote,
+          outAmount: times(quote.outAmount, 1000n),
+          minOutAmount: times(quote.outAmount, 1000n),
+        })),
       ],
-      ['asks for a thousand times as much', 'swap_overhead_too_high', quoting((quote) => taking(quote, times(quote.inAmount, 1000n)))],
+      [
+        'asks for a thousand times as much',
+        'swap_overhead_too_high',
+        quoting((quote) => taking(quote, times(quote.inAmount, 1000n))),
+      ],
       [
         'asks for a twentieth more',
         'swap_overhead_too_high',
         quoting((quote) => taking(quote, ((BigInt(quote.inAmount) * 21n) / 20n).toString())),
       ],
-      ['asks for a thousandth, and takes all', rule('swap_max_in'), quoting((quote) => taking(quote, divided(quote.inAmount, 1000n)))],
+      [
+        'asks for a thousandth, and takes all',
+        rule('swap_max_in'),
+        quoting((quote) => taking(quote, divided(quote.inAmount, 1000n))),
+      ],
       [
         'asks for a hundredth less than it takes',
         rule('swap_max_in'),
@@ -215,8 +307,16 @@ describe('a service that lies in its quote', () => {
         'quote_mismatch',
         quoting((quote) => ({ ...quote, maxInAmount: times(quote.maxInAmount, 1000n) })),
       ],
-      ['has a bound of its own on what it pays', 'quote_mismatch', quoting((quote) => ({ ...quote, minOutAmount: '1' }))],
-      ['allows itself half of it as slippage', 'quote_mismatch', quoting((quote) => ({ ...quote, slippageBps: 5_000 }))],
+      [
+        'has a bound of its own on what it pays',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, minOutAmount: '1' })),
+      ],
+      [
+        'allows itself half of it as slippage',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, slippageBps: 5_000 })),
+      ],
       [
         'answers with a quote of before, for half as much',
         'quote_mismatch',
@@ -229,23 +329,52 @@ describe('a service that lies in its quote', () => {
         },
       ],
       ['says that it is from 1970', 'defused', quoting((quote) => ({ ...quote, quotedAt: 0 }))],
-      ['says that it is from the year 300,000', 'defused', quoting((quote) => ({ ...quote, quotedAt: Number.MAX_SAFE_INTEGER }))],
-      ['says that it is from before time', 'quote_mismatch', quoting((quote) => ({ ...quote, quotedAt: -1 }))],
-      ['quotes for another token to sell', 'quote_mismatch', quoting((quote) => ({ ...quote, inputMint: MINTS.usdt }))],
-      ['quotes for another token to buy', 'quote_mismatch', quoting((quote) => ({ ...quote, outputMint: MINTS.usdt }))],
+      [
+        'says that it is from the year 300,000',
+        'defused',
+        quoting((quote) => ({ ...quote, quotedAt: Number.MAX_SAFE_INTEGER })),
+      ],
+      [
+        'says that it is from before time',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, quotedAt: -1 })),
+      ],
+      [
+        'quotes for another token to sell',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, inputMint: MINTS.usdt })),
+      ],
+      [
+        'quotes for another token to buy',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, outputMint: MINTS.usdt })),
+      ],
       [
         'quotes the other way round',
         'quote_mismatch',
-        quoting((quote) => ({ ...quote, inputMint: quote.outputMint, outputMint: quote.inputMint })),
+        quoting((quote) => ({
+          ...quote,
+          inputMint: quote.outputMint,
+          outputMint: quote.inputMint,
+        })),
       ],
       [
         'quotes a swap of other tokens',
         'quote_mismatch',
         quoting((quote) => {
-          return honest.quote({ inputMint: 'USDT', outputMint: 'SOL', amount: quote.outAmount, swapMode: 'ExactOut' });
+          return honest.quote({
+            inputMint: 'USDT',
+            outputMint: 'SOL',
+            amount: quote.outAmount,
+            swapMode: 'ExactOut',
+          });
         }),
       ],
-      ['takes a platform fee', 'quote_mismatch', quoting((quote) => ({ ...quote, platformFeeBps: 50 }))],
+      [
+        'takes a platform fee',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, platformFeeBps: 50 })),
+      ],
       [
         'takes a platform fee below the surface',
         'quote_mismatch',
@@ -259,30 +388,72 @@ describe('a service that lies in its quote', () => {
         'quote_mismatch',
         quoting((quote) => ({
           ...quote,
-          raw: { ...(isRaw(quote.raw) ? quote.raw : {}), platformFee: { amount: '500', feeBps: 0 } },
+          raw: {
+            ...(isRaw(quote.raw) ? quote.raw : {}),
+            platformFee: { amount: '500', feeBps: 0 },
+          },
         })),
       ],
-      ['moves the price by a third, as it says', 'price_impact_too_high', quoting((quote) => ({ ...quote, priceImpactBps: 3_333 }))],
-      ['does not say by how much it moves the price', 'defused', quoting((quote) => ({ ...quote, priceImpactBps: null }))],
-      ['names its venues in orders to their readers', 'defused', quoting((quote) => ({ ...quote, route: [PROMPT, `\u202e${PROMPT}`] }))],
-      ['names itself in orders to their readers', 'quote_mismatch', quoting((quote) => ({ ...quote, provider: PROMPT }))],
+      [
+        'moves the price by a third, as it says',
+        'price_impact_too_high',
+        quoting((quote) => ({ ...quote, priceImpactBps: 3_333 })),
+      ],
+      [
+        'does not say by how much it moves the price',
+        'defused',
+        quoting((quote) => ({ ...quote, priceImpactBps: null })),
+      ],
+      [
+        'names its venues in orders to their readers',
+        'defused',
+        quoting((quote) => ({ ...quote, route: [PROMPT, `\u202e${PROMPT}`] })),
+      ],
+      [
+        'names itself in orders to their readers',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, provider: PROMPT })),
+      ],
       [
         'tells more than it is asked',
         'defused',
-        quoting((quote) => ({ ...quote, message: PROMPT, signedSwap: 'AAAA', wallet: ATTACKER, payTo: ATTACKER })),
+        quoting((quote) => ({
+          ...quote,
+          message: PROMPT,
+          signedSwap: 'AAAA',
+          wallet: ATTACKER,
+          payTo: ATTACKER,
+        })),
       ],
       [
         'says it through prototypes',
         'defused',
         quoting((quote) => {
-          const odd = '"__proto__":{"maxInAmount":"9","outAmount":"9"},"constructor":{"prototype":{"payTo":"x"}},"toString":1,"then":2';
+          const odd =
+            '"__proto__":{"maxInAmount":"9","outAmount":"9"},"constructor":{"prototype":{"payTo":"x"}},"toString":1,"then":2';
           return JSON.parse(`{${odd},${JSON.stringify(quote).slice(1)}`);
         }),
       ],
-      ['says all of it through a prototype', 'quote_mismatch', quoting((quote) => JSON.parse(`{"__proto__":${JSON.stringify(quote)}}`))],
-      ['writes a million digits', 'quote_mismatch', quoting((quote) => ({ ...quote, inAmount: '9'.repeat(1_000_000) }))],
-      ['writes a million letters where a mint is', 'quote_mismatch', quoting((quote) => ({ ...quote, inputMint: 'J'.repeat(1_000_000) }))],
-      ['names a hundred thousand venues', 'defused', quoting((quote) => ({ ...quote, route: new Array<string>(100_000).fill('Venue') }))],
+      [
+        'says all of it through a prototype',
+        'quote_mismatch',
+        quoting((quote) => JSON.parse(`{"__proto__":${JSON.stringify(quote)}}`)),
+      ],
+      [
+        'writes a million digits',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, inAmount: '9'.repeat(1_000_000) })),
+      ],
+      [
+        'writes a million letters where a mint is',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, inputMint: 'J'.repeat(1_000_000) })),
+      ],
+      [
+        'names a hundred thousand venues',
+        'defused',
+        quoting((quote) => ({ ...quote, route: new Array<string>(100_000).fill('Venue') })),
+      ],
       ['answers null', 'quote_mismatch', quoting(() => null)],
       ['answers text', 'quote_mismatch', quoting(() => PROMPT)],
       ['answers nothing in an object', 'quote_mismatch', quoting(() => ({}))],
@@ -298,7 +469,10 @@ describe('a service that lies in its quote', () => {
       ...inInstruction((swap) => written(swap, NUMBER.quotedIn, u64(all))),
     });
     one.payer.client.on('swap.quoted', () =>
-      Object.assign(said.quote ?? {}, { inAmount: `${all}`, maxInAmount: `${(all * 201n) / 200n}` }),
+      Object.assign(said.quote ?? {}, {
+        inAmount: `${all}`,
+        maxInAmount: `${(all * 201n) / 200n}`,
+      }),
     );
     await expectOutcome(one, rule('swap_max_in'));
   });
@@ -308,7 +482,11 @@ describe('a service that lies in its quote', () => {
       'transaction',
       quoting((quote) => ({ ...quote, route: [`\u0007\u202e${'a'.repeat(1_000)}`, 'Raydium'] })),
     );
-    const { route } = await payer.client.quote({ inputMint: MINTS.bonk, outputMint: 'USDC', amount: '10000000' });
+    const { route } = await payer.client.quote({
+      inputMint: MINTS.bonk,
+      outputMint: 'USDC',
+      amount: '10000000',
+    });
     expect(route).toEqual(['a'.repeat(200), 'Raydium']);
   });
 });
@@ -318,31 +496,60 @@ const written = (swap: FilledInstruction, offset: number, bytes: Uint8Array): Fi
   data.set(bytes, offset);
   return { ...swap, data };
 };
-const withAccount = (swap: FilledInstruction, index: number, meta: FilledInstruction['accounts'][number]): FilledInstruction => ({
+const withAccount = (
+  swap: FilledInstruction,
+  index: number,
+  meta: FilledInstruction['accounts'][number],
+): FilledInstruction => ({
   ...swap,
   accounts: swap.accounts.map((one, at) => (at === index ? meta : one)),
 });
-const alsoNaming = (swap: FilledInstruction, ...metas: FilledInstruction['accounts']): FilledInstruction => ({
+const alsoNaming = (
+  swap: FilledInstruction,
+  ...metas: FilledInstruction['accounts']
+): FilledInstruction => ({
   ...swap,
   accounts: [...swap.accounts, ...metas],
 });
-const u64At = (data: Uint8Array, offset: number): bigint => new DataView(data.buffer, data.byteOffset).getBigUint64(offset, true);
+const u64At = (data: Uint8Array, offset: number): bigint =>
+  new DataView(data.buffer, data.byteOffset).getBigUint64(offset, true);
 
 /** Where `exact_out_route_v2` keeps what matters, by the IDL: what the payment is swapped with. */
-const ACCOUNT = { user: 0, source: 1, destination: 2, sourceMint: 3, destinationMint: 4, sourceProgram: 5, destinationProgram: 6 } as const;
+const ACCOUNT = {
+  user: 0,
+  source: 1,
+  destination: 2,
+  sourceMint: 3,
+  destinationMint: 4,
+  sourceProgram: 5,
+  destinationProgram: 6,
+} as const;
 const TAIL = { override: 7, eventAuthority: 8, self: 9 } as const;
-const NUMBER = { out: 8, quotedIn: 16, slippageBps: 24, platformFeeBps: 26, positiveSlippageBps: 28 } as const;
+const NUMBER = {
+  out: 8,
+  quotedIn: 16,
+  slippageBps: 24,
+  platformFeeBps: 26,
+  positiveSlippageBps: 28,
+} as const;
 
 describe('a service that lies in the swap instruction', () => {
-  const lie = (change: (swap: FilledInstruction, victim: Victim) => FilledInstruction): Lie => inInstruction(change);
-  const account = (index: number, at: Address, as = readonly) => lie((swap) => withAccount(swap, index, as(at)));
-  const bytes = (offset: number, change: (swap: FilledInstruction) => Uint8Array) => lie((swap) => written(swap, offset, change(swap)));
+  const lie = (change: (swap: FilledInstruction, victim: Victim) => FilledInstruction): Lie =>
+    inInstruction(change);
+  const account = (index: number, at: Address, as = readonly) =>
+    lie((swap) => withAccount(swap, index, as(at)));
+  const bytes = (offset: number, change: (swap: FilledInstruction) => Uint8Array) =>
+    lie((swap) => written(swap, offset, change(swap)));
   const form = (discriminator: string) => bytes(0, () => fromHex(discriminator));
   const theirUsdc = theirs(MINTS.usdc);
   const theirBonk = theirs(MINTS.bonk);
 
   tell([
-    ['pays the output to the attacker', rule('swap_destination'), account(ACCOUNT.destination, theirUsdc, writable)],
+    [
+      'pays the output to the attacker',
+      rule('swap_destination'),
+      account(ACCOUNT.destination, theirUsdc, writable),
+    ],
     [
       'pays the output into another account of ours',
       rule('swap_destination'),
@@ -353,23 +560,51 @@ describe('a service that lies in the swap instruction', () => {
       rule('swap_destination'),
       lie((swap) => withAccount(swap, ACCOUNT.destination, writable(address(sandbox.merchant)))),
     ],
-    ['diverts the output by the optional account', rule('swap_destination_override'), account(TAIL.override, theirUsdc, writable)],
+    [
+      'diverts the output by the optional account',
+      rule('swap_destination_override'),
+      account(TAIL.override, theirUsdc, writable),
+    ],
     [
       'takes from another account of ours',
       rule('swap_source'),
       lie((swap, { own }) => withAccount(swap, ACCOUNT.source, writable(own.USDT))),
     ],
-    ["takes from the attacker's account", rule('swap_source'), account(ACCOUNT.source, theirBonk, writable)],
+    [
+      "takes from the attacker's account",
+      rule('swap_source'),
+      account(ACCOUNT.source, theirBonk, writable),
+    ],
     ['swaps for another wallet', rule('swap_user'), account(ACCOUNT.user, ATTACKER)],
     ['sells another token', rule('swap_input_mint'), account(ACCOUNT.sourceMint, MINTS.usdt)],
     ['buys another token', rule('swap_output_mint'), account(ACCOUNT.destinationMint, MINTS.usdt)],
-    ['calls Token-2022 for the input', rule('swap_input_program'), account(ACCOUNT.sourceProgram, PROGRAMS.token2022)],
-    ["calls the attacker's program for the output", rule('swap_output_program'), account(ACCOUNT.destinationProgram, ATTACKER)],
-    ["has the attacker's event authority", rule('jupiter_event_authority'), account(TAIL.eventAuthority, ATTACKER)],
-    ['has another program in place of itself', rule('jupiter_event_authority'), account(TAIL.self, PROGRAMS.jupiterV4)],
+    [
+      'calls Token-2022 for the input',
+      rule('swap_input_program'),
+      account(ACCOUNT.sourceProgram, PROGRAMS.token2022),
+    ],
+    [
+      "calls the attacker's program for the output",
+      rule('swap_output_program'),
+      account(ACCOUNT.destinationProgram, ATTACKER),
+    ],
+    [
+      "has the attacker's event authority",
+      rule('jupiter_event_authority'),
+      account(TAIL.eventAuthority, ATTACKER),
+    ],
+    [
+      'has another program in place of itself',
+      rule('jupiter_event_authority'),
+      account(TAIL.self, PROGRAMS.jupiterV4),
+    ],
     ['pays out one base unit', rule('swap_min_out'), bytes(NUMBER.out, () => u64(1n))],
     ['pays out nothing', rule('swap_min_out'), bytes(NUMBER.out, () => u64(0n))],
-    ['pays out one base unit less', rule('swap_min_out'), bytes(NUMBER.out, ({ data }) => u64(u64At(data, NUMBER.out) - 1n))],
+    [
+      'pays out one base unit less',
+      rule('swap_min_out'),
+      bytes(NUMBER.out, ({ data }) => u64(u64At(data, NUMBER.out) - 1n)),
+    ],
     [
       'takes a thousand times as much',
       rule('swap_max_in'),
@@ -380,32 +615,78 @@ describe('a service that lies in the swap instruction', () => {
       rule('swap_max_in'),
       bytes(NUMBER.quotedIn, ({ data }) => u64((u64At(data, NUMBER.quotedIn) * 101n) / 100n)),
     ],
-    ['takes all that there is', rule('swap_max_in'), bytes(NUMBER.quotedIn, () => u64(2n ** 64n - 1n))],
+    [
+      'takes all that there is',
+      rule('swap_max_in'),
+      bytes(NUMBER.quotedIn, () => u64(2n ** 64n - 1n)),
+    ],
     ['takes nothing', rule('swap_max_in'), bytes(NUMBER.quotedIn, () => u64(0n))],
-    ['allows itself to slip by all of it', rule('swap_max_in'), bytes(NUMBER.slippageBps, () => u16(10_000))],
+    [
+      'allows itself to slip by all of it',
+      rule('swap_max_in'),
+      bytes(NUMBER.slippageBps, () => u16(10_000)),
+    ],
     [
       'allows itself to slip, and quotes less for it',
       rule('swap_slippage'),
-      lie((swap) => written(written(swap, NUMBER.quotedIn, u64(u64At(swap.data, NUMBER.quotedIn) / 2n)), NUMBER.slippageBps, u16(9_000))),
+      lie((swap) =>
+        written(
+          written(swap, NUMBER.quotedIn, u64(u64At(swap.data, NUMBER.quotedIn) / 2n)),
+          NUMBER.slippageBps,
+          u16(9_000),
+        ),
+      ),
     ],
     ['takes a platform fee', rule('platform_fee'), bytes(NUMBER.platformFeeBps, () => u16(50))],
-    ['takes all as a platform fee', rule('platform_fee'), bytes(NUMBER.platformFeeBps, () => u16(65_535))],
+    [
+      'takes all as a platform fee',
+      rule('platform_fee'),
+      bytes(NUMBER.platformFeeBps, () => u16(65_535)),
+    ],
     [
       "takes a platform fee to the attacker's account",
       rule('platform_fee'),
       lie((swap) => alsoNaming(written(swap, NUMBER.platformFeeBps, u16(50)), writable(theirUsdc))),
     ],
-    ['keeps what is better than quoted', rule('positive_slippage'), bytes(NUMBER.positiveSlippageBps, () => u16(10_000))],
+    [
+      'keeps what is better than quoted',
+      rule('positive_slippage'),
+      bytes(NUMBER.positiveSlippageBps, () => u16(10_000)),
+    ],
     ['is of a form that is not known', rule('jupiter_form'), form('0001020304050607')],
     ['takes its amount from a ledger account', rule('jupiter_form'), form('96564774a75d0e68')],
-    ['takes its amount from a ledger account, by shared accounts', rule('jupiter_form'), form('e6798f50779f6aaa')],
+    [
+      'takes its amount from a ledger account, by shared accounts',
+      rule('jupiter_form'),
+      form('e6798f50779f6aaa'),
+    ],
     ['withdraws the SOL of token accounts', rule('jupiter_form'), form('927c0e0000000000')],
-    ['is read as a form whose accounts stand elsewhere', rule('swap_user'), form('3560e5cad8bbfa18')],
+    [
+      'is read as a form whose accounts stand elsewhere',
+      rule('swap_user'),
+      form('3560e5cad8bbfa18'),
+    ],
     ['has no data', rule('jupiter_form'), lie((swap) => ({ ...swap, data: new Uint8Array() }))],
-    ['ends within its discriminator', rule('jupiter_form'), lie((swap) => ({ ...swap, data: swap.data.slice(0, 7) }))],
-    ['ends within its numbers', rule('jupiter_truncated'), lie((swap) => ({ ...swap, data: swap.data.slice(0, NUMBER.slippageBps) }))],
-    ['ends within its accounts', rule('jupiter_truncated'), lie((swap) => ({ ...swap, accounts: swap.accounts.slice(0, TAIL.self) }))],
-    ['may write to another token account of ours', rule('exposed_account'), lie((swap, { own }) => alsoNaming(swap, writable(own.USDT)))],
+    [
+      'ends within its discriminator',
+      rule('jupiter_form'),
+      lie((swap) => ({ ...swap, data: swap.data.slice(0, 7) })),
+    ],
+    [
+      'ends within its numbers',
+      rule('jupiter_truncated'),
+      lie((swap) => ({ ...swap, data: swap.data.slice(0, NUMBER.slippageBps) })),
+    ],
+    [
+      'ends within its accounts',
+      rule('jupiter_truncated'),
+      lie((swap) => ({ ...swap, accounts: swap.accounts.slice(0, TAIL.self) })),
+    ],
+    [
+      'may write to another token account of ours',
+      rule('exposed_account'),
+      lie((swap, { own }) => alsoNaming(swap, writable(own.USDT))),
+    ],
     [
       'may write to a nonce of ours',
       rule('exposed_account'),
@@ -424,7 +705,11 @@ describe('a service that lies in the swap instruction', () => {
         return alsoNaming(swap, writable(stake));
       }),
     ],
-    ['names other accounts of ours to read', 'defused', lie((swap, { own }) => alsoNaming(swap, readonly(own.USDT)))],
+    [
+      'names other accounts of ours to read',
+      'defused',
+      lie((swap, { own }) => alsoNaming(swap, readonly(own.USDT))),
+    ],
     [
       'names accounts of the attacker to write',
       'defused',
@@ -445,7 +730,12 @@ describe('a service that lies in the swap instruction', () => {
       const named = {
         ...{ user: wallet, source: at(ACCOUNT.source), destination: at(ACCOUNT.destination) },
         ...{ sourceMint: at(ACCOUNT.sourceMint), destinationMint: at(ACCOUNT.destinationMint) },
-        ...{ sourceProgram: PROGRAMS.token, destinationProgram: PROGRAMS.token, tokenProgram: PROGRAMS.token, token2022: none },
+        ...{
+          sourceProgram: PROGRAMS.token,
+          destinationProgram: PROGRAMS.token,
+          tokenProgram: PROGRAMS.token,
+          token2022: none,
+        },
         ...{ override: none, fee: none, event: at(TAIL.eventAuthority), self: none },
         ...{ authority: none, vaultIn: none, vaultOut: none },
       };
@@ -453,29 +743,50 @@ describe('a service that lies in the swap instruction', () => {
         accounts: { ...named, ...places },
         exact: u64At(data, NUMBER.out),
         quoted: u64At(data, NUMBER.quotedIn),
-        ...{ slippageBps: 50, platformFeeBps: 0, positiveSlippageBps: 0, plan: routePlan(1, [RAYDIUM]) },
+        ...{
+          slippageBps: 50,
+          platformFeeBps: 0,
+          positiveSlippageBps: 0,
+          plan: routePlan(1, [RAYDIUM]),
+        },
         venues: accounts.slice(TAIL.self + 1),
         ...change,
       };
       return withAccount(swapInstruction(FORMS.exact_out_route, terms), 1, signer(wallet));
     };
-    /** More than was agreed, and honest numbers behind it, where a reader that starts from the end would look. */
+    /**
+     * More than was agreed, and honest numbers behind it, where a reader that starts from the end
+     * would look.
+     */
     const doubled = (swap: FilledInstruction, victim: Victim) => {
       const greedy = older(swap, victim, { quoted: 400_000_000n });
       return { ...greedy, data: concat(greedy.data, older(swap, victim).data.slice(-19)) };
     };
 
     tell([
-      // The venue knows the newer forms alone, so that this one fails there, which is seen before it is signed.
+      // The venue knows the newer forms alone, so that this one fails there, which is seen before
+      // it is signed.
       ['and tells the truth', 'simulation_failed', lie((swap, victim) => older(swap, victim))],
-      ['and names an account for its fee', rule('fee_account'), lie((swap, victim) => older(swap, victim, {}, { fee: theirUsdc }))],
-      ['and takes a fee', rule('platform_fee'), lie((swap, victim) => older(swap, victim, { platformFeeBps: 50 }))],
+      [
+        'and names an account for its fee',
+        rule('fee_account'),
+        lie((swap, victim) => older(swap, victim, {}, { fee: theirUsdc })),
+      ],
+      [
+        'and takes a fee',
+        rule('platform_fee'),
+        lie((swap, victim) => older(swap, victim, { platformFeeBps: 50 })),
+      ],
       [
         'and diverts the output',
         rule('swap_destination_override'),
         lie((swap, victim) => older(swap, victim, {}, { override: theirUsdc })),
       ],
-      ['and takes more', rule('swap_max_in'), lie((swap, victim) => older(swap, victim, { quoted: 400_000_000n }))],
+      [
+        'and takes more',
+        rule('swap_max_in'),
+        lie((swap, victim) => older(swap, victim, { quoted: 400_000_000n })),
+      ],
       ['and takes more, with honest numbers behind', rule('jupiter_plan'), lie(doubled)],
       [
         'and goes by a venue that is not known',
@@ -492,7 +803,11 @@ describe('a service that lies in the swap instruction', () => {
       [
         ['wants the attacker to sign too', rule('transaction_signers'), cosigned],
         ['wants the attacker to sign as the user', rule('transaction_signers'), handedOver],
-        ["calls the attacker's program", rule('one_swap'), lie((swap) => ({ ...swap, programAddress: ATTACKER }))],
+        [
+          "calls the attacker's program",
+          rule('one_swap'),
+          lie((swap) => ({ ...swap, programAddress: ATTACKER })),
+        ],
       ],
       ['transaction'],
     );
@@ -500,12 +815,25 @@ describe('a service that lies in the swap instruction', () => {
       [
         ['wants the attacker to sign too', rule('extra_signer'), cosigned],
         ['wants the attacker to sign as the user', rule('extra_signer'), handedOver],
-        ["calls the attacker's program", rule('jupiter_program'), lie((swap) => ({ ...swap, programAddress: ATTACKER }))],
-        ['calls the token program', rule('jupiter_program'), lie(({ data }) => ({ programAddress: PROGRAMS.token, accounts: [], data }))],
+        [
+          "calls the attacker's program",
+          rule('jupiter_program'),
+          lie((swap) => ({ ...swap, programAddress: ATTACKER })),
+        ],
+        [
+          'calls the token program',
+          rule('jupiter_program'),
+          lie(({ data }) => ({ programAddress: PROGRAMS.token, accounts: [], data })),
+        ],
         [
           'names more accounts than a transaction locks',
           rule('jupiter_accounts'),
-          lie((swap) => alsoNaming(swap, ...Array.from({ length: 129 }, (_, index) => readonly(someKey(index))))),
+          lie((swap) =>
+            alsoNaming(
+              swap,
+              ...Array.from({ length: 129 }, (_, index) => readonly(someKey(index))),
+            ),
+          ),
         ],
       ],
       ['instruction'],
@@ -514,7 +842,9 @@ describe('a service that lies in the swap instruction', () => {
 });
 
 describe('a service that answers something other than a swap instruction', () => {
-  const answering = (change: (build: SwapBuild, victim: Victim) => unknown): Lie => ({ instruction: change });
+  const answering = (change: (build: SwapBuild, victim: Victim) => unknown): Lie => ({
+    instruction: change,
+  });
   const instead = (answer: unknown) => answering(() => answer);
   const swapping = (change: (swap: SwapBuild['instruction']) => unknown) =>
     answering((build) => ({ ...build, instruction: change(build.instruction) }));
@@ -526,10 +856,26 @@ describe('a service that answers something other than a swap instruction', () =>
       ['text', 'invalid_response', instead(PROMPT)],
       ['an empty object', 'invalid_response', instead({})],
       ['a list', 'invalid_response', instead([])],
-      ['no instruction', 'invalid_response', answering((build) => ({ ...build, instruction: null }))],
-      ['data that is text', 'invalid_response', swapping((swap) => ({ ...swap, data: Buffer.from(swap.data).toString('base64') }))],
-      ['data that is a list', 'invalid_response', swapping((swap) => ({ ...swap, data: [...swap.data] }))],
-      ['a megabyte of data', 'invalid_response', swapping((swap) => ({ ...swap, data: new Uint8Array(1_000_000) }))],
+      [
+        'no instruction',
+        'invalid_response',
+        answering((build) => ({ ...build, instruction: null })),
+      ],
+      [
+        'data that is text',
+        'invalid_response',
+        swapping((swap) => ({ ...swap, data: Buffer.from(swap.data).toString('base64') })),
+      ],
+      [
+        'data that is a list',
+        'invalid_response',
+        swapping((swap) => ({ ...swap, data: [...swap.data] })),
+      ],
+      [
+        'a megabyte of data',
+        'invalid_response',
+        swapping((swap) => ({ ...swap, data: new Uint8Array(1_000_000) })),
+      ],
       [
         'accounts that are text',
         'invalid_response',
@@ -539,12 +885,18 @@ describe('a service that answers something other than a swap instruction', () =>
       [
         'a million accounts',
         'invalid_response',
-        swapping((swap) => ({ ...swap, accounts: new Array<unknown>(1_000_000).fill(swap.accounts[0]) })),
+        swapping((swap) => ({
+          ...swap,
+          accounts: new Array<unknown>(1_000_000).fill(swap.accounts[0]),
+        })),
       ],
       [
         'an account that is no address',
         'invalid_response',
-        swapping((swap) => ({ ...swap, accounts: [{ address: PROMPT, signer: false, writable: true }] })),
+        swapping((swap) => ({
+          ...swap,
+          accounts: [{ address: PROMPT, signer: false, writable: true }],
+        })),
       ],
       [
         'an account that signs, so to speak',
@@ -554,10 +906,26 @@ describe('a service that answers something other than a swap instruction', () =>
           accounts: swap.accounts.map((one) => ({ ...one, signer: one.signer ? 'yes' : '' })),
         })),
       ],
-      ['a program that is no address', 'invalid_response', swapping((swap) => ({ ...swap, program: 'Jupiter' }))],
-      ['no lookup tables', 'invalid_response', answering(({ instruction: swap }) => ({ instruction: swap }))],
-      ['lookup tables that are none', 'invalid_response', answering((build) => ({ ...build, lookupTables: [null] }))],
-      ['lookup tables that are no addresses', rule('lookup_tables'), answering((build) => ({ ...build, lookupTables: [PROMPT] }))],
+      [
+        'a program that is no address',
+        'invalid_response',
+        swapping((swap) => ({ ...swap, program: 'Jupiter' })),
+      ],
+      [
+        'no lookup tables',
+        'invalid_response',
+        answering(({ instruction: swap }) => ({ instruction: swap })),
+      ],
+      [
+        'lookup tables that are none',
+        'invalid_response',
+        answering((build) => ({ ...build, lookupTables: [null] })),
+      ],
+      [
+        'lookup tables that are no addresses',
+        rule('lookup_tables'),
+        answering((build) => ({ ...build, lookupTables: [PROMPT] })),
+      ],
       [
         'seven lookup tables',
         rule('lookup_tables'),
@@ -569,9 +937,16 @@ describe('a service that answers something other than a swap instruction', () =>
       [
         'a lookup table twice',
         rule('lookup_tables'),
-        answering((build) => ({ ...build, lookupTables: [...build.lookupTables, ...build.lookupTables] })),
+        answering((build) => ({
+          ...build,
+          lookupTables: [...build.lookupTables, ...build.lookupTables],
+        })),
       ],
-      ['a lookup table that is not there', rule('lookup_table_owner'), answering((build) => ({ ...build, lookupTables: [someKey(210)] }))],
+      [
+        'a lookup table that is not there',
+        rule('lookup_table_owner'),
+        answering((build) => ({ ...build, lookupTables: [someKey(210)] })),
+      ],
       [
         'a lookup table that is a wallet',
         rule('lookup_table_owner'),
@@ -589,11 +964,18 @@ describe('a service that answers something other than a swap instruction', () =>
         'a lookup table that is being closed',
         rule('lookup_table_inactive'),
         answering((build) => {
-          sandbox.chain.setAccount(someKey(212), table({ addresses: [ATTACKER], deactivationSlot: 5n }));
+          sandbox.chain.setAccount(
+            someKey(212),
+            table({ addresses: [ATTACKER], deactivationSlot: 5n }),
+          );
           return { ...build, lookupTables: [someKey(212)] };
         }),
       ],
-      ['no lookup tables, where there are some', 'defused', answering((build) => ({ ...build, lookupTables: [] }))],
+      [
+        'no lookup tables, where there are some',
+        'defused',
+        answering((build) => ({ ...build, lookupTables: [] })),
+      ],
       [
         'data that is other data whenever it is looked at again',
         'defused',
@@ -610,28 +992,42 @@ describe('a service that answers something other than a swap instruction', () =>
           };
         }),
       ],
-      ['a swap with orders beside it', 'defused', answering((build) => ({ ...build, message: PROMPT, setupInstructions: [PROMPT] }))],
+      [
+        'a swap with orders beside it',
+        'defused',
+        answering((build) => ({ ...build, message: PROMPT, setupInstructions: [PROMPT] })),
+      ],
     ],
     ['instruction'],
   );
 });
 
 describe('a service that lies in the transaction around the swap', () => {
-  const parts = (change: (parts: Parts, victim: Victim) => Parts | string): Lie => inTransaction(change);
+  const parts = (change: (parts: Parts, victim: Victim) => Parts | string): Lie =>
+    inTransaction(change);
   /** With something on both sides of the swap, whichever side it would do its harm on. */
   const around = (make: (victim: Victim) => readonly FilledInstruction[]): Lie =>
     parts((honestly, victim) => {
       const hostile = make(victim);
       return { ...honestly, instructions: [...hostile, ...honestly.instructions, ...hostile] };
     });
-  const token = (program: Address, accounts: FilledInstruction['accounts'], data: ArrayLike<number>) =>
-    instruction(program, accounts, data);
+  const token = (
+    program: Address,
+    accounts: FilledInstruction['accounts'],
+    data: ArrayLike<number>,
+  ) => instruction(program, accounts, data);
   const spl = (
-    make: (victim: Victim) => readonly [accounts: FilledInstruction['accounts'], data: ArrayLike<number>],
+    make: (
+      victim: Victim,
+    ) => readonly [accounts: FilledInstruction['accounts'], data: ArrayLike<number>],
     program: Address = PROGRAMS.token,
   ) => around((victim) => [token(program, ...make(victim))]);
-  const sys = (operation: number, make: (victim: Victim) => readonly [accounts: FilledInstruction['accounts'], data?: ArrayLike<number>]) =>
-    around((victim) => [system(operation, ...make(victim))]);
+  const sys = (
+    operation: number,
+    make: (
+      victim: Victim,
+    ) => readonly [accounts: FilledInstruction['accounts'], data?: ArrayLike<number>],
+  ) => around((victim) => [system(operation, ...make(victim))]);
   const all = u64(2n ** 64n - 1n);
   const bonk = u64(1_000_000n);
   const [theirUsdc, theirBonk] = [theirs(MINTS.usdc), theirs(MINTS.bonk)];
@@ -642,36 +1038,69 @@ describe('a service that lies in the transaction around the swap', () => {
       [
         'approves the attacker',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.BONK), readonly(ATTACKER), signer(wallet)], concat([4], all)]),
+        spl(({ wallet, own }) => [
+          [writable(own.BONK), readonly(ATTACKER), signer(wallet)],
+          concat([4], all),
+        ]),
       ],
       [
         'approves the attacker, checked',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.BONK), readonly(MINTS.bonk), readonly(ATTACKER), signer(wallet)], concat([13], all, [5])]),
+        spl(({ wallet, own }) => [
+          [writable(own.BONK), readonly(MINTS.bonk), readonly(ATTACKER), signer(wallet)],
+          concat([13], all, [5]),
+        ]),
       ],
       [
         'gives away an account',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.USDC), signer(wallet)], concat([6, 2, 1], keyBytes(ATTACKER))]),
+        spl(({ wallet, own }) => [
+          [writable(own.USDC), signer(wallet)],
+          concat([6, 2, 1], keyBytes(ATTACKER)),
+        ]),
       ],
       [
         'gives away the right to close one',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.USDC), signer(wallet)], concat([6, 3, 1], keyBytes(ATTACKER))]),
+        spl(({ wallet, own }) => [
+          [writable(own.USDC), signer(wallet)],
+          concat([6, 3, 1], keyBytes(ATTACKER)),
+        ]),
       ],
       [
         'closes the account that is paid from',
         'defused',
         spl(({ wallet, own }) => [[writable(own.USDC), writable(ATTACKER), signer(wallet)], [9]]),
       ],
-      ['closes another account', 'defused', spl(({ wallet, own }) => [[writable(own.USDT), writable(ATTACKER), signer(wallet)], [9]])],
-      ['burns', 'defused', spl(({ wallet, own }) => [[writable(own.BONK), writable(MINTS.bonk), signer(wallet)], concat([8], bonk)])],
+      [
+        'closes another account',
+        'defused',
+        spl(({ wallet, own }) => [[writable(own.USDT), writable(ATTACKER), signer(wallet)], [9]]),
+      ],
+      [
+        'burns',
+        'defused',
+        spl(({ wallet, own }) => [
+          [writable(own.BONK), writable(MINTS.bonk), signer(wallet)],
+          concat([8], bonk),
+        ]),
+      ],
       [
         'burns, checked',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.BONK), writable(MINTS.bonk), signer(wallet)], concat([15], bonk, [5])]),
+        spl(({ wallet, own }) => [
+          [writable(own.BONK), writable(MINTS.bonk), signer(wallet)],
+          concat([15], bonk, [5]),
+        ]),
       ],
-      ['transfers', 'defused', spl(({ wallet, own }) => [[writable(own.BONK), writable(theirBonk), signer(wallet)], concat([3], bonk)])],
+      [
+        'transfers',
+        'defused',
+        spl(({ wallet, own }) => [
+          [writable(own.BONK), writable(theirBonk), signer(wallet)],
+          concat([3], bonk),
+        ]),
+      ],
       [
         'transfers, checked',
         'defused',
@@ -683,7 +1112,10 @@ describe('a service that lies in the transaction around the swap', () => {
       [
         'transfers to the merchant',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.USDC), writable(theirUsdc), signer(wallet)], concat([3], u64(10_000n))]),
+        spl(({ wallet, own }) => [
+          [writable(own.USDC), writable(theirUsdc), signer(wallet)],
+          concat([3], u64(10_000n)),
+        ]),
       ],
       [
         'makes a multisig of it',
@@ -697,14 +1129,20 @@ describe('a service that lies in the transaction around the swap', () => {
         'calls a batch of Token-2022',
         'defused',
         spl(
-          ({ wallet, own }) => [[writable(own.PYUSD), writable(theirs(MINTS.pyusd)), signer(wallet)], concat([255, 3, 9, 3], bonk)],
+          ({ wallet, own }) => [
+            [writable(own.PYUSD), writable(theirs(MINTS.pyusd)), signer(wallet)],
+            concat([255, 3, 9, 3], bonk),
+          ],
           PROGRAMS.token2022,
         ),
       ],
       [
         'calls a batch of the token program',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.BONK), writable(theirBonk), signer(wallet)], concat([255, 3, 9, 3], bonk)]),
+        spl(({ wallet, own }) => [
+          [writable(own.BONK), writable(theirBonk), signer(wallet)],
+          concat([255, 3, 9, 3], bonk),
+        ]),
       ],
       [
         'calls an operation of Token-2022 that is not known',
@@ -720,12 +1158,27 @@ describe('a service that lies in the transaction around the swap', () => {
       [
         'withdraws the SOL of an account',
         'defused',
-        spl(({ wallet, own }) => [[writable(own.USDC), writable(ATTACKER), signer(wallet)], [38]], PROGRAMS.token2022),
+        spl(
+          ({ wallet, own }) => [[writable(own.USDC), writable(ATTACKER), signer(wallet)], [38]],
+          PROGRAMS.token2022,
+        ),
       ],
       // System program
-      ['transfers SOL', 'defused', around(({ wallet }) => [transferSol(wallet, ATTACKER, 400_000_000n)])],
-      ['transfers SOL to the merchant', 'defused', around(({ wallet }) => [transferSol(wallet, address(sandbox.merchant), 400_000_000n)])],
-      ['assigns the wallet', 'defused', sys(1, ({ wallet }) => [[paying(wallet)], keyBytes(ATTACKER)])],
+      [
+        'transfers SOL',
+        'defused',
+        around(({ wallet }) => [transferSol(wallet, ATTACKER, 400_000_000n)]),
+      ],
+      [
+        'transfers SOL to the merchant',
+        'defused',
+        around(({ wallet }) => [transferSol(wallet, address(sandbox.merchant), 400_000_000n)]),
+      ],
+      [
+        'assigns the wallet',
+        'defused',
+        sys(1, ({ wallet }) => [[paying(wallet)], keyBytes(ATTACKER)]),
+      ],
       ['allocates in the wallet', 'defused', sys(8, ({ wallet }) => [[paying(wallet)], u64(80n)])],
       [
         'makes an account by a seed',
@@ -747,22 +1200,38 @@ describe('a service that lies in the transaction around the swap', () => {
         'withdraws a nonce',
         'defused',
         sys(5, ({ wallet }) => [
-          [writable(someKey(40)), writable(ATTACKER), readonly(SYSVARS.recentBlockhashes), readonly(SYSVARS.rent), signer(wallet)],
+          [
+            writable(someKey(40)),
+            writable(ATTACKER),
+            readonly(SYSVARS.recentBlockhashes),
+            readonly(SYSVARS.rent),
+            signer(wallet),
+          ],
           u64(5_000n),
         ]),
       ],
-      ['gives away a nonce', 'defused', sys(7, ({ wallet }) => [[writable(someKey(40)), signer(wallet)], keyBytes(ATTACKER)])],
+      [
+        'gives away a nonce',
+        'defused',
+        sys(7, ({ wallet }) => [[writable(someKey(40)), signer(wallet)], keyBytes(ATTACKER)]),
+      ],
       [
         'makes an account that has to sign',
         rule('transaction_signers'),
-        sys(0, ({ wallet }) => [[paying(wallet), paying(someKey(62))], concat(u64(400_000_000n), u64(0n), keyBytes(ATTACKER))]),
+        sys(0, ({ wallet }) => [
+          [paying(wallet), paying(someKey(62))],
+          concat(u64(400_000_000n), u64(0n), keyBytes(ATTACKER)),
+        ]),
       ],
       [
         'advances a durable nonce first',
         rule('durable_nonce'),
         parts((honestly, { wallet }) => ({
           ...honestly,
-          instructions: [system(4, [writable(someKey(40)), readonly(SYSVARS.recentBlockhashes), signer(wallet)]), ...honestly.instructions],
+          instructions: [
+            system(4, [writable(someKey(40)), readonly(SYSVARS.recentBlockhashes), signer(wallet)]),
+            ...honestly.instructions,
+          ],
         })),
       ],
       [
@@ -770,7 +1239,10 @@ describe('a service that lies in the transaction around the swap', () => {
         rule('durable_nonce'),
         parts((honestly, { wallet }) => ({
           ...honestly,
-          instructions: [...honestly.instructions, system(4, [writable(someKey(40)), readonly(SYSVARS.recentBlockhashes), signer(wallet)])],
+          instructions: [
+            ...honestly.instructions,
+            system(4, [writable(someKey(40)), readonly(SYSVARS.recentBlockhashes), signer(wallet)]),
+          ],
         })),
       ],
       // The rest
@@ -806,24 +1278,36 @@ describe('a service that lies in the transaction around the swap', () => {
           ),
         ]),
       ],
-      ['pays a huge price for compute units', 'defused', around(() => [computeBudget(concat([3], u64(10n ** 12n)))])],
+      [
+        'pays a huge price for compute units',
+        'defused',
+        around(() => [computeBudget(concat([3], u64(10n ** 12n)))]),
+      ],
       [
         'asks for a huge heap and no accounts',
         'defused',
-        around(() => [computeBudget(concat([1], u32(262_144))), computeBudget(concat([4], u32(1)))]),
+        around(() => [
+          computeBudget(concat([1], u32(262_144))),
+          computeBudget(concat([4], u32(1))),
+        ]),
       ],
       [
         'gives orders in a memo',
         'defused',
         parts((honestly) => ({
           ...honestly,
-          instructions: [...honestly.instructions, instruction(PROGRAMS.memo, [], Buffer.from(PROMPT))],
+          instructions: [
+            ...honestly.instructions,
+            instruction(PROGRAMS.memo, [], Buffer.from(PROMPT)),
+          ],
         })),
       ],
       [
         "calls the attacker's program as the wallet",
         'defused',
-        around(({ wallet, own }) => [instruction(ATTACKER, [paying(wallet), writable(own.USDT)], [1])]),
+        around(({ wallet, own }) => [
+          instruction(ATTACKER, [paying(wallet), writable(own.USDT)], [1]),
+        ]),
       ],
       [
         'gives away a stake',
@@ -836,17 +1320,30 @@ describe('a service that lies in the transaction around the swap', () => {
           ),
         ]),
       ],
-      ['has no limit and no price', 'defused', parts((honestly) => ({ ...honestly, instructions: honestly.instructions.slice(-1) }))],
-      ['has no swap', rule('one_swap'), parts((honestly) => ({ ...honestly, instructions: honestly.instructions.slice(0, -1) }))],
+      [
+        'has no limit and no price',
+        'defused',
+        parts((honestly) => ({ ...honestly, instructions: honestly.instructions.slice(-1) })),
+      ],
+      [
+        'has no swap',
+        rule('one_swap'),
+        parts((honestly) => ({ ...honestly, instructions: honestly.instructions.slice(0, -1) })),
+      ],
       [
         'has two swaps',
         rule('one_swap'),
-        parts((honestly) => ({ ...honestly, instructions: [...honestly.instructions, ...honestly.instructions.slice(-1)] })),
+        parts((honestly) => ({
+          ...honestly,
+          instructions: [...honestly.instructions, ...honestly.instructions.slice(-1)],
+        })),
       ],
       [
         'has a claim of fees beside the swap',
         rule('one_swap'),
-        around(() => [instruction(PROGRAMS.jupiter, [writable(theirUsdc)], fromHex('3ec6d6c1d59f6cd2'))]),
+        around(() => [
+          instruction(PROGRAMS.jupiter, [writable(theirUsdc)], fromHex('3ec6d6c1d59f6cd2')),
+        ]),
       ],
       [
         "has another version of Jupiter's program",
@@ -854,7 +1351,9 @@ describe('a service that lies in the transaction around the swap', () => {
         parts((honestly) => ({
           ...honestly,
           instructions: honestly.instructions.map((one) =>
-            one.programAddress === PROGRAMS.jupiter ? { ...one, programAddress: PROGRAMS.jupiterV4 } : one,
+            one.programAddress === PROGRAMS.jupiter
+              ? { ...one, programAddress: PROGRAMS.jupiterV4 }
+              : one,
           ),
         })),
       ],
@@ -865,34 +1364,59 @@ describe('a service that lies in the transaction around the swap', () => {
           ...honestly,
           instructions: [
             ...honestly.instructions,
-            ...Array.from({ length: 14 - honestly.instructions.length }, () => instruction(PROGRAMS.memo, [], [65])),
+            ...Array.from({ length: 14 - honestly.instructions.length }, () =>
+              instruction(PROGRAMS.memo, [], [65]),
+            ),
           ],
         })),
       ],
-      ['lives on another blockhash', 'defused', parts((honestly) => ({ ...honestly, lifetime: someKey(99) }))],
+      [
+        'lives on another blockhash',
+        'defused',
+        parts((honestly) => ({ ...honestly, lifetime: someKey(99) })),
+      ],
     ],
     ['transaction'],
   );
 });
 
 describe('a service that lies in what the transaction is', () => {
-  const parts = (change: (parts: Parts, victim: Victim) => Parts | string): Lie => inTransaction(change);
-  const numbers = (change: (message: Message) => Message): Lie => parts((honestly) => sealed(honestly, change));
+  const parts = (change: (parts: Parts, victim: Victim) => Parts | string): Lie =>
+    inTransaction(change);
+  const numbers = (change: (message: Message) => Message): Lie =>
+    parts((honestly) => sealed(honestly, change));
   const raw = (change: (bytes: Buffer) => ArrayLike<number>): Lie => ({
-    transaction: (answer) => ({ ...answer, transaction: base64(Uint8Array.from(change(Buffer.from(answer.transaction, 'base64')))) }),
+    transaction: (answer) => ({
+      ...answer,
+      transaction: base64(Uint8Array.from(change(Buffer.from(answer.transaction, 'base64')))),
+    }),
   });
-  const instead = (transaction: unknown): Lie => ({ transaction: (answer) => ({ ...answer, transaction }) });
+  const instead = (transaction: unknown): Lie => ({
+    transaction: (answer) => ({ ...answer, transaction }),
+  });
   const text = (change: (text: string) => unknown): Lie => ({
     transaction: (answer) => ({ ...answer, transaction: change(answer.transaction) }),
   });
   const unreadable = rule('transaction_encoding');
-  const loading = (message: Message, lookupTableAddress: Address, readonlyIndexes: readonly number[]): Message => ({
+  const loading = (
+    message: Message,
+    lookupTableAddress: Address,
+    readonlyIndexes: readonly number[],
+  ): Message => ({
     ...message,
-    addressTableLookups: [...(message.addressTableLookups ?? []), { lookupTableAddress, readonlyIndexes, writableIndexes: [] }],
+    addressTableLookups: [
+      ...(message.addressTableLookups ?? []),
+      { lookupTableAddress, readonlyIndexes, writableIndexes: [] },
+    ],
   });
-  const also = (...tables: readonly Address[]) => numbers((message) => tables.reduce((all, one) => loading(all, one, [0]), message));
+  const also = (...tables: readonly Address[]) =>
+    numbers((message) => tables.reduce((all, one) => loading(all, one, [0]), message));
   /** Its lookup table has one thing where the service's own map says that it has another. */
-  const tableOf = (key: number, claimed: (victim: Victim) => Address, really: (victim: Victim) => Omit<Table, 'authority'>): Lie =>
+  const tableOf = (
+    key: number,
+    claimed: (victim: Victim) => Address,
+    really: (victim: Victim) => Omit<Table, 'authority'>,
+  ): Lie =>
     parts((honestly, victim) => {
       const at = someKey(key);
       sandbox.chain.setAccount(at, table({ ...really(victim), authority: ATTACKER }));
@@ -902,7 +1426,11 @@ describe('a service that lies in what the transaction is', () => {
 
   tell(
     [
-      ['pays its fee from another wallet', rule('transaction_fee_payer'), parts((honestly) => ({ ...honestly, feePayer: ATTACKER }))],
+      [
+        'pays its fee from another wallet',
+        rule('transaction_fee_payer'),
+        parts((honestly) => ({ ...honestly, feePayer: ATTACKER })),
+      ],
       [
         'is for another wallet altogether',
         rule('transaction_fee_payer'),
@@ -915,26 +1443,65 @@ describe('a service that lies in what the transaction is', () => {
         rule('transaction_signers'),
         parts((honestly) => ({
           ...honestly,
-          instructions: [...honestly.instructions, instruction(PROGRAMS.memo, [signer(ATTACKER)], [65])],
+          instructions: [
+            ...honestly.instructions,
+            instruction(PROGRAMS.memo, [signer(ATTACKER)], [65]),
+          ],
         })),
       ],
-      ['has a signature in it', rule('transaction_presigned'), raw((bytes) => bytes.map((byte, at) => (at > 0 && at <= 64 ? at : byte)))],
-      ['has one byte of a signature in it', rule('transaction_presigned'), raw((bytes) => bytes.map((byte, at) => (at === 64 ? 1 : byte)))],
+      [
+        'has a signature in it',
+        rule('transaction_presigned'),
+        raw((bytes) => bytes.map((byte, at) => (at > 0 && at <= 64 ? at : byte))),
+      ],
+      [
+        'has one byte of a signature in it',
+        rule('transaction_presigned'),
+        raw((bytes) => bytes.map((byte, at) => (at === 64 ? 1 : byte))),
+      ],
       // Encoding
       ['is no base64', unreadable, instead('!!!! this is no base64 !!!!')],
-      ['is base64url', unreadable, text((one) => `${one.replace(/\+/g, '-').replace(/\//g, '_')}_`)],
-      ['is base64 with a line break', unreadable, text((one) => `${one.slice(0, 76)}\n${one.slice(76)}`)],
+      [
+        'is base64url',
+        unreadable,
+        text((one) => `${one.replace(/\+/g, '-').replace(/\//g, '_')}_`),
+      ],
+      [
+        'is base64 with a line break',
+        unreadable,
+        text((one) => `${one.slice(0, 76)}\n${one.slice(76)}`),
+      ],
       ['is orders', unreadable, instead(PROMPT)],
       ['is empty', unreadable, instead('')],
       ['is two kilobytes of zeros', unreadable, instead(base64(new Uint8Array(2_048)))],
-      ['is two kilobytes, the first of them a swap', unreadable, raw((bytes) => concat(bytes, new Uint8Array(2_048 - bytes.length)))],
+      [
+        'is two kilobytes, the first of them a swap',
+        unreadable,
+        raw((bytes) => concat(bytes, new Uint8Array(2_048 - bytes.length))),
+      ],
       ['is ten megabytes', unreadable, instead('A'.repeat(10_000_000))],
-      ['is noise', unreadable, instead(base64(Uint8Array.from({ length: 600 }, (_, at) => (at * 89 + 7) % 256)))],
+      [
+        'is noise',
+        unreadable,
+        instead(base64(Uint8Array.from({ length: 600 }, (_, at) => (at * 89 + 7) % 256))),
+      ],
       ['has a byte too many', unreadable, raw((bytes) => concat(bytes, [0]))],
       ['has a byte too few', unreadable, raw((bytes) => bytes.subarray(0, -1))],
-      ['is of version 1', unreadable, raw((bytes) => bytes.map((byte, at) => (at === 65 ? 0x81 : byte)))],
-      ['is of no version', unreadable, raw((bytes) => concat(bytes.subarray(0, 65), bytes.subarray(66)))],
-      ['has a signature of no signer', unreadable, raw((bytes) => concat([2], new Uint8Array(128), bytes.subarray(65)))],
+      [
+        'is of version 1',
+        unreadable,
+        raw((bytes) => bytes.map((byte, at) => (at === 65 ? 0x81 : byte))),
+      ],
+      [
+        'is of no version',
+        unreadable,
+        raw((bytes) => concat(bytes.subarray(0, 65), bytes.subarray(66))),
+      ],
+      [
+        'has a signature of no signer',
+        unreadable,
+        raw((bytes) => concat([2], new Uint8Array(128), bytes.subarray(65))),
+      ],
       ['is null', unreadable, instead(null)],
       ['is missing', unreadable, { transaction: ({ transaction: _, ...rest }) => rest }],
       ['is a number', unreadable, instead(7)],
@@ -954,7 +1521,10 @@ describe('a service that lies in what the transaction is', () => {
         rule('transaction_accounts'),
         numbers((message) => ({
           ...message,
-          instructions: message.instructions.map((one) => ({ ...one, accountIndices: [...(one.accountIndices ?? []), 250] })),
+          instructions: message.instructions.map((one) => ({
+            ...one,
+            accountIndices: [...(one.accountIndices ?? []), 250],
+          })),
         })),
       ],
       [
@@ -962,7 +1532,10 @@ describe('a service that lies in what the transaction is', () => {
         rule('transaction_accounts'),
         numbers((message) => ({
           ...message,
-          instructions: [...message.instructions, { programAddressIndex: 0, accountIndices: [], data: new Uint8Array() }],
+          instructions: [
+            ...message.instructions,
+            { programAddressIndex: 0, accountIndices: [], data: new Uint8Array() },
+          ],
         })),
       ],
       [
@@ -978,7 +1551,9 @@ describe('a service that lies in what the transaction is', () => {
       [
         'looks up a token account',
         rule('lookup_table_owner'),
-        parts((honestly, { own }) => sealed(honestly, (message) => loading(message, own.BONK, [0]))),
+        parts((honestly, { own }) =>
+          sealed(honestly, (message) => loading(message, own.BONK, [0])),
+        ),
       ],
       [
         "looks up a table that is the attacker's to rewrite",
@@ -1009,7 +1584,11 @@ describe('a service that lies in what the transaction is', () => {
           ({ own }) => ({ addresses: [own.USDT] }),
         ),
       ],
-      ['looks up a table beyond its end', rule('lookup_table_entry'), tableOf(227, output, () => ({ addresses: [] }))],
+      [
+        'looks up a table beyond its end',
+        rule('lookup_table_entry'),
+        tableOf(227, output, () => ({ addresses: [] })),
+      ],
       [
         'looks up what a table got in this very slot',
         rule('lookup_table_entry'),
@@ -1023,7 +1602,11 @@ describe('a service that lies in what the transaction is', () => {
         'defused',
         tableOf(229, output, (victim) => ({ addresses: [output(victim)] })),
       ],
-      ['looks up seven tables', rule('lookup_tables'), also(...Array.from({ length: 7 }, (_, index) => someKey(230 + index)))],
+      [
+        'looks up seven tables',
+        rule('lookup_tables'),
+        also(...Array.from({ length: 7 }, (_, index) => someKey(230 + index))),
+      ],
       ['looks up a table twice', rule('lookup_tables'), also(someKey(240), someKey(240))],
     ],
     ['transaction'],
@@ -1031,7 +1614,9 @@ describe('a service that lies in what the transaction is', () => {
 });
 
 describe('a service that lies beside the transaction', () => {
-  const answering = (answer: Record<string, unknown>): Lie => ({ transaction: (honestly) => ({ ...honestly, ...answer }) });
+  const answering = (answer: Record<string, unknown>): Lie => ({
+    transaction: (honestly) => ({ ...honestly, ...answer }),
+  });
   const instead = (answer: unknown): Lie => ({ transaction: () => answer });
   const unreadable = rule('transaction_encoding');
 
@@ -1043,7 +1628,11 @@ describe('a service that lies beside the transaction', () => {
       ['expires soon', 'defused', answering({ lastValidBlockHeight: 'soon' })],
       ['expires at a number', 'defused', answering({ lastValidBlockHeight: 1e21 })],
       ['expires at null', 'defused', answering({ lastValidBlockHeight: null })],
-      ['takes no compute units, as it says', 'defused', answering({ computeUnitLimit: 0, priorityFeeLamports: '-5' })],
+      [
+        'takes no compute units, as it says',
+        'defused',
+        answering({ computeUnitLimit: 0, priorityFeeLamports: '-5' }),
+      ],
       [
         'takes more compute units than there are',
         'defused',
@@ -1052,16 +1641,26 @@ describe('a service that lies beside the transaction', () => {
       [
         'returns another quote with it',
         'defused',
-        answering({ quote: { inAmount: '1', maxInAmount: '999999999999', outputMint: MINTS.usdt } }),
+        answering({
+          quote: { inAmount: '1', maxInAmount: '999999999999', outputMint: MINTS.usdt },
+        }),
       ],
-      ['returns orders with it', 'defused', answering({ message: PROMPT, header: PROMPT, signature: 'A'.repeat(88) })],
+      [
+        'returns orders with it',
+        'defused',
+        answering({ message: PROMPT, header: PROMPT, signature: 'A'.repeat(88) }),
+      ],
       ['answers null', unreadable, instead(null)],
       ['answers nothing', unreadable, instead(undefined)],
       ['answers text', unreadable, instead(PROMPT)],
       ['answers a number', unreadable, instead(0)],
       ['answers a list', unreadable, instead(['AAAA'])],
       ['answers an empty object', unreadable, instead({})],
-      ['answers through a prototype', unreadable, { transaction: (answer) => JSON.parse(`{"__proto__":${JSON.stringify(answer)}}`) }],
+      [
+        'answers through a prototype',
+        unreadable,
+        { transaction: (answer) => JSON.parse(`{"__proto__":${JSON.stringify(answer)}}`) },
+      ],
     ],
     ['transaction'],
   );
@@ -1069,26 +1668,63 @@ describe('a service that lies beside the transaction', () => {
 
 describe('a service that lies about what there is', () => {
   const balances = (change: (one: TokenBalance) => unknown): Lie => ({
-    rest: { balance: async (request, options) => (await honest.balance(request, options)).map(change) as TokenBalance[] },
+    rest: {
+      balance: async (request, options) =>
+        (await honest.balance(request, options)).map(change) as TokenBalance[],
+    },
   });
   const rest = (one: Partial<Transport>): Lie => ({ rest: one });
-  const offer = { index: 0, x402Version: 2, payable: true, network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', mint: MINTS.usdc } as const;
-  const paysAttacker = { x402Version: 2, offers: [{ ...offer, amount: '1', payTo: ATTACKER, feePayer: ATTACKER }] } as const;
+  const offer = {
+    index: 0,
+    x402Version: 2,
+    payable: true,
+    network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    mint: MINTS.usdc,
+  } as const;
+  const paysAttacker = {
+    x402Version: 2,
+    offers: [{ ...offer, amount: '1', payTo: ATTACKER, feePayer: ATTACKER }],
+  } as const;
 
   tell(
     [
-      ['more than there is', 'defused', balances((one) => ({ ...one, amount: '99999999999', uiAmount: '99999' }))],
-      ['less than there is', 'defused', balances((one) => ({ ...one, amount: '0', uiAmount: '0' }))],
+      [
+        'more than there is',
+        'defused',
+        balances((one) => ({ ...one, amount: '99999999999', uiAmount: '99999' })),
+      ],
+      [
+        'less than there is',
+        'defused',
+        balances((one) => ({ ...one, amount: '0', uiAmount: '0' })),
+      ],
       ['other decimals', 'defused', balances((one) => ({ ...one, decimals: 0 }))],
-      ['accounts of others', 'defused', balances((one) => ({ ...one, tokenAccount: theirs(MINTS.usdc), tokenProgram: ATTACKER }))],
+      [
+        'accounts of others',
+        'defused',
+        balances((one) => ({ ...one, tokenAccount: theirs(MINTS.usdc), tokenProgram: ATTACKER })),
+      ],
       ['nothing', 'defused', balances(() => null)],
-      ['another payee, price and mint', 'defused', rest({ parsePayment: () => Promise.resolve(paysAttacker) })],
-      ['that nothing has to be paid', 'defused', rest({ parsePayment: () => Promise.resolve({ x402Version: 2, offers: [] }) })],
+      [
+        'another payee, price and mint',
+        'defused',
+        rest({ parsePayment: () => Promise.resolve(paysAttacker) }),
+      ],
+      [
+        'that nothing has to be paid',
+        'defused',
+        rest({ parsePayment: () => Promise.resolve({ x402Version: 2, offers: [] }) }),
+      ],
       [
         'that it is paid already',
         'defused',
         rest({
-          autoPay: () => Promise.resolve({ state: 'ready_to_present', offer, header: { name: 'PAYMENT-SIGNATURE', value: 'AAAA' } }),
+          autoPay: () =>
+            Promise.resolve({
+              state: 'ready_to_present',
+              offer,
+              header: { name: 'PAYMENT-SIGNATURE', value: 'AAAA' },
+            }),
         }),
       ],
       [
@@ -1115,10 +1751,18 @@ describe('a service that lies about what there is', () => {
       balances((one) => ({ ...one, amount: '0', uiAmount: '0' })),
     );
     const { address: wallet, secretKey } = await sandbox.createWallet({ ...FUNDS, USDC: '1' });
-    const payer = payerOf(sandbox, { address: wallet, secretKey }, { autoSwap: true, transport: none });
+    const payer = payerOf(
+      sandbox,
+      { address: wallet, secretKey },
+      { autoSwap: true, transport: none },
+    );
     await expectPaid(() => payer.client.fetch(usdc()));
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['payment']);
-    await expectOwnMessages(sandbox, payer, { symbol: 'USDC', amount: PRICE, payTo: sandbox.merchant });
+    await expectOwnMessages(sandbox, payer, {
+      symbol: 'USDC',
+      amount: PRICE,
+      payTo: sandbox.merchant,
+    });
     expect(await sandbox.balance(wallet, 'USDC')).toBe(1_000_000n - PRICE);
   });
 });
@@ -1127,13 +1771,19 @@ describe('a service that fails as it likes', () => {
   const silent = () => new Promise<never>(() => undefined);
   // What such a service throws is anything: that is the point.
   const throwing = (what: unknown) => () => Promise.reject(what);
-  const methods = (answer: () => Promise<never>): readonly (readonly [keyof Transport, Way, Lie])[] => [
+  const methods = (
+    answer: () => Promise<never>,
+  ): readonly (readonly [keyof Transport, Way, Lie])[] => [
     ['quote', 'transaction', { quote: answer }],
     ['buildSwap', 'transaction', { transaction: answer }],
     ['swapInstruction', 'instruction', { instruction: answer }],
   ];
   const moved = [{ kind: 'payment', signature: someKey(1) }] as const;
-  const gone = { signature: someKey(1), reason: 'SlippageToleranceExceeded', feeLamports: 'all of them' };
+  const gone = {
+    signature: someKey(1),
+    reason: 'SlippageToleranceExceeded',
+    feeLamports: 'all of them',
+  };
   const failures: readonly (readonly [string, unknown])[] = [
     ['an error of its own', new Error(PROMPT)],
     ['text', PROMPT],
@@ -1141,13 +1791,42 @@ describe('a service that fails as it likes', () => {
     ['null', null],
     [
       'what looks like an error of ours',
-      { name: 'QuoteError', code: 'no_route', funds: 'untouched', message: PROMPT, moved: [], details: {} },
+      {
+        name: 'QuoteError',
+        code: 'no_route',
+        funds: 'untouched',
+        message: PROMPT,
+        moved: [],
+        details: {},
+      },
     ],
-    ['that the payment landed', new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, funds: 'spent', moved })],
-    ['that something moved', new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, moved })],
-    ['that is not known', new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, funds: 'uncertain' })],
-    ['that our swap failed over its price', new TransactionError('swap_failed', PROMPT, { details: gone })],
-    ['that our swap expired', new TransactionError('swap_expired', PROMPT, { details: { signature: someKey(1) } })],
+    [
+      'that the payment landed',
+      new TransportError('rate_limited', PROMPT, {
+        details: { retryAfterMs: 0 },
+        funds: 'spent',
+        moved,
+      }),
+    ],
+    [
+      'that something moved',
+      new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, moved }),
+    ],
+    [
+      'that is not known',
+      new TransportError('rate_limited', PROMPT, {
+        details: { retryAfterMs: 0 },
+        funds: 'uncertain',
+      }),
+    ],
+    [
+      'that our swap failed over its price',
+      new TransactionError('swap_failed', PROMPT, { details: gone }),
+    ],
+    [
+      'that our swap expired',
+      new TransactionError('swap_expired', PROMPT, { details: { signature: someKey(1) } }),
+    ],
     [
       'that the merchant refused us',
       new SettlementError('payment_rejected', PROMPT, {
@@ -1160,18 +1839,20 @@ describe('a service that fails as it likes', () => {
     await expectOutcome(await buyer(way, lie, { timeouts: { jupiter: 1_000 } }), 'timeout');
   });
 
-  it.each(failures.flatMap(([name, what]) => methods(throwing(what)).map(([method, way, lie]) => [name, method, way, lie] as const)))(
-    'throws %s from %s: invalid_response',
-    async (_name, _method, way, lie) => {
-      await expectOutcome(await buyer(way, lie), 'invalid_response');
-    },
-  );
+  it.each(
+    failures.flatMap(([name, what]) =>
+      methods(throwing(what)).map(([method, way, lie]) => [name, method, way, lie] as const),
+    ),
+  )('throws %s from %s: invalid_response', async (_name, _method, way, lie) => {
+    await expectOutcome(await buyer(way, lie), 'invalid_response');
+  });
 
   it('throws what a transport may: it is passed on as it is', async () => {
     const error = new QuoteError('no_route', 'There is no route. Try another token.', {
       details: { inputMint: MINTS.bonk, outputMint: MINTS.usdc },
     });
-    for (const [, way, lie] of methods(throwing(error))) await expectOutcome(await buyer(way, lie), 'no_route');
+    for (const [, way, lie] of methods(throwing(error)))
+      await expectOutcome(await buyer(way, lie), 'no_route');
   });
 
   it.each<[string, ErrorCode, () => unknown]>([
@@ -1192,8 +1873,12 @@ describe('a service that fails as it likes', () => {
 describe('a service that lies about a swap of SOL', () => {
   const selling = (way: Way, lie: Lie) => buyer(way, lie, { swapFrom: ['SOL'] });
   const also = (make: (victim: Victim) => readonly FilledInstruction[]): Lie =>
-    inTransaction((parts, victim) => ({ ...parts, instructions: [...make(victim), ...parts.instructions, ...make(victim)] }));
-  const row = (name: string, expected: Expected, lie: Lie) => [name, title(expected), expected, lie] as const;
+    inTransaction((parts, victim) => ({
+      ...parts,
+      instructions: [...make(victim), ...parts.instructions, ...make(victim)],
+    }));
+  const row = (name: string, expected: Expected, lie: Lie) =>
+    [name, title(expected), expected, lie] as const;
 
   it.each([
     row('says the truth', 'defused', {}),
@@ -1205,12 +1890,20 @@ describe('a service that lies about a swap of SOL', () => {
     row(
       'unwraps it for the attacker',
       'defused',
-      also(({ wallet, own }) => [instruction(PROGRAMS.token, [writable(own.SOL), writable(ATTACKER), signer(wallet)], [9])]),
+      also(({ wallet, own }) => [
+        instruction(PROGRAMS.token, [writable(own.SOL), writable(ATTACKER), signer(wallet)], [9]),
+      ]),
     ),
     row(
       'lets the attacker close it',
       'defused',
-      also(({ wallet, own }) => [instruction(PROGRAMS.token, [writable(own.SOL), signer(wallet)], concat([6, 3, 1], keyBytes(ATTACKER)))]),
+      also(({ wallet, own }) => [
+        instruction(
+          PROGRAMS.token,
+          [writable(own.SOL), signer(wallet)],
+          concat([6, 3, 1], keyBytes(ATTACKER)),
+        ),
+      ]),
     ),
     row(
       'takes more',
@@ -1234,7 +1927,8 @@ describe('a service that lies about a swap of SOL', () => {
 
 describe('client.swap() over a service that lies', () => {
   const amount = 10_000_000n;
-  const swap = ({ payer }: Buyer) => payer.client.swap({ inputMint: MINTS.bonk, outputMint: 'USDC', amount });
+  const swap = ({ payer }: Buyer) =>
+    payer.client.swap({ inputMint: MINTS.bonk, outputMint: 'USDC', amount });
 
   it.each<[string, string, Lie]>([
     [
@@ -1243,7 +1937,11 @@ describe('client.swap() over a service that lies', () => {
       inInstruction((one) => withAccount(one, ACCOUNT.destination, writable(theirs(MINTS.usdc)))),
     ],
     // An exact input: what it takes comes first.
-    ['takes a base unit more', 'swap_max_in', inInstruction((one) => written(one, 8, u64(amount + 1n)))],
+    [
+      'takes a base unit more',
+      'swap_max_in',
+      inInstruction((one) => written(one, 8, u64(amount + 1n))),
+    ],
     ['pays out nothing', 'swap_min_out', inInstruction((one) => written(one, 16, u64(0n)))],
   ])('%s: %s', async (_name, id, lie) => {
     for (const way of WAYS) {
@@ -1261,9 +1959,17 @@ describe('client.swap() over a service that lies', () => {
       inTransaction((parts, { wallet, own }) => ({
         ...parts,
         instructions: [
-          instruction(PROGRAMS.token, [writable(own.BONK), readonly(ATTACKER), signer(wallet)], concat([4], u64(amount))),
+          instruction(
+            PROGRAMS.token,
+            [writable(own.BONK), readonly(ATTACKER), signer(wallet)],
+            concat([4], u64(amount)),
+          ),
           ...parts.instructions,
-          instruction(PROGRAMS.token, [writable(own.USDC), signer(wallet)], concat([6, 2, 1], keyBytes(ATTACKER))),
+          instruction(
+            PROGRAMS.token,
+            [writable(own.USDC), signer(wallet)],
+            concat([6, 2, 1], keyBytes(ATTACKER)),
+          ),
         ],
       })),
     );
@@ -1274,6 +1980,10 @@ describe('client.swap() over a service that lies', () => {
     expect(before.amounts.BONK - after.amounts.BONK).toBe(amount);
     expect((after.amounts.USDC - before.amounts.USDC).toString()).toBe(outAmount);
     expect(outAmount).toBe('1998');
-    await expectOwnMessages(sandbox, one.payer, { symbol: 'USDC', amount: PRICE, payTo: sandbox.merchant });
+    await expectOwnMessages(sandbox, one.payer, {
+      symbol: 'USDC',
+      amount: PRICE,
+      payTo: sandbox.merchant,
+    });
   });
 });

@@ -22,15 +22,22 @@ import {
 import { expectUntouched } from '../helpers/untouched.js';
 
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
-const SYSTEM: AccountMeta = { address: address('11111111111111111111111111111111'), role: AccountRole.READONLY };
+const SYSTEM: AccountMeta = {
+  address: address('11111111111111111111111111111111'),
+  role: AccountRole.READONLY,
+};
 
 let sandbox: Sandbox;
 let rpc: Rpc;
-/** Whatever an attacker may ask for: the System program, his wallet, and accounts of his for the output and for what he drains. */
+/**
+ * Whatever an attacker may ask for: the System program, his wallet, and accounts of his for the
+ * output and for what he drains.
+ */
 const reach = new Map<DirectionName, readonly (Address | AccountMeta)[]>();
 
 beforeAll(async () => {
-  // Time stands still unless a test moves it: what is hostile by the clock must not turn so by chance.
+  // Time stands still unless a test moves it: what is hostile by the clock must not turn so by
+  // chance.
   sandbox = await createSandbox({ seed: 'firewall-venue', confirmationMs: 0, slotMs: 0 });
   rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
   const { chain, mints } = sandbox;
@@ -38,7 +45,9 @@ beforeAll(async () => {
   chain.fundSol(ATTACKER, 10_000_000n);
   for (const name of directionNames) {
     const symbols = new Set([directions[name].to, 'USDC'] as const);
-    const loot = await Promise.all([...symbols].map((symbol) => chain.fundToken(ATTACKER, mints[symbol], 1n)));
+    const loot = await Promise.all(
+      [...symbols].map((symbol) => chain.fundToken(ATTACKER, mints[symbol], 1n)),
+    );
     reach.set(name, [SYSTEM, ATTACKER, ...loot]);
   }
 });
@@ -50,12 +59,20 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-/** `runs`: the swap goes through. `simulation_failed`: it cannot run, and is not signed. Anything else is the rule that refuses it. */
+/**
+ * `runs`: the swap goes through. `simulation_failed`: it cannot run, and is not signed. Anything
+ * else is the rule that refuses it.
+ */
 type AtOnce = 'runs' | 'simulation_failed' | 'guard' | 'exposed_account' | 'inner_token';
-/** `fails`: all of it is undone. `runs`: the guard has repaired it, or it took no more than agreed. */
+/**
+ * `fails`: all of it is undone. `runs`: the guard has repaired it, or it took no more than agreed.
+ */
 type Landed = 'runs' | 'fails';
 
-/** Something that a venue does to the wallet. What becomes of it is worked out by hand, and where it differs by direction too. */
+/**
+ * Something that a venue does to the wallet. What becomes of it is worked out by hand, and where it
+ * differs by direction too.
+ */
 interface Deed {
   readonly does: string;
   readonly modes: readonly number[];
@@ -63,15 +80,22 @@ interface Deed {
   readonly amount?: bigint;
   readonly atOnce: AtOnce;
   readonly late: Landed;
-  readonly but?: Partial<Record<DirectionName, AtOnce | { readonly atOnce: AtOnce; readonly late: Landed }>>;
+  readonly but?: Partial<
+    Record<DirectionName, AtOnce | { readonly atOnce: AtOnce; readonly late: Landed }>
+  >;
 }
 
 const { source: onSource, destination: onOutput, other: onOther } = TARGET;
 
-/** Native SOL is unwrapped before the guard, and that fails where the account is no longer the wallet's to close. */
+/**
+ * Native SOL is unwrapped before the guard, and that fails where the account is no longer the
+ * wallet's to close.
+ */
 const unwrapsSource = { 'SOL to USDC': 'simulation_failed' } as const;
 const unwrapsOutput = { 'USDC to SOL': 'simulation_failed' } as const;
-/** An associated account of Token-2022 never changes its owner: the call fails and the swap with it. */
+/**
+ * An associated account of Token-2022 never changes its owner: the call fails and the swap with it.
+ */
 const immutable = { 'USDC to PYUSD': 'simulation_failed' } as const;
 /** An account with a balance cannot be closed, unless the balance is SOL. */
 const closesSource = { 'wrapped SOL to USDC': 'guard' } as const;
@@ -84,24 +108,75 @@ const cannotRun = { atOnce: 'simulation_failed', late: 'fails' } as const;
 const repaired = { atOnce: 'inner_token', late: 'runs' } as const;
 
 const deeds: readonly Deed[] = [
-  { does: 'approves a delegate on the source', modes: [MODE.approve], target: onSource, ...repaired },
-  { does: 'approves a delegate on the output', modes: [MODE.approve], target: onOutput, ...repaired },
-  { does: 'takes the source account', modes: [MODE.setOwner], target: onSource, ...guarded, but: unwrapsSource },
-  { does: 'takes the output account', modes: [MODE.setOwner], target: onOutput, ...guarded, but: { ...unwrapsOutput, ...immutable } },
-  { does: 'sets a close authority on the source', modes: [MODE.setCloseAuthority], target: onSource, ...guarded, but: unwrapsSource },
-  { does: 'sets a close authority on the output', modes: [MODE.setCloseAuthority], target: onOutput, ...guarded, but: unwrapsOutput },
+  {
+    does: 'approves a delegate on the source',
+    modes: [MODE.approve],
+    target: onSource,
+    ...repaired,
+  },
+  {
+    does: 'approves a delegate on the output',
+    modes: [MODE.approve],
+    target: onOutput,
+    ...repaired,
+  },
+  {
+    does: 'takes the source account',
+    modes: [MODE.setOwner],
+    target: onSource,
+    ...guarded,
+    but: unwrapsSource,
+  },
+  {
+    does: 'takes the output account',
+    modes: [MODE.setOwner],
+    target: onOutput,
+    ...guarded,
+    but: { ...unwrapsOutput, ...immutable },
+  },
+  {
+    does: 'sets a close authority on the source',
+    modes: [MODE.setCloseAuthority],
+    target: onSource,
+    ...guarded,
+    but: unwrapsSource,
+  },
+  {
+    does: 'sets a close authority on the output',
+    modes: [MODE.setCloseAuthority],
+    target: onOutput,
+    ...guarded,
+    but: unwrapsOutput,
+  },
   { does: 'assigns the wallet', modes: [MODE.assignWallet], ...guarded },
   { does: 'pays one unit less', modes: [MODE.underpay], ...guarded },
   { does: 'pays far less', modes: [MODE.underpay], amount: 300_000n, ...guarded },
   { does: 'takes all SOL', modes: [MODE.takeSol], ...guarded },
   { does: 'takes some SOL', modes: [MODE.takeSol], amount: 150_000n, ...guarded },
-  { does: 'closes the source', modes: [MODE.closeAccount], target: onSource, ...cannotRun, but: closesSource },
-  { does: 'closes the output', modes: [MODE.closeAccount], target: onOutput, ...cannotRun, but: closesOutput },
+  {
+    does: 'closes the source',
+    modes: [MODE.closeAccount],
+    target: onSource,
+    ...cannotRun,
+    but: closesSource,
+  },
+  {
+    does: 'closes the output',
+    modes: [MODE.closeAccount],
+    target: onOutput,
+    ...cannotRun,
+    but: closesOutput,
+  },
   { does: 'takes all of the source', modes: [MODE.overcharge], ...guarded, but: boundedSource },
   { does: 'pays another wallet', modes: [MODE.misdirect], ...guarded },
   { does: 'fails', modes: [MODE.fail], amount: 6001n, ...cannotRun },
   { does: 'burns all compute', modes: [MODE.burnCompute], ...cannotRun },
-  { does: 'empties and closes the source', modes: [MODE.overcharge, MODE.closeAccount], ...guarded, but: unwrapsSource },
+  {
+    does: 'empties and closes the source',
+    modes: [MODE.overcharge, MODE.closeAccount],
+    ...guarded,
+    but: unwrapsSource,
+  },
   {
     does: 'sets a close authority on the output and takes it',
     modes: [MODE.setCloseAuthority, MODE.setOwner],
@@ -116,14 +191,23 @@ const deeds: readonly Deed[] = [
     // It is new and empty.
     but: { ...closesOutput, 'USDC to PYUSD': 'guard' },
   },
-  { does: 'takes SOL and assigns the wallet', modes: [MODE.takeSol, MODE.assignWallet], ...guarded },
+  {
+    does: 'takes SOL and assigns the wallet',
+    modes: [MODE.takeSol, MODE.assignWallet],
+    ...guarded,
+  },
   {
     does: 'takes all of the source and approves a delegate on it',
     modes: [MODE.overcharge, MODE.approve],
     ...guarded,
     but: { 'SOL to USDC': repaired },
   },
-  { does: 'pays one unit less and takes a lamport', modes: [MODE.underpay, MODE.takeSol], amount: 1n, ...guarded },
+  {
+    does: 'pays one unit less and takes a lamport',
+    modes: [MODE.underpay, MODE.takeSol],
+    amount: 1n,
+    ...guarded,
+  },
 ];
 
 /** What it does to another account of the wallet, which the instruction must name for that. */
@@ -131,37 +215,62 @@ const reaching: readonly Pick<Deed, 'does' | 'modes' | 'target'>[] = [
   { does: 'drains another account', modes: [MODE.drainOther] },
   { does: 'approves a delegate on another account', modes: [MODE.approve], target: onOther },
   { does: 'takes another account', modes: [MODE.setOwner], target: onOther },
-  { does: 'sets a close authority on another account', modes: [MODE.setCloseAuthority], target: onOther },
+  {
+    does: 'sets a close authority on another account',
+    modes: [MODE.setCloseAuthority],
+    target: onOther,
+  },
   { does: 'closes another account', modes: [MODE.closeAccount], target: onOther },
-  { does: 'drains another account and approves a delegate', modes: [MODE.drainOther, MODE.approve] },
+  {
+    does: 'drains another account and approves a delegate',
+    modes: [MODE.drainOther, MODE.approve],
+  },
 ];
 
-function outcomeOf({ atOnce, late, but }: Deed, direction: DirectionName): { readonly atOnce: AtOnce; readonly late: Landed } {
+function outcomeOf(
+  { atOnce, late, but }: Deed,
+  direction: DirectionName,
+): { readonly atOnce: AtOnce; readonly late: Landed } {
   const other = but?.[direction];
   if (other === undefined) return { atOnce, late };
   return typeof other === 'string' ? { atOnce: other, late } : other;
 }
 
-const everySwap = formNames.flatMap((form) => directionNames.map((direction) => [form, direction] as const));
+const everySwap = formNames.flatMap((form) =>
+  directionNames.map((direction) => [form, direction] as const),
+);
 
 /** One deed in one swap. What the title names comes first. */
-type Case = readonly [form: FormName, direction: DirectionName, does: string, atOnce: AtOnce, late: Landed, deed: Deed];
+type Case = readonly [
+  form: FormName,
+  direction: DirectionName,
+  does: string,
+  atOnce: AtOnce,
+  late: Landed,
+  deed: Deed,
+];
 
 function caseOf(form: FormName, direction: DirectionName, deed: Deed): Case {
   const { atOnce, late } = outcomeOf(deed, direction);
   return [form, direction, deed.does, atOnce, late, deed];
 }
 
-const inEveryForm = everySwap.flatMap(([form, direction]) => deeds.map((deed) => caseOf(form, direction, deed)));
+const inEveryForm = everySwap.flatMap(([form, direction]) =>
+  deeds.map((deed) => caseOf(form, direction, deed)),
+);
 // What the clock does is the same in every form: each deed and direction has one.
 const inOneForm = directionNames.flatMap((direction, at) =>
-  deeds.map((deed, index) => caseOf(formNames[(at + index) % formNames.length] ?? 'route_v2', direction, deed)),
+  deeds.map((deed, index) =>
+    caseOf(formNames[(at + index) % formNames.length] ?? 'route_v2', direction, deed),
+  ),
 );
 const thatAtOnce = (wanted: (atOnce: AtOnce) => boolean) =>
   (everyCase ? inEveryForm : inOneForm).filter(([, , , atOnce]) => wanted(atOnce));
-const thatLate = (cases: readonly Case[], wanted: Landed) => cases.filter(([, , , , late]) => late === wanted);
+const thatLate = (cases: readonly Case[], wanted: Landed) =>
+  cases.filter(([, , , , late]) => late === wanted);
 
-const setVenue = (behaviour: VenueBehaviour) => sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
+const setVenue = (behaviour: VenueBehaviour) =>
+  sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
 const sent = () => sandbox.controls.node.calls({ method: 'sendTransaction' });
 const fresh = (direction: Direction) => traderOn(sandbox, rpc, direction.wrapped);
 const extraFor = (direction: DirectionName) => reach.get(direction) ?? [];
@@ -170,7 +279,10 @@ const extraFor = (direction: DirectionName) => reach.get(direction) ?? [];
 const idle = new Map<DirectionName, Trader>();
 
 /** Runs a test that must leave the wallet as it was. */
-async function unmoved(direction: DirectionName, test: (trader: Trader) => Promise<void>): Promise<void> {
+async function unmoved(
+  direction: DirectionName,
+  test: (trader: Trader) => Promise<void>,
+): Promise<void> {
   const trader = idle.get(direction) ?? (await fresh(directions[direction]));
   idle.delete(direction);
   await test(trader);
@@ -180,7 +292,9 @@ async function unmoved(direction: DirectionName, test: (trader: Trader) => Promi
 async function refused(trader: Trader, swap: () => Promise<unknown>) {
   const before = { holdings: trader.holdings(), sent: sent(), signed: trader.signed.length };
   const error = await failureOf(swap());
-  expect({ holdings: trader.holdings(), sent: sent(), signed: trader.signed.length }).toEqual(before);
+  expect({ holdings: trader.holdings(), sent: sent(), signed: trader.signed.length }).toEqual(
+    before,
+  );
   expectUntouched(error);
   return error;
 }
@@ -191,7 +305,9 @@ describe('a venue that is hostile at once', () => {
     (form, direction, _does, _atOnce, _late, deed) =>
       unmoved(direction, async (trader) => {
         setVenue(deed);
-        const error = await refused(trader, () => trader.sign(form, directions[direction], extraFor(direction)));
+        const error = await refused(trader, () =>
+          trader.sign(form, directions[direction], extraFor(direction)),
+        );
         expect(error.code).toBe('simulation_failed');
       }),
   );
@@ -201,21 +317,27 @@ describe('a venue that is hostile at once', () => {
     (form, direction, _does, atOnce, _late, deed) =>
       unmoved(direction, async (trader) => {
         setVenue(deed);
-        const error = await refused(trader, () => trader.sign(form, directions[direction], extraFor(direction)));
+        const error = await refused(trader, () =>
+          trader.sign(form, directions[direction], extraFor(direction)),
+        );
         expect(error).toMatchObject({ code: 'unsafe_swap', details: { rule: atOnce } });
       }),
   );
 
   const inReach = directionNames.flatMap((direction) =>
-    reaching.flatMap((deed) => formNames.map((form) => [form, direction, deed.does, deed] as const)),
+    reaching.flatMap((deed) =>
+      formNames.map((form) => [form, direction, deed.does, deed] as const),
+    ),
   );
-  it.each(sampled(inReach, formNames.length))('%s, %s: one that %s is refused by exposed_account', (form, direction, _does, deed) =>
-    unmoved(direction, async (trader) => {
-      setVenue(deed);
-      const extra = [...extraFor(direction), trader.stash];
-      const error = await refused(trader, () => trader.sign(form, directions[direction], extra));
-      expect(error).toMatchObject({ code: 'unsafe_swap', details: { rule: 'exposed_account' } });
-    }),
+  it.each(sampled(inReach, formNames.length))(
+    '%s, %s: one that %s is refused by exposed_account',
+    (form, direction, _does, deed) =>
+      unmoved(direction, async (trader) => {
+        setVenue(deed);
+        const extra = [...extraFor(direction), trader.stash];
+        const error = await refused(trader, () => trader.sign(form, directions[direction], extra));
+        expect(error).toMatchObject({ code: 'unsafe_swap', details: { rule: 'exposed_account' } });
+      }),
   );
 
   it.each(thatAtOnce((atOnce) => atOnce === 'runs'))(
@@ -225,24 +347,34 @@ describe('a venue that is hostile at once', () => {
       const trader = await fresh(direction);
       setVenue(deed);
       const signed = await trader.sign(form, direction, extraFor(name));
-      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(movedBy(deed, form, direction));
+      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(
+        movedBy(deed, form, direction),
+      );
     },
   );
 });
 
 /** What an honest price moves, and what a deed takes of the input besides: all that it may. */
 function movedBy({ modes }: Deed, form: FormName, { amounts }: Direction): Moved {
-  return { spent: modes.includes(MODE.overcharge) ? boundsOf(form, amounts).maxIn : amounts.input, gained: amounts.output };
+  return {
+    spent: modes.includes(MODE.overcharge) ? boundsOf(form, amounts).maxIn : amounts.input,
+    gained: amounts.output,
+  };
 }
 
 /** Honest in simulation; the same signed bytes meet a hostile venue. */
 describe.each([
-  ['by a rewritten config', everyCase ? inEveryForm : inOneForm, { before: () => undefined, after: setVenue }],
+  [
+    'by a rewritten config',
+    everyCase ? inEveryForm : inOneForm,
+    { before: () => undefined, after: setVenue },
+  ],
   [
     'by the clock',
     inOneForm,
     {
-      before: ({ modes, ...rest }: Deed) => setVenue({ ...rest, modes: [MODE.onlyWhenLate, ...modes], afterSlot: sandbox.chain.slot }),
+      before: ({ modes, ...rest }: Deed) =>
+        setVenue({ ...rest, modes: [MODE.onlyWhenLate, ...modes], afterSlot: sandbox.chain.slot }),
       after: () => sandbox.controls.node.warp(1),
     },
   ],
@@ -267,26 +399,31 @@ describe.each([
       before(deed);
       const signed = await trader.sign(form, direction, extraFor(name));
       after(deed);
-      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(movedBy(deed, form, direction));
+      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(
+        movedBy(deed, form, direction),
+      );
     },
   );
 });
 
 describe('what was agreed, to the unit', () => {
-  it.each(everySwap)('%s, %s: a price that moves by less than the slippage is paid', async (form, name) => {
-    const direction = directions[name];
-    const { input, output } = direction.amounts;
-    const trader = await fresh(direction);
-    const lateDeviationBps = isExactOut(form) ? 49 : -49;
-    setVenue({ lateDeviationBps, afterSlot: sandbox.chain.slot });
-    const signed = await trader.sign(form, direction);
-    sandbox.controls.node.warp(1);
-    expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(
-      isExactOut(form)
-        ? { spent: (input * 10_049n + 9_999n) / 10_000n, gained: output }
-        : { spent: input, gained: (output * 9_951n) / 10_000n },
-    );
-  });
+  it.each(everySwap)(
+    '%s, %s: a price that moves by less than the slippage is paid',
+    async (form, name) => {
+      const direction = directions[name];
+      const { input, output } = direction.amounts;
+      const trader = await fresh(direction);
+      const lateDeviationBps = isExactOut(form) ? 49 : -49;
+      setVenue({ lateDeviationBps, afterSlot: sandbox.chain.slot });
+      const signed = await trader.sign(form, direction);
+      sandbox.controls.node.warp(1);
+      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(
+        isExactOut(form)
+          ? { spent: (input * 10_049n + 9_999n) / 10_000n, gained: output }
+          : { spent: input, gained: (output * 9_951n) / 10_000n },
+      );
+    },
+  );
 
   it.each(everySwap)('%s, %s: a price that moves by more than the slippage is not', (form, name) =>
     unmoved(name, async (trader) => {
@@ -300,20 +437,29 @@ describe('what was agreed, to the unit', () => {
   // The account that is made for native SOL holds no unit more, so that one has no second half.
   const fromToken = everySwap.filter(([, name]) => name !== 'SOL to USDC');
 
-  it.each(everySwap.filter(([form]) => isExactOut(form)))('%s, %s: the slippage of the input can be taken', async (form, name) => {
-    const direction = directions[name];
-    const { input, mostInput, output } = direction.amounts;
-    const trader = await fresh(direction);
-    const signed = await trader.sign(form, direction, extraFor(name));
-    setVenue({ modes: [MODE.overcharge], amount: mostInput - input });
-    expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual({ spent: mostInput, gained: output });
-  });
+  it.each(everySwap.filter(([form]) => isExactOut(form)))(
+    '%s, %s: the slippage of the input can be taken',
+    async (form, name) => {
+      const direction = directions[name];
+      const { input, mostInput, output } = direction.amounts;
+      const trader = await fresh(direction);
+      const signed = await trader.sign(form, direction, extraFor(name));
+      setVenue({ modes: [MODE.overcharge], amount: mostInput - input });
+      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual({
+        spent: mostInput,
+        gained: output,
+      });
+    },
+  );
 
   it.each(fromToken)('%s, %s: one unit of the input more than that can not', (form, name) =>
     unmoved(name, async (trader) => {
       const { input, mostInput } = directions[name].amounts;
       const signed = await trader.sign(form, directions[name], extraFor(name));
-      setVenue({ modes: [MODE.overcharge], amount: (isExactOut(form) ? mostInput - input : 0n) + 1n });
+      setVenue({
+        modes: [MODE.overcharge],
+        amount: (isExactOut(form) ? mostInput - input : 0n) + 1n,
+      });
       expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
     }),
   );
@@ -325,20 +471,28 @@ describe('what was agreed, to the unit', () => {
     return 0n;
   };
 
-  it.each(everySwap)('%s, %s: one lamport more than the swap may slip can not be taken', (form, name) =>
-    unmoved(name, async (trader) => {
-      const signed = await trader.sign(form, directions[name], extraFor(name));
-      setVenue({ modes: [MODE.takeSol], amount: slack(form, name) + 1n });
-      expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
-    }),
+  it.each(everySwap)(
+    '%s, %s: one lamport more than the swap may slip can not be taken',
+    (form, name) =>
+      unmoved(name, async (trader) => {
+        const signed = await trader.sign(form, directions[name], extraFor(name));
+        setVenue({ modes: [MODE.takeSol], amount: slack(form, name) + 1n });
+        expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+      }),
   );
 
-  it.each(everySwap.filter(([form, name]) => slack(form, name) > 0n))('%s, %s: what it may slip can be', async (form, name) => {
-    const direction = directions[name];
-    const { maxIn, minOut } = boundsOf(form, direction.amounts);
-    const trader = await fresh(direction);
-    const signed = await trader.sign(form, direction, extraFor(name));
-    setVenue({ modes: [MODE.takeSol], amount: slack(form, name) });
-    expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual({ spent: maxIn, gained: minOut });
-  });
+  it.each(everySwap.filter(([form, name]) => slack(form, name) > 0n))(
+    '%s, %s: what it may slip can be',
+    async (form, name) => {
+      const direction = directions[name];
+      const { maxIn, minOut } = boundsOf(form, direction.amounts);
+      const trader = await fresh(direction);
+      const signed = await trader.sign(form, direction, extraFor(name));
+      setVenue({ modes: [MODE.takeSol], amount: slack(form, name) });
+      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual({
+        spent: maxIn,
+        gained: minOut,
+      });
+    },
+  );
 });

@@ -1,5 +1,10 @@
 import { createClient, type Client, type ClientOptions, type Plan } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { landed, tokenAccount, tokenAmount } from '../helpers/chain.js';
 import { startSeller, type Offered, type Seller } from '../helpers/flow-seller.js';
@@ -11,13 +16,19 @@ const OFFERS: readonly Offered[] = [
   { symbol: 'USDC', amount: '20000' },
   { symbol: 'BONK', amount: '600000000' },
 ];
-const EQUAL: readonly Offered[] = ['PYUSD', 'USDT', 'USDC'].map((symbol) => ({ symbol: symbol as MintSymbol, amount: '10000' }));
+const EQUAL: readonly Offered[] = ['PYUSD', 'USDT', 'USDC'].map((symbol) => ({
+  symbol: symbol as MintSymbol,
+  amount: '10000',
+}));
 
 function orders<T>(list: readonly T[]): T[][] {
   if (list.length === 0) return [[]];
-  return list.flatMap((one, index) => orders([...list.slice(0, index), ...list.slice(index + 1)]).map((rest) => [one, ...rest]));
+  return list.flatMap((one, index) =>
+    orders([...list.slice(0, index), ...list.slice(index + 1)]).map((rest) => [one, ...rest]),
+  );
 }
-const name = (offers: readonly Offered[]) => `/${offers.map(({ symbol }) => symbol.toLowerCase()).join('-')}`;
+const name = (offers: readonly Offered[]) =>
+  `/${offers.map(({ symbol }) => symbol.toLowerCase()).join('-')}`;
 
 let sandbox: Sandbox;
 let seller: Seller;
@@ -30,7 +41,10 @@ beforeAll(async () => {
     ...Object.fromEntries(orders(OFFERS).map((offers) => [name(offers), offers])),
     '/wsol': [{ symbol: 'SOL', amount: '100000' }],
   });
-  equal = await startSeller(sandbox, Object.fromEntries(orders(EQUAL).map((offers) => [name(offers), offers])));
+  equal = await startSeller(
+    sandbox,
+    Object.fromEntries(orders(EQUAL).map((offers) => [name(offers), offers])),
+  );
 });
 afterAll(async () => {
   await seller.close();
@@ -49,10 +63,15 @@ function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
   return client;
 }
 
-const symbolOf = ({ payment }: Plan) => Object.values(sandbox.mints).find(({ address }) => address === payment?.mint)?.symbol;
+const symbolOf = ({ payment }: Plan) =>
+  Object.values(sandbox.mints).find(({ address }) => address === payment?.mint)?.symbol;
 
 /** What would be paid for each order of the same offers. */
-async function chosen(client: Client, from: Seller, offers: readonly Offered[]): Promise<(string | undefined)[]> {
+async function chosen(
+  client: Client,
+  from: Seller,
+  offers: readonly Offered[],
+): Promise<(string | undefined)[]> {
   const plans: Plan[] = [];
   for (const order of orders(offers)) plans.push(await client.plan(from.url + name(order)));
   return plans.map(symbolOf);
@@ -67,14 +86,21 @@ describe('a seller that takes several tokens', () => {
     const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDT);
     const response = await client.fetch(seller.url + name(order));
     expect(response.status).toBe(200);
-    expect((await decided(response)).payment).toMatchObject({ mint: sandbox.mints.USDT.address, amount: '30000' });
-    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDT)) - before).toBe(30_000n);
+    expect((await decided(response)).payment).toMatchObject({
+      mint: sandbox.mints.USDT.address,
+      amount: '30000',
+    });
+    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDT)) - before).toBe(
+      30_000n,
+    );
     expect(events.some(({ type }) => type.startsWith('swap'))).toBe(false);
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDT']));
   });
 
   it('is paid the cheapest of those that are held, in whatever order they come', async () => {
-    const client = clientFor(await sandbox.createWallet({ SOL: '0.5', USDT: '1', PYUSD: '1', BONK: '6000' }));
+    const client = clientFor(
+      await sandbox.createWallet({ SOL: '0.5', USDT: '1', PYUSD: '1', BONK: '6000' }),
+    );
     // 6000 BONK are 12 cents, and that is the price: no cheaper than the dollars.
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDT']));
   });
@@ -85,7 +111,8 @@ describe('a seller that takes several tokens', () => {
   });
 
   it('is paid what costs the least itself, whatever else the swap brings', async () => {
-    // A swap brings five cents at least, and five cents of USDC cost more than five cents of the others.
+    // A swap brings five cents at least, and five cents of USDC cost more than five cents of the
+    // others.
     sandbox.controls.aggregator.setPriceImpact('SOL', 'USDC', 80);
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDC']));
@@ -123,7 +150,9 @@ describe('a seller that takes several tokens', () => {
     const held = clientFor(await sandbox.createWallet({ USDC: '1', USDT: '1', PYUSD: '1' }));
     expect(await chosen(held, equal, EQUAL)).toEqual(first);
     const two = clientFor(await sandbox.createWallet({ SOL: '0.1', USDT: '1', PYUSD: '1' }));
-    expect(await chosen(two, equal, EQUAL)).toEqual(orders(EQUAL).map((order) => order.find(({ symbol }) => symbol !== 'USDC')?.symbol));
+    expect(await chosen(two, equal, EQUAL)).toEqual(
+      orders(EQUAL).map((order) => order.find(({ symbol }) => symbol !== 'USDC')?.symbol),
+    );
   });
 });
 
@@ -136,16 +165,31 @@ describe('a price in wrapped SOL', () => {
     const response = await client.fetch(`${seller.url}/wsol`);
     expect(response.status).toBe(200);
     const receipt = await decided(response);
-    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.SOL)) - before).toBe(100_000n);
-    expect(receipt).toMatchObject({ state: 'settled', payment: { mint: sandbox.mints.SOL.address, amount: '100000', decimals: 9 } });
+    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.SOL)) - before).toBe(
+      100_000n,
+    );
+    expect(receipt).toMatchObject({
+      state: 'settled',
+      payment: { mint: sandbox.mints.SOL.address, amount: '100000', decimals: 9 },
+    });
     const { swap } = receipt;
-    expect(swap).toMatchObject({ inputMint: sandbox.mints.SOL.address, outputMint: sandbox.mints.SOL.address, provider: 'wrap' });
+    expect(swap).toMatchObject({
+      inputMint: sandbox.mints.SOL.address,
+      outputMint: sandbox.mints.SOL.address,
+      provider: 'wrap',
+    });
     const wrapping = await landed(sandbox.rpcUrl, swap?.signature ?? '');
     const [change, ...others] = wrapping.tokens;
     expect(others).toEqual([]);
-    expect(change).toMatchObject({ account: await tokenAccount(wallet.address, sandbox.mints.SOL), change: BigInt(swap?.outAmount ?? 0) });
+    expect(change).toMatchObject({
+      account: await tokenAccount(wallet.address, sandbox.mints.SOL),
+      change: BigInt(swap?.outAmount ?? 0),
+    });
     // Only a price in dollars was asked for: nothing was swapped.
-    expect(sandbox.controls.aggregator.calls('/swap/v1/swap-instructions') + sandbox.controls.aggregator.calls('/swap/v2/build')).toBe(0);
+    expect(
+      sandbox.controls.aggregator.calls('/swap/v1/swap-instructions') +
+        sandbox.controls.aggregator.calls('/swap/v2/build'),
+    ).toBe(0);
   });
 
   it('is paid out of BONK by a swap that leaves the SOL wrapped', async () => {
@@ -155,8 +199,13 @@ describe('a price in wrapped SOL', () => {
     const response = await client.fetch(`${seller.url}/wsol`);
     expect(response.status).toBe(200);
     const receipt = await decided(response);
-    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.SOL)) - before).toBe(100_000n);
-    expect(receipt.swap).toMatchObject({ inputMint: sandbox.mints.BONK.address, outputMint: sandbox.mints.SOL.address });
+    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.SOL)) - before).toBe(
+      100_000n,
+    );
+    expect(receipt.swap).toMatchObject({
+      inputMint: sandbox.mints.BONK.address,
+      outputMint: sandbox.mints.SOL.address,
+    });
     const swap = await landed(sandbox.rpcUrl, receipt.swap?.signature ?? '');
     const ours = swap.tokens.filter(({ owner }) => owner === wallet.address);
     expect(new Map(ours.map(({ mint, change }) => [mint, change]))).toEqual(
@@ -170,7 +219,10 @@ describe('a price in wrapped SOL', () => {
   it('is paid out of BONK where the SOL is no more than the fees and the rent need', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.008', BONK: '1000000' });
     const receipt = await decided(await clientFor(wallet).fetch(`${seller.url}/wsol`));
-    expect(receipt).toMatchObject({ state: 'settled', swap: { inputMint: sandbox.mints.BONK.address } });
+    expect(receipt).toMatchObject({
+      state: 'settled',
+      swap: { inputMint: sandbox.mints.BONK.address },
+    });
   });
 
   it('is paid out of wrapped SOL that is there already', async () => {

@@ -10,7 +10,12 @@ import {
   type Journal,
   type Receipt,
 } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { tokenAccount, tokenAmount, until } from '../helpers/chain.js';
@@ -41,7 +46,8 @@ function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
   return client;
 }
 
-const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+const merchantHolds = (symbol: MintSymbol) =>
+  tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
 async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
@@ -84,7 +90,11 @@ describe('plan', () => {
         feePayer: sandbox.feePayer,
         available: '0',
       },
-      swap: { inputMint: sandbox.mints.SOL.address, outputMint: sandbox.mints.PYUSD.address, platformFeeBps: 0 },
+      swap: {
+        inputMint: sandbox.mints.SOL.address,
+        outputMint: sandbox.mints.PYUSD.address,
+        platformFeeBps: 0,
+      },
       refused: [],
       caps: [
         { cap: 'maxPerDay', used: '0', limit: '10' },
@@ -94,9 +104,13 @@ describe('plan', () => {
     expect(JSON.parse(JSON.stringify(plan))).toEqual(plan);
     expect(signed).toEqual([]);
     expect(events).toEqual([]);
-    expect(Object.keys(node.callsByMethod('client')).filter((method) => !READS.includes(method))).toEqual([]);
+    expect(
+      Object.keys(node.callsByMethod('client')).filter((method) => !READS.includes(method)),
+    ).toEqual([]);
     expect([api.calls(), facilitator.calls()]).toEqual([1, 0]);
-    expect(await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET }))).toEqual([]);
+    expect(
+      await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET })),
+    ).toEqual([]);
     expect(await usedByCap(client)).toEqual(UNUSED);
 
     const receipt = await decided(await client.fetch(`${sandbox.apiUrl}/pyusd`));
@@ -114,8 +128,13 @@ describe('plan', () => {
       inAmount: swap?.inAmount,
       outAmount: swap?.outAmount,
     });
-    expect(BigInt(receipt.cost.networkFeeLamports)).toBeLessThanOrEqual(BigInt(plan.maxFeeLamports));
-    expect(plan.cost).toMatchObject({ parts: { payments: payment?.usd }, rentLamports: receipt.cost.rentLamports });
+    expect(BigInt(receipt.cost.networkFeeLamports)).toBeLessThanOrEqual(
+      BigInt(plan.maxFeeLamports),
+    );
+    expect(plan.cost).toMatchObject({
+      parts: { payments: payment?.usd },
+      rentLamports: receipt.cost.rentLamports,
+    });
     expect(Number(receipt.cost.usd)).toBeLessThanOrEqual(Number(plan.cost?.usd));
     expect(signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
   });
@@ -123,11 +142,23 @@ describe('plan', () => {
   it('plans a call that the wallet can pay at once, a POST, a version 1 seller, and one that is free', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     const held = await client.plan(`${sandbox.apiUrl}/usdc`);
-    expect(held).toMatchObject({ payment: { amount: '10000', available: '1000000' }, maxFeeLamports: '0' });
+    expect(held).toMatchObject({
+      payment: { amount: '10000', available: '1000000' },
+      maxFeeLamports: '0',
+    });
     expect(held.swap).toBeUndefined();
-    const body = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":1}' };
-    expect(await client.plan(`${sandbox.apiUrl}/echo`, body)).toMatchObject({ method: 'POST', payment: { amount: '10000' } });
-    expect(await client.plan(`${legacy.url}/usdc`)).toMatchObject({ payment: { x402Version: 1, amount: '10000' } });
+    const body = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"a":1}',
+    };
+    expect(await client.plan(`${sandbox.apiUrl}/echo`, body)).toMatchObject({
+      method: 'POST',
+      payment: { amount: '10000' },
+    });
+    expect(await client.plan(`${legacy.url}/usdc`)).toMatchObject({
+      payment: { x402Version: 1, amount: '10000' },
+    });
     const free = await client.plan(`${sandbox.apiUrl}/free`);
     expect(free).toMatchObject({ status: 200, refused: [] });
     expect([free.payment, free.cost]).toEqual([undefined, undefined]);
@@ -139,14 +170,27 @@ describe('plan', () => {
     ['/no-account', { USDC: '1' }, 'payee_account_missing'],
   ] as const)('throws for %s what fetch throws', async (path, funds, code) => {
     const client = clientFor(await sandbox.createWallet(funds));
-    await expect(client.plan(sandbox.apiUrl + path)).rejects.toMatchObject({ code, funds: 'untouched', moved: [] });
-    await expect(client.fetch(sandbox.apiUrl + path)).rejects.toMatchObject({ code, funds: 'untouched', moved: [] });
+    await expect(client.plan(sandbox.apiUrl + path)).rejects.toMatchObject({
+      code,
+      funds: 'untouched',
+      moved: [],
+    });
+    await expect(client.fetch(sandbox.apiUrl + path)).rejects.toMatchObject({
+      code,
+      funds: 'untouched',
+      moved: [],
+    });
   });
 
   it('takes nothing from the budget that it shows', async () => {
-    const client = clientFor(await sandbox.createWallet({ USDC: '1' }), { policy: { maxPerDay: '0.01' } });
+    const client = clientFor(await sandbox.createWallet({ USDC: '1' }), {
+      policy: { maxPerDay: '0.01' },
+    });
     for (let times = 0; times < 3; times += 1)
-      expect((await client.plan(`${sandbox.apiUrl}/usdc`)).caps[0]).toMatchObject({ limit: '0.01', used: '0' });
+      expect((await client.plan(`${sandbox.apiUrl}/usdc`)).caps[0]).toMatchObject({
+        limit: '0.01',
+        used: '0',
+      });
     expect((await client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
     expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.01' });
   });
@@ -162,11 +206,18 @@ describe('pay', () => {
     const before = await merchantHolds('USDC');
     const { header, receipt } = await client.pay(unpaid);
     expect(header.name).toBe(name);
-    expect(receipt).toMatchObject({ state: 'uncertain', url: url(), payment: { amount: '10000', payTo: sandbox.merchant } });
+    expect(receipt).toMatchObject({
+      state: 'uncertain',
+      url: url(),
+      payment: { amount: '10000', payTo: sandbox.merchant },
+    });
     expect(unpaid.bodyUsed).toBe(false);
     const paid = await fetch(url(), { headers: { [header.name]: header.value } });
     expect(paid.status).toBe(200);
-    const settled = await until('its receipt is settled', async () => (await collect(client.receipts({ state: 'settled' })))[0]);
+    const settled = await until(
+      'its receipt is settled',
+      async () => (await collect(client.receipts({ state: 'settled' })))[0],
+    );
     expect(settled.payment.payerSignature).toBe(receipt.payment.payerSignature);
     expect((await merchantHolds('USDC')) - before).toBe(10_000n);
     expect(await paidOf(client)).toBe('0.01');
@@ -177,9 +228,14 @@ describe('pay', () => {
     const terms = await client.parse(await fetch(`${sandbox.apiUrl}/usdc`));
     if (terms === undefined) throw new Error('No terms were found.');
     const { header } = await client.pay(terms);
-    expect((await fetch(`${sandbox.apiUrl}/usdc`, { headers: { [header.name]: header.value } })).status).toBe(200);
+    expect(
+      (await fetch(`${sandbox.apiUrl}/usdc`, { headers: { [header.name]: header.value } })).status,
+    ).toBe(200);
     const { url: _url, ...placeless } = terms;
-    await expect(client.pay(placeless)).rejects.toMatchObject({ code: 'invalid_option', details: { option: 'url' } });
+    await expect(client.pay(placeless)).rejects.toMatchObject({
+      code: 'invalid_option',
+      details: { option: 'url' },
+    });
     const again = await client.pay(placeless, { url: `${sandbox.apiUrl}/usdc` });
     expect(again.header.value).not.toBe(header.value);
   });
@@ -200,7 +256,9 @@ describe('parse', () => {
     const terms = await client.parse(unpaid);
     expect(terms).toMatchObject({ x402Version: 2, url: `${sandbox.apiUrl}/any` });
     expect(terms?.accepts.map((one) => one['asset'])).toEqual(
-      ['PYUSD', 'USDT', 'USDC', 'BONK'].map((symbol) => sandbox.mints[symbol as MintSymbol].address),
+      ['PYUSD', 'USDT', 'USDC', 'BONK'].map(
+        (symbol) => sandbox.mints[symbol as MintSymbol].address,
+      ),
     );
     expect(unpaid.bodyUsed).toBe(false);
     expect(await unpaid.json()).toEqual({});
@@ -211,11 +269,31 @@ describe('parse', () => {
 
 describe('balance', () => {
   it('lists all that the wallet holds', async () => {
-    const wallet = await sandbox.createWallet({ SOL: '0.25', USDC: '1.5', PYUSD: '2', BONK: '10.00001' });
+    const wallet = await sandbox.createWallet({
+      SOL: '0.25',
+      USDC: '1.5',
+      PYUSD: '2',
+      BONK: '10.00001',
+    });
     const all = await clientFor(wallet).balance();
     const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
-    expect(all[0]).toMatchObject({ mint: SOL.address, amount: '250000000', decimals: 9, uiAmount: '0.25', tokenAccount: wallet.address });
-    expect(new Map(all.slice(1).map(({ mint, amount, uiAmount, tokenProgram }) => [mint, [amount, uiAmount, tokenProgram]]))).toEqual(
+    expect(all[0]).toMatchObject({
+      mint: SOL.address,
+      amount: '250000000',
+      decimals: 9,
+      uiAmount: '0.25',
+      tokenAccount: wallet.address,
+    });
+    expect(
+      new Map(
+        all
+          .slice(1)
+          .map(({ mint, amount, uiAmount, tokenProgram }) => [
+            mint,
+            [amount, uiAmount, tokenProgram],
+          ]),
+      ),
+    ).toEqual(
       new Map([
         [USDC.address, ['1500000', '1.5', USDC.tokenProgram]],
         [PYUSD.address, ['2000000', '2', PYUSD.tokenProgram]],
@@ -257,7 +335,9 @@ describe('receipts and spent', () => {
   it('list what was paid, by state, and what it was worth', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1', USDT: '1' });
     const host = new URL(sandbox.apiUrl).host;
-    const client = clientFor(wallet, { policy: { maxPerHost: { [host]: '0.50', 'api.example.com': '1' } } });
+    const client = clientFor(wallet, {
+      policy: { maxPerHost: { [host]: '0.50', 'api.example.com': '1' } },
+    });
     const settled = await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
     await decided(await client.fetch(`${sandbox.apiUrl}/usdt`));
     // Its handler fails, so the facilitator is never asked to settle, and its time runs out.
@@ -265,8 +345,23 @@ describe('receipts and spent', () => {
     const parts = (payments: string) => ({ payments, swaps: '0', fees: '0' });
     expect(failed.status).toBe(500);
     expect(await client.spent()).toEqual([
-      { cap: 'maxPerDay', limit: '10', used: '0.04', parts: parts('0.04'), unit: 'USD', windowMs: 86_400_000 },
-      { cap: `maxPerHost['${host}']`, host, limit: '0.5', used: '0.04', parts: parts('0.04'), unit: 'USD', windowMs: 86_400_000 },
+      {
+        cap: 'maxPerDay',
+        limit: '10',
+        used: '0.04',
+        parts: parts('0.04'),
+        unit: 'USD',
+        windowMs: 86_400_000,
+      },
+      {
+        cap: `maxPerHost['${host}']`,
+        host,
+        limit: '0.5',
+        used: '0.04',
+        parts: parts('0.04'),
+        unit: 'USD',
+        windowMs: 86_400_000,
+      },
       {
         cap: "maxPerHost['api.example.com']",
         host: 'api.example.com',
@@ -276,7 +371,13 @@ describe('receipts and spent', () => {
         unit: 'USD',
         windowMs: 86_400_000,
       },
-      { cap: 'maxLamportsPerDay', limit: '50000000', used: '0', unit: 'lamports', windowMs: 86_400_000 },
+      {
+        cap: 'maxLamportsPerDay',
+        limit: '50000000',
+        used: '0',
+        unit: 'lamports',
+        windowMs: 86_400_000,
+      },
     ]);
     sandbox.controls.node.warp();
     const unsettled = await decided(failed);
@@ -323,10 +424,20 @@ describe('events', () => {
       'payment.settled',
     ]);
     expect(new Set(events.map(({ id }) => id))).toEqual(new Set([receipt.id]));
-    expect(events.map(({ at }) => at)).toEqual([...events.map(({ at }) => at)].sort((a, b) => a - b));
+    expect(events.map(({ at }) => at)).toEqual(
+      [...events.map(({ at }) => at)].sort((a, b) => a - b),
+    );
     expect(JSON.parse(JSON.stringify(events))).toEqual(events);
-    expect(events[2]).toMatchObject({ mint: sandbox.mints.USDC.address, available: '0', required: '10000', missing: '10000' });
-    expect(events[5]).toMatchObject({ ...omitProvider(receipt.swap), feeLamports: receipt.cost.networkFeeLamports });
+    expect(events[2]).toMatchObject({
+      mint: sandbox.mints.USDC.address,
+      available: '0',
+      required: '10000',
+      missing: '10000',
+    });
+    expect(events[5]).toMatchObject({
+      ...omitProvider(receipt.swap),
+      feeLamports: receipt.cost.networkFeeLamports,
+    });
     expect(events[9]).toMatchObject({ receipt });
     expect(only).toEqual([receipt.swap?.signature]);
 
@@ -347,7 +458,9 @@ describe('events', () => {
   it('tell why a call was not paid', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     const events = recorded(client);
-    await expect(client.fetch(`${sandbox.apiUrl}/expensive`)).rejects.toMatchObject({ code: 'amount_over_limit' });
+    await expect(client.fetch(`${sandbox.apiUrl}/expensive`)).rejects.toMatchObject({
+      code: 'amount_over_limit',
+    });
     expect(events.map(({ type }) => type)).toEqual(['payment.required', 'payment.failed']);
     expect(events[1]).toMatchObject({ code: 'amount_over_limit', funds: 'untouched' });
   });
@@ -377,9 +490,10 @@ describe('the journal', () => {
         return inner.raise(attempt, caps);
       },
       put: (attempt) => {
-        const parts = [attempt.swap === undefined ? '' : 'swap', attempt.payment === undefined ? '' : 'payment'].filter(
-          (part) => part !== '',
-        );
+        const parts = [
+          attempt.swap === undefined ? '' : 'swap',
+          attempt.payment === undefined ? '' : 'payment',
+        ].filter((part) => part !== '');
         steps.push(
           `put ${attempt.state} with ${parts.join(' and ')}, ${signed.length} signed, ${served() - before} served, delivered ${String(attempt.delivered)}`,
         );
@@ -400,7 +514,9 @@ describe('the journal', () => {
       'put signed with swap and payment, 2 signed, 1 served, delivered true',
       'put settled with swap and payment, 2 signed, 1 served, delivered true',
     ]);
-    const [attempt, ...others] = await collect(inner.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
+    const [attempt, ...others] = await collect(
+      inner.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }),
+    );
     expect(others).toEqual([]);
     expect(attempt).toMatchObject({
       id: receipt.id,
@@ -415,8 +531,12 @@ describe('the journal', () => {
   it('keeps nothing of a call that failed before a payment was signed', async () => {
     const journal = memoryJournal();
     const client = clientFor(await sandbox.createWallet({ SOL: '0.001' }), { journal });
-    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'insufficient_funds' });
-    expect(await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET }))).toEqual([]);
+    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    });
+    expect(
+      await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET })),
+    ).toEqual([]);
     expect(await usedByCap(client)).toEqual(UNUSED);
   });
 });
@@ -426,7 +546,10 @@ describe('a call whose answer was lost', () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     const events = recorded(client);
     const before = await merchantHolds('USDC');
-    const stop = client.on('payment.sent', () => void sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }));
+    const stop = client.on(
+      'payment.sent',
+      () => void sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }),
+    );
     await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
       code: 'payment_uncertain',
       funds: 'uncertain',
@@ -446,7 +569,10 @@ describe('a call whose answer was lost', () => {
     expect((await merchantHolds('USDC')) - before).toBe(20_000n);
     expect(events.filter(({ type }) => type === 'payment.signed')).toHaveLength(2);
     expect(events.filter(({ type }) => type === 'payment.settled')).toHaveLength(2);
-    expect((await collect(client.receipts())).map(({ state }) => state)).toEqual(['settled', 'settled']);
+    expect((await collect(client.receipts())).map(({ state }) => state)).toEqual([
+      'settled',
+      'settled',
+    ]);
     expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.02' });
   });
 });
@@ -457,18 +583,32 @@ describe('close', () => {
     await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
     await client.close();
     await client.close();
-    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'client_closed', funds: 'untouched' });
+    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
+      code: 'client_closed',
+      funds: 'untouched',
+    });
     await expect(client.balance()).rejects.toMatchObject({ code: 'client_closed' });
     expect((await client.fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
   });
 
   it('lets the process end by itself while a payment is still open', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
-    const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('./flow-close.child.ts', import.meta.url))], {
-      env: { ...process.env, SECRET: wallet.secretKey, RPC: sandbox.rpcUrl, JUPITER: sandbox.jupiterUrl, API: sandbox.apiUrl },
-    });
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', fileURLToPath(new URL('./flow-close.child.ts', import.meta.url))],
+      {
+        env: {
+          ...process.env,
+          SECRET: wallet.secretKey,
+          RPC: sandbox.rpcUrl,
+          JUPITER: sandbox.jupiterUrl,
+          API: sandbox.apiUrl,
+        },
+      },
+    );
     let out = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (out += data.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (data: Buffer) => (out += data.toString()));
     const code = await new Promise((resolve) => child.on('close', resolve));
     expect([code, out]).toEqual([0, '500 uncertain']);
   });

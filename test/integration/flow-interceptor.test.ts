@@ -1,4 +1,9 @@
-import { HTTPInterceptor, receiptOf, type ClientEvent, type InterceptorOptions } from 'exact-change';
+import {
+  HTTPInterceptor,
+  receiptOf,
+  type ClientEvent,
+  type InterceptorOptions,
+} from 'exact-change';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import ky, { HTTPError } from 'ky';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -43,7 +48,8 @@ const usdc = () => `${sandbox.apiUrl}/usdc`;
 const merchantHolds = () => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDC);
 const signedPayments = () => events.filter(({ type }) => type === 'payment.signed').length;
 /** Headers of all payments that reached a seller. */
-const presented = () => [...sandbox.controls.api.served, ...seller.sales].map(({ paymentHeader }) => paymentHeader);
+const presented = () =>
+  [...sandbox.controls.api.served, ...seller.sales].map(({ paymentHeader }) => paymentHeader);
 
 /** How much the merchant got by a piece of work. */
 async function received(work: () => Promise<unknown>): Promise<bigint> {
@@ -116,13 +122,18 @@ describe('HTTPInterceptor', () => {
   });
 
   it('pays once where several are installed, of one wallet or of several', async () => {
-    const [one, other] = await Promise.all([sandbox.createWallet({ USDC: '1' }), sandbox.createWallet({ USDC: '1' })]);
+    const [one, other] = await Promise.all([
+      sandbox.createWallet({ USDC: '1' }),
+      sandbox.createWallet({ USDC: '1' }),
+    ]);
     intercept(one);
     intercept(one);
     intercept(other);
     await expectPaid();
     expect(signedPayments()).toBe(1);
-    expect((await sandbox.balance(one.address, 'USDC')) + (await sandbox.balance(other.address, 'USDC'))).toBe(1_990_000n);
+    expect(
+      (await sandbox.balance(one.address, 'USDC')) + (await sandbox.balance(other.address, 'USDC')),
+    ).toBe(1_990_000n);
   });
 
   it.each([
@@ -162,8 +173,11 @@ describe('another library that wraps fetch after us', () => {
     const interceptor = intercept(await sandbox.createWallet({ USDC: '1' }));
     const other = wrap();
     await expectPaid();
-    // The call, and neither the payment nor the reads around it: those go out below. (The services of the sandbox use the global fetch too.)
-    expect(other.calls.filter((url) => url === usdc() || url.includes('caller=client'))).toEqual([usdc()]);
+    // The call, and neither the payment nor the reads around it: those go out below. (The services
+    // of the sandbox use the global fetch too.)
+    expect(other.calls.filter((url) => url === usdc() || url.includes('caller=client'))).toEqual([
+      usdc(),
+    ]);
     interceptor.restore();
     expect(globalThis.fetch).toBe(other.own);
     await expectUnpaid();
@@ -233,7 +247,9 @@ describe('a wrapper that repeats what failed', () => {
   it('has one payment presented again where the handler fails and nothing is settled', async () => {
     intercept(await sandbox.createWallet({ USDC: '1' }));
     const before = presented().length;
-    const amount = await received(() => expect(retrying().get(`${sandbox.apiUrl}/fails`)).rejects.toBeInstanceOf(HTTPError));
+    const amount = await received(() =>
+      expect(retrying().get(`${sandbox.apiUrl}/fails`)).rejects.toBeInstanceOf(HTTPError),
+    );
     const seen = presented().slice(before);
     expect(seen).toHaveLength(4);
     expect(new Set(seen).size).toBe(1);

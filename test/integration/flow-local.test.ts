@@ -9,8 +9,20 @@ import {
   getTransactionDecoder,
   partiallySignTransaction,
 } from '@solana/kit';
-import { createClient, local, type AutoPayRequest, type Client, type PaymentResponseParts, type Transport } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createClient,
+  local,
+  type AutoPayRequest,
+  type Client,
+  type PaymentResponseParts,
+  type Transport,
+} from 'exact-change';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
@@ -36,23 +48,43 @@ afterEach(async () => {
   clients = [];
 });
 
-const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+const merchantHolds = (symbol: MintSymbol) =>
+  tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
 /** Signs a transaction's bytes with kit, as a wallet would that knows nothing of this library. */
-async function signed(wallet: SandboxWallet, transaction: string): Promise<{ readonly wire: string; readonly signature: () => string }> {
+async function signed(
+  wallet: SandboxWallet,
+  transaction: string,
+): Promise<{ readonly wire: string; readonly signature: () => string }> {
   const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
-  const done = await partiallySignTransaction([keys], getTransactionDecoder().decode(getBase64Encoder().encode(transaction)));
-  return { wire: getBase64EncodedWireTransaction(done), signature: () => getSignatureFromTransaction(done) };
+  const done = await partiallySignTransaction(
+    [keys],
+    getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
+  );
+  return {
+    wire: getBase64EncodedWireTransaction(done),
+    signature: () => getSignatureFromTransaction(done),
+  };
 }
 
 async function partsOf(response: Response): Promise<PaymentResponseParts> {
-  return { url: response.url, status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
+  return {
+    url: response.url,
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    body: await response.text(),
+  };
 }
 
 describe('local', () => {
   it('builds a swap for a quote, which lands once kit has signed it', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
-    const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'PYUSD', amount: '1000000', swapMode: 'ExactOut' });
+    const quote = await transport.quote({
+      inputMint: 'SOL',
+      outputMint: 'PYUSD',
+      amount: '1000000',
+      swapMode: 'ExactOut',
+    });
     expect(quote).toMatchObject({
       inputMint: sandbox.mints.SOL.address,
       outputMint: sandbox.mints.PYUSD.address,
@@ -67,7 +99,9 @@ describe('local', () => {
     expect(transaction.error).toBeNull();
     expect(await tokenAmount(sandbox.rpcUrl, wallet.address, sandbox.mints.PYUSD)).toBe(1_000_000n);
     expect(transaction.fee).toBe(5_000n + BigInt(built.priorityFeeLamports));
-    const height = BigInt(await rpc<number>(sandbox.rpcUrl, 'getBlockHeight', [{ commitment: 'confirmed' }]));
+    const height = BigInt(
+      await rpc<number>(sandbox.rpcUrl, 'getBlockHeight', [{ commitment: 'confirmed' }]),
+    );
     expect(BigInt(built.lastValidBlockHeight)).toBeGreaterThan(height);
   });
 
@@ -76,20 +110,30 @@ describe('local', () => {
     expect(await transport.balance({ wallet: wallet.address, mint: 'USDC' })).toEqual([
       expect.objectContaining({ amount: '2000000', uiAmount: '2' }),
     ]);
-    expect((await transport.balance({ wallet: wallet.address })).map(({ uiAmount }) => uiAmount)).toEqual(['0.1', '2']);
-    const parsed = await transport.parsePayment(await partsOf(await fetch(`${sandbox.apiUrl}/any`)));
+    expect(
+      (await transport.balance({ wallet: wallet.address })).map(({ uiAmount }) => uiAmount),
+    ).toEqual(['0.1', '2']);
+    const parsed = await transport.parsePayment(
+      await partsOf(await fetch(`${sandbox.apiUrl}/any`)),
+    );
     expect(parsed.x402Version).toBe(2);
-    expect(parsed.offers.map(({ index, payable, amount, mint }) => [index, payable, amount, mint])).toEqual([
+    expect(
+      parsed.offers.map(({ index, payable, amount, mint }) => [index, payable, amount, mint]),
+    ).toEqual([
       [0, true, '10000', sandbox.mints.PYUSD.address],
       [1, true, '10000', sandbox.mints.USDT.address],
       [2, true, '10000', sandbox.mints.USDC.address],
       [3, true, '50000000', sandbox.mints.BONK.address],
     ]);
-    expect(await transport.parsePayment(await partsOf(await fetch(`${legacy.url}/usdc`)))).toMatchObject({
+    expect(
+      await transport.parsePayment(await partsOf(await fetch(`${legacy.url}/usdc`))),
+    ).toMatchObject({
       x402Version: 1,
       offers: [{ payable: true, amount: '10000' }],
     });
-    await expect(transport.parsePayment(await partsOf(await fetch(`${sandbox.apiUrl}/free`)))).rejects.toMatchObject({
+    await expect(
+      transport.parsePayment(await partsOf(await fetch(`${sandbox.apiUrl}/free`))),
+    ).rejects.toMatchObject({
       code: 'malformed_payment_required',
     });
   });
@@ -98,72 +142,101 @@ describe('local', () => {
     ['version 2, Token-2022', () => `${sandbox.apiUrl}/pyusd`, 'PYUSD', 30_000n],
     ['version 2, with a memo', () => `${sandbox.apiUrl}/memo`, 'USDC', 10_000n],
     ['version 1', () => `${legacy.url}/usdc`, 'USDC', 10_000n],
-  ] as const)('leads a signer alone from a 402 to the answer (%s)', async (_, url, symbol, price) => {
-    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
-    const before = await merchantHolds(symbol);
-    const paymentRequired = await partsOf(await fetch(url()));
-    const step = (more: Partial<AutoPayRequest> = {}) =>
-      transport.autoPay({ paymentRequired, wallet: wallet.address, autoSwap: true, ...more });
+  ] as const)(
+    'leads a signer alone from a 402 to the answer (%s)',
+    async (_, url, symbol, price) => {
+      const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+      const before = await merchantHolds(symbol);
+      const paymentRequired = await partsOf(await fetch(url()));
+      const step = (more: Partial<AutoPayRequest> = {}) =>
+        transport.autoPay({ paymentRequired, wallet: wallet.address, autoSwap: true, ...more });
 
-    const first = await step();
-    expect(first).toMatchObject({
-      state: 'swap_required',
-      offer: { payable: true, amount: price.toString(), mint: sandbox.mints[symbol].address },
-    });
-    if (first.swap === undefined) throw new Error('There is no swap to sign.');
-    const swap = await signed(wallet, first.swap.transaction);
+      const first = await step();
+      expect(first).toMatchObject({
+        state: 'swap_required',
+        offer: { payable: true, amount: price.toString(), mint: sandbox.mints[symbol].address },
+      });
+      if (first.swap === undefined) throw new Error('There is no swap to sign.');
+      const swap = await signed(wallet, first.swap.transaction);
 
-    const second = await until('the swap is confirmed', async () => {
-      const answer = await step({ signedSwap: swap.wire });
-      return answer.state === 'swap_submitted' ? undefined : answer;
-    });
-    expect(second.state).toBe('ready_to_sign');
-    expect((await landed(sandbox.rpcUrl, swap.signature())).error).toBeNull();
-    if (second.payment === undefined) throw new Error('There is no payment to sign.');
-    const payment = await signed(wallet, second.payment.transaction);
+      const second = await until('the swap is confirmed', async () => {
+        const answer = await step({ signedSwap: swap.wire });
+        return answer.state === 'swap_submitted' ? undefined : answer;
+      });
+      expect(second.state).toBe('ready_to_sign');
+      expect((await landed(sandbox.rpcUrl, swap.signature())).error).toBeNull();
+      if (second.payment === undefined) throw new Error('There is no payment to sign.');
+      const payment = await signed(wallet, second.payment.transaction);
 
-    const third = await step({ signedPayment: payment.wire });
-    expect(third.state).toBe('ready_to_present');
-    if (third.header === undefined) throw new Error('There is no header to present.');
-    const answer = await fetch(url(), { headers: { [third.header.name]: third.header.value } });
-    expect(answer.status).toBe(200);
-    expect((await merchantHolds(symbol)) - before).toBe(price);
-  });
+      const third = await step({ signedPayment: payment.wire });
+      expect(third.state).toBe('ready_to_present');
+      if (third.header === undefined) throw new Error('There is no header to present.');
+      const answer = await fetch(url(), { headers: { [third.header.name]: third.header.value } });
+      expect(answer.status).toBe(200);
+      expect((await merchantHolds(symbol)) - before).toBe(price);
+    },
+  );
 
   it('says what is missing where it may not swap, or has nothing to swap', async () => {
     const paymentRequired = await partsOf(await fetch(`${sandbox.apiUrl}/usdc`));
-    const [rich, poor] = await Promise.all([sandbox.createWallet({ SOL: '0.5' }), sandbox.createWallet({ SOL: '0.001' })]);
+    const [rich, poor] = await Promise.all([
+      sandbox.createWallet({ SOL: '0.5' }),
+      sandbox.createWallet({ SOL: '0.001' }),
+    ]);
     const funds = { mint: sandbox.mints.USDC.address, required: '10000', available: '0' };
-    expect(await transport.autoPay({ paymentRequired, wallet: rich.address })).toMatchObject({ state: 'insufficient_funds', funds });
-    expect(await transport.autoPay({ paymentRequired, wallet: poor.address, autoSwap: true })).toMatchObject({
+    expect(await transport.autoPay({ paymentRequired, wallet: rich.address })).toMatchObject({
+      state: 'insufficient_funds',
+      funds,
+    });
+    expect(
+      await transport.autoPay({ paymentRequired, wallet: poor.address, autoSwap: true }),
+    ).toMatchObject({
       state: 'insufficient_funds',
       funds,
     });
     await expect(
-      transport.autoPay({ paymentRequired, wallet: rich.address, autoSwap: true, limits: { [sandbox.mints.USDC.address]: '9999' } }),
+      transport.autoPay({
+        paymentRequired,
+        wallet: rich.address,
+        autoSwap: true,
+        limits: { [sandbox.mints.USDC.address]: '9999' },
+      }),
     ).rejects.toMatchObject({
       code: 'amount_over_limit',
     });
   });
 
   it('gives no header for what another wallet signed, or for another payment', async () => {
-    const [wallet, other] = await Promise.all([sandbox.createWallet({ USDC: '1' }), sandbox.createWallet({ USDC: '1' })]);
+    const [wallet, other] = await Promise.all([
+      sandbox.createWallet({ USDC: '1' }),
+      sandbox.createWallet({ USDC: '1' }),
+    ]);
     const paymentRequired = await partsOf(await fetch(`${sandbox.apiUrl}/usdc`));
     const { payment } = await transport.autoPay({ paymentRequired, wallet: wallet.address });
     const { wire } = await signed(wallet, payment?.transaction ?? '');
-    await expect(transport.autoPay({ paymentRequired, wallet: other.address, signedPayment: wire })).rejects.toMatchObject({
+    await expect(
+      transport.autoPay({ paymentRequired, wallet: other.address, signedPayment: wire }),
+    ).rejects.toMatchObject({
       code: 'invalid_option',
     });
     await expect(
-      transport.autoPay({ paymentRequired, wallet: wallet.address, signedPayment: payment?.transaction ?? '' }),
+      transport.autoPay({
+        paymentRequired,
+        wallet: wallet.address,
+        signedPayment: payment?.transaction ?? '',
+      }),
     ).rejects.toMatchObject({ code: 'invalid_option' });
     const nowhere = { ...paymentRequired, url: 'nowhere' };
-    await expect(transport.autoPay({ paymentRequired: nowhere, wallet: wallet.address })).rejects.toMatchObject({
+    await expect(
+      transport.autoPay({ paymentRequired: nowhere, wallet: wallet.address }),
+    ).rejects.toMatchObject({
       code: 'invalid_option',
       details: { option: 'paymentRequired.url' },
     });
     const dearer = await partsOf(await fetch(`${sandbox.apiUrl}/expensive`));
-    await expect(transport.autoPay({ paymentRequired: dearer, wallet: wallet.address, signedPayment: wire })).rejects.toMatchObject({
+    await expect(
+      transport.autoPay({ paymentRequired: dearer, wallet: wallet.address, signedPayment: wire }),
+    ).rejects.toMatchObject({
       code: 'invalid_option',
     });
   });
@@ -188,11 +261,18 @@ describe('a client over another transport', () => {
     ] as const) {
       const before = await merchantHolds(symbol);
       const receipt = await decided(await client.fetch(sandbox.apiUrl + path));
-      expect(receipt).toMatchObject({ state: 'settled', swap: { outputMint: sandbox.mints[symbol].address } });
+      expect(receipt).toMatchObject({
+        state: 'settled',
+        swap: { outputMint: sandbox.mints[symbol].address },
+      });
       expect((await merchantHolds(symbol)) - before).toBe(price);
     }
     expect(new Set(asked)).toEqual(new Set(['quote', 'buildSwap']));
-    const swapped = await client.swap({ inputMint: sandbox.mints.BONK.address, outputMint: 'SOL', amount: 10_000_000_000n });
+    const swapped = await client.swap({
+      inputMint: sandbox.mints.BONK.address,
+      outputMint: 'SOL',
+      amount: 10_000_000_000n,
+    });
     expect((await landed(sandbox.rpcUrl, swapped.signature)).error).toBeNull();
   });
 });
@@ -202,22 +282,30 @@ describe('several nodes', () => {
   async function deadUrl(): Promise<string> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+    // A bound TCP server's address is never a pipe's name or null.
+    const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     return `http://127.0.0.1:${port}`;
   }
 
   it('take over where the first is dead: swap, payment and the receipt', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
-    const client = createClient(onSandbox(sandbox, wallet, { rpcUrl: [await deadUrl(), sandbox.rpcUrl] }));
+    const client = createClient(
+      onSandbox(sandbox, wallet, { rpcUrl: [await deadUrl(), sandbox.rpcUrl] }),
+    );
     clients.push(client);
     const events = recorded(client);
     const before = await merchantHolds('USDT');
     const response = await client.fetch(`${sandbox.apiUrl}/usdt`);
     expect(response.status).toBe(200);
-    expect(await decided(response)).toMatchObject({ state: 'settled', swap: { inputMint: sandbox.mints.SOL.address } });
+    expect(await decided(response)).toMatchObject({
+      state: 'settled',
+      swap: { inputMint: sandbox.mints.SOL.address },
+    });
     expect((await merchantHolds('USDT')) - before).toBe(20_000n);
-    expect(events.filter(({ type }) => type === 'swap.signed' || type === 'payment.signed')).toHaveLength(2);
+    expect(
+      events.filter(({ type }) => type === 'swap.signed' || type === 'payment.signed'),
+    ).toHaveLength(2);
     expect((await client.balance('USDT'))[0]?.amount).toBe('30000');
   });
 });

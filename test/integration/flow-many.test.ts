@@ -1,5 +1,16 @@
-import { createClient, memoryJournal, receiptOf, type Client, type ClientOptions } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createClient,
+  memoryJournal,
+  receiptOf,
+  type Client,
+  type ClientOptions,
+} from 'exact-change';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
@@ -30,7 +41,8 @@ function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
   return client;
 }
 
-const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+const merchantHolds = (symbol: MintSymbol) =>
+  tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
 /** How often the client called the node until it presented the payment of one call. */
 async function callsBeforePresenting(client: Client, url: string): Promise<Record<string, number>> {
@@ -47,7 +59,8 @@ async function callsBeforePresenting(client: Client, url: string): Promise<Recor
   return calls;
 }
 
-const total = (calls: Record<string, number>) => Object.values(calls).reduce((sum, count) => sum + count, 0);
+const total = (calls: Record<string, number>) =>
+  Object.values(calls).reduce((sum, count) => sum + count, 0);
 
 describe('a wallet that holds the token', () => {
   it('pays without a swap, with one balance read when cold and none when warm', async () => {
@@ -56,7 +69,12 @@ describe('a wallet that holds the token', () => {
     const events = recorded(client);
     sandbox.controls.aggregator.resetCalls();
     const cold = await callsBeforePresenting(client, `${sandbox.apiUrl}/usdc`);
-    expect(cold).toEqual({ getGenesisHash: 1, getMultipleAccounts: 1, getLatestBlockhash: 1, getEpochInfo: 1 });
+    expect(cold).toEqual({
+      getGenesisHash: 1,
+      getMultipleAccounts: 1,
+      getLatestBlockhash: 1,
+      getEpochInfo: 1,
+    });
     for (let call = 0; call < 5; call += 1) {
       const warm = await callsBeforePresenting(client, `${sandbox.apiUrl}/usdc`);
       expect(Object.keys(warm).filter((method) => method !== 'getLatestBlockhash')).toEqual([]);
@@ -67,23 +85,28 @@ describe('a wallet that holds the token', () => {
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(1_000_000n - 60_000n);
   });
 
-  it.each(['/usdc', '/usdt', '/pyusd'])('pays %s first as if it were not the first, after warm()', async (path) => {
-    const wallet = await sandbox.createWallet({ USDC: '1', USDT: '1', PYUSD: '1' });
-    const client = clientFor(wallet);
-    await client.warm();
-    const read: unknown[] = [];
-    sandbox.controls.node.intercept = (method, params, next) => {
-      if (method === 'getMultipleAccounts') read.push(params);
-      return next();
-    };
-    const calls = await callsBeforePresenting(client, sandbox.apiUrl + path);
-    sandbox.controls.node.intercept = undefined;
-    // The payee may be new to it; nothing of the wallet is.
-    for (const symbol of ['USDC', 'USDT', 'PYUSD'] as const)
-      expect(JSON.stringify(read)).not.toContain(await tokenAccount(wallet.address, sandbox.mints[symbol]));
-    expect(calls['getGenesisHash']).toBeUndefined();
-    expect(total(calls)).toBeLessThanOrEqual(1);
-  });
+  it.each(['/usdc', '/usdt', '/pyusd'])(
+    'pays %s first as if it were not the first, after warm()',
+    async (path) => {
+      const wallet = await sandbox.createWallet({ USDC: '1', USDT: '1', PYUSD: '1' });
+      const client = clientFor(wallet);
+      await client.warm();
+      const read: unknown[] = [];
+      sandbox.controls.node.intercept = (method, params, next) => {
+        if (method === 'getMultipleAccounts') read.push(params);
+        return next();
+      };
+      const calls = await callsBeforePresenting(client, sandbox.apiUrl + path);
+      sandbox.controls.node.intercept = undefined;
+      // The payee may be new to it; nothing of the wallet is.
+      for (const symbol of ['USDC', 'USDT', 'PYUSD'] as const)
+        expect(JSON.stringify(read)).not.toContain(
+          await tokenAccount(wallet.address, sandbox.mints[symbol]),
+        );
+      expect(calls['getGenesisHash']).toBeUndefined();
+      expect(total(calls)).toBeLessThanOrEqual(1);
+    },
+  );
 });
 
 describe('many calls of one wallet', () => {
@@ -96,13 +119,19 @@ describe('many calls of one wallet', () => {
       ['/pyusd', 'PYUSD', 30_000n],
     ] as const;
     const before = await Promise.all(wanted.map(([, symbol]) => merchantHolds(symbol)));
-    const responses = await Promise.all(wanted.map(([path]) => client.fetch(sandbox.apiUrl + path)));
+    const responses = await Promise.all(
+      wanted.map(([path]) => client.fetch(sandbox.apiUrl + path)),
+    );
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
     const receipts = await Promise.all(responses.map(decided));
     expect(receipts.map(({ state }) => state)).toEqual(['settled', 'settled', 'settled']);
-    expect(receipts.map(({ swap }) => swap?.outputMint)).toEqual(wanted.map(([, symbol]) => sandbox.mints[symbol].address));
+    expect(receipts.map(({ swap }) => swap?.outputMint)).toEqual(
+      wanted.map(([, symbol]) => sandbox.mints[symbol].address),
+    );
     const after = await Promise.all(wanted.map(([, symbol]) => merchantHolds(symbol)));
-    expect(after.map((amount, index) => amount - (before[index] ?? 0n))).toEqual(wanted.map(([, , price]) => price));
+    expect(after.map((amount, index) => amount - (before[index] ?? 0n))).toEqual(
+      wanted.map(([, , price]) => price),
+    );
   });
 
   it('makes one swap for ten small calls in a row, and for as many as its proceeds pay for', async () => {
@@ -124,7 +153,9 @@ describe('many calls of one wallet', () => {
     const client = clientFor(wallet, { fetch: arrivingTogether(10) });
     const events = recorded(client);
     const before = await merchantHolds('USDC');
-    const responses = await Promise.all(Array.from({ length: 10 }, () => client.fetch(`${sandbox.apiUrl}/usdc`)));
+    const responses = await Promise.all(
+      Array.from({ length: 10 }, () => client.fetch(`${sandbox.apiUrl}/usdc`)),
+    );
     expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
     const receipts = await Promise.all(responses.map(decided));
     expect(new Set(receipts.map(({ payment }) => payment.signature)).size).toBe(10);
@@ -132,7 +163,9 @@ describe('many calls of one wallet', () => {
     expect(events.filter(({ type }) => type === 'swap.signed')).toHaveLength(1);
     expect(receipts.filter(({ swap }) => swap !== undefined)).toHaveLength(1);
     // The chain has nothing else of it: one swap and ten payments.
-    expect(await signaturesOf(sandbox.rpcUrl, await tokenAccount(wallet.address, sandbox.mints.USDC))).toHaveLength(11);
+    expect(
+      await signaturesOf(sandbox.rpcUrl, await tokenAccount(wallet.address, sandbox.mints.USDC)),
+    ).toHaveLength(11);
   });
 
   it.each([
@@ -159,7 +192,9 @@ describe('twenty calls that share one signal', () => {
     process.on('warning', warn);
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' }));
     const { signal } = new AbortController();
-    const responses = await Promise.all(Array.from({ length: 20 }, () => client.fetch(`${sandbox.apiUrl}/usdc`, { signal })));
+    const responses = await Promise.all(
+      Array.from({ length: 20 }, () => client.fetch(`${sandbox.apiUrl}/usdc`, { signal })),
+    );
     expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
     await Promise.all(responses.map(decided));
     await client.close();
@@ -169,40 +204,59 @@ describe('twenty calls that share one signal', () => {
 });
 
 describe('a call that is given up', () => {
-  it.each(['payment.required', 'balance.checked', 'swap.quoted', 'swap.signed', 'swap.confirmed', 'payment.signed'] as const)(
-    'at %s leaves what it held, swapped and signed to the next',
-    async (step) => {
-      const client = clientFor(await sandbox.createWallet({ SOL: '0.5', USDC: '0' }), { policy: { minSwap: '0.01', maxPerDay: '0.015' } });
-      const events = recorded(client);
-      const giveUp = new AbortController();
-      const reason = new Error('not wanted any more');
-      const stop = client.on(step, () => giveUp.abort(reason));
-      await expect(client.fetch(`${sandbox.apiUrl}/usdc`, { signal: giveUp.signal })).rejects.toBe(reason);
-      stop();
-      const seen = (type: string) => events.filter((event) => event.type === type).length;
-      // A swap that was signed goes on to its end.
-      if (seen('swap.signed') > 0) await until('the swap is confirmed', () => (seen('swap.confirmed') > 0 ? true : undefined));
-      // What is signed counts until it is paid with, or can never be.
-      expect(await paidOf(client)).toBe(step === 'payment.signed' ? '0.01' : '0');
-      const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
-      expect((await decided(response)).state).toBe('settled');
-      expect([seen('swap.signed'), seen('payment.signed'), seen('payment.settled')]).toEqual([1, 1, 1]);
-      expect(await paidOf(client)).toBe('0.01');
-    },
-  );
+  it.each([
+    'payment.required',
+    'balance.checked',
+    'swap.quoted',
+    'swap.signed',
+    'swap.confirmed',
+    'payment.signed',
+  ] as const)('at %s leaves what it held, swapped and signed to the next', async (step) => {
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.5', USDC: '0' }), {
+      policy: { minSwap: '0.01', maxPerDay: '0.015' },
+    });
+    const events = recorded(client);
+    const giveUp = new AbortController();
+    const reason = new Error('not wanted any more');
+    const stop = client.on(step, () => giveUp.abort(reason));
+    await expect(client.fetch(`${sandbox.apiUrl}/usdc`, { signal: giveUp.signal })).rejects.toBe(
+      reason,
+    );
+    stop();
+    const seen = (type: string) => events.filter((event) => event.type === type).length;
+    // A swap that was signed goes on to its end.
+    if (seen('swap.signed') > 0)
+      await until('the swap is confirmed', () => (seen('swap.confirmed') > 0 ? true : undefined));
+    // What is signed counts until it is paid with, or can never be.
+    expect(await paidOf(client)).toBe(step === 'payment.signed' ? '0.01' : '0');
+    const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    expect((await decided(response)).state).toBe('settled');
+    expect([seen('swap.signed'), seen('payment.signed'), seen('payment.settled')]).toEqual([
+      1, 1, 1,
+    ]);
+    expect(await paidOf(client)).toBe('0.01');
+  });
 });
 
 describe('two clients of one wallet', () => {
   it('share balances: what one has promised the other does not spend', async () => {
     const wallet = await sandbox.createWallet({ USDC: '0.05' });
-    const [one, other] = [clientFor(wallet, { autoSwap: false }), clientFor(wallet, { autoSwap: false })];
-    const calls = Array.from({ length: 8 }, (_, call) => (call % 2 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`));
+    const [one, other] = [
+      clientFor(wallet, { autoSwap: false }),
+      clientFor(wallet, { autoSwap: false }),
+    ];
+    const calls = Array.from({ length: 8 }, (_, call) =>
+      (call % 2 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`),
+    );
     const settled = await Promise.allSettled(calls);
     const paid = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-    const refused = settled.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    const refused = settled.flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as unknown] : [],
+    );
     expect(paid.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(refused).toHaveLength(3);
-    for (const error of refused) expect(error).toMatchObject({ code: 'insufficient_funds', funds: 'untouched', moved: [] });
+    for (const error of refused)
+      expect(error).toMatchObject({ code: 'insufficient_funds', funds: 'untouched', moved: [] });
     await Promise.all(paid.map(decided));
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(0n);
   });
@@ -211,9 +265,13 @@ describe('two clients of one wallet', () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const policy = { maxPerDay: '0.05' };
     const [one, other] = [clientFor(wallet, { policy }), clientFor(wallet, { policy })];
-    const calls = Array.from({ length: 12 }, (_, call) => (call % 3 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`));
+    const calls = Array.from({ length: 12 }, (_, call) =>
+      (call % 3 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`),
+    );
     const settled = await Promise.allSettled(calls);
-    const refused = settled.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    const refused = settled.flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as unknown] : [],
+    );
     expect(refused).toHaveLength(7);
     for (const error of refused)
       expect(error).toMatchObject({
@@ -221,17 +279,22 @@ describe('two clients of one wallet', () => {
         funds: 'untouched',
         details: { cap: 'maxPerDay', limit: '0.05', unit: 'USD' },
       });
-    for (const client of [one, other]) expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.05' });
+    for (const client of [one, other])
+      expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.05' });
   });
 
   it('have budgets of their own where each brings a journal', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const policy = { maxPerDay: '0.01' };
-    const separate = [memoryJournal(), memoryJournal()].map((journal) => clientFor(wallet, { policy, journal }));
+    const separate = [memoryJournal(), memoryJournal()].map((journal) =>
+      clientFor(wallet, { policy, journal }),
+    );
     for (const client of separate) {
       const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
       expect(receiptOf(response)?.payment.amount).toBe('10000');
-      await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'budget_exhausted' });
+      await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
+        code: 'budget_exhausted',
+      });
     }
   });
 });

@@ -1,5 +1,10 @@
 import { createClient, receiptOf, type Client, type Receipt } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import { LEGACY_PRICE, startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
@@ -35,12 +40,15 @@ afterEach(async () => {
 });
 
 function clientFor(swapFrom?: readonly string[]): Client {
-  const client = createClient(onSandbox(sandbox, wallet, swapFrom === undefined ? {} : { swapFrom }));
+  const client = createClient(
+    onSandbox(sandbox, wallet, swapFrom === undefined ? {} : { swapFrom }),
+  );
   clients.push(client);
   return client;
 }
 
-const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+const merchantHolds = (symbol: MintSymbol) =>
+  tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
 interface Purchase {
   readonly receipt: Receipt;
@@ -51,11 +59,19 @@ interface Purchase {
 /** The names of all fields that have a value, at any depth. */
 function fieldsOf(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, field]) => (field === null ? [] : [name, ...fieldsOf(field)]));
+  return Object.entries(value).flatMap(([name, field]) =>
+    field === null ? [] : [name, ...fieldsOf(field)],
+  );
 }
 
 /** Buys once, and holds everything that can be held of any purchase against the chain. */
-async function buy(client: Client, url: string, symbol: MintSymbol, price: bigint, init?: RequestInit): Promise<Purchase> {
+async function buy(
+  client: Client,
+  url: string,
+  symbol: MintSymbol,
+  price: bigint,
+  init?: RequestInit,
+): Promise<Purchase> {
   const asked = overheard(sandbox);
   const before = await merchantHolds(symbol);
   const response = await client.fetch(url, init);
@@ -63,17 +79,27 @@ async function buy(client: Client, url: string, symbol: MintSymbol, price: bigin
   const receipt = await decided(response);
   expect((await merchantHolds(symbol)) - before).toBe(price);
   await expectPayment(receipt, symbol, price);
-  // No request for a fee, in any spelling that Jupiter has: by the names of fields, for an address may well have the letters in it.
-  for (const { query, body } of asked) expect([...query.keys(), ...fieldsOf(body)].filter((name) => /fee/i.test(name))).toEqual([]);
+  // No request for a fee, in any spelling that Jupiter has: by the names of fields, for an address
+  // may well have the letters in it.
+  for (const { query, body } of asked)
+    expect([...query.keys(), ...fieldsOf(body)].filter((name) => /fee/i.test(name))).toEqual([]);
   return { receipt, body: (await response.json()) as unknown, response };
 }
 
-/** The receipt's payment is the landed transaction with our signature in it, and what the seller says of it is there. */
+/**
+ * The receipt's payment is the landed transaction with our signature in it, and what the seller
+ * says of it is there.
+ */
 async function expectPayment(receipt: Receipt, symbol: MintSymbol, price: bigint): Promise<void> {
   const mint = sandbox.mints[symbol].address;
   const { payment, settlement } = receipt;
   expect(receipt.state).toBe('settled');
-  expect(payment).toMatchObject({ mint, amount: price.toString(), payTo: sandbox.merchant, payer: wallet.address });
+  expect(payment).toMatchObject({
+    mint,
+    amount: price.toString(),
+    payTo: sandbox.merchant,
+    payer: wallet.address,
+  });
   const transaction = await landed(sandbox.rpcUrl, payment.signature ?? '');
   expect(transaction.error).toBeNull();
   expect(transaction.signatures[0]).toBe(payment.signature);
@@ -90,7 +116,10 @@ async function expectPayment(receipt: Receipt, symbol: MintSymbol, price: bigint
   expect(settlement).toMatchObject({ success: true, transaction: payment.signature });
 }
 
-/** The receipt's swap took and brought what the chain shows, to no party but the venue and us, and no fee is in its instruction. */
+/**
+ * The receipt's swap took and brought what the chain shows, to no party but the venue and us, and
+ * no fee is in its instruction.
+ */
 async function expectSwap(receipt: Receipt, from: MintSymbol, into: MintSymbol): Promise<void> {
   const [input, output] = [sandbox.mints[from].address, sandbox.mints[into].address];
   const { swap, cost } = receipt;
@@ -110,7 +139,8 @@ async function expectSwap(receipt: Receipt, from: MintSymbol, into: MintSymbol):
     ]),
   );
   expect(ours.find(({ mint }) => mint === output)?.change).toBe(BigInt(swap.outAmount));
-  if (from !== 'SOL') expect(ours.find(({ mint }) => mint === input)?.change).toBe(-BigInt(swap.inAmount));
+  if (from !== 'SOL')
+    expect(ours.find(({ mint }) => mint === input)?.change).toBe(-BigInt(swap.inAmount));
   const known = new Set([wallet.address, ...transaction.tokens.map(({ account }) => account)]);
   expect([...transaction.lamports.keys()].filter((account) => !known.has(account))).toEqual([]);
 
@@ -136,7 +166,12 @@ describe('from a wallet with SOL and BONK only', () => {
     ['USDT', '/usdt', 20_000n],
     ['PYUSD', '/pyusd', 30_000n],
   ] as const)('pays a price in %s out of BONK', async (symbol, path, price) => {
-    const { receipt } = await buy(clientFor([sandbox.mints.BONK.address]), sandbox.apiUrl + path, symbol, price);
+    const { receipt } = await buy(
+      clientFor([sandbox.mints.BONK.address]),
+      sandbox.apiUrl + path,
+      symbol,
+      price,
+    );
     await expectSwap(receipt, 'BONK', symbol);
   });
 
@@ -146,13 +181,16 @@ describe('from a wallet with SOL and BONK only', () => {
     expect(receipt.cost.networkFeeLamports).toBe('0');
   });
 
-  it.each(['legacy', 'current'] as const)('pays a version 1 seller whose facilitator is the %s one', async (facilitator) => {
-    const seller = sellers[facilitator];
-    const { receipt, body } = await buy(clientFor(), `${seller.url}/usdc`, 'USDC', LEGACY_PRICE);
-    expect(body).toMatchObject({ ok: true, method: 'GET' });
-    expect(seller.sales.at(-1)).toMatchObject({ method: 'GET', url: '/usdc' });
-    await expectSwap(receipt, 'SOL', 'USDC');
-  });
+  it.each(['legacy', 'current'] as const)(
+    'pays a version 1 seller whose facilitator is the %s one',
+    async (facilitator) => {
+      const seller = sellers[facilitator];
+      const { receipt, body } = await buy(clientFor(), `${seller.url}/usdc`, 'USDC', LEGACY_PRICE);
+      expect(body).toMatchObject({ ok: true, method: 'GET' });
+      expect(seller.sales.at(-1)).toMatchObject({ method: 'GET', url: '/usdc' });
+      await expectSwap(receipt, 'SOL', 'USDC');
+    },
+  );
 
   it('pays for a POST, whose JSON body arrives once', async () => {
     const question = { question: 'what is the time?', n: [1, 2.5, null], text: 'ünïcode' };

@@ -1,5 +1,10 @@
 import { createClient, type Client, type ClientOptions, type SwapResult } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, tokenAccount, tokenAmount } from '../helpers/chain.js';
@@ -27,19 +32,45 @@ function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
 }
 
 const exists = async (account: string) =>
-  (await rpc<{ value: unknown }>(sandbox.rpcUrl, 'getAccountInfo', [account, { encoding: 'base64', commitment: 'confirmed' }])).value !==
-  null;
+  (
+    await rpc<{ value: unknown }>(sandbox.rpcUrl, 'getAccountInfo', [
+      account,
+      { encoding: 'base64', commitment: 'confirmed' },
+    ])
+  ).value !== null;
 const lamportsOf = async (owner: string) =>
-  BigInt((await rpc<{ value: number }>(sandbox.rpcUrl, 'getBalance', [owner, { commitment: 'confirmed' }])).value);
+  BigInt(
+    (
+      await rpc<{ value: number }>(sandbox.rpcUrl, 'getBalance', [
+        owner,
+        { commitment: 'confirmed' },
+      ])
+    ).value,
+  );
 
 /** The result says what the chain shows: on the venue's side, on the wallet's, and in the fee. */
-async function expectOnChain(result: SwapResult, wallet: SandboxWallet, from: MintSymbol, into: MintSymbol, before: bigint): Promise<void> {
+async function expectOnChain(
+  result: SwapResult,
+  wallet: SandboxWallet,
+  from: MintSymbol,
+  into: MintSymbol,
+  before: bigint,
+): Promise<void> {
   const [input, output] = [sandbox.mints[from], sandbox.mints[into]];
   const [inAmount, outAmount] = [BigInt(result.inAmount), BigInt(result.outAmount)];
   const transaction = await landed(sandbox.rpcUrl, result.signature);
   expect([transaction.error, transaction.signatures]).toEqual([null, [result.signature]]);
-  expect([result.inputMint, result.outputMint, BigInt(result.feeLamports)]).toEqual([input.address, output.address, transaction.fee]);
-  const of = (owner: string) => new Map(transaction.tokens.filter((one) => one.owner === owner).map(({ mint, change }) => [mint, change]));
+  expect([result.inputMint, result.outputMint, BigInt(result.feeLamports)]).toEqual([
+    input.address,
+    output.address,
+    transaction.fee,
+  ]);
+  const of = (owner: string) =>
+    new Map(
+      transaction.tokens
+        .filter((one) => one.owner === owner)
+        .map(({ mint, change }) => [mint, change]),
+    );
   expect(of(POOL_AUTHORITY)).toEqual(
     new Map([
       [input.address, inAmount],
@@ -50,11 +81,14 @@ async function expectOnChain(result: SwapResult, wallet: SandboxWallet, from: Mi
     [input.address, -inAmount],
     [output.address, outAmount],
   ] as const);
-  // SOL goes out of and comes into the wallet itself; the account that wraps it does not outlive the swap.
+  // SOL goes out of and comes into the wallet itself; the account that wraps it does not outlive
+  // the swap.
   own.delete(sandbox.mints.SOL.address);
   expect(of(wallet.address)).toEqual(own);
   const rent = [...transaction.lamports].filter(
-    ([account]) => account !== wallet.address && transaction.tokens.some((one) => one.account === account && one.owner === wallet.address),
+    ([account]) =>
+      account !== wallet.address &&
+      transaction.tokens.some((one) => one.account === account && one.owner === wallet.address),
   );
   const native = (into === 'SOL' ? outAmount : 0n) - (from === 'SOL' ? inAmount : 0n);
   expect((await lamportsOf(wallet.address)) - before).toBe(
@@ -75,47 +109,73 @@ const SWAPS: readonly (readonly [MintSymbol, MintSymbol, string, bigint, bigint]
 
 describe('swap', () => {
   describe.each(SWAPS)('%s into %s', (from, into, funds, inAmount, outAmount) => {
-    it.each(['ExactIn', 'ExactOut'] as const)('%s, into a wallet without an account for it', async (swapMode) => {
-      const wallet = await sandbox.createWallet({ SOL: '0.05', ...{ [from]: funds } });
-      const account = await tokenAccount(wallet.address, sandbox.mints[into]);
-      expect(await exists(account)).toBe(false);
-      const client = clientFor(wallet);
-      const before = await lamportsOf(wallet.address);
-      const amount = swapMode === 'ExactIn' ? inAmount : outAmount;
-      const request = { inputMint: sandbox.mints[from].address, outputMint: sandbox.mints[into].address, amount, swapMode };
-      const quote = await client.quote(request);
-      const result = await client.swap(request);
-      await expectOnChain(result, wallet, from, into, before);
-      expect(BigInt(swapMode === 'ExactIn' ? result.inAmount : result.outAmount)).toBe(amount);
-      expect([result.inAmount, result.outAmount]).toEqual([quote.inAmount, quote.outAmount]);
-      expect(await exists(account)).toBe(into !== 'SOL');
-      expect(await exists(await tokenAccount(wallet.address, sandbox.mints.SOL))).toBe(false);
-      expect(JSON.parse(JSON.stringify(result))).toEqual(result);
-    });
+    it.each(['ExactIn', 'ExactOut'] as const)(
+      '%s, into a wallet without an account for it',
+      async (swapMode) => {
+        const wallet = await sandbox.createWallet({ SOL: '0.05', ...{ [from]: funds } });
+        const account = await tokenAccount(wallet.address, sandbox.mints[into]);
+        expect(await exists(account)).toBe(false);
+        const client = clientFor(wallet);
+        const before = await lamportsOf(wallet.address);
+        const amount = swapMode === 'ExactIn' ? inAmount : outAmount;
+        const request = {
+          inputMint: sandbox.mints[from].address,
+          outputMint: sandbox.mints[into].address,
+          amount,
+          swapMode,
+        };
+        const quote = await client.quote(request);
+        const result = await client.swap(request);
+        await expectOnChain(result, wallet, from, into, before);
+        expect(BigInt(swapMode === 'ExactIn' ? result.inAmount : result.outAmount)).toBe(amount);
+        expect([result.inAmount, result.outAmount]).toEqual([quote.inAmount, quote.outAmount]);
+        expect(await exists(account)).toBe(into !== 'SOL');
+        expect(await exists(await tokenAccount(wallet.address, sandbox.mints.SOL))).toBe(false);
+        expect(JSON.parse(JSON.stringify(result))).toEqual(result);
+      },
+    );
   });
 
   it('takes symbols and text, and goes on where an account exists', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '2', USDT: '1' });
     const before = await lamportsOf(wallet.address);
-    const result = await clientFor(wallet).swap({ inputMint: 'USDC', outputMint: 'USDT', amount: '500000' });
+    const result = await clientFor(wallet).swap({
+      inputMint: 'USDC',
+      outputMint: 'USDT',
+      amount: '500000',
+    });
     await expectOnChain(result, wallet, 'USDC', 'USDT', before);
-    expect(await tokenAmount(sandbox.rpcUrl, wallet.address, sandbox.mints.USDT)).toBe(1_000_000n + BigInt(result.outAmount));
+    expect(await tokenAmount(sandbox.rpcUrl, wallet.address, sandbox.mints.USDT)).toBe(
+      1_000_000n + BigInt(result.outAmount),
+    );
     expect(BigInt(result.feeLamports)).toBe(before - (await lamportsOf(wallet.address)));
   });
 
   it('counts against no cap, and needs no autoSwap', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '5' });
-    const client = clientFor(wallet, { autoSwap: false, policy: { maxPerPayment: '0.01', maxPerDay: '0.01' } });
+    const client = clientFor(wallet, {
+      autoSwap: false,
+      policy: { maxPerPayment: '0.01', maxPerDay: '0.01' },
+    });
     const events = recorded(client);
     await client.swap({ inputMint: 'USDC', outputMint: 'USDT', amount: 3_000_000n });
     expect(await usedByCap(client)).toEqual(UNUSED);
-    expect(events.map(({ type }) => type)).toEqual(['swap.quoted', 'swap.signed', 'swap.confirmed']);
+    expect(events.map(({ type }) => type)).toEqual([
+      'swap.quoted',
+      'swap.signed',
+      'swap.confirmed',
+    ]);
   });
 
   it('leaves what it brought for the next payment, without a read', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', BONK: '1000000' });
     const client = clientFor(wallet, { autoSwap: false });
-    await client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: 100_000n, swapMode: 'ExactOut' });
+    await client.swap({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: 100_000n,
+      swapMode: 'ExactOut',
+    });
     expect((await decided(await client.fetch(`${sandbox.apiUrl}/usdc`))).state).toBe('settled');
   });
 
@@ -126,7 +186,8 @@ describe('swap', () => {
       client.swap({ inputMint: 'USDC', outputMint: 'USDT', amount: 1_000_000n }),
       client.swap({ inputMint: 'USDC', outputMint: 'PYUSD', amount: 1_000_000n }),
     ]);
-    for (const { signature } of results) expect((await landed(sandbox.rpcUrl, signature)).error).toBeNull();
+    for (const { signature } of results)
+      expect((await landed(sandbox.rpcUrl, signature)).error).toBeNull();
     expect(await tokenAmount(sandbox.rpcUrl, wallet.address, sandbox.mints.USDC)).toBe(3_000_000n);
   });
 });
@@ -134,7 +195,12 @@ describe('swap', () => {
 describe('quote', () => {
   it('gives a price and its bounds in both modes', async () => {
     const client = clientFor(await sandbox.createWallet());
-    const exactIn = await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000_000n, slippageBps: 30 });
+    const exactIn = await client.quote({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: 10_000_000n,
+      slippageBps: 30,
+    });
     expect(exactIn).toMatchObject({
       swapMode: 'ExactIn',
       inAmount: '10000000',
@@ -144,8 +210,18 @@ describe('quote', () => {
     });
     const out = BigInt(exactIn.outAmount);
     expect(BigInt(exactIn.minOutAmount)).toBe((out * 9_970n) / 10_000n);
-    const exactOut = await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
-    expect(exactOut).toMatchObject({ swapMode: 'ExactOut', outAmount: '1000000', minOutAmount: '1000000', slippageBps: 50 });
+    const exactOut = await client.quote({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '1000000',
+      swapMode: 'ExactOut',
+    });
+    expect(exactOut).toMatchObject({
+      swapMode: 'ExactOut',
+      outAmount: '1000000',
+      minOutAmount: '1000000',
+      slippageBps: 50,
+    });
     expect(BigInt(exactOut.maxInAmount)).toBeGreaterThan(BigInt(exactOut.inAmount));
   });
 });
@@ -156,7 +232,12 @@ describe('where ExactOut has no route', () => {
   it('a quote gives an input whose least output covers the amount, and the swap brings it', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const client = clientFor(wallet);
-    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: 1_000_000n, swapMode: 'ExactOut' } as const;
+    const request = {
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: 1_000_000n,
+      swapMode: 'ExactOut',
+    } as const;
     const quote = await client.quote(request);
     expect(quote.swapMode).toBe('ExactIn');
     expect(BigInt(quote.minOutAmount)).toBeGreaterThanOrEqual(1_000_000n);
@@ -173,8 +254,12 @@ describe('where ExactOut has no route', () => {
     ['/pyusd', 'PYUSD', 30_000n],
   ] as const)('%s is paid out of SOL', async (path, symbol, price) => {
     const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
-    const receipt = await decided(await clientFor(await sandbox.createWallet({ SOL: '0.5' })).fetch(sandbox.apiUrl + path));
-    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol])) - before).toBe(price);
+    const receipt = await decided(
+      await clientFor(await sandbox.createWallet({ SOL: '0.5' })).fetch(sandbox.apiUrl + path),
+    );
+    expect(
+      (await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol])) - before,
+    ).toBe(price);
     // Sized by the one whose quotes come with their instructions.
     expect(receipt).toMatchObject({ state: 'settled', swap: { provider: 'jupiter-v2' } });
   });
@@ -183,7 +268,11 @@ describe('where ExactOut has no route', () => {
 describe('where the first Swap API is gone', () => {
   beforeEach(() => {
     for (const endpoint of ['/swap/v1/quote', '/swap/v1/swap-instructions'])
-      sandbox.controls.aggregator.fault(endpoint, { kind: 'status', status: 410, body: '{"error":"gone"}' });
+      sandbox.controls.aggregator.fault(endpoint, {
+        kind: 'status',
+        status: 410,
+        body: '{"error":"gone"}',
+      });
   });
 
   it.each([
@@ -193,8 +282,13 @@ describe('where the first Swap API is gone', () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
     const receipt = await decided(await clientFor(wallet).fetch(sandbox.apiUrl + path));
-    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol])) - before).toBe(price);
-    expect(receipt).toMatchObject({ state: 'settled', swap: { provider: 'jupiter-v2', outputMint: sandbox.mints[symbol].address } });
+    expect(
+      (await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol])) - before,
+    ).toBe(price);
+    expect(receipt).toMatchObject({
+      state: 'settled',
+      swap: { provider: 'jupiter-v2', outputMint: sandbox.mints[symbol].address },
+    });
   });
 
   it('a swap of its own lands too, in both modes', async () => {

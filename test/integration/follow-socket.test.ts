@@ -16,7 +16,12 @@ afterAll(() => sandbox.close());
 async function payerNamed(caller: string, wsUrl: string) {
   const { secretKey } = await sandbox.createWallet({ USDC: '1' });
   const rpcUrl = `${sandbox.rpcUrl}?caller=${caller}`;
-  const client = createClient({ walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl: sandbox.jupiterUrl });
+  const client = createClient({
+    walletSecretKey: secretKey,
+    rpcUrl,
+    wsUrl,
+    jupiterUrl: sandbox.jupiterUrl,
+  });
   clients.push(client);
   const settled = { count: 0 };
   client.on('payment.settled', () => (settled.count += 1));
@@ -29,14 +34,22 @@ async function payerNamed(caller: string, wsUrl: string) {
     searches,
     settled,
     headers: [await sign(), await sign()],
-    present: ({ name, value }: { readonly name: string; readonly value: string }) => fetch(url, { headers: { [name]: value } }),
+    present: ({ name, value }: { readonly name: string; readonly value: string }) =>
+      fetch(url, { headers: { [name]: value } }),
   };
 }
 
 it('hears of a payment that settles late over one subscription, and searches the chain less for it than without a socket', async () => {
-  const [hearing, deaf] = [await payerNamed('hearing', `${sandbox.wsUrl}/?caller=hearing`), await payerNamed('deaf', 'ws://127.0.0.1:9')];
+  const [hearing, deaf] = [
+    await payerNamed('hearing', `${sandbox.wsUrl}/?caller=hearing`),
+    await payerNamed('deaf', 'ws://127.0.0.1:9'),
+  ];
   // Five looks, each for both of the payments that no caller presents.
-  await until('the client that hears nothing has looked for long', () => (deaf.searches() >= 5 ? true : undefined), 30_000);
+  await until(
+    'the client that hears nothing has looked for long',
+    () => (deaf.searches() >= 5 ? true : undefined),
+    30_000,
+  );
   expect(hearing.calls('accountSubscribe')).toBe(1);
   expect(hearing.searches()).toBeLessThan(deaf.searches());
   for (const header of hearing.headers) expect((await hearing.present(header)).status).toBe(200);

@@ -23,7 +23,9 @@ const post = { method: 'POST', body: 'x' };
 const terms = () => envelopeV2([offerOf(sandbox)]);
 const holder = (journal: Journal = memoryJournal()) => payerOn(sandbox, { USDC: '1' }, { journal });
 
-/** A seller that settles a payment, sends half of its answer, and cuts the line when it is told to. */
+/**
+ * A seller that settles a payment, sends half of its answer, and cuts the line when it is told to.
+ */
 async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void> }> {
   const cuts: (() => void)[] = [];
   const seller = await startSeller((request, response) => {
@@ -35,7 +37,10 @@ async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void
     });
   });
   onTestFinished(() => seller.close());
-  return { seller, cut: async () => (await until('half of the answer was sent', () => cuts.shift()))() };
+  return {
+    seller,
+    cut: async () => (await until('half of the answer was sent', () => cuts.shift()))(),
+  };
 }
 
 /** A journal whose writes take a while where they are of this kind. */
@@ -68,13 +73,19 @@ const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
 /** The same call again pays nothing, and says so. */
 async function isPaidOnce(payer: Payer, seller: Seller): Promise<void> {
   await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
-  expect([signedOf(payer, 'payment'), seller.paid.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
+  expect([
+    signedOf(payer, 'payment'),
+    seller.paid.length,
+    await timesSpent(sandbox, payer, 'USDC'),
+  ]).toEqual([1, 1, 1]);
 }
 
 describe('a paid call whose body is lost while it is read', () => {
   it('is paid once where the journal is slow to write that', async () => {
     const payer = await holder(
-      slow(({ receipt, delivered }) => (receipt?.settlement !== undefined && !delivered ? setTimeout(200) : undefined)),
+      slow(({ receipt, delivered }) =>
+        receipt?.settlement !== undefined && !delivered ? setTimeout(200) : undefined,
+      ),
     );
     const { seller, cut } = await halving();
     const response = await payer.client.fetch(seller.url, post);
@@ -100,14 +111,16 @@ describe('a paid call whose body is lost while it is read', () => {
     const other = Response.prototype.clone.call(response);
     const reading = expect(response.text()).rejects.toThrow();
     await cut();
-    // Fetch's own copy, which waits for nothing, breaks when the other does; a write that did not wait for the one under way is done by the next turn of the loop.
+    // Fetch's own copy, which waits for nothing, breaks when the other does; a write that did not
+    // wait for the one under way is done by the next turn of the loop.
     await expect(brokenOff(other)).resolves.toBeInstanceOf(Error);
     await setImmediate();
     end();
     await reading;
     await until(
       'it is settled on record',
-      async () => (await stored(journal, payer)).some(({ state }) => state === 'settled') || undefined,
+      async () =>
+        (await stored(journal, payer)).some(({ state }) => state === 'settled') || undefined,
     );
     expect(await stored(journal, payer)).toMatchObject([{ state: 'settled', delivered: false }]);
     await isPaidOnce(payer, seller);
@@ -122,16 +135,19 @@ describe('a paid call whose body is lost while it is read', () => {
     await isPaidOnce(payer, seller);
   });
 
-  it.each(['TimeoutError', 'AbortError'])('is paid once where its caller gave up: %s', async (name) => {
-    const payer = await holder();
-    const { seller } = await halving();
-    const caller = new AbortController();
-    const response = await payer.client.fetch(seller.url, { ...post, signal: caller.signal });
-    const reading = expect(response.text()).rejects.toMatchObject({ name });
-    caller.abort(new DOMException('The caller no longer waits.', name));
-    await reading;
-    await isPaidOnce(payer, seller);
-  });
+  it.each(['TimeoutError', 'AbortError'])(
+    'is paid once where its caller gave up: %s',
+    async (name) => {
+      const payer = await holder();
+      const { seller } = await halving();
+      const caller = new AbortController();
+      const response = await payer.client.fetch(seller.url, { ...post, signal: caller.signal });
+      const reading = expect(response.text()).rejects.toMatchObject({ name });
+      caller.abort(new DOMException('The caller no longer waits.', name));
+      await reading;
+      await isPaidOnce(payer, seller);
+    },
+  );
 });
 
 describe('a repeated call whose claim arrives too late', () => {
@@ -147,7 +163,10 @@ describe('a repeated call whose claim arrives too late', () => {
       };
       return (arrived = claim());
     };
-    const journal: Journal = { ...memoryJournal(), coordination: () => ({ ...coordination, claims: { ...claims, take } }) };
+    const journal: Journal = {
+      ...memoryJournal(),
+      coordination: () => ({ ...coordination, claims: { ...claims, take } }),
+    };
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 500 } });
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());
@@ -171,9 +190,12 @@ describe('a second payment that was signed after a refused one', () => {
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { resign: 1 } });
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());
-      if (seller.paid.length === 1) return answerTerms(response, { ...terms(), error: 'No matching payment requirements' });
+      if (seller.paid.length === 1)
+        return answerTerms(response, { ...terms(), error: 'No matching payment requirements' });
       if (seller.paid.length === 2) return void request.socket.destroy();
-      void settle(sandbox, request).then((settled) => answer(response, 200, {}, settlementHeader({ ...settled })));
+      void settle(sandbox, request).then((settled) =>
+        answer(response, 200, {}, settlementHeader({ ...settled })),
+      );
     });
     onTestFinished(() => seller.close());
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
@@ -181,6 +203,10 @@ describe('a second payment that was signed after a refused one', () => {
     if (first === undefined) throw new Error('Nothing was paid.');
     expect((await settle(sandbox, first)).success).toBe(true);
     await failureOf(payer.client.fetch(seller.url), 'already_spent');
-    expect([signedOf(payer, 'payment'), seller.paid.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 2, 1]);
+    expect([
+      signedOf(payer, 'payment'),
+      seller.paid.length,
+      await timesSpent(sandbox, payer, 'USDC'),
+    ]).toEqual([2, 2, 1]);
   });
 });

@@ -9,7 +9,14 @@ import type { Attempt } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, DAY_MS } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
+import {
+  closePayers,
+  failureOf,
+  payerOf,
+  payerOn,
+  secretBytes,
+  type Payer,
+} from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
@@ -49,22 +56,36 @@ describe('a process that died with a reservation, after this one had looked at t
     const payer = await payerOn(sandbox, { USDC: '1' }, { ...options, journal });
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     const owner = { wallet: payer.address, network: SOLANA_MAINNET };
-    await journal.reserve(attemptOf({ ...owner, mint: sandbox.mints.USDC.address, at: Date.now(), ...over }), []);
+    await journal.reserve(
+      attemptOf({ ...owner, mint: sandbox.mints.USDC.address, at: Date.now(), ...over }),
+      [],
+    );
     return payer;
   }
 
   it('keeps no later call from its idempotency key', async () => {
-    const fingerprint = fingerprintOf({ method: 'GET', url: url('/usdc'), headers: new Headers() }, undefined);
+    const fingerprint = fingerprintOf(
+      { method: 'GET', url: url('/usdc'), headers: new Headers() },
+      undefined,
+    );
     const payer = await bereft({}, { idempotencyKey: 'order', fingerprint });
     expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
-    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC'), await usedOf(payer)]).toEqual([2, 2, '0.02']);
+    expect([
+      signedOf(payer, 'payment'),
+      await timesSpent(sandbox, payer, 'USDC'),
+      await usedOf(payer),
+    ]).toEqual([2, 2, '0.02']);
   });
 
   it('keeps no later call from its share of a cap', async () => {
     const payer = await bereft({ policy: { maxPerDay: '0.02' } }, {});
     expect(await usedOf(payer)).toBe('0.02');
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC'), await usedOf(payer)]).toEqual([2, 2, '0.02']);
+    expect([
+      signedOf(payer, 'payment'),
+      await timesSpent(sandbox, payer, 'USDC'),
+      await usedOf(payer),
+    ]).toEqual([2, 2, '0.02']);
     await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
     expect(signedOf(payer, 'payment')).toBe(2);
   });
@@ -118,8 +139,13 @@ describe('a clock that jumps', () => {
   it('past a window leaves in it the payment that still waits to be approved', async () => {
     const answers: ((yes: boolean) => void)[] = [];
     // The first is asked about until the test answers.
-    const approve = () => new Promise<boolean>((resolve) => void (answers.push(resolve) > 1 && resolve(true)));
-    const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { approve, limits: [{ payments: 1, per: 'minute' }] } });
+    const approve = () =>
+      new Promise<boolean>((resolve) => void (answers.push(resolve) > 1 && resolve(true)));
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '1' },
+      { policy: { approve, limits: [{ payments: 1, per: 'minute' }] } },
+    );
     const first = payer.client.fetch(url('/usdc'));
     const yes = await until('the first is asked about', () => answers[0]);
     await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
@@ -129,6 +155,10 @@ describe('a clock that jumps', () => {
     expect((await first).status).toBe(200);
     // It is spent in the minute in which it was signed.
     await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
-    expect([signedOf(payer, 'payment'), answers.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
+    expect([
+      signedOf(payer, 'payment'),
+      answers.length,
+      await timesSpent(sandbox, payer, 'USDC'),
+    ]).toEqual([1, 1, 1]);
   });
 });

@@ -26,7 +26,10 @@ afterAll(async () => {
 
 const url = (path: string) => sandbox.apiUrl + path;
 
-/** A wallet whose journal is behind a wire, and a seller that settles a payment, and unplugs the wire instead of answering. */
+/**
+ * A wallet whose journal is behind a wire, and a seller that settles a payment, and unplugs the
+ * wire instead of answering.
+ */
 async function unplugged() {
   const wire = await wireTo(await postgres.createDatabase());
   const journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
@@ -47,15 +50,22 @@ async function unplugged() {
 }
 
 describe('a call whose way to the database breaks between its payment and its answer', () => {
-  it.each([{ method: 'GET' }, { method: 'POST', body: 'x' }])('is told that it has paid when it is repeated: $method', async (init) => {
-    const { payer, seller, wire } = await unplugged();
-    const lost = await failureOf(payer.client.fetch(seller.url, init), 'payment_uncertain');
-    await failureOf(payer.client.fetch(seller.url, init), 'journal_unavailable');
-    wire.speak();
-    const spent = await failureOf(payer.client.fetch(seller.url, init), 'already_spent');
-    expect(spent.details.payerSignature).toBe(lost.details.payerSignature);
-    expect([signedOf(payer, 'payment'), seller.paid.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
-  });
+  it.each([{ method: 'GET' }, { method: 'POST', body: 'x' }])(
+    'is told that it has paid when it is repeated: $method',
+    async (init) => {
+      const { payer, seller, wire } = await unplugged();
+      const lost = await failureOf(payer.client.fetch(seller.url, init), 'payment_uncertain');
+      await failureOf(payer.client.fetch(seller.url, init), 'journal_unavailable');
+      wire.speak();
+      const spent = await failureOf(payer.client.fetch(seller.url, init), 'already_spent');
+      expect(spent.details.payerSignature).toBe(lost.details.payerSignature);
+      expect([
+        signedOf(payer, 'payment'),
+        seller.paid.length,
+        await timesSpent(sandbox, payer, 'USDC'),
+      ]).toEqual([1, 1, 1]);
+    },
+  );
 });
 
 describe('a process that died between its hold and its signature', () => {
@@ -65,7 +75,11 @@ describe('a process that died between its hold and its signature', () => {
       await closePayers();
       await journal.close();
     });
-    const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, policy: { maxPerDay: '0.01' } });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '0.01' },
+      { journal, policy: { maxPerDay: '0.01' } },
+    );
     const owner = { wallet: payer.address, network: SOLANA_MAINNET };
     const account = await tokenAccount(payer.address, sandbox.mints.USDC);
     const { ledger } = journal.coordination(owner);
@@ -92,14 +106,23 @@ describe('two processes of one wallet that lacks the token', () => {
     const swapping = { autoSwap: true, swapFrom: ['USDT'] };
     const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { ...swapping, journal });
     const clients = [payer.client, payer.again({ ...swapping, journal: theirs })];
-    const calls = [0, 1, 2, 3].flatMap((n) => clients.map((client, which) => client.fetch(url(`/usdc?${n}${which}`))));
+    const calls = [0, 1, 2, 3].flatMap((n) =>
+      clients.map((client, which) => client.fetch(url(`/usdc?${n}${which}`))),
+    );
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200));
     const owner = { wallet: payer.address, network: SOLANA_MAINNET };
     await until('all are settled', async () =>
-      (await listOf(journal.attempts(owner))).every(({ state }) => state === 'settled') ? true : undefined,
+      (await listOf(journal.attempts(owner))).every(({ state }) => state === 'settled')
+        ? true
+        : undefined,
     );
-    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([calls.length, calls.length]);
-    expect(await journal.used(owner, [dayCap(0n, { unit: sandbox.mints.USDC.address })], Date.now())).toEqual([80_000n]);
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([
+      calls.length,
+      calls.length,
+    ]);
+    expect(
+      await journal.used(owner, [dayCap(0n, { unit: sandbox.mints.USDC.address })], Date.now()),
+    ).toEqual([80_000n]);
     const { ledger } = journal.coordination(owner);
     const held = [
       await tokenAccount(payer.address, sandbox.mints.USDC),

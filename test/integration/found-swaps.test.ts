@@ -1,4 +1,11 @@
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal, type Plan } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  type Attempt,
+  type ClientOptions,
+  type Journal,
+  type Plan,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
@@ -27,7 +34,10 @@ describe('a process that died with a swap under way, after another had looked at
     const journal = memoryJournal();
     let isKilled = false;
     // A process that is killed has no time to give its swap up.
-    const killed: Journal = { ...journal, put: (attempt) => (isKilled ? Promise.reject(new Error('killed')) : journal.put(attempt)) };
+    const killed: Journal = {
+      ...journal,
+      put: (attempt) => (isKilled ? Promise.reject(new Error('killed')) : journal.put(attempt)),
+    };
     const options: ClientOptions = { ...swapping, journal: killed };
     const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5', USDC: '0.01' }, options);
     const other = payer.again({ ...swapping, journal });
@@ -36,48 +46,60 @@ describe('a process that died with a swap under way, after another had looked at
     node.fault('sendTransaction', { kind: 'neverLands' });
     const before = node.calls({ method: 'sendTransaction' });
     const call = failureOf(payer.client.fetch(url('/usdc?2')), 'swap_uncertain');
-    await until('the swap was sent', () => (node.calls({ method: 'sendTransaction' }) > before ? true : undefined));
+    await until('the swap was sent', () =>
+      node.calls({ method: 'sendTransaction' }) > before ? true : undefined,
+    );
     isKilled = true;
     await payer.client.close();
     await call;
-    expect((await stored(journal, payer)).map(({ state }) => state)).toEqual(['settled', 'reserved']);
+    expect((await stored(journal, payer)).map(({ state }) => state)).toEqual([
+      'settled',
+      'reserved',
+    ]);
     node.clearFaults();
     expect((await other.fetch(url('/usdc?2'))).status).toBe(200);
     expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 1]);
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 2]);
-    expect((await stored(journal, payer)).map(({ payment, state }) => (payment === undefined ? state : 'paid'))).toEqual([
-      'paid',
-      'unpaid',
-      'paid',
-    ]);
+    expect(
+      (await stored(journal, payer)).map(({ payment, state }) =>
+        payment === undefined ? state : 'paid',
+      ),
+    ).toEqual(['paid', 'unpaid', 'paid']);
   });
 });
 
 describe('a swap whose record could not be written', () => {
-  it.each(['is not there', 'is there, though its answer was lost'])('%s: leaves neither now nor later, and nothing stays', async (how) => {
-    const inner = memoryJournal();
-    let failures = 0;
-    const journal: Journal = {
-      ...inner,
-      put: async (attempt) => {
-        const fails = attempt.state === 'reserved' && attempt.swap !== undefined && (failures += 1) === 1;
-        if (!fails || how !== 'is not there') await inner.put(attempt);
-        if (fails) throw new Error('The disk is full.');
-      },
-    };
-    const options: ClientOptions = { ...swapping, journal };
-    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, options);
-    const before = sandbox.controls.node.calls({ method: 'sendTransaction' });
-    const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
-    expect(error).toMatchObject({ funds: 'untouched', moved: [] });
-    expect(await stored(journal, payer)).toEqual([]);
-    const plans: Plan[] = [];
-    const other = payer.again({ ...options, policy: { approve: (plan) => plans.push(plan) < 0 } });
-    const refused = await failureOf(other.fetch(url('/usdc')), 'approval_refused');
-    expect(refused).toMatchObject({ funds: 'untouched', moved: [] });
-    // It has to be asked for a swap of its own: the first is not to land behind its back.
-    expect(plans).toMatchObject([{ swap: { inputMint: sandbox.mints.USDT.address } }]);
-    expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 0]);
-    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(before);
-  });
+  it.each(['is not there', 'is there, though its answer was lost'])(
+    '%s: leaves neither now nor later, and nothing stays',
+    async (how) => {
+      const inner = memoryJournal();
+      let failures = 0;
+      const journal: Journal = {
+        ...inner,
+        put: async (attempt) => {
+          const fails =
+            attempt.state === 'reserved' && attempt.swap !== undefined && (failures += 1) === 1;
+          if (!fails || how !== 'is not there') await inner.put(attempt);
+          if (fails) throw new Error('The disk is full.');
+        },
+      };
+      const options: ClientOptions = { ...swapping, journal };
+      const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, options);
+      const before = sandbox.controls.node.calls({ method: 'sendTransaction' });
+      const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
+      expect(error).toMatchObject({ funds: 'untouched', moved: [] });
+      expect(await stored(journal, payer)).toEqual([]);
+      const plans: Plan[] = [];
+      const other = payer.again({
+        ...options,
+        policy: { approve: (plan) => plans.push(plan) < 0 },
+      });
+      const refused = await failureOf(other.fetch(url('/usdc')), 'approval_refused');
+      expect(refused).toMatchObject({ funds: 'untouched', moved: [] });
+      // It has to be asked for a swap of its own: the first is not to land behind its back.
+      expect(plans).toMatchObject([{ swap: { inputMint: sandbox.mints.USDT.address } }]);
+      expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 0]);
+      expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(before);
+    },
+  );
 });

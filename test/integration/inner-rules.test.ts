@@ -4,7 +4,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
-import { configData, CONFIG_SIZE, MODE, POOL_AUTHORITY, routeV2, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
+import {
+  configData,
+  CONFIG_SIZE,
+  MODE,
+  POOL_AUTHORITY,
+  routeV2,
+  TARGET,
+  VENUE,
+} from '../../adapters/sandbox/venue/venue.mjs';
 import { SYSTEM_PROGRAM } from '../../src/network.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { computeUnitLimit } from '../../src/solana/transactions/instructions.js';
@@ -36,17 +44,30 @@ afterEach(async () => {
 });
 
 /** The rules that a swap on the venue breaks in this mode, each judged by itself. */
-async function broken(mode: number, settings: { target?: number; amount?: bigint }, output = USDC): Promise<readonly string[]> {
+async function broken(
+  mode: number,
+  settings: { target?: number; amount?: bigint },
+  output = USDC,
+): Promise<readonly string[]> {
   const { chain } = node;
-  const fund = (owner: Address, mint: typeof BONK, amount: bigint) => chain.fundToken(owner, mint, amount);
+  const fund = (owner: Address, mint: typeof BONK, amount: bigint) =>
+    chain.fundToken(owner, mint, amount);
   const data = configData({ modes: [mode], attacker: ATTACKER, ...settings });
-  chain.setAccount(CONFIG, { lamports: chain.rent(BigInt(CONFIG_SIZE)), data, owner: VENUE, executable: false });
+  chain.setAccount(CONFIG, {
+    lamports: chain.rent(BigInt(CONFIG_SIZE)),
+    data,
+    owner: VENUE,
+    executable: false,
+  });
   const [source, destination] = [await fund(WALLET, BONK, 100n), await fund(WALLET, output, 0n)];
   const swap = routeV2({
     ...{ user: WALLET, source, destination, config: CONFIG, inAmount: 100n, quotedOutAmount: 200n },
     ...{ sourceMint: BONK.address, destinationMint: output.address },
     ...{ sourceProgram: BONK.tokenProgram, destinationProgram: output.tokenProgram },
-    ...{ vaultIn: await fund(POOL_AUTHORITY, BONK, 0n), vaultOut: await fund(POOL_AUTHORITY, output, 200n) },
+    ...{
+      vaultIn: await fund(POOL_AUTHORITY, BONK, 0n),
+      vaultOut: await fund(POOL_AUTHORITY, output, 200n),
+    },
     extra: [ATTACKER, { address: address(SYSTEM_PROGRAM), role: AccountRole.READONLY }],
   });
   const instructions = [computeUnitLimit(200_000), fromKit(swap)];
@@ -81,7 +102,9 @@ describe.each([
   });
 
   it('judge Token-2022 alike', async () => {
-    expect(await broken(MODE.approve, { target: TARGET.destination }, PYUSD)).toEqual(['inner_token']);
+    expect(await broken(MODE.approve, { target: TARGET.destination }, PYUSD)).toEqual([
+      'inner_token',
+    ]);
     expect(await broken(MODE.setCloseAuthority, {}, PYUSD)).toEqual(['inner_token']);
     expect(await broken(0, {}, PYUSD)).toEqual([]);
   });

@@ -27,21 +27,43 @@ it.each([
   ['refused', { maxInAmount: '1' }],
   ['rpc_unavailable', { rpcUrl: 'http://127.0.0.1:1' }],
   ['invalid_option', { maxInAmount: '0' }],
-])('when an inspection has ended (%s), nothing of it keeps the process', async (expected, change) => {
-  const { rpcUrl, wsUrl } = sandbox;
-  const { address: wallet } = await sandbox.createWallet({ SOL: '0.1', USDC: '5' });
-  const { transaction, maxIn, minOut } = await buildForeign(sandbox, wallet, { from: 'USDC', to: 'USDT', amount: 2_000_000n });
-  const amounts = { inputMint: 'USDC', outputMint: 'USDT', maxInAmount: `${maxIn}`, minOutAmount: `${minOut}` };
-  const task = { transaction, options: { rpcUrl, wsUrl, timeouts, wallet, ...amounts, ...change } };
-  const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
-    cwd: ROOT,
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    // Nothing of the test runner's: its own options are not the caller's.
-    env: { PATH: process.env['PATH'] },
-    timeout: LIMIT_MS,
-  });
-  const code = new Promise<number | null>((resolve) => child.once('close', resolve));
-  // Made by spawn() for reading: 'pipe' at these places.
-  const [errors, outcome] = await Promise.all([text(child.stderr as Readable), text(child.stdio[3] as Readable)]);
-  expect({ errors, outcome, code: await code }).toEqual({ errors: '', outcome: expected, code: 0 });
-});
+])(
+  'when an inspection has ended (%s), nothing of it keeps the process',
+  async (expected, change) => {
+    const { rpcUrl, wsUrl } = sandbox;
+    const { address: wallet } = await sandbox.createWallet({ SOL: '0.1', USDC: '5' });
+    const { transaction, maxIn, minOut } = await buildForeign(sandbox, wallet, {
+      from: 'USDC',
+      to: 'USDT',
+      amount: 2_000_000n,
+    });
+    const amounts = {
+      inputMint: 'USDC',
+      outputMint: 'USDT',
+      maxInAmount: `${maxIn}`,
+      minOutAmount: `${minOut}`,
+    };
+    const task = {
+      transaction,
+      options: { rpcUrl, wsUrl, timeouts, wallet, ...amounts, ...change },
+    };
+    const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
+      cwd: ROOT,
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      // Nothing of the test runner's: its own options are not the caller's.
+      env: { PATH: process.env['PATH'] },
+      timeout: LIMIT_MS,
+    });
+    const code = new Promise<number | null>((resolve) => child.once('close', resolve));
+    // Made by spawn() for reading: 'pipe' at these places.
+    const [errors, outcome] = await Promise.all([
+      text(child.stderr as Readable),
+      text(child.stdio[3] as Readable),
+    ]);
+    expect({ errors, outcome, code: await code }).toEqual({
+      errors: '',
+      outcome: expected,
+      code: 0,
+    });
+  },
+);

@@ -1,12 +1,33 @@
-import { AccountRole, address, type AccountMeta, type Address, getAddressEncoder, type Instruction } from '@solana/kit';
+import {
+  AccountRole,
+  address,
+  type AccountMeta,
+  type Address,
+  getAddressEncoder,
+  type Instruction,
+} from '@solana/kit';
 import { Connection, PublicKey } from '@solana/web3.js';
 import { type ErrorCode, inspectSwap, type InspectOptions, type SwapVerdict } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet, type VenueBehaviour } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+  type VenueBehaviour,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import { type Making, makes, temporaryAt } from '../corpus/temporary.js';
 import { tokenAccount, until } from '../helpers/chain.js';
-import { altered, buildForeign, type ForeignSwap, instruction, possessions, signAndLand, type SwapWish } from '../helpers/foreign-swap.js';
+import {
+  altered,
+  buildForeign,
+  type ForeignSwap,
+  instruction,
+  possessions,
+  signAndLand,
+  type SwapWish,
+} from '../helpers/foreign-swap.js';
 import { failureOf } from '../helpers/payer.js';
 import { expectUntouched } from '../helpers/untouched.js';
 
@@ -41,9 +62,21 @@ const funds = { SOL: '0.5', USDC: '20' } as const;
 const usdcToUsdt: SwapWish = { from: 'USDC', to: 'USDT', amount: 2_000_000n };
 
 /** Asks for exactly what the quote promised, on the sandbox's node. */
-function optionsFor({ address: wallet }: SandboxWallet, { from, to }: SwapWish, { maxIn, minOut }: ForeignSwap): InspectOptions {
+function optionsFor(
+  { address: wallet }: SandboxWallet,
+  { from, to }: SwapWish,
+  { maxIn, minOut }: ForeignSwap,
+): InspectOptions {
   const { rpcUrl, wsUrl, mints } = sandbox;
-  return { rpcUrl, wsUrl, wallet, inputMint: mints[from].address, outputMint: to, maxInAmount: maxIn, minOutAmount: minOut.toString() };
+  return {
+    rpcUrl,
+    wsUrl,
+    wallet,
+    inputMint: mints[from].address,
+    outputMint: to,
+    maxInAmount: maxIn,
+    minOutAmount: minOut.toString(),
+  };
 }
 
 interface Offered {
@@ -52,9 +85,14 @@ interface Offered {
   readonly options: InspectOptions;
 }
 
-async function offered(wish: SwapWish = usdcToUsdt, held: Partial<Record<MintSymbol, string>> = funds, wrapped = 0n): Promise<Offered> {
+async function offered(
+  wish: SwapWish = usdcToUsdt,
+  held: Partial<Record<MintSymbol, string>> = funds,
+  wrapped = 0n,
+): Promise<Offered> {
   const wallet = await sandbox.createWallet(held);
-  if (wrapped > 0n) await sandbox.chain.fundToken(address(wallet.address), sandbox.mints.SOL, wrapped);
+  if (wrapped > 0n)
+    await sandbox.chain.fundToken(address(wallet.address), sandbox.mints.SOL, wrapped);
   const swap = await buildForeign(sandbox, wallet.address, wish);
   return { wallet, swap, options: optionsFor(wallet, wish, swap) };
 }
@@ -64,11 +102,14 @@ async function offeredAs({ wish, held, wrapped, edit }: Shape): Promise<Offered>
   if (edit === undefined) return { wallet, swap, ...rest };
   const [owner, account] = [address(wallet.address), address(await own(wallet.address, 'SOL'))];
   const temporary = { ...(await temporaryAt(owner)), user: owner };
-  const transaction = await altered(sandbox, swap.transaction, (all) => edit(all, owner, account, temporary));
+  const transaction = await altered(sandbox, swap.transaction, (all) =>
+    edit(all, owner, account, temporary),
+  );
   return { wallet, swap: { ...swap, transaction }, ...rest };
 }
 
-const outcomesOf = ({ rules }: SwapVerdict) => new Map(rules.map(({ id, outcome }) => [id, outcome]));
+const outcomesOf = ({ rules }: SwapVerdict) =>
+  new Map(rules.map(({ id, outcome }) => [id, outcome]));
 
 function expectAccepted(verdict: SwapVerdict, guarded: boolean): void {
   expect(verdict).toMatchObject({ accepted: true, broken: undefined, guarded });
@@ -79,25 +120,42 @@ function expectAccepted(verdict: SwapVerdict, guarded: boolean): void {
 
 /** Broken by this rule: what stands before it has passed, what comes after it was not looked at. */
 function expectRefused(verdict: SwapVerdict, rule: string): void {
-  expect({ accepted: verdict.accepted, broken: verdict.broken?.id, guarded: verdict.guarded || undefined }).toMatchObject({
+  expect({
+    accepted: verdict.accepted,
+    broken: verdict.broken?.id,
+    guarded: verdict.guarded || undefined,
+  }).toMatchObject({
     accepted: false,
     broken: rule,
   });
   const at = verdict.rules.findIndex(({ outcome }) => outcome === 'broken');
   expect(verdict.rules[at]?.id).toBe(rule);
   // The guard is listed behind the rules of the simulation, which it left nothing to judge.
-  const checked = rule === 'guard' ? verdict.rules.findIndex(({ stage }) => stage === 'simulation') : at;
-  const wrong = verdict.rules.filter(({ outcome }, index) => index !== at && outcome !== (index < checked ? 'passed' : 'unchecked'));
+  const checked =
+    rule === 'guard' ? verdict.rules.findIndex(({ stage }) => stage === 'simulation') : at;
+  const wrong = verdict.rules.filter(
+    ({ outcome }, index) => index !== at && outcome !== (index < checked ? 'passed' : 'unchecked'),
+  );
   expect(wrong).toEqual([]);
-  expect(verdict.summary).toContain(`Do not sign it: ${verdict.broken?.refuses ?? ''} (rule ${rule}).`);
+  expect(verdict.summary).toContain(
+    `Do not sign it: ${verdict.broken?.refuses ?? ''} (rule ${rule}).`,
+  );
   expect(JSON.parse(JSON.stringify(verdict))).toEqual(verdict);
 }
 
 interface Shape {
   readonly name: string;
   readonly wish: SwapWish;
-  /** What is changed in what the aggregator built; `account` is the wallet's for wrapped SOL, `temporary` the one that Jupiter makes for one swap. */
-  readonly edit?: (instructions: readonly Instruction[], wallet: Address, account: Address, temporary: Making) => readonly Instruction[];
+  /**
+   * What is changed in what the aggregator built; `account` is the wallet's for wrapped SOL,
+   * `temporary` the one that Jupiter makes for one swap.
+   */
+  readonly edit?: (
+    instructions: readonly Instruction[],
+    wallet: Address,
+    account: Address,
+    temporary: Making,
+  ) => readonly Instruction[];
   /** Base units of wrapped SOL that the wallet holds before. */
   readonly wrapped?: bigint;
   readonly held?: Partial<Record<MintSymbol, string>>;
@@ -111,67 +169,131 @@ interface Shape {
 type Changes = Partial<Record<MintSymbol | 'lamports', bigint>>;
 
 const u64 = (value: bigint) => [...new Uint8Array(new BigUint64Array([value]).buffer)];
-const payer = (wallet: string): AccountMeta => ({ address: address(wallet), role: AccountRole.WRITABLE_SIGNER });
-const writable = (at: string): AccountMeta => ({ address: address(at), role: AccountRole.WRITABLE });
-const readable = (at: string): AccountMeta => ({ address: address(at), role: AccountRole.READONLY });
+const payer = (wallet: string): AccountMeta => ({
+  address: address(wallet),
+  role: AccountRole.WRITABLE_SIGNER,
+});
+const writable = (at: string): AccountMeta => ({
+  address: address(at),
+  role: AccountRole.WRITABLE,
+});
+const readable = (at: string): AccountMeta => ({
+  address: address(at),
+  role: AccountRole.READONLY,
+});
 const own = (wallet: string, symbol: MintSymbol) => tokenAccount(wallet, sandbox.mints[symbol]);
 
 const createWrapped = (wallet: Address, account: Address) =>
   instruction(
     'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL',
-    [payer(wallet), writable(account), ...[wallet, sandbox.mints.SOL.address, SYSTEM, TOKEN].map(readable)],
+    [
+      payer(wallet),
+      writable(account),
+      ...[wallet, sandbox.mints.SOL.address, SYSTEM, TOKEN].map(readable),
+    ],
     [1],
   );
 const closeWrapped = (wallet: Address, account: Address) =>
-  instruction(TOKEN, [writable(account), writable(wallet), { address: wallet, role: AccountRole.READONLY_SIGNER }], [9]);
+  instruction(
+    TOKEN,
+    [writable(account), writable(wallet), { address: wallet, role: AccountRole.READONLY_SIGNER }],
+    [9],
+  );
 const wrap = (wallet: Address, account: Address, lamports: bigint) =>
   instruction(SYSTEM, [payer(wallet), writable(account)], [2, 0, 0, 0, ...u64(lamports)]);
-const isClose = ({ programAddress, data }: Instruction) => programAddress === TOKEN && data?.[0] === 9;
+const isClose = ({ programAddress, data }: Instruction) =>
+  programAddress === TOKEN && data?.[0] === 9;
 const isWrap = ({ programAddress }: Instruction) => programAddress === SYSTEM;
-const isSync = ({ programAddress, data }: Instruction) => programAddress === TOKEN && data?.[0] === 17;
+const isSync = ({ programAddress, data }: Instruction) =>
+  programAddress === TOKEN && data?.[0] === 17;
 
-/** As Jupiter builds it where the wallet's own wrapped SOL is to be left alone: the SOL goes through an account that its program makes for this swap. */
+/**
+ * As Jupiter builds it where the wallet's own wrapped SOL is to be left alone: the SOL goes through
+ * an account that its program makes for this swap.
+ */
 const throughTemporary: Shape['edit'] = (all, wallet, account, temporary) =>
   all
-    .filter((one) => !isSync(one) && !(one.programAddress.startsWith('AToken') && one.accounts?.[1]?.address === account))
+    .filter(
+      (one) =>
+        !isSync(one) &&
+        !(one.programAddress.startsWith('AToken') && one.accounts?.[1]?.address === account),
+    )
     .flatMap((one) => {
-      if (isWrap(one)) return [wrap(wallet, temporary.account, RENT + Buffer.from(one.data ?? []).readBigUInt64LE(4))];
-      const accounts = one.accounts?.map((meta) => (meta.address === account ? { ...meta, address: temporary.account } : meta));
+      if (isWrap(one))
+        return [
+          wrap(wallet, temporary.account, RENT + Buffer.from(one.data ?? []).readBigUInt64LE(4)),
+        ];
+      const accounts = one.accounts?.map((meta) =>
+        meta.address === account ? { ...meta, address: temporary.account } : meta,
+      );
       const moved = accounts === undefined ? one : { ...one, accounts };
       return one.programAddress === VENUE ? [makes(temporary), moved] : [moved];
     });
 
 const fromSol = { from: 'SOL', to: 'USDC', amount: 20_000_000n } as const;
 const intoSol = { from: 'USDC', to: 'SOL', amount: 3_000_000n } as const;
-const exactOut = (wish: SwapWish, amount: bigint): SwapWish => ({ ...wish, amount, exactOut: true });
+const exactOut = (wish: SwapWish, amount: bigint): SwapWish => ({
+  ...wish,
+  amount,
+  exactOut: true,
+});
 const asIs = { wrapAndUnwrapSol: false };
 const wraps = ['System', 'Token'];
 
-/** What each does to the balances is worked out by hand, apart from what the quote says is paid and got. */
+/**
+ * What each does to the balances is worked out by hand, apart from what the quote says is paid and
+ * got.
+ */
 const shapes: readonly Shape[] = [
   {
-    ...{ name: 'SOL into a new account', wish: fromSol, held: { SOL: '0.5' }, programs: [...wraps, 'Associated Token'] },
+    ...{
+      name: 'SOL into a new account',
+      wish: fromSol,
+      held: { SOL: '0.5' },
+      programs: [...wraps, 'Associated Token'],
+    },
     ...{ rent: RENT, does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }) },
   },
   {
-    ...{ name: 'SOL into an account that is there', wish: fromSol, programs: [...wraps, 'Associated Token'] },
+    ...{
+      name: 'SOL into an account that is there',
+      wish: fromSol,
+      programs: [...wraps, 'Associated Token'],
+    },
     ...{ rent: 0n, does: (paid, got) => ({ lamports: -paid, USDC: got }) },
   },
   {
-    ...{ name: 'SOL for an exact output', wish: exactOut(fromSol, 3_000_000n), programs: [...wraps, 'Associated Token'] },
+    ...{
+      name: 'SOL for an exact output',
+      wish: exactOut(fromSol, 3_000_000n),
+      programs: [...wraps, 'Associated Token'],
+    },
     ...{ rent: 0n, does: (paid, got) => ({ lamports: -paid, USDC: got }) },
   },
   {
-    ...{ name: 'SOL where wrapped SOL is held, which is unwrapped too', wish: fromSol, wrapped: 30_000_000n, programs: wraps },
+    ...{
+      name: 'SOL where wrapped SOL is held, which is unwrapped too',
+      wish: fromSol,
+      wrapped: 30_000_000n,
+      programs: wraps,
+    },
     ...{ rent: 0n },
     does: (paid, got) => ({ lamports: 30_000_000n - paid + RENT, SOL: -30_000_000n, USDC: got }),
   },
   {
-    ...{ name: 'wrapped SOL', wish: { ...fromSol, body: asIs }, wrapped: 30_000_000n, programs: [] },
+    ...{
+      name: 'wrapped SOL',
+      wish: { ...fromSol, body: asIs },
+      wrapped: 30_000_000n,
+      programs: [],
+    },
     ...{ rent: 0n, does: (paid, got) => ({ SOL: -paid, USDC: got }) },
   },
   {
-    ...{ name: 'wrapped SOL for an exact output, into a new account', wish: { ...exactOut(fromSol, 3_000_000n), body: asIs } },
+    ...{
+      name: 'wrapped SOL for an exact output, into a new account',
+      wish: { ...exactOut(fromSol, 3_000_000n), body: asIs },
+    },
     ...{ wrapped: 30_000_000n, held: { SOL: '0.5' }, programs: ['Associated Token'] },
     ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, SOL: -paid, USDC: got }) },
   },
@@ -180,15 +302,27 @@ const shapes: readonly Shape[] = [
     ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, USDC: -paid, USDT: got }) },
   },
   {
-    ...{ name: 'USDC for an exact output', wish: exactOut(usdcToUsdt, 2_000_000n), held: { ...funds, USDT: '1' }, programs: [] },
+    ...{
+      name: 'USDC for an exact output',
+      wish: exactOut(usdcToUsdt, 2_000_000n),
+      held: { ...funds, USDT: '1' },
+      programs: [],
+    },
     ...{ rent: 0n, does: (paid, got) => ({ USDC: -paid, USDT: got }) },
   },
   {
-    ...{ name: 'USDC through shared accounts', wish: { ...usdcToUsdt, body: { useSharedAccounts: true } }, programs: ['Associated Token'] },
+    ...{
+      name: 'USDC through shared accounts',
+      wish: { ...usdcToUsdt, body: { useSharedAccounts: true } },
+      programs: ['Associated Token'],
+    },
     ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, USDC: -paid, USDT: got }) },
   },
   {
-    ...{ name: 'USDC with the creation of what is there', wish: { ...usdcToUsdt, body: { skipUserAccountsRpcCalls: true } } },
+    ...{
+      name: 'USDC with the creation of what is there',
+      wish: { ...usdcToUsdt, body: { skipUserAccountsRpcCalls: true } },
+    },
     ...{ held: { ...funds, USDT: '1' }, programs: ['Associated Token'] },
     ...{ rent: 0n, does: (paid, got) => ({ USDC: -paid, USDT: got }) },
   },
@@ -197,48 +331,98 @@ const shapes: readonly Shape[] = [
     ...{ rent: 0n, does: (paid, got) => ({ lamports: got, USDC: -paid }) },
   },
   {
-    ...{ name: 'USDC into SOL for an exact output', wish: exactOut(intoSol, 20_000_000n), programs: ['Associated Token', 'Token'] },
+    ...{
+      name: 'USDC into SOL for an exact output',
+      wish: exactOut(intoSol, 20_000_000n),
+      programs: ['Associated Token', 'Token'],
+    },
     ...{ rent: 0n, does: (paid, got) => ({ lamports: got, USDC: -paid }) },
   },
   {
-    ...{ name: 'USDC into SOL where wrapped SOL is held, which is unwrapped too', wish: intoSol, wrapped: 7n, programs: ['Token'] },
+    ...{
+      name: 'USDC into SOL where wrapped SOL is held, which is unwrapped too',
+      wish: intoSol,
+      wrapped: 7n,
+      programs: ['Token'],
+    },
     ...{ rent: 0n, does: (paid, got) => ({ lamports: got + 7n + RENT, SOL: -7n, USDC: -paid }) },
   },
   {
-    ...{ name: 'USDC into wrapped SOL that stays', wish: { ...intoSol, body: asIs }, programs: ['Associated Token'] },
+    ...{
+      name: 'USDC into wrapped SOL that stays',
+      wish: { ...intoSol, body: asIs },
+      programs: ['Associated Token'],
+    },
     ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, SOL: got, USDC: -paid }) },
   },
   {
-    ...{ name: 'USDC into wrapped SOL that is held', wish: { ...intoSol, body: asIs }, wrapped: 7n, programs: [] },
+    ...{
+      name: 'USDC into wrapped SOL that is held',
+      wish: { ...intoSol, body: asIs },
+      wrapped: 7n,
+      programs: [],
+    },
     ...{ rent: 0n, does: (paid, got) => ({ SOL: got, USDC: -paid }) },
   },
   {
-    ...{ name: 'USDC into a new account of Token-2022', wish: { ...usdcToUsdt, to: 'PYUSD' }, programs: ['Associated Token'] },
+    ...{
+      name: 'USDC into a new account of Token-2022',
+      wish: { ...usdcToUsdt, to: 'PYUSD' },
+      programs: ['Associated Token'],
+    },
     ...{ rent: RENT_2022 },
     does: (paid, got) => ({ lamports: -RENT_2022, USDC: -paid, PYUSD: got }),
   },
   {
-    ...{ name: 'USDC for an exact output of Token-2022', wish: exactOut({ ...usdcToUsdt, to: 'PYUSD' }, 2_000_000n) },
+    ...{
+      name: 'USDC for an exact output of Token-2022',
+      wish: exactOut({ ...usdcToUsdt, to: 'PYUSD' }, 2_000_000n),
+    },
     ...{ held: { ...funds, PYUSD: '1' }, programs: [] },
     ...{ rent: 0n, does: (paid, got) => ({ USDC: -paid, PYUSD: got }) },
   },
   {
-    ...{ name: 'SOL whose wrapped account is made and stays', wish: fromSol, programs: [...wraps, 'Associated Token'], rent: RENT },
+    ...{
+      name: 'SOL whose wrapped account is made and stays',
+      wish: fromSol,
+      programs: [...wraps, 'Associated Token'],
+      rent: RENT,
+    },
     edit: (all) => all.filter((one) => !isClose(one)),
     does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }),
   },
   {
-    ...{ name: 'SOL beside wrapped SOL that stays', wish: fromSol, wrapped: 30_000_000n, programs: wraps, rent: 0n },
+    ...{
+      name: 'SOL beside wrapped SOL that stays',
+      wish: fromSol,
+      wrapped: 30_000_000n,
+      programs: wraps,
+      rent: 0n,
+    },
     edit: (all) => all.filter((one) => !isClose(one)),
     does: (paid, got) => ({ lamports: -paid, USDC: got }),
   },
   {
-    ...{ name: 'SOL of which a part is wrapped already', wish: fromSol, wrapped: 30_000_000n, programs: wraps, rent: 0n },
-    edit: (all, wallet, account) => all.filter((one) => !isClose(one)).map((one) => (isWrap(one) ? wrap(wallet, account, 5n) : one)),
+    ...{
+      name: 'SOL of which a part is wrapped already',
+      wish: fromSol,
+      wrapped: 30_000_000n,
+      programs: wraps,
+      rent: 0n,
+    },
+    edit: (all, wallet, account) =>
+      all
+        .filter((one) => !isClose(one))
+        .map((one) => (isWrap(one) ? wrap(wallet, account, 5n) : one)),
     does: (paid, got) => ({ lamports: -5n, SOL: 5n - paid, USDC: got }),
   },
   {
-    ...{ name: 'USDC with a wrapped account that is made for nothing', wish: usdcToUsdt, programs: ['Associated Token'], rent: 2n * RENT },
+    ...{
+      name: 'USDC with a wrapped account that is made for nothing',
+      wish: usdcToUsdt,
+      programs: ['Associated Token'],
+      rent: 2n * RENT,
+    },
     edit: (all, wallet, account) => [createWrapped(wallet, account), ...all],
     does: (paid, got) => ({ lamports: -2n * RENT, USDC: -paid, USDT: got }),
   },
@@ -249,34 +433,76 @@ const shapes: readonly Shape[] = [
       programs: ['Associated Token', 'Token'],
       rent: RENT,
     },
-    edit: (all, wallet, account) => [createWrapped(wallet, account), ...all, closeWrapped(wallet, account)],
+    edit: (all, wallet, account) => [
+      createWrapped(wallet, account),
+      ...all,
+      closeWrapped(wallet, account),
+    ],
     does: (paid, got) => ({ lamports: -RENT, USDC: -paid, USDT: got }),
   },
   {
-    ...{ name: 'USDC with wrapped SOL that is unwrapped on the way', wish: usdcToUsdt, wrapped: 7n, rent: RENT },
-    ...{ programs: ['Associated Token', 'Token'], edit: (all, wallet, account) => [...all, closeWrapped(wallet, account)] },
+    ...{
+      name: 'USDC with wrapped SOL that is unwrapped on the way',
+      wish: usdcToUsdt,
+      wrapped: 7n,
+      rent: RENT,
+    },
+    ...{
+      programs: ['Associated Token', 'Token'],
+      edit: (all, wallet, account) => [...all, closeWrapped(wallet, account)],
+    },
     does: (paid, got) => ({ lamports: 7n, SOL: -7n, USDC: -paid, USDT: got }),
   },
   {
-    ...{ name: 'SOL through an account that Jupiter makes for it', wish: fromSol, held: { SOL: '0.5' }, edit: throughTemporary },
-    ...{ rent: RENT, programs: [...wraps, 'Associated Token'], does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }) },
+    ...{
+      name: 'SOL through an account that Jupiter makes for it',
+      wish: fromSol,
+      held: { SOL: '0.5' },
+      edit: throughTemporary,
+    },
+    ...{
+      rent: RENT,
+      programs: [...wraps, 'Associated Token'],
+      does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }),
+    },
   },
   {
-    ...{ name: 'SOL for an exact output through one, beside wrapped SOL that stays', wish: exactOut(fromSol, 3_000_000n) },
+    ...{
+      name: 'SOL for an exact output through one, beside wrapped SOL that stays',
+      wish: exactOut(fromSol, 3_000_000n),
+    },
     ...{ wrapped: 30_000_000n, edit: throughTemporary, rent: 0n, programs: wraps },
     does: (paid, got) => ({ lamports: -paid, USDC: got }),
   },
   {
-    ...{ name: 'USDC into SOL through one', wish: intoSol, edit: throughTemporary, rent: 0n, programs: ['Token'] },
+    ...{
+      name: 'USDC into SOL through one',
+      wish: intoSol,
+      edit: throughTemporary,
+      rent: 0n,
+      programs: ['Token'],
+    },
     does: (paid, got) => ({ lamports: got, USDC: -paid }),
   },
   {
-    ...{ name: 'USDC into SOL through one, beside wrapped SOL that stays', wish: intoSol, wrapped: 7n, edit: throughTemporary },
+    ...{
+      name: 'USDC into SOL through one, beside wrapped SOL that stays',
+      wish: intoSol,
+      wrapped: 7n,
+      edit: throughTemporary,
+    },
     ...{ rent: 0n, programs: ['Token'], does: (paid, got) => ({ lamports: got, USDC: -paid }) },
   },
 ];
 
-const shapeless: Shape = { name: '', wish: fromSol, wrapped: 30_000_000n, programs: [], rent: 0n, does: () => ({}) };
+const shapeless: Shape = {
+  name: '',
+  wish: fromSol,
+  wrapped: 30_000_000n,
+  programs: [],
+  rent: 0n,
+  does: () => ({}),
+};
 
 /** What came of landing it, the fees aside. */
 async function changes(wallet: SandboxWallet, transaction: string, fees: bigint): Promise<Changes> {
@@ -285,60 +511,100 @@ async function changes(wallet: SandboxWallet, transaction: string, fees: bigint)
   expect({ error, fee }).toEqual({ error: null, fee: fees });
   const after = await possessions(sandbox, wallet.address);
   const names = Object.keys(before) as (keyof typeof before)[]; // The keys of its own record.
-  const changed = names.map((name) => [name, after[name] - before[name] + (name === 'lamports' ? fees : 0n)] as const);
+  const changed = names.map(
+    (name) => [name, after[name] - before[name] + (name === 'lamports' ? fees : 0n)] as const,
+  );
   return Object.fromEntries(changed.filter(([, change]) => change !== 0n));
 }
 
 describe('a swap that is what it says', () => {
-  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: is accepted, and does what the verdict says', async (_, shape) => {
-    const { wish, rent, programs } = shape;
-    const { wallet, swap, options } = await offeredAs(shape);
-    const verdict = await inspectSwap(swap.transaction, options);
-    expectAccepted(verdict, false);
-    expect(verdict.leaves).toEqual({ mint: sandbox.mints[wish.from].address, amount: swap.mostIn.toString() });
-    expect(verdict.arrives).toEqual({ mint: sandbox.mints[wish.to].address, amount: swap.leastOut.toString() });
-    expect(verdict.fees).toEqual({ network: `${SIGNATURE}`, priority: `${PRIORITY}`, rent: `${rent}` });
-    expect(verdict.programs.map(({ name }) => name).sort()).toEqual(['Compute Budget', 'Jupiter', ...programs].sort());
-    expect(await changes(wallet, swap.transaction, SIGNATURE + PRIORITY)).toEqual(shape.does(swap.quotedIn, swap.quotedOut));
-  });
+  it.each(shapes.map((shape) => [shape.name, shape] as const))(
+    '%s: is accepted, and does what the verdict says',
+    async (_, shape) => {
+      const { wish, rent, programs } = shape;
+      const { wallet, swap, options } = await offeredAs(shape);
+      const verdict = await inspectSwap(swap.transaction, options);
+      expectAccepted(verdict, false);
+      expect(verdict.leaves).toEqual({
+        mint: sandbox.mints[wish.from].address,
+        amount: swap.mostIn.toString(),
+      });
+      expect(verdict.arrives).toEqual({
+        mint: sandbox.mints[wish.to].address,
+        amount: swap.leastOut.toString(),
+      });
+      expect(verdict.fees).toEqual({
+        network: `${SIGNATURE}`,
+        priority: `${PRIORITY}`,
+        rent: `${rent}`,
+      });
+      expect(verdict.programs.map(({ name }) => name).sort()).toEqual(
+        ['Compute Budget', 'Jupiter', ...programs].sort(),
+      );
+      expect(await changes(wallet, swap.transaction, SIGNATURE + PRIORITY)).toEqual(
+        shape.does(swap.quotedIn, swap.quotedOut),
+      );
+    },
+  );
 
-  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: is composed anew, under the guard', async (_, shape) => {
-    const { wish } = shape;
-    const { wallet, swap, options } = await offeredAs(shape);
-    const { recomposed } = await inspectSwap(swap.transaction, options);
-    const verdict = await inspectSwap(recomposed?.transaction ?? '', options);
-    expectAccepted(verdict, true);
-    expect(verdict.recomposed).toBeUndefined();
-    expect({ leaves: verdict.leaves?.amount, arrives: verdict.arrives?.amount }).toEqual({
-      leaves: swap.mostIn.toString(),
-      arrives: swap.leastOut.toString(),
-    });
+  it.each(shapes.map((shape) => [shape.name, shape] as const))(
+    '%s: is composed anew, under the guard',
+    async (_, shape) => {
+      const { wish } = shape;
+      const { wallet, swap, options } = await offeredAs(shape);
+      const { recomposed } = await inspectSwap(swap.transaction, options);
+      const verdict = await inspectSwap(recomposed?.transaction ?? '', options);
+      expectAccepted(verdict, true);
+      expect(verdict.recomposed).toBeUndefined();
+      expect({ leaves: verdict.leaves?.amount, arrives: verdict.arrives?.amount }).toEqual({
+        leaves: swap.mostIn.toString(),
+        arrives: swap.leastOut.toString(),
+      });
 
-    const { priority = '', rent = '' } = verdict.fees ?? {};
-    const done = await changes(wallet, recomposed?.transaction ?? '', SIGNATURE + BigInt(priority));
-    // Wrapped and native SOL are one: which of the two it takes and brings is for the composition to say.
-    const total = (symbol: MintSymbol) => (done[symbol] ?? 0n) + (symbol === 'SOL' ? (done.lamports ?? 0n) + BigInt(rent) : 0n);
-    expect({ [wish.from]: total(wish.from), [wish.to]: total(wish.to) }).toEqual({
-      [wish.from]: -swap.quotedIn,
-      [wish.to]: swap.quotedOut,
-    });
-    const others = Object.keys(done).filter((name) => ![wish.from, wish.to, 'lamports'].includes(name));
-    expect(others.filter((name) => name !== 'SOL')).toEqual([]);
-  });
+      const { priority = '', rent = '' } = verdict.fees ?? {};
+      const done = await changes(
+        wallet,
+        recomposed?.transaction ?? '',
+        SIGNATURE + BigInt(priority),
+      );
+      // Wrapped and native SOL are one: which of the two it takes and brings is for the composition
+      // to say.
+      const total = (symbol: MintSymbol) =>
+        (done[symbol] ?? 0n) + (symbol === 'SOL' ? (done.lamports ?? 0n) + BigInt(rent) : 0n);
+      expect({ [wish.from]: total(wish.from), [wish.to]: total(wish.to) }).toEqual({
+        [wish.from]: -swap.quotedIn,
+        [wish.to]: swap.quotedOut,
+      });
+      const others = Object.keys(done).filter(
+        (name) => ![wish.from, wish.to, 'lamports'].includes(name),
+      );
+      expect(others.filter((name) => name !== 'SOL')).toEqual([]);
+    },
+  );
 
   it.each([
     ['of SOL', fromSol],
     ['into SOL', intoSol],
-  ])('through an account that Jupiter makes for it, %s: brings what any wallet has sent there before', async (_, wish) => {
-    const SENT = 890_880n;
-    const { wallet, swap, options } = await offeredAs({ ...shapeless, wish, wrapped: 0n, edit: throughTemporary });
-    sandbox.chain.fundSol((await temporaryAt(address(wallet.address))).account, SENT);
-    expectAccepted(await inspectSwap(swap.transaction, options), false);
-    const { quotedIn, quotedOut } = swap;
-    expect(await changes(wallet, swap.transaction, SIGNATURE + PRIORITY)).toEqual(
-      wish.from === 'SOL' ? { lamports: SENT - quotedIn, USDC: quotedOut } : { lamports: SENT + quotedOut, USDC: -quotedIn },
-    );
-  });
+  ])(
+    'through an account that Jupiter makes for it, %s: brings what any wallet has sent there before',
+    async (_, wish) => {
+      const SENT = 890_880n;
+      const { wallet, swap, options } = await offeredAs({
+        ...shapeless,
+        wish,
+        wrapped: 0n,
+        edit: throughTemporary,
+      });
+      sandbox.chain.fundSol((await temporaryAt(address(wallet.address))).account, SENT);
+      expectAccepted(await inspectSwap(swap.transaction, options), false);
+      const { quotedIn, quotedOut } = swap;
+      expect(await changes(wallet, swap.transaction, SIGNATURE + PRIORITY)).toEqual(
+        wish.from === 'SOL'
+          ? { lamports: SENT - quotedIn, USDC: quotedOut }
+          : { lamports: SENT + quotedOut, USDC: -quotedIn },
+      );
+    },
+  );
 
   it('says in a few words what it takes, what it brings and what it costs', async () => {
     const { swap, options } = await offered(fromSol, { SOL: '0.5' });
@@ -353,7 +619,12 @@ describe('a swap that is what it says', () => {
     const bytes = new Uint8Array(Buffer.from(swap.transaction, 'base64'));
     const [text, wire] = await Promise.all([
       inspectSwap(swap.transaction, options),
-      inspectSwap(bytes, { ...options, inputMint: 'USDC', maxInAmount: String(options.maxInAmount), minOutAmount: swap.minOut }),
+      inspectSwap(bytes, {
+        ...options,
+        inputMint: 'USDC',
+        maxInAmount: String(options.maxInAmount),
+        minOutAmount: swap.minOut,
+      }),
     ]);
     expectAccepted(wire, false);
     expect({ ...wire, recomposed: undefined }).toEqual({ ...text, recomposed: undefined });
@@ -372,7 +643,9 @@ describe('a swap that is what it says', () => {
     const { swap, options } = await offered();
     const judge = async (change: Partial<InspectOptions>) =>
       (await inspectSwap(swap.transaction, { ...options, ...change })).broken?.id ?? 'accepted';
-    expect(await judge({ maxInAmount: swap.mostIn - 1n, minOutAmount: swap.leastOut + 1n })).toBe('accepted');
+    expect(await judge({ maxInAmount: swap.mostIn - 1n, minOutAmount: swap.leastOut + 1n })).toBe(
+      'accepted',
+    );
     expect(await judge({ maxInAmount: swap.mostIn - 2n })).toBe('swap_max_in');
     expect(await judge({ minOutAmount: swap.leastOut + 2n })).toBe('swap_min_out');
   });
@@ -388,16 +661,31 @@ describe('a swap that is what it says', () => {
   });
 });
 
-const sendSol = (wallet: string) => instruction(SYSTEM, [payer(wallet), writable(ATTACKER)], [2, 0, 0, 0, ...u64(100_000_000n)]);
+const sendSol = (wallet: string) =>
+  instruction(SYSTEM, [payer(wallet), writable(ATTACKER)], [2, 0, 0, 0, ...u64(100_000_000n)]);
 const approve = async (wallet: string) =>
-  instruction(TOKEN, [writable(await own(wallet, 'USDC')), writable(ATTACKER), payer(wallet)], [4, ...u64(2n ** 64n - 1n)]);
+  instruction(
+    TOKEN,
+    [writable(await own(wallet, 'USDC')), writable(ATTACKER), payer(wallet)],
+    [4, ...u64(2n ** 64n - 1n)],
+  );
 const newOwner = async (wallet: string) =>
-  instruction(TOKEN, [writable(await own(wallet, 'USDC')), payer(wallet)], [6, 2, 1, ...getAddressEncoder().encode(ATTACKER)]);
-const memo = (wallet: string) => instruction(MEMO, [payer(wallet)], [...Buffer.from('a gift for you')]);
-const doubledPrice = () => instruction('ComputeBudget111111111111111111111111111111', [], [3, ...u64(5n)]);
+  instruction(
+    TOKEN,
+    [writable(await own(wallet, 'USDC')), payer(wallet)],
+    [6, 2, 1, ...getAddressEncoder().encode(ATTACKER)],
+  );
+const memo = (wallet: string) =>
+  instruction(MEMO, [payer(wallet)], [...Buffer.from('a gift for you')]);
+const doubledPrice = () =>
+  instruction('ComputeBudget111111111111111111111111111111', [], [3, ...u64(5n)]);
 
 /** What is added to an honest swap, and the rule that it breaks. */
-const additions: readonly (readonly [string, string, (wallet: string) => Instruction | Promise<Instruction>])[] = [
+const additions: readonly (readonly [
+  string,
+  string,
+  (wallet: string) => Instruction | Promise<Instruction>,
+])[] = [
   ['a transfer of SOL', 'system_instruction', sendSol],
   ['an approval', 'token_instruction', approve],
   ['a change of owner', 'token_instruction', newOwner],
@@ -415,9 +703,17 @@ describe('a swap with something added', () => {
     expect(verdict).toMatchObject({ leaves: undefined, arrives: undefined, fees: undefined });
 
     const account = await own(wallet.address, 'USDC');
-    const [attacker, control] = [sandbox.chain.account(ATTACKER), sandbox.chain.account(address(account))?.data.slice(72)];
-    const { priority = '' } = (await inspectSwap(verdict.recomposed?.transaction ?? '', options)).fees ?? {};
-    const done = await changes(wallet, verdict.recomposed?.transaction ?? '', SIGNATURE + BigInt(priority));
+    const [attacker, control] = [
+      sandbox.chain.account(ATTACKER),
+      sandbox.chain.account(address(account))?.data.slice(72),
+    ];
+    const { priority = '' } =
+      (await inspectSwap(verdict.recomposed?.transaction ?? '', options)).fees ?? {};
+    const done = await changes(
+      wallet,
+      verdict.recomposed?.transaction ?? '',
+      SIGNATURE + BigInt(priority),
+    );
     expect(done).toEqual({ lamports: -RENT, USDC: -swap.quotedIn, USDT: swap.quotedOut });
     expect(sandbox.chain.account(ATTACKER)).toEqual(attacker);
     expect(sandbox.chain.account(address(account))?.data.slice(72)).toEqual(control);
@@ -425,7 +721,10 @@ describe('a swap with something added', () => {
 
   it('repeats nothing of it but addresses', async () => {
     const { wallet, swap, options } = await offered();
-    const verdict = await inspectSwap(await altered(sandbox, swap.transaction, (all) => [...all, memo(wallet.address)]), options);
+    const verdict = await inspectSwap(
+      await altered(sandbox, swap.transaction, (all) => [...all, memo(wallet.address)]),
+      options,
+    );
     expectRefused(verdict, 'foreign_program');
     expect(verdict.programs).toContainEqual({ address: MEMO, name: undefined });
     expect(JSON.stringify({ ...verdict, programs: [], recomposed: [] })).not.toMatch(/gift|Memo/);
@@ -455,7 +754,11 @@ describe('a swap that is itself wrong', () => {
     if (usdc === undefined) throw new Error('the wallet has no USDC');
     sandbox.chain.setAccount(stash, usdc);
     const reaching = await altered(sandbox, swap.transaction, (all) =>
-      all.map((one) => (one.programAddress.startsWith('JUP6') ? { ...one, accounts: [...(one.accounts ?? []), writable(stash)] } : one)),
+      all.map((one) =>
+        one.programAddress.startsWith('JUP6')
+          ? { ...one, accounts: [...(one.accounts ?? []), writable(stash)] }
+          : one,
+      ),
     );
     const verdict = await inspectSwap(reaching, options);
     expectRefused(verdict, 'exposed_account');
@@ -467,33 +770,55 @@ describe('a swap that is itself wrong', () => {
 const deeds: readonly (readonly [string, VenueBehaviour, string])[] = [
   ['fails', { modes: [MODE.fail], amount: 6001n }, 'simulated_success'],
   ['assigns the wallet', { modes: [MODE.assignWallet] }, 'simulated_wallet'],
-  ['closes the emptied source', { modes: [MODE.overcharge, MODE.closeAccount] }, 'simulated_account'],
-  ['takes the output account', { modes: [MODE.setOwner], target: TARGET.destination }, 'simulated_owner'],
+  [
+    'closes the emptied source',
+    { modes: [MODE.overcharge, MODE.closeAccount] },
+    'simulated_account',
+  ],
+  [
+    'takes the output account',
+    { modes: [MODE.setOwner], target: TARGET.destination },
+    'simulated_owner',
+  ],
   ['approves a delegate', { modes: [MODE.approve], target: TARGET.source }, 'simulated_delegate'],
-  ['sets a close authority', { modes: [MODE.setCloseAuthority], target: TARGET.source }, 'simulated_close_authority'],
+  [
+    'sets a close authority',
+    { modes: [MODE.setCloseAuthority], target: TARGET.source },
+    'simulated_close_authority',
+  ],
   ['takes one unit more', { modes: [MODE.overcharge], amount: 1n }, 'simulated_balance'],
   ['pays one unit less', { modes: [MODE.underpay], amount: 2n }, 'simulated_balance'],
   ['takes one lamport', { modes: [MODE.takeSol], amount: 1n }, 'simulated_lamports'],
 ];
-const extra: VenueBehaviour['extra'] = [ATTACKER, { address: address(SYSTEM), role: AccountRole.READONLY }];
-const setVenue = (behaviour: VenueBehaviour) => sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, extra, ...behaviour });
+const extra: VenueBehaviour['extra'] = [
+  ATTACKER,
+  { address: address(SYSTEM), role: AccountRole.READONLY },
+];
+const setVenue = (behaviour: VenueBehaviour) =>
+  sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, extra, ...behaviour });
 
 describe('a venue that is hostile', () => {
-  it.each(deeds)('%s: shows in the simulation, with and without a guard', async (_, behaviour, rule) => {
-    setVenue({});
-    const { swap, options } = await offered();
-    const { recomposed } = await inspectSwap(swap.transaction, options);
-    setVenue(behaviour);
-    const verdict = await inspectSwap(swap.transaction, options);
-    expectRefused(verdict, rule);
-    expect(verdict.recomposed).toBeUndefined();
+  it.each(deeds)(
+    '%s: shows in the simulation, with and without a guard',
+    async (_, behaviour, rule) => {
+      setVenue({});
+      const { swap, options } = await offered();
+      const { recomposed } = await inspectSwap(swap.transaction, options);
+      setVenue(behaviour);
+      const verdict = await inspectSwap(swap.transaction, options);
+      expectRefused(verdict, rule);
+      expect(verdict.recomposed).toBeUndefined();
 
-    // What the guard repairs is told by what was called inside; what it cannot is its own.
-    const guarded = await inspectSwap(recomposed?.transaction ?? '', options);
-    const repaired = rule === 'simulated_delegate';
-    expectRefused(guarded, repaired ? 'inner_token' : rule === 'simulated_success' ? rule : 'guard');
-    expect(guarded).toMatchObject({ guarded: true, recomposed: undefined });
-  });
+      // What the guard repairs is told by what was called inside; what it cannot is its own.
+      const guarded = await inspectSwap(recomposed?.transaction ?? '', options);
+      const repaired = rule === 'simulated_delegate';
+      expectRefused(
+        guarded,
+        repaired ? 'inner_token' : rule === 'simulated_success' ? rule : 'guard',
+      );
+      expect(guarded).toMatchObject({ guarded: true, recomposed: undefined });
+    },
+  );
 
   it('takes nothing beyond what was agreed where it turns so only when the recomposed swap lands', async () => {
     setVenue({});
@@ -503,16 +828,29 @@ describe('a venue that is hostile', () => {
     const before = await possessions(sandbox, wallet.address);
     const { error, fee } = await signAndLand(sandbox, wallet, recomposed?.transaction ?? '');
     expect(error).not.toBeNull();
-    expect(await possessions(sandbox, wallet.address)).toEqual({ ...before, lamports: before.lamports - fee });
+    expect(await possessions(sandbox, wallet.address)).toEqual({
+      ...before,
+      lamports: before.lamports - fee,
+    });
   });
 });
 
 describe('what a venue may take in a simulation', () => {
-  const slackOf = ({ mostIn, quotedIn, quotedOut, leastOut }: ForeignSwap) => ({ input: mostIn - quotedIn, output: quotedOut - leastOut });
-  /** Lamports that the swap itself may slip: of native SOL on either side, which is unwrapped in the end. */
+  const slackOf = ({ mostIn, quotedIn, quotedOut, leastOut }: ForeignSwap) => ({
+    input: mostIn - quotedIn,
+    output: quotedOut - leastOut,
+  });
+  /**
+   * Lamports that the swap itself may slip: of native SOL on either side, which is unwrapped in the
+   * end.
+   */
   const slackInSol = ({ wish }: Shape, swap: ForeignSwap, closes: boolean) => {
     if (!closes) return 0n;
-    return wish.from === 'SOL' ? slackOf(swap).input : wish.to === 'SOL' ? slackOf(swap).output : 0n;
+    return wish.from === 'SOL'
+      ? slackOf(swap).input
+      : wish.to === 'SOL'
+        ? slackOf(swap).output
+        : 0n;
   };
   const judge = async (behaviour: VenueBehaviour, { swap, options }: Offered) => {
     setVenue(behaviour);
@@ -524,25 +862,37 @@ describe('what a venue may take in a simulation', () => {
     return closes;
   };
 
-  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: of SOL what slips, and not a lamport more', async (_, shape) => {
-    setVenue({});
-    const offer = await offeredAs(shape);
-    const amount = slackInSol(shape, offer.swap, await closesIn(offer));
-    if (amount > 0n) expect(await judge({ modes: [MODE.takeSol], amount }, offer)).toBe('accepted');
-    expect(await judge({ modes: [MODE.takeSol], amount: amount + 1n }, offer)).toBe('simulated_lamports');
-  });
+  it.each(shapes.map((shape) => [shape.name, shape] as const))(
+    '%s: of SOL what slips, and not a lamport more',
+    async (_, shape) => {
+      setVenue({});
+      const offer = await offeredAs(shape);
+      const amount = slackInSol(shape, offer.swap, await closesIn(offer));
+      if (amount > 0n)
+        expect(await judge({ modes: [MODE.takeSol], amount }, offer)).toBe('accepted');
+      expect(await judge({ modes: [MODE.takeSol], amount: amount + 1n }, offer)).toBe(
+        'simulated_lamports',
+      );
+    },
+  );
 
-  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: of what is sold what slips, and not a unit more', async (_, shape) => {
-    setVenue({});
-    const offer = await offeredAs(shape);
-    const { input } = slackOf(offer.swap);
-    if (input > 0n) expect(await judge({ modes: [MODE.overcharge], amount: input }, offer)).toBe('accepted');
-    const closes = (await closesIn(offer)) && shape.wish.from === 'SOL';
-    // An account that was made for the swap holds no more.
-    const bare = shape.wish.from === 'SOL' && (shape.wrapped === undefined || shape.edit === throughTemporary);
-    const rule = bare ? 'accepted' : closes ? 'simulated_lamports' : 'simulated_balance';
-    expect(await judge({ modes: [MODE.overcharge], amount: input + 1n }, offer)).toBe(rule);
-  });
+  it.each(shapes.map((shape) => [shape.name, shape] as const))(
+    '%s: of what is sold what slips, and not a unit more',
+    async (_, shape) => {
+      setVenue({});
+      const offer = await offeredAs(shape);
+      const { input } = slackOf(offer.swap);
+      if (input > 0n)
+        expect(await judge({ modes: [MODE.overcharge], amount: input }, offer)).toBe('accepted');
+      const closes = (await closesIn(offer)) && shape.wish.from === 'SOL';
+      // An account that was made for the swap holds no more.
+      const bare =
+        shape.wish.from === 'SOL' &&
+        (shape.wrapped === undefined || shape.edit === throughTemporary);
+      const rule = bare ? 'accepted' : closes ? 'simulated_lamports' : 'simulated_balance';
+      expect(await judge({ modes: [MODE.overcharge], amount: input + 1n }, offer)).toBe(rule);
+    },
+  );
 
   it.each(shapes.map((shape) => [shape.name, shape] as const))(
     '%s: of what is bought what slips, and not a unit more',
@@ -550,7 +900,9 @@ describe('what a venue may take in a simulation', () => {
       setVenue({});
       const offer = await offeredAs(shape);
       const closes = (await closesIn(offer)) && shape.wish.to === 'SOL';
-      expect(await judge({ modes: [MODE.underpay], amount: 2n }, offer)).toBe(closes ? 'simulated_lamports' : 'simulated_balance');
+      expect(await judge({ modes: [MODE.underpay], amount: 2n }, offer)).toBe(
+        closes ? 'simulated_lamports' : 'simulated_balance',
+      );
     },
   );
 });
@@ -558,30 +910,44 @@ describe('what a venue may take in a simulation', () => {
 /** Any wallet may send SOL to an account of wrapped SOL, and any may have it counted. */
 describe('lamports that a wrapped SOL account does not count yet', () => {
   const UNCOUNTED = 5_000_000n;
-  const tip = async ({ wallet }: Offered) => sandbox.chain.fundSol(address(await own(wallet.address, 'SOL')), UNCOUNTED);
+  const tip = async ({ wallet }: Offered) =>
+    sandbox.chain.fundSol(address(await own(wallet.address, 'SOL')), UNCOUNTED);
   const keeps = (all: readonly Instruction[]) => all.filter((one) => !isClose(one));
   const tipped: readonly (readonly [string, Pick<Shape, 'wish' | 'edit'>])[] = [
     ['SOL beside wrapped SOL that stays', { wish: fromSol, edit: keeps }],
-    ['SOL of which a part is wrapped already', { wish: { ...fromSol, amount: 40_000_000n }, edit: keeps }],
+    [
+      'SOL of which a part is wrapped already',
+      { wish: { ...fromSol, amount: 40_000_000n }, edit: keeps },
+    ],
     ['wrapped SOL', { wish: { ...fromSol, body: asIs } }],
     ['SOL where wrapped SOL is held, which is unwrapped too', { wish: fromSol }],
     ['USDC into wrapped SOL that is held', { wish: { ...intoSol, body: asIs } }],
     ['USDC into SOL where wrapped SOL is held, which is unwrapped too', { wish: intoSol }],
   ];
 
-  it.each(tipped)('%s: the venue gets nothing of it, as it is and as it is composed anew', async (_, shape) => {
-    setVenue({});
-    const offer = await offeredAs({ ...shapeless, ...shape });
-    await tip(offer);
-    const honest = await inspectSwap(offer.swap.transaction, offer.options);
-    expectAccepted(honest, false);
-    expectAccepted(await inspectSwap(honest.recomposed?.transaction ?? '', offer.options), true);
-    setVenue({ modes: [shape.wish.from === 'SOL' ? MODE.overcharge : MODE.underpay], amount: UNCOUNTED });
-    for (const transaction of [offer.swap.transaction, honest.recomposed?.transaction ?? ''])
-      expect((await inspectSwap(transaction, offer.options)).accepted).toBe(false);
-    const { error } = await signAndLand(sandbox, offer.wallet, honest.recomposed?.transaction ?? '');
-    expect(error).not.toBeNull();
-  });
+  it.each(tipped)(
+    '%s: the venue gets nothing of it, as it is and as it is composed anew',
+    async (_, shape) => {
+      setVenue({});
+      const offer = await offeredAs({ ...shapeless, ...shape });
+      await tip(offer);
+      const honest = await inspectSwap(offer.swap.transaction, offer.options);
+      expectAccepted(honest, false);
+      expectAccepted(await inspectSwap(honest.recomposed?.transaction ?? '', offer.options), true);
+      setVenue({
+        modes: [shape.wish.from === 'SOL' ? MODE.overcharge : MODE.underpay],
+        amount: UNCOUNTED,
+      });
+      for (const transaction of [offer.swap.transaction, honest.recomposed?.transaction ?? ''])
+        expect((await inspectSwap(transaction, offer.options)).accepted).toBe(false);
+      const { error } = await signAndLand(
+        sandbox,
+        offer.wallet,
+        honest.recomposed?.transaction ?? '',
+      );
+      expect(error).not.toBeNull();
+    },
+  );
 });
 
 describe('a node that does not tell all', () => {
@@ -617,7 +983,11 @@ describe('an account of the wallet that another wallet controls', () => {
     [intoSol, 'SOL'],
   ];
 
-  it.each(used.flatMap(([wish, symbol]) => spoils.map((spoiled) => [wish.from, wish.to, symbol, ...spoiled, wish] as const)))(
+  it.each(
+    used.flatMap(([wish, symbol]) =>
+      spoils.map((spoiled) => [wish.from, wish.to, symbol, ...spoiled, wish] as const),
+    ),
+  )(
     '%s to %s: the account for %s breaks %s',
     async (_from, _to, symbol, rule, offset, bytes, wish) => {
       const { wallet, swap, options } = await offered(wish, { ...funds, USDT: '1' }, 1_000n);
@@ -639,7 +1009,9 @@ describe('what is no transaction', () => {
     ...['', ' ', 'null', 'AAAA', '!', '{}', 'a'.repeat(50_000_000)].map(
       (text) => [`text of ${text.length}: ${text.slice(0, 9)}`, text] as const,
     ),
-    ...[undefined, null, true, 0, -1.5, 7n, Symbol('swap')].map((value) => [String(value), value] as const),
+    ...[undefined, null, true, 0, -1.5, 7n, Symbol('swap')].map(
+      (value) => [String(value), value] as const,
+    ),
     ['a list', [1, 2, 3]],
     ['an object', { transaction: 'AQ' }],
     ['a function', () => 'AQ'],
@@ -652,22 +1024,60 @@ describe('what is no transaction', () => {
   ];
 
   it.each(things)('%s: is a verdict, for which no node is asked', async (_, transaction) => {
-    const options = { rpcUrl: sandbox.rpcUrl, wallet: ATTACKER, inputMint: 'SOL', outputMint: 'USDC', maxInAmount: 1n, minOutAmount: 1n };
+    const options = {
+      rpcUrl: sandbox.rpcUrl,
+      wallet: ATTACKER,
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      maxInAmount: 1n,
+      minOutAmount: 1n,
+    };
     const asked = sandbox.controls.node.calls();
     // Callers without types pass anything.
     const verdict = await inspectSwap(transaction as string, options);
     expectRefused(verdict, 'transaction_encoding');
-    expect(verdict).toMatchObject({ programs: [], recomposed: undefined, leaves: undefined, fees: undefined });
+    expect(verdict).toMatchObject({
+      programs: [],
+      recomposed: undefined,
+      leaves: undefined,
+      fees: undefined,
+    });
     expect(sandbox.controls.node.calls()).toBe(asked);
   });
 });
 
 describe('options that are wrong', () => {
   const good = (): Record<string, unknown> => ({
-    ...{ rpcUrl: sandbox.rpcUrl, wallet: ATTACKER, inputMint: 'SOL', outputMint: 'USDC', maxInAmount: '5', minOutAmount: '5' },
+    ...{
+      rpcUrl: sandbox.rpcUrl,
+      wallet: ATTACKER,
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      maxInAmount: '5',
+      minOutAmount: '5',
+    },
   });
-  const each = (option: string, values: readonly unknown[]) => values.map((value) => [option, String(value), value] as const);
-  const noAmounts = [undefined, null, 0n, '0', -1n, 1, 0.5, '', '01', '1.5', '-1', '1e3', ' 1', 2n ** 64n, '18446744073709551616', {}, []];
+  const each = (option: string, values: readonly unknown[]) =>
+    values.map((value) => [option, String(value), value] as const);
+  const noAmounts = [
+    undefined,
+    null,
+    0n,
+    '0',
+    -1n,
+    1,
+    0.5,
+    '',
+    '01',
+    '1.5',
+    '-1',
+    '1e3',
+    ' 1',
+    2n ** 64n,
+    '18446744073709551616',
+    {},
+    [],
+  ];
 
   it.each([
     ...each('wallet', [undefined, null, '', 'me', 5, {}, `${ATTACKER}11`]),
@@ -686,16 +1096,25 @@ describe('options that are wrong', () => {
     ...each('timeouts.rpc', [{ rpc: -1 }, { rpc: '5' }]),
     ...each('timeouts.other', [{ other: 1 }]),
     // Options of clients, and none of an inspection.
-    ...['jupiterUrl', 'jupiterApiKey', 'swapFrom', 'policy', 'walletSecretKey', 'slippage', 'toString'].flatMap((name) =>
-      each(name, ['SOL']),
-    ),
+    ...[
+      'jupiterUrl',
+      'jupiterApiKey',
+      'swapFrom',
+      'policy',
+      'walletSecretKey',
+      'slippage',
+      'toString',
+    ].flatMap((name) => each(name, ['SOL'])),
   ])('%s: %s', async (option, _, value) => {
     const [name = option] = option.split('.');
     const same = option === 'inputMint' && value === 'USDC' ? 'outputMint' : option;
     const options = { ...good(), [name]: value };
     if (option === 'connection') delete options['rpcUrl'];
     const asked = sandbox.controls.node.calls();
-    const error = await failureOf(inspectSwap('', options as unknown as InspectOptions), 'invalid_option');
+    const error = await failureOf(
+      inspectSwap('', options as unknown as InspectOptions),
+      'invalid_option',
+    );
     expect(error).toMatchObject({ name: 'ConfigError', details: { option: same } });
     expectUntouched(error);
     expect(sandbox.controls.node.calls()).toBe(asked);
@@ -703,13 +1122,19 @@ describe('options that are wrong', () => {
 
   it.each([undefined, null, 5, 'options', []])('options %s', async (options) => {
     // Callers without types pass anything.
-    const error = await failureOf(inspectSwap('', options as unknown as InspectOptions), 'invalid_option');
+    const error = await failureOf(
+      inspectSwap('', options as unknown as InspectOptions),
+      'invalid_option',
+    );
     expect(error.details).toEqual({ option: 'options' });
   });
 
   it('fees that do not cover a signature are refused by the policy', async () => {
     const { swap, options } = await offered();
-    await failureOf(inspectSwap(swap.transaction, { ...options, maxFeeLamports: SIGNATURE - 1n }), 'fees_over_limit');
+    await failureOf(
+      inspectSwap(swap.transaction, { ...options, maxFeeLamports: SIGNATURE - 1n }),
+      'fees_over_limit',
+    );
   });
 
   it.each<[string, ErrorCode, Partial<InspectOptions>]>([
@@ -717,13 +1142,19 @@ describe('options that are wrong', () => {
     ['that is a wallet and no mint', 'unknown_mint', { inputMint: ATTACKER }],
   ])('a mint %s: %s', async (_, code, change) => {
     const { swap, options } = await offered();
-    expectUntouched(await failureOf(inspectSwap(swap.transaction, { ...options, ...change }), code));
+    expectUntouched(
+      await failureOf(inspectSwap(swap.transaction, { ...options, ...change }), code),
+    );
   });
 });
 
 describe('the node', () => {
   it.each<[string, Partial<InspectOptions>, ErrorCode]>([
-    ['that is not there', { rpcUrl: 'http://127.0.0.1:1', wsUrl: 'ws://127.0.0.1:1' }, 'rpc_unavailable'],
+    [
+      'that is not there',
+      { rpcUrl: 'http://127.0.0.1:1', wsUrl: 'ws://127.0.0.1:1' },
+      'rpc_unavailable',
+    ],
     ['of another network', { network: 'solana-devnet' }, 'rpc_wrong_network'],
   ])('%s is no verdict', async (_, change, code) => {
     const { swap, options } = await offered();
@@ -740,27 +1171,33 @@ describe('the node', () => {
     expectUntouched(error);
   });
 
-  it.each(['getMultipleAccounts', 'simulateTransaction', 'getLatestBlockhash', 'getMinimumBalanceForRentExemption'])(
-    'that fails at %s is no verdict',
-    async (method) => {
-      const { swap, options } = await offered();
-      const callOff = sandbox.controls.node.fault(method, { kind: 'status', status: 503 });
-      const error = await failureOf(inspectSwap(swap.transaction, options), 'rpc_unavailable');
-      callOff();
-      expectUntouched(error);
-    },
-  );
+  it.each([
+    'getMultipleAccounts',
+    'simulateTransaction',
+    'getLatestBlockhash',
+    'getMinimumBalanceForRentExemption',
+  ])('that fails at %s is no verdict', async (method) => {
+    const { swap, options } = await offered();
+    const callOff = sandbox.controls.node.fault(method, { kind: 'status', status: 503 });
+    const error = await failureOf(inspectSwap(swap.transaction, options), 'rpc_unavailable');
+    callOff();
+    expectUntouched(error);
+  });
 
   it('is left alone once the caller gives up', async () => {
     const { swap, options } = await offered();
     const gaveUp = new Error('had enough');
-    await expect(inspectSwap(swap.transaction, { ...options, signal: AbortSignal.abort(gaveUp) })).rejects.toBe(gaveUp);
+    await expect(
+      inspectSwap(swap.transaction, { ...options, signal: AbortSignal.abort(gaveUp) }),
+    ).rejects.toBe(gaveUp);
     const controller = new AbortController();
     sandbox.controls.node.intercept = (method, _params, next) => {
       if (method === 'simulateTransaction') controller.abort(gaveUp);
       return next();
     };
-    await expect(inspectSwap(swap.transaction, { ...options, signal: controller.signal })).rejects.toBe(gaveUp);
+    await expect(
+      inspectSwap(swap.transaction, { ...options, signal: controller.signal }),
+    ).rejects.toBe(gaveUp);
   });
 
   it('may be a connection of the caller, which stays open', async () => {
@@ -769,13 +1206,25 @@ describe('the node', () => {
     const lamports = sandbox.chain.account(ATTACKER)?.lamports ?? 0n;
     let told: (lamports: number) => void = () => undefined;
     const heard = new Promise<number>((resolve) => void (told = resolve));
-    const connection = new Connection(sandbox.rpcUrl, { commitment: 'confirmed', wsEndpoint: sandbox.wsUrl });
+    const connection = new Connection(sandbox.rpcUrl, {
+      commitment: 'confirmed',
+      wsEndpoint: sandbox.wsUrl,
+    });
     expect([rpcUrl, wsUrl]).toEqual([sandbox.rpcUrl, sandbox.wsUrl]);
-    const id = connection.onAccountChange(new PublicKey(ATTACKER), (account) => told(account.lamports));
-    await until('the node has taken the subscription', () => sandbox.controls.node.calls({ method: 'accountSubscribe' }) > 0 || undefined);
+    const id = connection.onAccountChange(new PublicKey(ATTACKER), (account) =>
+      told(account.lamports),
+    );
+    await until(
+      'the node has taken the subscription',
+      () => sandbox.controls.node.calls({ method: 'accountSubscribe' }) > 0 || undefined,
+    );
     expectAccepted(await inspectSwap(swap.transaction, { ...rest, connection }), false);
     // Its subscription still speaks, and it still answers.
-    await signAndLand(sandbox, wallet, await altered(sandbox, swap.transaction, () => [sendSol(wallet.address)]));
+    await signAndLand(
+      sandbox,
+      wallet,
+      await altered(sandbox, swap.transaction, () => [sendSol(wallet.address)]),
+    );
     expect(await heard).toBe(Number(lamports + 100_000_000n));
     expect(await connection.getSlot()).toBeGreaterThanOrEqual(0);
     await connection.removeAccountChangeListener(id);

@@ -1,4 +1,11 @@
-import { memoryJournal, SOLANA_MAINNET, TransportError, type Attempt, type ClientOptions, type Journal } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  TransportError,
+  type Attempt,
+  type ClientOptions,
+  type Journal,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
@@ -41,7 +48,11 @@ const WAYS: readonly (readonly [name: string, fail: () => Promise<never>])[] = [
 ];
 
 /** A journal in memory, one method of which fails whenever it is broken. */
-function breakable(method: Method, fail: () => Promise<never>, when: (attempt: Attempt | undefined) => boolean = () => true) {
+function breakable(
+  method: Method,
+  fail: () => Promise<never>,
+  when: (attempt: Attempt | undefined) => boolean = () => true,
+) {
   const inner = memoryJournal();
   const state = { broken: true };
   const broken = (attempt?: Attempt) => state.broken && when(attempt);
@@ -51,13 +62,17 @@ function breakable(method: Method, fail: () => Promise<never>, when: (attempt: A
     similar: (...args) => (broken() ? fail() : inner.similar(...args)),
     used: (...args) => (broken() ? fail() : inner.used(...args)),
     release: (id) => (broken() ? fail() : inner.release(id)),
-    attempts: (...args) => (broken() ? { [Symbol.asyncIterator]: () => ({ next: () => fail() }) } : inner.attempts(...args)),
+    attempts: (...args) =>
+      broken()
+        ? { [Symbol.asyncIterator]: () => ({ next: () => fail() }) }
+        : inner.attempts(...args),
   };
   const journal: Journal = { ...inner, [method]: failing[method] };
   return { journal, inner, repair: () => void (state.broken = false) };
 }
 
-const stored = (journal: Journal, { address }: Payer) => listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+const stored = (journal: Journal, { address }: Payer) =>
+  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
 describe.each(WAYS)('a journal that %s', (_, fail) => {
   it.each(['attempts', 'similar', 'reserve'] as const)(
@@ -65,9 +80,15 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     async (method) => {
       const { journal, inner, repair } = breakable(method, fail);
       const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, ...impatient });
-      const error = await nothingSent(sandbox, payer, () => failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable'));
+      const error = await nothingSent(sandbox, payer, () =>
+        failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable'),
+      );
       expectUntouched(error);
-      expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh', details: { step: method } });
+      expect(error).toMatchObject({
+        name: 'TransportError',
+        retry: 'fresh',
+        details: { step: method },
+      });
       expect(payer.signed).toEqual([]);
       expect(await stored(inner, payer)).toEqual([]);
       repair();
@@ -78,12 +99,21 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
 
   it('when the signed payment is written: it never leaves, and its tokens and budget are free', async () => {
     const { journal, repair } = breakable('put', fail, (attempt) => attempt?.state === 'signed');
-    const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, policy: { maxPerDay: '0.01' }, ...impatient });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '0.01' },
+      { journal, policy: { maxPerDay: '0.01' }, ...impatient },
+    );
     const paid = sandbox.controls.facilitator.calls('/verify');
-    const error = await failureOf(payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' }), 'journal_unavailable');
+    const error = await failureOf(
+      payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' }),
+      'journal_unavailable',
+    );
     expectUntouched(error);
     expect(error.details).toEqual({ step: 'put' });
-    expect(payer.events.filter(({ type }) => type === 'payment.sent' || type === 'payment.signed')).toEqual([]);
+    expect(
+      payer.events.filter(({ type }) => type === 'payment.sent' || type === 'payment.signed'),
+    ).toEqual([]);
     expect(sandbox.controls.facilitator.calls('/verify')).toBe(paid);
     repair();
     expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
@@ -92,7 +122,11 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
 
   it('when the signed swap is written: it never leaves', async () => {
     const { journal, repair } = breakable('put', fail, (attempt) => attempt?.state === 'reserved');
-    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { journal, autoSwap: true, swapFrom: ['USDT'], ...impatient });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.5', USDT: '5' },
+      { journal, autoSwap: true, swapFrom: ['USDT'], ...impatient },
+    );
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
     expectUntouched(error);
@@ -100,14 +134,24 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     expect((await payer.client.spent())[0]?.used).toBe('0');
     repair();
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    // Once written as left behind, the same swap is brought to its end; a second beside it would swap twice.
+    // Once written as left behind, the same swap is brought to its end; a second beside it would
+    // swap twice.
     const account = await tokenAccount(payer.address, sandbox.mints.USDT);
-    const all = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-    expect(all.filter(({ tokens }) => tokens.some((one) => one.account === account && one.change < 0n)).length).toBe(1);
+    const all = await Promise.all(
+      (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    );
+    expect(
+      all.filter(({ tokens }) => tokens.some((one) => one.account === account && one.change < 0n))
+        .length,
+    ).toBe(1);
   });
 
   it('when the answer is written: it is handed out, and the chain has its word written later', async () => {
-    const { journal, inner, repair } = breakable('put', fail, (attempt) => attempt?.delivered === true);
+    const { journal, inner, repair } = breakable(
+      'put',
+      fail,
+      (attempt) => attempt?.delivered === true,
+    );
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, ...impatient });
     const response = await payer.client.fetch(url('/usdc'));
     expect([response.status, await response.json()]).toMatchObject([200, { ok: true }]);
@@ -120,7 +164,11 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
   });
 
   it('after a 402: still the seller that is told of, with what is known of the money', async () => {
-    const { journal } = breakable('put', fail, (attempt) => attempt?.receipt?.timings['answered'] !== undefined);
+    const { journal } = breakable(
+      'put',
+      fail,
+      (attempt) => attempt?.receipt?.timings['answered'] !== undefined,
+    );
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, ...impatient });
     sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 });
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -130,7 +178,9 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
   it('in used: client.spent says so', async () => {
     const { journal } = breakable('used', fail);
     const payer = await payerOn(sandbox, {}, { journal, ...impatient });
-    expect((await failureOf(payer.client.spent(), 'journal_unavailable')).details).toEqual({ step: 'used' });
+    expect((await failureOf(payer.client.spent(), 'journal_unavailable')).details).toEqual({
+      step: 'used',
+    });
   });
 
   it('in attempts: client.receipts and client.resume say so', async () => {
@@ -142,7 +192,11 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
 
   it('in release: the reason of the failure is kept, and the budget is freed by the next call', async () => {
     const { journal, repair } = breakable('release', fail);
-    const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, policy: { maxPerDay: '0.01', approve: () => false }, ...impatient });
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '0.01' },
+      { journal, policy: { maxPerDay: '0.01', approve: () => false }, ...impatient },
+    );
     await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');
     expect((await payer.client.spent())[0]?.used).toBe('0.01');
     repair();
@@ -153,17 +207,26 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
 
 describe('what a journal says itself', () => {
   const own = () =>
-    new TransportError('journal_locked', 'Another process has the journal. Close it, then try again.', {
-      details: { path: '/tmp/journal', pid: 1 },
-    });
+    new TransportError(
+      'journal_locked',
+      'Another process has the journal. Close it, then try again.',
+      {
+        details: { path: '/tmp/journal', pid: 1 },
+      },
+    );
 
-  it.each(['attempts', 'similar', 'reserve'] as const)('in %s is passed on as it is', async (method) => {
-    const { journal } = breakable(method, () => Promise.reject(own()));
-    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
-    const error = await nothingSent(sandbox, payer, () => failureOf(payer.client.fetch(url('/usdc')), 'journal_locked'));
-    expectUntouched(error);
-    expect(error.details).toEqual({ path: '/tmp/journal', pid: 1 });
-  });
+  it.each(['attempts', 'similar', 'reserve'] as const)(
+    'in %s is passed on as it is',
+    async (method) => {
+      const { journal } = breakable(method, () => Promise.reject(own()));
+      const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+      const error = await nothingSent(sandbox, payer, () =>
+        failureOf(payer.client.fetch(url('/usdc')), 'journal_locked'),
+      );
+      expectUntouched(error);
+      expect(error.details).toEqual({ path: '/tmp/journal', pid: 1 });
+    },
+  );
 });
 
 describe('an attempt that was released meanwhile', () => {
@@ -208,7 +271,10 @@ describe('an attempt that was released meanwhile', () => {
       },
     );
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
-    expect(await failureOf(payer.client.fetch(url('/usdc')))).toMatchObject({ funds: 'untouched', moved: [] });
+    expect(await failureOf(payer.client.fetch(url('/usdc')))).toMatchObject({
+      funds: 'untouched',
+      moved: [],
+    });
     expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
     expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
   });

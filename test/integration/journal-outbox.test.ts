@@ -33,12 +33,21 @@ async function teller(funds: Parameters<typeof payerOn>[1], options: ClientOptio
       return journal.put(attempt);
     },
   };
-  const payer = await payerOn(sandbox, funds, { journal: counted, autoSwap: true, swapFrom: ['USDT'], ...options });
+  const payer = await payerOn(sandbox, funds, {
+    journal: counted,
+    autoSwap: true,
+    swapFrom: ['USDT'],
+    ...options,
+  });
   const told: WebhookEvent[] = [];
   /** In the order in which it was written, each once; ends where an event of a type was told. */
   const toldUntil = (last: WebhookEvent['type']) =>
     until(`${last} is told`, async () => {
-      const jobs = await journal.outbox.take({ limit: 100, leaseMs: Number.MAX_SAFE_INTEGER, now: Date.now() });
+      const jobs = await journal.outbox.take({
+        limit: 100,
+        leaseMs: Number.MAX_SAFE_INTEGER,
+        now: Date.now(),
+      });
       told.push(...jobs.map(({ event }) => event));
       return told.some(({ type }) => type === last) ? told : undefined;
     });
@@ -54,7 +63,8 @@ const losePaid = ({ client }: Payer) => {
 };
 
 const typesOf = (events: readonly WebhookEvent[]) => events.map(({ type }) => type);
-const signedSwaps = ({ events }: Payer) => events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
+const signedSwaps = ({ events }: Payer) =>
+  events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
 describe('what a journal tells of a purchase', () => {
   it('that needs a swap: the swap and the payment, without one more write', async () => {
@@ -67,12 +77,26 @@ describe('what a journal tells of a purchase', () => {
     const [confirmed] = payer.events.filter((event) => event.type === 'swap.confirmed');
     const { signature, inAmount, outAmount, feeLamports } = confirmed ?? {};
     const { USDT, USDC } = sandbox.mints;
-    expect(told[0]?.data).toMatchObject({ signature, inAmount, outAmount, feeLamports, inputMint: USDT.address, outputMint: USDC.address });
+    expect(told[0]?.data).toMatchObject({
+      signature,
+      inAmount,
+      outAmount,
+      feeLamports,
+      inputMint: USDT.address,
+      outputMint: USDC.address,
+    });
     const settled = payer.events.find((event) => event.type === 'payment.settled');
     const paid = settled?.receipt.payment;
-    expect(told[1]?.data).toMatchObject({ signature: paid?.signature, payerSignature: paid?.payerSignature, amount: paid?.amount });
+    expect(told[1]?.data).toMatchObject({
+      signature: paid?.signature,
+      payerSignature: paid?.payerSignature,
+      amount: paid?.amount,
+    });
     expect(new Set(told.map(({ data }) => data.id))).toEqual(new Set([settled?.id]));
-    expect(told.map(({ data }) => data.url)).toEqual([`${sandbox.apiUrl}/usdc`, `${sandbox.apiUrl}/usdc`]);
+    expect(told.map(({ data }) => data.url)).toEqual([
+      `${sandbox.apiUrl}/usdc`,
+      `${sandbox.apiUrl}/usdc`,
+    ]);
     // The signed swap, the signed payment, the answer, and the chain's word.
     expect(puts).toEqual(['reserved', 'signed', 'signed', 'settled']);
   });
@@ -109,7 +133,10 @@ describe('what a journal tells of a purchase', () => {
     await failureOf(payer.client.fetch(usdc()), 'journal_unavailable');
     const jobs = await journal.outbox.take({ limit: 10, leaseMs: 1, now: Date.now() });
     const [signature] = signedSwaps(payer);
-    expect(jobs.map(({ event }) => event)).toMatchObject([{ type: 'swap.confirmed', data: { signature } }, { type: 'payment.failed' }]);
+    expect(jobs.map(({ event }) => event)).toMatchObject([
+      { type: 'swap.confirmed', data: { signature } },
+      { type: 'payment.failed' },
+    ]);
   });
 
   it('whose caller gave up while it swapped: that nothing was paid, and later what became of the swap', async () => {
@@ -125,13 +152,17 @@ describe('what a journal tells of a purchase', () => {
   it('whose swap the next one brings to its end: each once', async () => {
     const { payer, journal, toldUntil } = await teller(SWAPPER);
     sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' });
-    const signed: Promise<unknown> = new Promise((resolve) => payer.client.on('swap.signed', resolve));
+    const signed: Promise<unknown> = new Promise((resolve) =>
+      payer.client.on('swap.signed', resolve),
+    );
     const call = failureOf(payer.client.fetch(usdc()), 'swap_uncertain');
     await signed;
     await payer.client.close();
     await call;
     sandbox.controls.node.clearFaults();
-    expect((await payer.again({ journal, autoSwap: true, swapFrom: ['USDT'] }).fetch(usdc())).status).toBe(200);
+    expect(
+      (await payer.again({ journal, autoSwap: true, swapFrom: ['USDT'] }).fetch(usdc())).status,
+    ).toBe(200);
     const told = await toldUntil('payment.settled');
     expect(typesOf(told)).toEqual(['payment.failed', 'swap.confirmed', 'payment.settled']);
     expect(told[0]?.data.id).toBe(told[1]?.data.id);
@@ -140,22 +171,31 @@ describe('what a journal tells of a purchase', () => {
 
   it.each([
     ['was lost', 'payment_uncertain', losePaid],
-    ['was 402 again', 'payment_rejected', (_: Payer) => sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 })],
-  ] as const)('whose answer %s: that it is uncertain, before the chain has decided', async (_, code, fault) => {
-    const { payer, toldUntil } = await teller(HOLDER);
-    fault(payer);
-    await failureOf(payer.client.fetch(usdc()), code);
-    const told = await toldUntil('payment.settled');
-    expect(typesOf(told)).toEqual(['payment.uncertain', 'payment.settled']);
-    expect(told[0]).toMatchObject({ data: { code } });
-  });
+    [
+      'was 402 again',
+      'payment_rejected',
+      (_: Payer) => sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 }),
+    ],
+  ] as const)(
+    'whose answer %s: that it is uncertain, before the chain has decided',
+    async (_, code, fault) => {
+      const { payer, toldUntil } = await teller(HOLDER);
+      fault(payer);
+      await failureOf(payer.client.fetch(usdc()), code);
+      const told = await toldUntil('payment.settled');
+      expect(typesOf(told)).toEqual(['payment.uncertain', 'payment.settled']);
+      expect(told[0]).toMatchObject({ data: { code } });
+    },
+  );
 
   it('that is uncertain, where that cannot be written: the caller gets the error that matters', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
     const failing = {
       ...journal,
       put: (...args: Parameters<typeof journal.put>) =>
-        args[0].doubt !== undefined && args[0].state === 'signed' ? Promise.reject(new Error('ENOSPC')) : journal.put(...args),
+        args[0].doubt !== undefined && args[0].state === 'signed'
+          ? Promise.reject(new Error('ENOSPC'))
+          : journal.put(...args),
     };
     const { payer } = await teller(HOLDER, { journal: failing });
     losePaid(payer);

@@ -4,7 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { attemptOf, dayCap, listOf, NOW } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
-import { startPostgres, wireTo, withClient, type Postgres, type Wire } from '../helpers/postgres.js';
+import {
+  startPostgres,
+  wireTo,
+  withClient,
+  type Postgres,
+  type Wire,
+} from '../helpers/postgres.js';
 import { seenSince } from '../helpers/seen-since.js';
 
 const owner = { wallet: 'wallet', network: 'network' };
@@ -63,8 +69,12 @@ describe('a database that falls silent', () => {
   it('makes each call fail in time, and the journal works again once it speaks', async () => {
     await works(journal);
     wire.silence();
-    const failures = await Promise.all(callsOf(journal).map(([, call]) => failureOf(call(), 'journal_unavailable')));
-    expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(failures.map(() => ['untouched', 'fresh']));
+    const failures = await Promise.all(
+      callsOf(journal).map(([, call]) => failureOf(call(), 'journal_unavailable')),
+    );
+    expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(
+      failures.map(() => ['untouched', 'fresh']),
+    );
     wire.speak();
     await works(journal);
   });
@@ -88,7 +98,11 @@ describe('a database that falls silent', () => {
   });
 
   it('may have no tables yet', async () => {
-    const fresh = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000, schema: 'fresh' });
+    const fresh = postgresJournal({
+      connectionString: wire.address,
+      timeoutMs: 1_000,
+      schema: 'fresh',
+    });
     wire.silence();
     await Promise.all(callsOf(fresh).map(([, call]) => failureOf(call(), 'journal_unavailable')));
     wire.speak();
@@ -102,7 +116,9 @@ describe('a connection that is lost', () => {
     await works(journal);
     wire.cut();
     // The pool may hand out a connection whose end it has not seen yet.
-    await until('a connection is there again', () => journal.used(owner, [], NOW).catch(() => undefined));
+    await until('a connection is there again', () =>
+      journal.used(owner, [], NOW).catch(() => undefined),
+    );
     await works(journal);
   });
 
@@ -136,33 +152,41 @@ describe('a connection that is lost', () => {
     expect(order).toEqual(['first', 'second']);
   });
 
-  it('with the database fails the calls under way, and later ones find the database again', { timeout: 60_000 }, async () => {
-    const attempt = attemptOf({ idempotencyKey: 'key' });
-    await journal.reserve(attempt, [dayCap(20_000n)]);
-    const { claims, locks } = journal.coordination(owner);
-    await claims.take(attempt.id);
-    const busy = Array.from({ length: 50 }, () => other.reserve(attemptOf({ wallet: 'another' }), []).catch((error: unknown) => error));
-    await postgres.kill();
-    const unwritten = (await Promise.all(busy)).filter((outcome) => outcome !== undefined);
-    for (const error of unwritten) expect(error).toMatchObject({ code: 'journal_unavailable' });
-    for (const [, call] of callsOf(journal)) await failureOf(call(), 'journal_unavailable');
-    await postgres.start();
-    await until('the claim is back', async () => {
-      const live = await other
-        .coordination(owner)
-        .claims.live([attempt.id])
-        .catch(() => undefined);
-      return live?.has(attempt.id);
-    });
-    expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
-    expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
-    expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toMatchObject({ used: 20_000n });
-    expect(await locks.hold(['swap'], async () => 'held')).toBe('held');
-    await journal.put({ ...attempt, state: 'signed' });
-    // What was said to be written is there, whatever else may be.
-    const kept = await listOf(other.attempts({ ...owner, wallet: 'another' }));
-    expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
-  });
+  it(
+    'with the database fails the calls under way, and later ones find the database again',
+    { timeout: 60_000 },
+    async () => {
+      const attempt = attemptOf({ idempotencyKey: 'key' });
+      await journal.reserve(attempt, [dayCap(20_000n)]);
+      const { claims, locks } = journal.coordination(owner);
+      await claims.take(attempt.id);
+      const busy = Array.from({ length: 50 }, () =>
+        other.reserve(attemptOf({ wallet: 'another' }), []).catch((error: unknown) => error),
+      );
+      await postgres.kill();
+      const unwritten = (await Promise.all(busy)).filter((outcome) => outcome !== undefined);
+      for (const error of unwritten) expect(error).toMatchObject({ code: 'journal_unavailable' });
+      for (const [, call] of callsOf(journal)) await failureOf(call(), 'journal_unavailable');
+      await postgres.start();
+      await until('the claim is back', async () => {
+        const live = await other
+          .coordination(owner)
+          .claims.live([attempt.id])
+          .catch(() => undefined);
+        return live?.has(attempt.id);
+      });
+      expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
+      expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
+      expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toMatchObject({
+        used: 20_000n,
+      });
+      expect(await locks.hold(['swap'], async () => 'held')).toBe('held');
+      await journal.put({ ...attempt, state: 'signed' });
+      // What was said to be written is there, whatever else may be.
+      const kept = await listOf(other.attempts({ ...owner, wallet: 'another' }));
+      expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
+    },
+  );
 });
 
 describe('what a database must not tell', () => {
@@ -176,7 +200,9 @@ describe('what a database must not tell', () => {
     change(url);
     const one = postgresJournal({ connectionString: url.href, timeoutMs: 5_000 });
     const error = await failureOf(one.reserve(attemptOf(), []));
-    const seen = [one, error, one.coordination(owner)].map((thing) => inspect(thing, { depth: Infinity, showHidden: true })).join();
+    const seen = [one, error, one.coordination(owner)]
+      .map((thing) => inspect(thing, { depth: Infinity, showHidden: true }))
+      .join();
     for (const secret of [url.password, url.href]) expect(seen).not.toContain(secret);
     expect(JSON.stringify(error)).not.toContain(url.password);
     await one.close();

@@ -39,7 +39,9 @@ interface Member {
 }
 
 function startMember(task: object): Member {
-  const child = spawn(process.execPath, [program.path, address, JSON.stringify(task)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program.path, address, JSON.stringify(task)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   children.add(child);
   const exit = once(child, 'exit').then(([code]: unknown[]) => {
     children.delete(child);
@@ -70,7 +72,14 @@ describe('four processes that share a wallet', { timeout: 120_000 }, () => {
     const { ledger } = journal.coordination(owner);
     await ledger.see('account', { amount: 505n, at: NOW });
     const members = Array.from({ length: 4 }, (_, index) =>
-      startMember({ what: 'race', name: `process ${index}`, reserves: 200, limit: String(LIMIT), keys: 20, takes: 40 }),
+      startMember({
+        what: 'race',
+        name: `process ${index}`,
+        reserves: 200,
+        limit: String(LIMIT),
+        keys: 20,
+        takes: 40,
+      }),
     );
     for (const { told } of members) expect(await told()).toBe('ready');
 
@@ -98,9 +107,13 @@ describe('four processes that share a wallet', { timeout: 120_000 }, () => {
     expect(new Set(told[0]!.winners).size).toBe(20);
 
     expect(told.reduce((sum, { taken }) => sum + taken, 0)).toBe(50);
-    expect([await ledger.held('account'), await ledger.available('account', seenSince(0))]).toEqual([500n, 5n]);
+    expect([await ledger.held('account'), await ledger.available('account', seenSince(0))]).toEqual(
+      [500n, 5n],
+    );
 
-    expect(told.flatMap(({ numbers }) => numbers).sort((a, b) => a - b)).toEqual(Array.from({ length: 80 }, (_, index) => index + 1));
+    expect(told.flatMap(({ numbers }) => numbers).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 80 }, (_, index) => index + 1),
+    );
   });
 });
 
@@ -112,7 +125,9 @@ describe('a process that is killed', { timeout: 120_000 }, () => {
     expect(await member.told()).toBe('holding');
 
     expect(await claims.live([attempt.id, 'another'])).toEqual(new Set([attempt.id]));
-    expect(await journal.reserve(attemptOf({ idempotencyKey: 'key' }), [])).toEqual({ taken: attempt });
+    expect(await journal.reserve(attemptOf({ idempotencyKey: 'key' }), [])).toEqual({
+      taken: attempt,
+    });
     let entered = false;
     const waiting = locks.hold(['swap'], async () => (entered = true));
     await locks.hold(['another'], async () => undefined);
@@ -120,13 +135,17 @@ describe('a process that is killed', { timeout: 120_000 }, () => {
 
     member.child.kill('SIGKILL');
     expect(await waiting).toBe(true);
-    await until('the claim is gone', async () => ((await claims.live([attempt.id])).size === 0 ? true : undefined));
+    await until('the claim is gone', async () =>
+      (await claims.live([attempt.id])).size === 0 ? true : undefined,
+    );
     expect(await idsOf(journal.attempts(owner, { state: 'reserved' }))).toEqual([attempt.id]);
     expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([10_000n]);
 
     await journal.release(attempt.id);
     expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([0n]);
-    expect(await journal.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)])).toBeUndefined();
+    expect(
+      await journal.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)]),
+    ).toBeUndefined();
     await expect(journal.put({ ...attempt, state: 'signed' })).rejects.toThrow('released');
   });
 });
@@ -137,15 +156,21 @@ describe('a process that has no more to do', { timeout: 120_000 }, () => {
     expect(await member.told()).toBe(1);
     expect(await member.exit).toBe(0);
     const { claims, locks } = journal.coordination(owner);
-    await until('the claim is gone', async () => ((await claims.live(['one'])).size === 0 ? true : undefined));
+    await until('the claim is gone', async () =>
+      (await claims.live(['one'])).size === 0 ? true : undefined,
+    );
     expect(await locks.hold(['swap'], async () => 'free')).toBe('free');
   });
 });
 
 describe('journals that find no tables', () => {
   it('make them once, when twenty begin at the same time', async () => {
-    const journals = Array.from({ length: 20 }, () => postgresJournal({ connectionString: address }));
-    const results = await Promise.all(journals.map((one) => one.reserve(attemptOf(), [dayCap(1_000_000n)])));
+    const journals = Array.from({ length: 20 }, () =>
+      postgresJournal({ connectionString: address }),
+    );
+    const results = await Promise.all(
+      journals.map((one) => one.reserve(attemptOf(), [dayCap(1_000_000n)])),
+    );
     expect(results).toEqual(journals.map(() => undefined));
     expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([200_000n]);
     await Promise.all(journals.map((one) => one.close()));

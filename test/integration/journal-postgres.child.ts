@@ -1,4 +1,5 @@
-// One process of a fleet: does its task on the journal in Postgres, tells of it in lines of JSON, and is the parent's to end.
+// One process of a fleet: does its task on the journal in Postgres, tells of it in lines of JSON,
+// and is the parent's to end.
 import { createInterface } from 'node:readline';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { attemptOf, dayCap, NOW } from '../helpers/attempts.js';
@@ -39,9 +40,16 @@ if (task.what === 'race') {
     const result = await journal.reserve(attempt, []);
     return result !== undefined && 'taken' in result ? result.taken.id : attempt.id;
   });
-  const taken = await count(takes, (index) => ledger.take('account', `${name} ${index}`, 10n, seenSince(0)));
+  const taken = await count(takes, (index) =>
+    ledger.take('account', `${name} ${index}`, 10n, seenSince(0)),
+  );
   const numbers = await count(20, () => next('blockhash'));
-  tell({ reserved: results.filter((one) => one === undefined).length, winners, taken: taken.filter((one) => one).length, numbers });
+  tell({
+    reserved: results.filter((one) => one === undefined).length,
+    winners,
+    taken: taken.filter((one) => one).length,
+    numbers,
+  });
   lines.close();
   process.stdin.destroy();
   await journal.close();

@@ -26,7 +26,10 @@ const useFreshDatabase = () =>
   });
 
 function ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
-  return withClient(address, async (client) => (await client.query<Record<string, unknown>>(text, values)).rows);
+  return withClient(
+    address,
+    async (client) => (await client.query<Record<string, unknown>>(text, values)).rows,
+  );
 }
 
 describe('options', () => {
@@ -36,14 +39,22 @@ describe('options', () => {
   it.each<[string, string, unknown]>([
     ['no place', 'connectionString', {}],
     ['two places', 'connectionString', { connectionString, pool }],
-    ['an address of something else', 'connectionString', { connectionString: 'https://user:a-secret-word@localhost/' }],
+    [
+      'an address of something else',
+      'connectionString',
+      { connectionString: 'https://user:a-secret-word@localhost/' },
+    ],
     ['an empty address', 'connectionString', { connectionString: '' }],
     ['an address that is no text', 'connectionString', { connectionString: 5 }],
     ['no time', 'timeoutMs', { connectionString, timeoutMs: 0 }],
     ['endless time', 'timeoutMs', { connectionString, timeoutMs: Infinity }],
     ['time as text', 'timeoutMs', { connectionString, timeoutMs: '1; drop table attempts' }],
     ['an empty schema', 'schema', { connectionString, schema: '' }],
-    ['a schema that ends its quotes', 'schema', { connectionString, schema: 'a"; drop table attempts; --' }],
+    [
+      'a schema that ends its quotes',
+      'schema',
+      { connectionString, schema: 'a"; drop table attempts; --' },
+    ],
     ['a schema in capitals', 'schema', { connectionString, schema: 'Payments' }],
     ['a schema of the database itself', 'schema', { connectionString, schema: 'pg_catalog' }],
     ['a schema whose name would be cut', 'schema', { connectionString, schema: 'a'.repeat(64) }],
@@ -83,14 +94,22 @@ describe('tables', () => {
   useFreshDatabase();
 
   it('of one schema know nothing of those of another', async () => {
-    const [one, two] = ['one', 'two'].map((schema) => postgresJournal({ connectionString: address, schema }));
+    const [one, two] = ['one', 'two'].map((schema) =>
+      postgresJournal({ connectionString: address, schema }),
+    );
     const attempt = attemptOf({ idempotencyKey: 'key' });
     await one!.reserve(attempt, []);
     expect(await listOf(two!.attempts(owner))).toEqual([]);
-    expect(await two!.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)])).toBeUndefined();
+    expect(
+      await two!.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)]),
+    ).toBeUndefined();
     await one!.coordination(owner).claims.take(attempt.id);
     expect(await two!.coordination(owner).claims.live([attempt.id])).toEqual(new Set());
-    await one!.coordination(owner).locks.hold(['swap'], () => two!.coordination(owner).locks.hold(['swap'], async () => undefined));
+    await one!
+      .coordination(owner)
+      .locks.hold(['swap'], () =>
+        two!.coordination(owner).locks.hold(['swap'], async () => undefined),
+      );
     await Promise.all([one!.close(), two!.close()]);
   });
 
@@ -117,14 +136,19 @@ describe('tables', () => {
     const name = `user_${new URL(address).pathname.slice(1)}`;
     await ask(`create role ${name} login password 'plain'`);
     await ask(`grant usage on schema exact_change to ${name}`);
-    await ask(`grant select, insert, update, delete on all tables in schema exact_change to ${name}`);
+    await ask(
+      `grant select, insert, update, delete on all tables in schema exact_change to ${name}`,
+    );
     const url = Object.assign(new URL(address), { username: name, password: 'plain' });
     const journal = postgresJournal({ connectionString: url.href });
     const { ledger, locks, claims, next } = journal.coordination(owner);
     expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
     await ledger.see('account', { amount: 5n, at: 0 });
     await claims.take('one');
-    expect([await locks.hold(['swap'], () => next('name')), await ledger.available('account', seenSince(0))]).toEqual([1, 5n]);
+    expect([
+      await locks.hold(['swap'], () => next('name')),
+      await ledger.available('account', seenSince(0)),
+    ]).toEqual([1, 5n]);
     await journal.close();
   });
 
@@ -132,7 +156,9 @@ describe('tables', () => {
     const maker = postgresJournal({ connectionString: address });
     await maker.used(owner, [], NOW);
     await maker.close();
-    await ask(`alter database ${new URL(address).pathname.slice(1)} set default_transaction_isolation = 'repeatable read'`);
+    await ask(
+      `alter database ${new URL(address).pathname.slice(1)} set default_transaction_isolation = 'repeatable read'`,
+    );
     const journal = postgresJournal({ connectionString: address });
     const error = await failureOf(journal.reserve(attemptOf(), []), 'journal_unavailable');
     expect(String(error.cause)).toContain('read committed');
@@ -146,9 +172,15 @@ describe('tables', () => {
     );
     for (const attempt of attempts) await journal.reserve(attempt, []);
     await ask('delete from exact_change.attempts where 2 = any (costs)');
-    await ask('update exact_change.attempts set costs = array_replace(costs, 3, 30) where 3 = any (costs)');
+    await ask(
+      'update exact_change.attempts set costs = array_replace(costs, 3, 30) where 3 = any (costs)',
+    );
     await ask(`update exact_change.attempts set units = '{}', costs = '{}' where 4 = any (costs)`);
-    const caps = [dayCap(0n), dayCap(0n, { windowMs: 3_600_000 }), dayCap(0n, { unit: 'payments' })];
+    const caps = [
+      dayCap(0n),
+      dayCap(0n, { windowMs: 3_600_000 }),
+      dayCap(0n, { unit: 'payments' }),
+    ];
     expect(await journal.used(owner, caps, NOW)).toEqual([42n, 1n, 4n]);
     await journal.close();
   });
@@ -157,9 +189,14 @@ describe('tables', () => {
     const journal = postgresJournal({ connectionString: address });
     const { next } = journal.coordination(owner);
     expect([await next('old'), await next('old'), await next('young')]).toEqual([1, 2, 1]);
-    await ask(`update exact_change.counters set used_at = now() - interval '25 hours' where name = 'old'`);
+    await ask(
+      `update exact_change.counters set used_at = now() - interval '25 hours' where name = 'old'`,
+    );
     expect(await next('newest')).toBe(1);
-    expect(await ask('select name from exact_change.counters order by name')).toEqual([{ name: 'newest' }, { name: 'young' }]);
+    expect(await ask('select name from exact_change.counters order by name')).toEqual([
+      { name: 'newest' },
+      { name: 'young' },
+    ]);
     await journal.close();
   });
 
@@ -198,14 +235,24 @@ describe('what is stored', () => {
 
   it('may be any text where the database takes not all', async () => {
     const journal = postgresJournal({ connectionString: address });
-    const odd = ['\0', '\ud800', '\udc00', 'x'.repeat(10_000), "'; drop table exact_change.attempts; --"];
-    const attempts = odd.map((text) => attemptOf({ idempotencyKey: text, fingerprint: text, url: `https://api.test/${text}` }));
+    const odd = [
+      '\0',
+      '\ud800',
+      '\udc00',
+      'x'.repeat(10_000),
+      "'; drop table exact_change.attempts; --",
+    ];
+    const attempts = odd.map((text) =>
+      attemptOf({ idempotencyKey: text, fingerprint: text, url: `https://api.test/${text}` }),
+    );
     for (const attempt of attempts) expect(await journal.reserve(attempt, [])).toBeUndefined();
     expect(await listOf(journal.attempts(owner))).toEqual(attempts);
     for (const [index, text] of odd.entries()) {
       expect(await journal.similar(owner, text, undefined)).toEqual([attempts[index]]);
       expect(await journal.similar(owner, '', text)).toEqual([attempts[index]]);
-      expect(await journal.reserve(attemptOf({ idempotencyKey: text }), [])).toEqual({ taken: attempts[index] });
+      expect(await journal.reserve(attemptOf({ idempotencyKey: text }), [])).toEqual({
+        taken: attempts[index],
+      });
     }
     const { claims } = journal.coordination(owner);
     for (const text of odd) await claims.take(text);
@@ -225,9 +272,13 @@ describe('reservations that are made together', () => {
       index === 5 || index === 15 ? first : attemptOf({ idempotencyKey: `${index % 35}` }),
     );
     const cap = dayCap(260_000n);
-    const results = await Promise.allSettled(attempts.map((attempt) => journal.reserve(attempt, [cap])));
+    const results = await Promise.allSettled(
+      attempts.map((attempt) => journal.reserve(attempt, [cap])),
+    );
     const failed = results.filter(({ status }) => status === 'rejected');
-    const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const values = results.flatMap((result) =>
+      result.status === 'fulfilled' ? [result.value] : [],
+    );
     expect(failed).toHaveLength(2);
     expect(values.slice(0, 25)).toEqual(Array.from({ length: 25 }, () => undefined));
     for (const value of values.slice(25)) expect(value).toEqual(expect.anything());
@@ -240,7 +291,9 @@ describe('connections', () => {
   useFreshDatabase();
 
   const connectionsOf = () =>
-    ask('select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by pid');
+    ask(
+      'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by pid',
+    );
 
   it('are as many for a hundred locks and claims as for one, and none after close()', async () => {
     const journal = postgresJournal({ connectionString: address });
@@ -266,11 +319,15 @@ describe('connections', () => {
     const { locks, claims, ledger } = journal.coordination(owner);
     const attempts = Array.from({ length: 20 }, () => attemptOf());
     await claims.take('one');
-    await locks.hold(['swap'], () => Promise.all(attempts.map((attempt) => journal.reserve(attempt, [dayCap(150_000n)]))));
+    await locks.hold(['swap'], () =>
+      Promise.all(attempts.map((attempt) => journal.reserve(attempt, [dayCap(150_000n)]))),
+    );
     await ledger.see('account', { amount: 1n, at: 0 });
     expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([150_000n]);
     // No other code listens to this pool.
-    await ask('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+    await ask(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
     await journal.used(owner, [], NOW).catch(() => undefined);
     expect(await claims.live(['none'])).toEqual(new Set());
     await journal.close();
@@ -293,7 +350,8 @@ describe('connections', () => {
       claims.take('one'),
       locks.hold(['a'], async () => 'held'),
     ];
-    for (const call of calls) expect((await failureOf(call, 'journal_unavailable')).message).toContain('closed');
+    for (const call of calls)
+      expect((await failureOf(call, 'journal_unavailable')).message).toContain('closed');
   });
 });
 
@@ -310,10 +368,14 @@ describe('without the package pg', () => {
       const journal = postgresJournal({ connectionString: 'postgres://localhost/payments' });
       try { await journal.release('one'); } catch ({ name, code, message, details }) { console.log(JSON.stringify({ name, code, message, details })); }
       await journal.close();`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
-      cwd: ROOT,
-      encoding: 'utf8',
-    });
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--import', 'tsx', '--input-type=module', '--eval', script],
+      {
+        cwd: ROOT,
+        encoding: 'utf8',
+      },
+    );
     expect({ told: JSON.parse(stdout || 'null') as unknown, stderr }).toMatchObject({
       told: {
         name: 'ConfigError',

@@ -15,7 +15,12 @@ afterAll(() => sandbox.close());
 /** Sends a wallet a trillion of a token that has no buyer. */
 async function litter(payer: Payer): Promise<void> {
   const { address: mint } = await generateKeyPairSigner();
-  sandbox.chain.setAccount(mint, { lamports: 10n ** 9n, data: mintBytes(6), owner: address(TOKEN), executable: false });
+  sandbox.chain.setAccount(mint, {
+    lamports: 10n ** 9n,
+    data: mintBytes(6),
+    owner: address(TOKEN),
+    executable: false,
+  });
   const junk = { ...sandbox.mints.BONK, address: mint, decimals: 6 };
   await sandbox.chain.fundToken(address(payer.address), junk, 10n ** 18n);
 }

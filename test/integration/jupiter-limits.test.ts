@@ -14,7 +14,10 @@ afterAll(() => sandbox.close());
 const QUOTE = 'GET /swap/v1/quote';
 const quotesAsked = () => sandbox.controls.aggregator.calls(QUOTE);
 
-/** A transport as one of several in this process has it, and which amounts it asked Jupiter about, and when. */
+/**
+ * A transport as one of several in this process has it, and which amounts it asked Jupiter about,
+ * and when.
+ */
 function asking(jupiterApiKey: string, timeoutMs = 10_000) {
   const sent: { amount: string; at: number; heardAt?: number }[] = [];
   const recording: typeof fetch = async (input, init) => {
@@ -26,8 +29,15 @@ function asking(jupiterApiKey: string, timeoutMs = 10_000) {
     return response;
   };
   const { rpcUrl, jupiterUrl } = sandbox;
-  const transport = local({ rpcUrl, jupiterUrl, jupiterApiKey, fetch: recording, timeouts: { jupiter: timeoutMs } });
-  const quote = (amount: number) => transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: String(amount) });
+  const transport = local({
+    rpcUrl,
+    jupiterUrl,
+    jupiterApiKey,
+    fetch: recording,
+    timeouts: { jupiter: timeoutMs },
+  });
+  const quote = (amount: number) =>
+    transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: String(amount) });
   return { sent, quote };
 }
 
@@ -35,9 +45,22 @@ function asking(jupiterApiKey: string, timeoutMs = 10_000) {
 async function turnedAway(first: ReturnType<typeof asking>, seconds: number): Promise<void> {
   const { aggregator } = sandbox.controls;
   aggregator.resetCalls();
-  aggregator.fault(QUOTE, { kind: 'status', status: 429, headers: { 'retry-after': '0' }, times: 2 });
-  aggregator.fault(QUOTE, { kind: 'status', status: 429, headers: { 'retry-after': String(seconds) }, times: 1 });
-  await expect(first.quote(1_000_000)).rejects.toMatchObject({ code: 'rate_limited', details: { retryAfterMs: seconds * 1000 } });
+  aggregator.fault(QUOTE, {
+    kind: 'status',
+    status: 429,
+    headers: { 'retry-after': '0' },
+    times: 2,
+  });
+  aggregator.fault(QUOTE, {
+    kind: 'status',
+    status: 429,
+    headers: { 'retry-after': String(seconds) },
+    times: 1,
+  });
+  await expect(first.quote(1_000_000)).rejects.toMatchObject({
+    code: 'rate_limited',
+    details: { retryAfterMs: seconds * 1000 },
+  });
   expect(quotesAsked()).toBe(3);
 }
 

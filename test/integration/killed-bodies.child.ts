@@ -1,4 +1,5 @@
-// Buys once over a journal on disk, reads as much of the answer as its parent says, tells so, and waits to be killed.
+// Buys once over a journal on disk, reads as much of the answer as its parent says, tells so, and
+// waits to be killed.
 import { createClient, type ClientOptions } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 

@@ -37,12 +37,18 @@ interface Killed {
   readonly init: RequestInit;
 }
 
-/** A purchase of a stream whose process is killed when it has read so much of it, and a payer of the same wallet and journal that comes after it. */
+/**
+ * A purchase of a stream whose process is killed when it has read so much of it, and a payer of the
+ * same wallet and journal that comes after it.
+ */
 async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promise<Killed> {
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     void settle(sandbox, request).then((settled) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream', ...settlementHeader({ ...settled }) });
+      response.writeHead(200, {
+        'content-type': 'text/event-stream',
+        ...settlementHeader({ ...settled }),
+      });
       response.write('data: 1\n\n');
       if (reads === 'all' || seller.paid.length > 1) response.end('data: 2\n\n');
     });
@@ -52,7 +58,11 @@ async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promis
   const journal = fileJournal(path);
   onTestFinished(() => journal.close());
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
-  const options = { walletSecretKey: payer.secretKey, rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl };
+  const options = {
+    walletSecretKey: payer.secretKey,
+    rpcUrl: sandbox.rpcUrl,
+    jupiterUrl: sandbox.jupiterUrl,
+  };
   const init = method === 'POST' ? { method, body: 'x' } : { method };
   const task = JSON.stringify({ options, url: seller.url, init, journal: path, reads });
   const child = spawn(process.execPath, [program.path, task], {
@@ -68,16 +78,21 @@ async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promis
 }
 
 describe.each(['GET', 'POST'])('a %s whose process is killed', (method) => {
-  it.each(['nothing', 'half'] as const)('when it has read %s of the paid answer is not paid again by the next one', async (reads) => {
-    const { payer, url, init } = await killed(method, reads);
-    await failureOf(payer.client.fetch(url, init), 'already_spent');
-    expect([payer.signed.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([0, 1]);
-  });
+  it.each(['nothing', 'half'] as const)(
+    'when it has read %s of the paid answer is not paid again by the next one',
+    async (reads) => {
+      const { payer, url, init } = await killed(method, reads);
+      await failureOf(payer.client.fetch(url, init), 'already_spent');
+      expect([payer.signed.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([0, 1]);
+    },
+  );
 
   it('when it has read all of the paid answer has bought what it wanted: the next call buys anew', async () => {
     const { payer, url, init } = await killed(method, 'all');
     expect(await (await payer.client.fetch(url, init)).text()).toContain('data: 2');
-    await until('both are on chain', async () => ((await timesSpent(sandbox, payer, 'USDC')) === 2 ? true : undefined));
+    await until('both are on chain', async () =>
+      (await timesSpent(sandbox, payer, 'USDC')) === 2 ? true : undefined,
+    );
     expect(payer.signed.length).toBe(1);
   });
 });

@@ -6,7 +6,8 @@ import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
-// Nodes that are honest and behind in one method, or wrong in one number: a purchase is paid once, as the chain shows it.
+// Nodes that are honest and behind in one method, or wrong in one number: a purchase is paid once,
+// as the chain shows it.
 
 let sandbox: Sandbox;
 const journalOf = journalsOfAllKinds();
@@ -26,50 +27,68 @@ const url = () => `${sandbox.apiUrl}/usdc`;
 /** A payer whose payment settled, and whose answer was lost. */
 async function paidInVain(options: Parameters<typeof payerOn>[2]): Promise<Payer> {
   const payer = await payerOn(sandbox, { USDC: '1' }, options);
-  payer.client.on('payment.sent', () => sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 }));
+  payer.client.on('payment.sent', () =>
+    sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 }),
+  );
   await failureOf(payer.client.fetch(url(), { method: 'POST' }), 'payment_uncertain');
   return payer;
 }
 
 describe('a node whose address index is 250 slots behind its tip', () => {
-  it.each(JOURNALS)('has no payment called unsettled that landed: journal in %s', { timeout: 60_000 }, async (kind) => {
-    sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
-    const journal = await journalOf(kind);
-    const payer = await paidInVain({ journal });
-    const paid = async () => 1_000_000n - (await sandbox.balance(payer.address, 'USDC'));
-    await until('it has landed', async () => ((await paid()) === 10_000n ? true : undefined));
-    sandbox.controls.node.warp();
-    const again = payer.again({ journal });
-    for (let call = 0; call < 3; call += 1) await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
-    expect((await again.spent())[0]?.used).toBe('0.01');
-    sandbox.controls.node.clearFaults();
-    expect(await paid()).toBe(10_000n);
-    const told = await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
-    expect(told.funds).toBe('spent');
-    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
-  });
+  it.each(JOURNALS)(
+    'has no payment called unsettled that landed: journal in %s',
+    { timeout: 60_000 },
+    async (kind) => {
+      sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+      const journal = await journalOf(kind);
+      const payer = await paidInVain({ journal });
+      const paid = async () => 1_000_000n - (await sandbox.balance(payer.address, 'USDC'));
+      await until('it has landed', async () => ((await paid()) === 10_000n ? true : undefined));
+      sandbox.controls.node.warp();
+      const again = payer.again({ journal });
+      for (let call = 0; call < 3; call += 1)
+        await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+      expect((await again.spent())[0]?.used).toBe('0.01');
+      sandbox.controls.node.clearFaults();
+      expect(await paid()).toBe(10_000n);
+      const told = await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
+      expect(told.funds).toBe('spent');
+      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([
+        1, 1,
+      ]);
+    },
+  );
 
-  it('has none called unsettled that no balance shows: what came in unseen is as much as it took', { timeout: 60_000 }, async () => {
-    sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
-    const payer = await paidInVain({});
-    const held = () => sandbox.balance(payer.address, 'USDC');
-    await until('it has landed', async () => ((await held()) === 990_000n ? true : undefined));
-    await sandbox.chain.fundToken(address(payer.address), sandbox.mints.USDC, 10_000n);
-    expect(await held()).toBe(1_000_000n);
-    sandbox.controls.node.warp();
-    const again = payer.again({});
-    for (let call = 0; call < 3; call += 1) await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
-    sandbox.controls.node.clearFaults();
-    await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
-    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
-  });
+  it(
+    'has none called unsettled that no balance shows: what came in unseen is as much as it took',
+    { timeout: 60_000 },
+    async () => {
+      sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+      const payer = await paidInVain({});
+      const held = () => sandbox.balance(payer.address, 'USDC');
+      await until('it has landed', async () => ((await held()) === 990_000n ? true : undefined));
+      await sandbox.chain.fundToken(address(payer.address), sandbox.mints.USDC, 10_000n);
+      expect(await held()).toBe(1_000_000n);
+      sandbox.controls.node.warp();
+      const again = payer.again({});
+      for (let call = 0; call < 3; call += 1)
+        await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+      sandbox.controls.node.clearFaults();
+      await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
+      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([
+        1, 1,
+      ]);
+    },
+  );
 
   it(
     'holds up nothing for ever: a payment that never landed is called unsettled once the index has caught up',
     { timeout: 60_000 },
     async () => {
       const payer = await payerOn(sandbox, { USDC: '1' });
-      payer.client.on('payment.sent', () => sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }));
+      payer.client.on('payment.sent', () =>
+        sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }),
+      );
       await failureOf(payer.client.fetch(url(), { method: 'POST' }), 'payment_uncertain');
       sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
       sandbox.controls.node.warp();
@@ -80,7 +99,9 @@ describe('a node whose address index is 250 slots behind its tip', () => {
       );
       expect((await again.spent())[0]?.used).toBe('0');
       expect((await again.fetch(url(), { method: 'POST' })).status).toBe(200);
-      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 1]);
+      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([
+        2, 1,
+      ]);
     },
   );
 });
@@ -112,9 +133,16 @@ describe('a node with one wrong number', () => {
     async (method, at, by, count, kind) => {
       const rpcUrl = count === 'two nodes' ? nodes() : nodes().slice(0, 1);
       sandbox.controls.node.fault(method, { kind: 'offBy', at, by }, 'first');
-      const payer = await payerOn(sandbox, { USDC: '1' }, { rpcUrl, journal: await journalOf(kind) });
-      payer.client.on('payment.sent', () => sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 }));
-      const buy = () => payer.client.fetch(url(), { method: 'POST' }).then(({ status }) => String(status), String);
+      const payer = await payerOn(
+        sandbox,
+        { USDC: '1' },
+        { rpcUrl, journal: await journalOf(kind) },
+      );
+      payer.client.on('payment.sent', () =>
+        sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 }),
+      );
+      const buy = () =>
+        payer.client.fetch(url(), { method: 'POST' }).then(({ status }) => String(status), String);
       await buy();
       sandbox.controls.node.warp();
       for (let call = 0; call < 3; call += 1) await buy();

@@ -58,7 +58,10 @@ async function bought(kind: JournalKind = 'memory'): Promise<Bought> {
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     void settle(sandbox, request).then((settled) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream', ...settlementHeader({ ...settled }) });
+      response.writeHead(200, {
+        'content-type': 'text/event-stream',
+        ...settlementHeader({ ...settled }),
+      });
       response.on('close', () => (broken += response.writableFinished ? 0 : 1));
       response.write('data: 1\n\n');
       ends.push({ end: () => response.end('data: 2\n\n'), cut: () => request.socket.destroy() });
@@ -67,7 +70,10 @@ async function bought(kind: JournalKind = 'memory'): Promise<Bought> {
   onTestFinished(() => seller.close());
   const inner = await journalOf(kind);
   const written: Attempt[] = [];
-  const journal = { ...inner, put: (attempt: Attempt) => (written.push(attempt), inner.put(attempt)) };
+  const journal = {
+    ...inner,
+    put: (attempt: Attempt) => (written.push(attempt), inner.put(attempt)),
+  };
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
   const response = await payer.client.fetch(seller.url, post);
   const { end, cut } = await until('the first event was sent', () => ends.shift());
@@ -104,17 +110,25 @@ async function iterate(stream: AsyncIterable<Uint8Array | string>): Promise<stri
 }
 
 /** Each way with a journal, of another kind from one to the next. */
-function overJournals<T>(ways: Readonly<Record<string, T>>): [name: string, kind: JournalKind, way: T][] {
-  return Object.entries(ways).map(([name, way], index) => [name, JOURNALS[index % JOURNALS.length] ?? 'memory', way]);
+function overJournals<T>(
+  ways: Readonly<Record<string, T>>,
+): [name: string, kind: JournalKind, way: T][] {
+  return Object.entries(ways).map(([name, way], index) => [
+    name,
+    JOURNALS[index % JOURNALS.length] ?? 'memory',
+    way,
+  ]);
 }
 
 /** Ways to read a body to its end. */
 const readings: Readonly<Record<string, (response: Response) => Promise<unknown>>> = {
   'text()': (response) => response.text(),
   'text() of a clone': (response) => response.clone().text(),
-  'text() once the body was looked at': (response) => (response.body === null ? Promise.resolve() : response.text()),
+  'text() once the body was looked at': (response) =>
+    response.body === null ? Promise.resolve() : response.text(),
   'getReader()': (response) => readAll(bodyOf(response).getReader()),
-  "getReader({ mode: 'byob' })": (response) => readOwnBuffers(bodyOf(response).getReader({ mode: 'byob' })),
+  "getReader({ mode: 'byob' })": (response) =>
+    readOwnBuffers(bodyOf(response).getReader({ mode: 'byob' })),
   'for await': (response) => iterate(bodyOf(response)),
   'for await over a clone': (response) => iterate(bodyOf(response.clone())),
   'tee()': (response) => Promise.all(bodyOf(response).tee().map(iterate)),
@@ -152,16 +166,22 @@ const stops: Readonly<Record<string, (response: Response) => Promise<unknown>>> 
       .pipeTo(new WritableStream(), { signal: AbortSignal.abort() })
       .catch(() => undefined);
   },
-  'the other end of pipeThrough() is cancelled': (response) => bodyOf(response).pipeThrough(new TextDecoderStream()).cancel(),
+  'the other end of pipeThrough() is cancelled': (response) =>
+    bodyOf(response).pipeThrough(new TextDecoderStream()).cancel(),
 };
 
 /** The same call again pays nothing, and says so. */
 async function isPaidOnce({ payer, seller }: Bought): Promise<void> {
   await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
-  expect([signedOf(payer, 'payment'), seller.paid.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
+  expect([
+    signedOf(payer, 'payment'),
+    seller.paid.length,
+    await timesSpent(sandbox, payer, 'USDC'),
+  ]).toEqual([1, 1, 1]);
 }
 
-const recordOf = ({ address }: Payer, journal: Journal) => listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+const recordOf = ({ address }: Payer, journal: Journal) =>
+  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
 async function isDelivered({ payer, journal }: Bought): Promise<readonly boolean[]> {
   const all = await until('it is settled on record', async () => {
@@ -192,7 +212,8 @@ describe('a paid answer whose reader stops half way is not paid again', () => {
     const { payer, seller, broken, written } = await bought();
     const before = broken();
     // What the chain made of it, and that its answer was lost.
-    const settled = () => written.filter(({ url, state }) => state === 'settled' && url.endsWith('/forgotten')).length;
+    const settled = () =>
+      written.filter(({ url, state }) => state === 'settled' && url.endsWith('/forgotten')).length;
     await bodyOf(await payer.client.fetch(`${seller.url}/forgotten`, post))
       .getReader()
       .read();
@@ -245,7 +266,10 @@ describe('a paid answer that comes to its end is delivered', () => {
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       void settle(sandbox, request).then((settled) => {
-        response.writeHead(form === 'a 204' ? 204 : 200, { 'content-length': '0', ...settlementHeader({ ...settled }) });
+        response.writeHead(form === 'a 204' ? 204 : 200, {
+          'content-length': '0',
+          ...settlementHeader({ ...settled }),
+        });
         response.end();
       });
     });
@@ -280,7 +304,11 @@ describe('a paid answer that is not read, in a process that goes on', () => {
     await until('it counts as delivered', async () => {
       collectGarbage();
       await setImmediate();
-      return (await recordOf(payer, journal)).some(({ url, delivered }) => url.endsWith('/forgotten') && delivered) || undefined;
+      return (
+        (await recordOf(payer, journal)).some(
+          ({ url, delivered }) => url.endsWith('/forgotten') && delivered,
+        ) || undefined
+      );
     });
     expect((await payer.client.fetch(`${seller.url}/forgotten`, post)).status).toBe(200);
   });
@@ -290,7 +318,11 @@ describe('a paid answer is a response as fetch gives it', () => {
   it('whose body is one stream, used once', async () => {
     const { response, end } = await bought();
     end();
-    expect([response instanceof Response, response.body instanceof ReadableStream, response.status]).toEqual([true, true, 200]);
+    expect([
+      response instanceof Response,
+      response.body instanceof ReadableStream,
+      response.status,
+    ]).toEqual([true, true, 200]);
     expect(response.body).toBe(response.body);
     expect([response.bodyUsed, bodyOf(response).locked]).toEqual([false, false]);
     const reader = bodyOf(response).getReader();

@@ -19,8 +19,12 @@ const OTHERS: readonly Needle[] = [
   { name: 'what the request’s header holds', text: 'secret-of-the-header-03ce' },
   { name: 'what its cookie holds', text: 'secret-of-the-cookie-7c55' },
 ];
-const [JUPITER_KEY = '', RPC_KEY = '', IN_ADDRESS = '', IN_HEADER = '', IN_COOKIE = ''] = OTHERS.map(({ text }) => text);
-/** What is never sent to a service unless its caller chose to submit through it; names of headers come in any case. */
+const [JUPITER_KEY = '', RPC_KEY = '', IN_ADDRESS = '', IN_HEADER = '', IN_COOKIE = ''] =
+  OTHERS.map(({ text }) => text);
+/**
+ * What is never sent to a service unless its caller chose to submit through it; names of headers
+ * come in any case.
+ */
 const SUBMITTED = /payment-signature|x-payment|signedSwap|signedPayment/i;
 
 let sandbox: Sandbox;
@@ -31,11 +35,16 @@ let plans = true;
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
   const { rpcUrl, jupiterUrl } = sandbox;
-  const handler = createHandler(local({ rpcUrl, jupiterUrl }), { basePath: '/pay', authorize: apiKeys([SERVICE_KEY]) });
+  const handler = createHandler(local({ rpcUrl, jupiterUrl }), {
+    basePath: '/pay',
+    authorize: apiKeys([SERVICE_KEY]),
+  });
   const express = MOUNTS.find(({ name }) => name === 'express');
   if (express === undefined) throw new Error('There is a mount for Express.');
   const unknown = ({ url }: Request) => !plans && url.endsWith('/auto-pay');
-  service = await express.start(async (request) => (unknown(request) ? new Response('Not Found', { status: 404 }) : handler(request)));
+  service = await express.start(async (request) =>
+    unknown(request) ? new Response('Not Found', { status: 404 }) : handler(request),
+  );
 });
 beforeEach(async () => {
   // Each test scans what passed in it alone.
@@ -52,13 +61,26 @@ const apiUrl = () => `http://127.0.0.1:${line.port}/pay`;
 describe('the main job through Express', () => {
   it.each([
     ['which plans its swap', true, ['POST /pay/api/x402/auto-pay']],
-    ['which quotes and builds its swap', false, ['POST /pay/api/x402/auto-pay', 'GET /pay/api/quote', 'POST /pay/api/swap/build']],
+    [
+      'which quotes and builds its swap',
+      false,
+      ['POST /pay/api/x402/auto-pay', 'GET /pay/api/quote', 'POST /pay/api/swap/build'],
+    ],
   ])('sends the service, %s, no secret and nothing signed', async (_, able, calls) => {
     plans = able;
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '5000000' });
     const client = createClient({
-      ...{ walletSecretKey: wallet.secretKey, apiUrl: apiUrl(), apiKey: SERVICE_KEY, autoSwap: true },
-      ...{ rpcUrl: `${sandbox.rpcUrl}/?key=${RPC_KEY}`, jupiterUrl: sandbox.jupiterUrl, jupiterApiKey: JUPITER_KEY },
+      ...{
+        walletSecretKey: wallet.secretKey,
+        apiUrl: apiUrl(),
+        apiKey: SERVICE_KEY,
+        autoSwap: true,
+      },
+      ...{
+        rpcUrl: `${sandbox.rpcUrl}/?key=${RPC_KEY}`,
+        jupiterUrl: sandbox.jupiterUrl,
+        jupiterApiKey: JUPITER_KEY,
+      },
     });
     const response = await client.fetch(`${sandbox.apiUrl}/usdc?token=${IN_ADDRESS}`, {
       headers: { authorization: `Bearer ${IN_HEADER}`, cookie: `session=${IN_COOKIE}` },
@@ -66,16 +88,28 @@ describe('the main job through Express', () => {
     expect(response.status).toBe(200);
     const receipt = await decided(response);
     await client.close();
-    expect(receipt).toMatchObject({ state: 'settled', payment: { mint: sandbox.mints.USDC.address, amount: '10000' } });
+    expect(receipt).toMatchObject({
+      state: 'settled',
+      payment: { mint: sandbox.mints.USDC.address, amount: '10000' },
+    });
     const swapSignature = receipt.swap?.signature ?? '';
     expect((await landed(sandbox.rpcUrl, swapSignature)).error).toBeNull();
 
-    expect([...line.sent.matchAll(/(GET|POST) (\/[^ ?]*)\S* HTTP/g)].map(([, method = '', path = '']) => `${method} ${path}`)).toEqual(
-      calls,
-    );
-    expect(findNeedles(line.sent, [{ name: 'its key', text: `Bearer ${SERVICE_KEY}` }])).toEqual(['its key']);
-    const made = [swapSignature, receipt.payment.payerSignature].map((text) => ({ name: 'a signature', text }));
-    expect(findNeedles(line.sent, [...keyNeedles(secretBytes(wallet.secretKey)), ...OTHERS, ...made])).toEqual([]);
+    expect(
+      [...line.sent.matchAll(/(GET|POST) (\/[^ ?]*)\S* HTTP/g)].map(
+        ([, method = '', path = '']) => `${method} ${path}`,
+      ),
+    ).toEqual(calls);
+    expect(findNeedles(line.sent, [{ name: 'its key', text: `Bearer ${SERVICE_KEY}` }])).toEqual([
+      'its key',
+    ]);
+    const made = [swapSignature, receipt.payment.payerSignature].map((text) => ({
+      name: 'a signature',
+      text,
+    }));
+    expect(
+      findNeedles(line.sent, [...keyNeedles(secretBytes(wallet.secretKey)), ...OTHERS, ...made]),
+    ).toEqual([]);
     expect(signaturesIn(line.sent)).toEqual([]);
     expect(line.sent).not.toMatch(SUBMITTED);
     // The swap was built there, by the service, which cannot sign it.
@@ -96,7 +130,9 @@ describe('the main job through Express', () => {
     });
     const signedPayment = await sign(wallet, second.payment?.transaction);
     const third = await autoPay({ ...asked, signedPayment });
-    const paid = await fetch(url, { headers: { [third.header?.name ?? '']: third.header?.value ?? '' } });
+    const paid = await fetch(url, {
+      headers: { [third.header?.name ?? '']: third.header?.value ?? '' },
+    });
     expect(paid.status).toBe(200);
 
     const [swap, payment] = [signedSwap, signedPayment].map((text) => signaturesIn(text));
@@ -116,7 +152,8 @@ async function autoPay(body: object): Promise<PaymentResult> {
     headers: { 'content-type': 'application/json', 'x-api-key': SERVICE_KEY },
     body: JSON.stringify(body),
   });
-  const answer = (await response.json()) as PaymentResult; // What the service's own tests hold it to.
+  // What the service's own tests hold it to.
+  const answer = (await response.json()) as PaymentResult;
   expect({ status: response.status, answer }).toMatchObject({ status: 200 });
   return answer;
 }

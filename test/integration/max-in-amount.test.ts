@@ -12,7 +12,13 @@ test('a swap takes no more than policy.maxInAmount, and the next token is tried 
   const { secretKey, address } = await sandbox.createWallet({ SOL: '1', BONK: '1000000' });
   const { rpcUrl, jupiterUrl } = sandbox;
   const policy = { maxInAmount: { SOL: '1000' } };
-  const client = createClient({ walletSecretKey: secretKey, rpcUrl, jupiterUrl, autoSwap: true, policy });
+  const client = createClient({
+    walletSecretKey: secretKey,
+    rpcUrl,
+    jupiterUrl,
+    autoSwap: true,
+    policy,
+  });
 
   const refused = client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1001' });
   await expect(refused).rejects.toMatchObject({

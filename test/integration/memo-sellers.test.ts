@@ -20,19 +20,40 @@ afterAll(() => sandbox.close());
 
 /** A version 1 seller behind a facilitator with faremeter's rules. */
 async function startFaremeter(extra: Record<string, unknown> = {}): Promise<Seller> {
-  const { value } = await rpc<{ value: { blockhash: string } }>(sandbox.rpcUrl, 'getLatestBlockhash', []);
-  const { payTo, extra: own, amount } = offerOf(sandbox) as { payTo: string; extra: object; amount: string };
-  const terms = faremeterEntry(value.blockhash, { payTo, maxAmountRequired: amount, extra: { ...own, ...extra } });
+  const { value } = await rpc<{ value: { blockhash: string } }>(
+    sandbox.rpcUrl,
+    'getLatestBlockhash',
+    [],
+  );
+  const {
+    payTo,
+    extra: own,
+    amount,
+  } = offerOf(sandbox) as { payTo: string; extra: object; amount: string };
+  const terms = faremeterEntry(value.blockhash, {
+    payTo,
+    maxAmountRequired: amount,
+    extra: { ...own, ...extra },
+  });
   return startSeller((request, response) => {
     void (async () => {
       if (!isPaid(request)) return answer(response, 402, envelopeV1([terms]));
-      const { payload } = JSON.parse(Buffer.from(paymentHeader(request), 'base64').toString()) as { payload: { transaction: string } };
+      const { payload } = JSON.parse(Buffer.from(paymentHeader(request), 'base64').toString()) as {
+        payload: { transaction: string };
+      };
       if (!(await faremeterTakes(payload.transaction, terms)))
         return answer(response, 402, { ...envelopeV1([terms]), error: 'Invalid transaction' });
-      // The one that settles is the official facilitator, which knows version 1 by the network's older name.
+      // The one that settles is the official facilitator, which knows version 1 by the network's
+      // older name.
       const headers = { ...request.headers, 'x-payment': named(paymentHeader(request)) };
-      const settled = await settle(sandbox, { method: 'GET', url: '', headers }, { ...terms, network: 'solana' });
-      const word = { 'x-payment-response': Buffer.from(JSON.stringify(settled)).toString('base64') };
+      const settled = await settle(
+        sandbox,
+        { method: 'GET', url: '', headers },
+        { ...terms, network: 'solana' },
+      );
+      const word = {
+        'x-payment-response': Buffer.from(JSON.stringify(settled)).toString('base64'),
+      };
       answer(response, settled.success ? 200 : 402, { ok: settled.success }, word);
     })();
   });
@@ -43,16 +64,24 @@ function named(header: string): string {
   return Buffer.from(JSON.stringify({ ...payment, network: 'solana' })).toString('base64');
 }
 
-/** Pays a seller twice at the same moment; the receipts, and what the memos of both payments say. */
-async function payTwice(url: string): Promise<{ readonly receipts: readonly Receipt[]; readonly memos: readonly string[] }> {
+/**
+ * Pays a seller twice at the same moment; the receipts, and what the memos of both payments say.
+ */
+async function payTwice(
+  url: string,
+): Promise<{ readonly receipts: readonly Receipt[]; readonly memos: readonly string[] }> {
   const wallet = await sandbox.createWallet({ USDC: '1' });
   const client = createClient(onSandbox(sandbox, wallet));
   try {
     const responses = await Promise.all([client.fetch(url), client.fetch(url)]);
     expect(responses.map(({ status }) => status)).toEqual([200, 200]);
     const receipts = await Promise.all(responses.map(decided));
-    const transactions = await Promise.all(receipts.map(({ payment }) => landed(sandbox.rpcUrl, String(payment.signature))));
-    const memos = transactions.flatMap(({ instructions }) => instructions.filter(({ program }) => program === MEMO));
+    const transactions = await Promise.all(
+      receipts.map(({ payment }) => landed(sandbox.rpcUrl, String(payment.signature))),
+    );
+    const memos = transactions.flatMap(({ instructions }) =>
+      instructions.filter(({ program }) => program === MEMO),
+    );
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(980_000n);
     return { receipts, memos: memos.map(({ data }) => new TextDecoder().decode(data)) };
   } finally {
@@ -66,7 +95,10 @@ describe('a version 1 seller', () => {
     const { receipts, memos } = await payTwice(seller.url);
     await seller.close();
     expect(receipts.map(({ state }) => state)).toEqual(['settled', 'settled']);
-    expect(memos).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.stringMatching(/^[0-9a-f]{32}$/)]);
+    expect(memos).toEqual([
+      expect.stringMatching(/^[0-9a-f]{32}$/),
+      expect.stringMatching(/^[0-9a-f]{32}$/),
+    ]);
     expect(memos[0]).not.toBe(memos[1]);
     expect(seller.paid).toHaveLength(2);
   });
@@ -79,11 +111,14 @@ describe('a version 1 seller', () => {
     expect(memos).toEqual(['invoice 7', 'invoice 7']);
   });
 
-  it.each(['legacy', 'current'] as const)('with the official %s facilitator gets no memo', async (facilitator) => {
-    const seller = await startLegacySeller(sandbox, { facilitator });
-    const { receipts, memos } = await payTwice(`${seller.url}/usdc`);
-    await seller.close();
-    expect(receipts.map(({ state }) => state)).toEqual(['settled', 'settled']);
-    expect(memos).toEqual([]);
-  });
+  it.each(['legacy', 'current'] as const)(
+    'with the official %s facilitator gets no memo',
+    async (facilitator) => {
+      const seller = await startLegacySeller(sandbox, { facilitator });
+      const { receipts, memos } = await payTwice(`${seller.url}/usdc`);
+      await seller.close();
+      expect(receipts.map(({ state }) => state)).toEqual(['settled', 'settled']);
+      expect(memos).toEqual([]);
+    },
+  );
 });

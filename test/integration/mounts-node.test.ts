@@ -1,7 +1,13 @@
 import { Agent, createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { createHandler } from 'exact-change/http';
-import { nodeListener, serve, type FetchHandler, type ServeOptions, type Service } from 'exact-change/node';
+import {
+  nodeListener,
+  serve,
+  type FetchHandler,
+  type ServeOptions,
+  type Service,
+} from 'exact-change/node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
 import { openSocket, rawRequest, readToEnd } from '../helpers/raw.js';
@@ -21,7 +27,10 @@ afterEach(async () => {
 
 const handler = createHandler(fakeTransport().transport);
 
-async function serving(options: Partial<ServeOptions> = {}, handle: FetchHandler = handler): Promise<Service> {
+async function serving(
+  options: Partial<ServeOptions> = {},
+  handle: FetchHandler = handler,
+): Promise<Service> {
   const service = await serve(handle, { port: 0, ...options });
   services.push(service);
   return service;
@@ -62,7 +71,9 @@ describe('a caller that is slow on purpose', () => {
     const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100 }, handle);
     const socket = await socketTo(service, UNFINISHED_POST);
     const { signal } = await asked;
-    const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    const stopped = new Promise((resolve) =>
+      signal.addEventListener('abort', resolve, { once: true }),
+    );
     await readToEnd(socket);
     await stopped;
     expect(signal.aborted).toBe(true);
@@ -70,16 +81,25 @@ describe('a caller that is slow on purpose', () => {
 
   it('loses its place where it does not take the answer', async () => {
     // More than the system takes off a server's hands.
-    const large = async ({ url }: Request) => new Response(url.endsWith('/large') ? new Uint8Array(50_000_000) : 'small');
-    const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100, maxConnections: 1 }, large);
+    const large = async ({ url }: Request) =>
+      new Response(url.endsWith('/large') ? new Uint8Array(50_000_000) : 'small');
+    const service = await serving(
+      { headersTimeoutMs: 50, requestTimeoutMs: 100, maxConnections: 1 },
+      large,
+    );
     await socketTo(service, 'GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await until('the place is free', async () => (await readToEnd(await socketTo(service, SMALL))) || undefined);
+    await until(
+      'the place is free',
+      async () => (await readToEnd(await socketTo(service, SMALL))) || undefined,
+    );
   });
 
   it('keeps no other caller waiting, with a thousand connections', async () => {
     const service = await serving();
     const slow = await Promise.all(Array.from({ length: 1_000 }, () => socketTo(service, HALF)));
-    const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${service.url}/api/health`)).json()));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async () => (await fetch(`${service.url}/api/health`)).json()),
+    );
     expect(answers).toEqual(Array.from({ length: 20 }, () => ({ status: 'ok' })));
     expect(slow.filter((socket) => socket.destroyed)).toEqual([]);
   });
@@ -90,14 +110,27 @@ describe('a crowd of callers that are slow in every way', () => {
     // Time enough for honest callers on a machine that is busy.
     const service = await serving({ headersTimeoutMs: 1_500, requestTimeoutMs: 3_000 });
     const deep = '['.repeat(60_000);
-    const long = 'POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ';
-    const ways = [HALF, '', UNFINISHED_POST, `${long}10000000\r\n\r\n${'x'.repeat(100_000)}`, `${long}70000\r\n\r\n${deep}`];
-    const crowd = await Promise.all(Array.from({ length: 250 }, (_, index) => socketTo(service, ways[index % ways.length])));
+    const long =
+      'POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ';
+    const ways = [
+      HALF,
+      '',
+      UNFINISHED_POST,
+      `${long}10000000\r\n\r\n${'x'.repeat(100_000)}`,
+      `${long}70000\r\n\r\n${deep}`,
+    ];
+    const crowd = await Promise.all(
+      Array.from({ length: 250 }, (_, index) => socketTo(service, ways[index % ways.length])),
+    );
     const cutOff = Promise.all(crowd.map((socket) => readToEnd(socket)));
-    const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${service.url}/api/health`)).json()));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async () => (await fetch(`${service.url}/api/health`)).json()),
+    );
     expect(answers).toEqual(Array.from({ length: 20 }, () => ({ status: 'ok' })));
     const heard = await cutOff;
-    expect(heard.map((text) => /^HTTP\/1\.1 (?:408|413) /.test(text))).toEqual(heard.map(() => true));
+    expect(heard.map((text) => /^HTTP\/1\.1 (?:408|413) /.test(text))).toEqual(
+      heard.map(() => true),
+    );
   });
 });
 
@@ -116,8 +149,12 @@ describe('what is too much', () => {
   it('of headers is refused before the handler', async () => {
     let asked = 0;
     const service = await serving({}, async () => ((asked += 1), new Response()));
-    expect((await rawRequest(service.url, { headers: { 'x-long': 'x'.repeat(16_384) } })).status).toBe(431);
-    expect((await rawRequest(service.url, { headers: { 'x-long': 'x'.repeat(16_000) } })).status).toBe(200);
+    expect(
+      (await rawRequest(service.url, { headers: { 'x-long': 'x'.repeat(16_384) } })).status,
+    ).toBe(431);
+    expect(
+      (await rawRequest(service.url, { headers: { 'x-long': 'x'.repeat(16_000) } })).status,
+    ).toBe(200);
     expect(asked).toBe(1);
   });
 
@@ -130,7 +167,10 @@ describe('what is too much', () => {
       read();
       return new Promise(() => undefined);
     });
-    const sender = await socketTo(service, 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000000\r\n\r\n');
+    const sender = await socketTo(
+      service,
+      'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000000\r\n\r\n',
+    );
     sender.write(new Uint8Array(50_000_000));
     await reading;
     // Each is time in which the rest would have come.
@@ -139,12 +179,18 @@ describe('what is too much', () => {
   });
 
   it.each([
-    ['where it is refused', 'POST /api/x402/parse-payment HTTP/1.1\r\nContent-Type: application/json'],
+    [
+      'where it is refused',
+      'POST /api/x402/parse-payment HTTP/1.1\r\nContent-Type: application/json',
+    ],
     ['where it is never looked at', 'POST /nowhere HTTP/1.1'],
     ['that comes with a GET', 'GET /api/health HTTP/1.1'],
   ])('of a body is cut off with its connection %s', async (_, head) => {
     const length = 50_000_000;
-    const sender = await socketTo(await serving(), `${head}\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`);
+    const sender = await socketTo(
+      await serving(),
+      `${head}\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`,
+    );
     const brokenOff = new Promise((resolve) => sender.once('close', resolve));
     sender.resume().write(new Uint8Array(length));
     expect(await brokenOff).toBe(true);
@@ -162,7 +208,9 @@ describe('what is too much', () => {
 });
 
 describe('requests that are sent ahead of their answers', () => {
-  /** A handler that says what it was asked for, and how many of its calls there ever were at once. */
+  /**
+   * A handler that says what it was asked for, and how many of its calls there ever were at once.
+   */
   function countingHandler() {
     const asked: string[] = [];
     let underWay = 0;
@@ -177,8 +225,13 @@ describe('requests that are sent ahead of their answers', () => {
     };
     return { handle, asked, most: () => most };
   }
-  const pipelined = (count: number) => Array.from({ length: count }, (_, index) => `GET /${100 + index} HTTP/1.1\r\nHost: localhost\r\n`);
-  const paths = (from: number, count: number) => Array.from({ length: count }, (_, index) => `/${from + index}`);
+  const pipelined = (count: number) =>
+    Array.from(
+      { length: count },
+      (_, index) => `GET /${100 + index} HTTP/1.1\r\nHost: localhost\r\n`,
+    );
+  const paths = (from: number, count: number) =>
+    Array.from({ length: count }, (_, index) => `/${from + index}`);
 
   it('are worked for one at a time and answered in their order', async () => {
     const { handle, asked, most } = countingHandler();
@@ -208,7 +261,8 @@ describe('requests that are sent ahead of their answers', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ports = new Set<number | undefined>();
     agent.on('free', (socket: Socket) => ports.add(socket.localPort));
-    for (const path of paths(200, 40)) expect((await rawRequest(`${service.url}${path}`, { agent })).text).toBe(path.slice(1));
+    for (const path of paths(200, 40))
+      expect((await rawRequest(`${service.url}${path}`, { agent })).text).toBe(path.slice(1));
     expect(ports.size).toBe(1);
     agent.destroy();
   });
@@ -216,7 +270,11 @@ describe('requests that are sent ahead of their answers', () => {
 
 describe('the host that a request names', () => {
   const statusFor = async ({ url, port }: Service, host: string) =>
-    (await rawRequest(`${url}/api/health`, { headers: { host: host.replace('PORT', String(port)) } })).status;
+    (
+      await rawRequest(`${url}/api/health`, {
+        headers: { host: host.replace('PORT', String(port)) },
+      })
+    ).status;
 
   it.each([
     ['localhost', 200],
@@ -237,22 +295,39 @@ describe('the host that a request names', () => {
 
   it('is one of those that are listed', async () => {
     const service = await serving({ hosts: ['Pay.example.com', 'pay.example.org:8443'] });
-    const asked = ['pay.example.com', 'pay.example.com:1', 'pay.example.org:8443', 'pay.example.org', 'localhost'];
-    expect(await Promise.all(asked.map((host) => statusFor(service, host)))).toEqual([200, 200, 200, 404, 404]);
+    const asked = [
+      'pay.example.com',
+      'pay.example.com:1',
+      'pay.example.org:8443',
+      'pay.example.org',
+      'localhost',
+    ];
+    expect(await Promise.all(asked.map((host) => statusFor(service, host)))).toEqual([
+      200, 200, 200, 404, 404,
+    ]);
   });
 
   it('is any on other addresses, and for a listener that names none', async () => {
     expect(await statusFor(await serving({ hostname: '0.0.0.0' }), 'pay.example.com')).toBe(200);
     const server = createServer(nodeListener(handler, { hosts: ['pay.example.com'] }));
-    expect(() => nodeListener(handler, { hosts: ['https://pay.example.com'] })).toThrow('hosts must be a list of names');
+    expect(() => nodeListener(handler, { hosts: ['https://pay.example.com'] })).toThrow(
+      'hosts must be a list of names',
+    );
     expect(server.listenerCount('request')).toBe(1);
   });
 
   it('is refused as a problem', async () => {
     const { url } = await serving();
     const answer = await rawRequest(`${url}/api/health`, { headers: { host: 'attacker.example' } });
-    expect(JSON.parse(answer.text)).toMatchObject({ status: 404, code: 'not_found', funds: 'untouched' });
-    expect(answer.headers).toMatchObject({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' });
+    expect(JSON.parse(answer.text)).toMatchObject({
+      status: 404,
+      code: 'not_found',
+      funds: 'untouched',
+    });
+    expect(answer.headers).toMatchObject({
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+    });
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{32}$/);
   });
 });
@@ -269,7 +344,9 @@ describe('a request line', () => {
     ['GET /api/health HTTP/1.0', 200],
   ])('%s is answered with %i', async (line, status) => {
     const service = await serving();
-    const text = await readToEnd(await socketTo(service, `${line}\r\nHost: localhost\r\nConnection: close\r\n\r\n`));
+    const text = await readToEnd(
+      await socketTo(service, `${line}\r\nHost: localhost\r\nConnection: close\r\n\r\n`),
+    );
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 });
@@ -282,7 +359,10 @@ describe('a method that no Request can hold', () => {
   ])('is refused as a problem that names those of its path: %s', async (path, status, allow) => {
     const { url } = await serving();
     const answer = await rawRequest(`${url}${path}`, { method: 'TRACE' });
-    expect(JSON.parse(answer.text)).toMatchObject({ status, code: status === 405 ? 'method_not_allowed' : 'not_found' });
+    expect(JSON.parse(answer.text)).toMatchObject({
+      status,
+      code: status === 405 ? 'method_not_allowed' : 'not_found',
+    });
     expect(answer.headers['allow']).toBe(allow);
   });
 });
@@ -310,8 +390,14 @@ describe('a service that closes', () => {
     const service = await serving({}, handle);
     const answer = fetch(service.url);
     const { signal } = await asked;
-    const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-    await Promise.all([service.close({ graceMs: 1 }), expect(answer).rejects.toThrow('fetch failed'), stopped]);
+    const stopped = new Promise((resolve) =>
+      signal.addEventListener('abort', resolve, { once: true }),
+    );
+    await Promise.all([
+      service.close({ graceMs: 1 }),
+      expect(answer).rejects.toThrow('fetch failed'),
+      stopped,
+    ]);
     expect(signal.aborted).toBe(true);
   });
 });
@@ -320,7 +406,9 @@ describe('a handler that throws', () => {
   it('is answered with 500 and told to the host alone', async () => {
     const heard: unknown[] = [];
     const failure = new Error('canary');
-    const service = await serving({ onError: (error) => heard.push(error) }, () => Promise.reject(failure));
+    const service = await serving({ onError: (error) => heard.push(error) }, () =>
+      Promise.reject(failure),
+    );
     expect(await rawRequest(service.url)).toMatchObject({ status: 500, text: '' });
     expect(heard).toEqual([failure]);
   });
@@ -337,7 +425,9 @@ describe('the options of serve', () => {
     ['hosts', { hosts: ['http://localhost'] }],
     ['host', { host: 'localhost' }],
   ])('are checked at once: %s of %o', (option, options) => {
-    expect(() => serve(handler, { port: 0, ...options })).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option } }));
+    expect(() => serve(handler, { port: 0, ...options })).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option } }),
+    );
   });
 
   it('leave it on 127.0.0.1, which no other machine reaches, unless they name an address', async () => {

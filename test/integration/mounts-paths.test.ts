@@ -13,7 +13,10 @@ import { fakeRegistry } from '../unit/http/fake-registry.js';
 import { fakeTransport } from '../unit/http/fake.js';
 
 const DENIED = '/pay/api/webhooks';
-const handler = createHandler(fakeTransport().transport, { basePath: '/pay', webhooks: fakeRegistry() });
+const handler = createHandler(fakeTransport().transport, {
+  basePath: '/pay',
+  webhooks: fakeRegistry(),
+});
 
 /** Forms of one path that a reader of addresses makes the same, and a framework does not. */
 const OTHER_FORMS = [
@@ -60,7 +63,8 @@ interface Listens {
 async function listening(server: Listens): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push(() => new Promise<void>((resolve) => server.close(resolve)));
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }
 
@@ -69,7 +73,10 @@ const inExpress = (app: express.Express) => {
   return listening(createServer(listener));
 };
 
-/** The same handler behind a rule of the framework's own, which lets no caller list or register webhooks. */
+/**
+ * The same handler behind a rule of the framework's own, which lets no caller list or register
+ * webhooks.
+ */
 const FRAMEWORKS: Readonly<Record<string, () => Promise<string>>> = {
   express: () => {
     const app = express();
@@ -88,7 +95,9 @@ const FRAMEWORKS: Readonly<Record<string, () => Promise<string>>> = {
     const app = new Hono();
     for (const path of [DENIED, `${DENIED}/*`]) app.all(path, (context) => context.body(null, 403));
     app.all('*', honoHandler(handler));
-    return listening(createAdaptorServer({ fetch: app.fetch, createServer, overrideGlobalObjects: false }));
+    return listening(
+      createAdaptorServer({ fetch: app.fetch, createServer, overrideGlobalObjects: false }),
+    );
   },
   'a listener of node:http': () => {
     const listener = nodeListener(handler);
@@ -107,7 +116,14 @@ async function answerTo(
   target: string,
   headers: readonly string[] = [],
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const lines = [`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1', 'Connection: close', ...headers, '', ''];
+  const lines = [
+    `GET ${target} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    'Connection: close',
+    ...headers,
+    '',
+    '',
+  ];
   const text = await readToEnd(await openSocket(url, lines.join('\r\n')));
   return { status: Number(text.split(' ')[1]), text };
 }
@@ -117,24 +133,33 @@ describe.each(Object.entries(FRAMEWORKS))('behind a rule of %s', (_, start) => {
     const url = await start();
     expect((await answerTo(url, DENIED)).status).toBe(403);
     expect((await answerTo(url, '/pay/api/health')).status).toBe(200);
-    for (const target of OTHER_FORMS) expect([target, (await answerTo(url, target)).status]).not.toEqual([target, 200]);
+    for (const target of OTHER_FORMS)
+      expect([target, (await answerTo(url, target)).status]).not.toEqual([target, 200]);
   });
 });
 
 describe('a path that reads as another', () => {
-  it.each(OTHER_FORMS.filter((form) => form.startsWith('/')))('is a problem, and served by no listener: %s', async (target) => {
-    const service = await serve(handler, { port: 0, hosts: ['127.0.0.1'] });
-    servers.push(() => service.close({ graceMs: 0 }));
-    const { status, text } = await answerTo(service.url, target);
-    expect([status, text]).toEqual([404, expect.stringMatching(/content-type: application\/problem\+json[^]*"code":"not_found"/)]);
-  });
+  it.each(OTHER_FORMS.filter((form) => form.startsWith('/')))(
+    'is a problem, and served by no listener: %s',
+    async (target) => {
+      const service = await serve(handler, { port: 0, hosts: ['127.0.0.1'] });
+      servers.push(() => service.close({ graceMs: 0 }));
+      const { status, text } = await answerTo(service.url, target);
+      expect([status, text]).toEqual([
+        404,
+        expect.stringMatching(/content-type: application\/problem\+json[^]*"code":"not_found"/),
+      ]);
+    },
+  );
 });
 
 describe('express', () => {
   it('serves the path that it routed on, where a step before changed that', async () => {
     const app = express();
     app.use((request, _, next) => {
-      request.url = request.url.replace(/^\/(?:v1|hidden)\//, '/pay/').replace('webhooks', 'nothing');
+      request.url = request.url
+        .replace(/^\/(?:v1|hidden)\//, '/pay/')
+        .replace('webhooks', 'nothing');
       next();
     });
     app.use('/pay', expressHandler(handler));
@@ -144,22 +169,32 @@ describe('express', () => {
     expect((await answerTo(url, 'http://127.0.0.1/pay/api/health')).status).toBe(200);
   });
 
-  it.each(['https://x/pay/api/webhooks#', 'https://x/pay/api/webhooks?', 'HTTPS', 'ftp', 'javascript', 'https:', 'http:/', 'https://x\\'])(
-    'takes no word of a proxy for a scheme but the two that there are: %s',
-    async (proto) => {
-      const app = express().set('trust proxy', true);
-      app.use('/pay', expressHandler(handler));
-      const url = await inExpress(app);
-      const { status, text } = await answerTo(url, '/pay/api/health', [`X-Forwarded-Proto: ${proto}`]);
-      expect([status, text]).toEqual([400, expect.stringContaining('"code":"malformed_request"')]);
-    },
-  );
+  it.each([
+    'https://x/pay/api/webhooks#',
+    'https://x/pay/api/webhooks?',
+    'HTTPS',
+    'ftp',
+    'javascript',
+    'https:',
+    'http:/',
+    'https://x\\',
+  ])('takes no word of a proxy for a scheme but the two that there are: %s', async (proto) => {
+    const app = express().set('trust proxy', true);
+    app.use('/pay', expressHandler(handler));
+    const url = await inExpress(app);
+    const { status, text } = await answerTo(url, '/pay/api/health', [
+      `X-Forwarded-Proto: ${proto}`,
+    ]);
+    expect([status, text]).toEqual([400, expect.stringContaining('"code":"malformed_request"')]);
+  });
 
   it.each(['http', 'https'])('takes the scheme of a proxy: %s', async (proto) => {
     const app = express().set('trust proxy', true);
     const seen: string[] = [];
     app.use(expressHandler(async (request) => (seen.push(request.url), new Response())));
-    await answerTo(await inExpress(app), '/pay/api/health?a=/../b', [`X-Forwarded-Proto: ${proto}`]);
+    await answerTo(await inExpress(app), '/pay/api/health?a=/../b', [
+      `X-Forwarded-Proto: ${proto}`,
+    ]);
     expect(seen).toEqual([`${proto}://127.0.0.1/pay/api/health?a=/../b`]);
   });
 });

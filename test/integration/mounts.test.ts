@@ -29,14 +29,31 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     const ask = async (path: string, init: RequestInit = {}) => {
       const response = await fetch(one.url + path, init);
       const text = await response.text();
-      return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : (JSON.parse(text) as unknown) };
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        json: text === '' ? undefined : (JSON.parse(text) as unknown),
+      };
     };
-    const post = (path: string, body: string | object, headers: Record<string, string> = JSON_TYPE) =>
-      ask(path, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
+    const post = (
+      path: string,
+      body: string | object,
+      headers: Record<string, string> = JSON_TYPE,
+    ) =>
+      ask(path, {
+        method: 'POST',
+        headers,
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      });
     return { ...one, asked, ask, post };
   }
 
-  function expectProblem(answer: { status: number; headers: Headers; json: unknown }, status: number, code: string): void {
+  function expectProblem(
+    answer: { status: number; headers: Headers; json: unknown },
+    status: number,
+    code: string,
+  ): void {
     expect(answer).toMatchObject({ status, json: { status, code } });
     expect(answer.headers.get('content-type')).toBe('application/problem+json');
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
@@ -57,8 +74,12 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     expect((await ask(QUOTE)).json).toEqual(quote);
     expect((await post('/api/swap/build', swap)).json).toMatchObject({ quote });
     expect((await ask(`/api/balance?wallet=${WALLET}&mint=USDC`)).json).toEqual(balanceOfUsdc);
-    expect((await post('/api/x402/parse-payment', paymentRequired)).json).toMatchObject({ x402Version: 2 });
-    expect((await post('/api/x402/auto-pay', { paymentRequired, wallet: WALLET })).json).toMatchObject({ state: 'ready_to_sign' });
+    expect((await post('/api/x402/parse-payment', paymentRequired)).json).toMatchObject({
+      x402Version: 2,
+    });
+    expect(
+      (await post('/api/x402/auto-pay', { paymentRequired, wallet: WALLET })).json,
+    ).toMatchObject({ state: 'ready_to_sign' });
     const { wallet: _, ...parameters } = swap;
     expect(asked).toEqual([
       ['quote', { inputMint: 'SOL', outputMint: 'USDC', amount: '5' }],
@@ -69,7 +90,10 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
       ['autoPay', { paymentRequired, wallet: WALLET }],
     ]);
     expect((await ask('/api/health')).json).toEqual({ status: 'ok' });
-    expect((await ask('/openapi.json')).json).toMatchObject({ openapi: '3.1.0', servers: [{ url: '/pay' }] });
+    expect((await ask('/openapi.json')).json).toMatchObject({
+      openapi: '3.1.0',
+      servers: [{ url: '/pay' }],
+    });
   });
 
   it('registers webhooks, each for its caller alone', async () => {
@@ -80,20 +104,35 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     const { ask, post } = await mounted({ webhooks: fakeRegistry(), callerOf });
     const as = (key: string) => ({ headers: { 'x-api-key': key } });
     const events = ['payment.settled'];
-    const made = await post('/api/webhooks', { url: 'https://shop.example.com/', events }, { ...JSON_TYPE, 'x-api-key': 'a' });
-    expect(made).toMatchObject({ status: 200, json: { events, secret: expect.stringMatching(/^whsec_/) } });
+    const made = await post(
+      '/api/webhooks',
+      { url: 'https://shop.example.com/', events },
+      { ...JSON_TYPE, 'x-api-key': 'a' },
+    );
+    expect(made).toMatchObject({
+      status: 200,
+      json: { events, secret: expect.stringMatching(/^whsec_/) },
+    });
     const { secret, ...endpoint } = made.json as { id: string; secret: string };
     expect((await ask('/api/webhooks', as('a'))).json).toEqual([endpoint]);
     expect((await ask('/api/webhooks', as('b'))).json).toEqual([]);
     expectProblem(await ask('/api/webhooks'), 401, 'unauthorized');
-    const rotated = await post('/api/webhooks/rotate', { id: endpoint.id }, { ...JSON_TYPE, 'x-api-key': 'a' });
+    const rotated = await post(
+      '/api/webhooks/rotate',
+      { id: endpoint.id },
+      { ...JSON_TYPE, 'x-api-key': 'a' },
+    );
     expect(rotated.json).toEqual({ ...endpoint, secret: expect.not.stringContaining(secret) });
-    const remove = (key: string) => ask(`/api/webhooks?id=${endpoint.id}`, { method: 'DELETE', ...as(key) });
+    const remove = (key: string) =>
+      ask(`/api/webhooks?id=${endpoint.id}`, { method: 'DELETE', ...as(key) });
     expectProblem(await remove('b'), 404, 'not_found');
     expect(await remove('a')).toMatchObject({ status: 200, json: { removed: true } });
     expectProblem(await remove('a'), 404, 'not_found');
     const refused = await ask('/api/webhooks', { method: 'PUT' });
-    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST, DELETE']);
+    expect([refused.status, refused.headers.get('allow')]).toEqual([
+      405,
+      'GET, HEAD, POST, DELETE',
+    ]);
   });
 
   it('says as a problem what is wrong with a request to each operation', async () => {
@@ -104,7 +143,9 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     expectProblem(await post('/api/x402/parse-payment', '{"secretKey":1}'), 400, 'secret_refused');
     expectProblem(await post('/api/x402/auto-pay', {}), 400, 'invalid_option');
     expectProblem(
-      await post('/api/x402/auto-pay', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }),
+      await post('/api/x402/auto-pay', 'a=b', {
+        'content-type': 'application/x-www-form-urlencoded',
+      }),
       415,
       'unsupported_media_type',
     );
@@ -115,7 +156,9 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
   });
 
   it('says as a problem what the transport throws, with how long to wait', async () => {
-    const limited = new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs: 1_500 } });
+    const limited = new TransportError('rate_limited', 'Wait.', {
+      details: { retryAfterMs: 1_500 },
+    });
     const { ask } = await mounted({}, { quote: () => Promise.reject(limited) });
     const answer = await ask(QUOTE);
     expectProblem(answer, 429, 'rate_limited');
@@ -125,25 +168,41 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
   it('counts a chunked body, which says nothing of its length', async () => {
     const { url, asked } = await mounted();
     const options = { method: 'POST', headers: CHUNKED, body: TOO_MUCH };
-    expect(await rawRequest(`${url}/api/x402/parse-payment`, options)).toMatchObject({ status: 413 });
+    expect(await rawRequest(`${url}/api/x402/parse-payment`, options)).toMatchObject({
+      status: 413,
+    });
     expect(asked).toEqual([]);
   });
 
   it('refuses a body that is nested as deep as it is long', async () => {
     const { post, asked } = await mounted();
-    expectProblem(await post('/api/x402/parse-payment', '['.repeat(30_000) + ']'.repeat(30_000)), 400, 'malformed_request');
+    expectProblem(
+      await post('/api/x402/parse-payment', '['.repeat(30_000) + ']'.repeat(30_000)),
+      400,
+      'malformed_request',
+    );
     expect(asked).toEqual([]);
   });
 
   it('stops what it does for a caller that goes away', async () => {
     let asked = (_: AbortSignal | undefined): void => undefined;
     const asking = new Promise<AbortSignal | undefined>((resolve) => (asked = resolve));
-    const { url } = await mounted({}, { autoPay: (_, options) => (asked(options?.signal), new Promise(() => undefined)) });
+    const { url } = await mounted(
+      {},
+      { autoPay: (_, options) => (asked(options?.signal), new Promise(() => undefined)) },
+    );
     const caller = new AbortController();
     const body = JSON.stringify({ paymentRequired: { body: '' }, wallet: WALLET });
-    const answer = fetch(`${url}/api/x402/auto-pay`, { method: 'POST', headers: JSON_TYPE, body, signal: caller.signal });
+    const answer = fetch(`${url}/api/x402/auto-pay`, {
+      method: 'POST',
+      headers: JSON_TYPE,
+      body,
+      signal: caller.signal,
+    });
     const signal = await asking;
-    const stopped = new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
+    const stopped = new Promise((resolve) =>
+      signal?.addEventListener('abort', resolve, { once: true }),
+    );
     expect(signal?.aborted).toBe(false);
     caller.abort();
     await expect(answer).rejects.toThrow('aborted');
@@ -164,8 +223,15 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     expect(await ask('/api/nothing', { method: 'HEAD' })).toMatchObject({ status: 404, text: '' });
     const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' };
     const answer = await rawRequest(`${url}/api/swap/build`, { method: 'OPTIONS', headers });
-    expect(answer).toMatchObject({ status: 204, text: '', headers: { 'access-control-allow-origin': 'https://app.example.com' } });
-    expect(await rawRequest(`${url}/api/swap/build`, { method: 'OPTIONS' })).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+    expect(answer).toMatchObject({
+      status: 204,
+      text: '',
+      headers: { 'access-control-allow-origin': 'https://app.example.com' },
+    });
+    expect(await rawRequest(`${url}/api/swap/build`, { method: 'OPTIONS' })).toMatchObject({
+      status: 405,
+      headers: { allow: 'POST' },
+    });
   });
 
   it('gives the hooks the whole request, and passes on an answer of theirs as it is', async () => {
@@ -173,10 +239,17 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     const refusal = () =>
       new Response('Wait\n', { status: 418, headers: [['set-cookie', 'a=1'], ['set-cookie', 'b=2'], ['x-a', 'b']] }); // prettier-ignore
     const { url } = await mounted({
-      authorize: ({ method, url: address, headers }) => (seen.push(method, address, headers.get('x-key') ?? ''), refusal()),
+      authorize: ({ method, url: address, headers }) => (
+        seen.push(method, address, headers.get('x-key') ?? ''),
+        refusal()
+      ),
     });
     const response = await fetch(`${url}${QUOTE}`, { headers: { 'x-key': 'k\u00e9y' } });
-    expect([response.status, await response.text(), response.headers.get('x-a')]).toEqual([418, 'Wait\n', 'b']);
+    expect([response.status, await response.text(), response.headers.get('x-a')]).toEqual([
+      418,
+      'Wait\n',
+      'b',
+    ]);
     expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
     expect(seen).toEqual(['GET', url + QUOTE, 'k\u00e9y']);
   });
@@ -199,7 +272,9 @@ describe.each(TAKING)('a body that never ends, in %s', (name) => {
 const named = (name: string) => MOUNTS.find((mount) => mount.name === name)!;
 
 async function serving(name: string, options: HandlerOptions): Promise<string> {
-  const one = await named(name).start(createHandler(fakeTransport().transport, { basePath: '/pay', ...options }));
+  const one = await named(name).start(
+    createHandler(fakeTransport().transport, { basePath: '/pay', ...options }),
+  );
   open.push(one);
   return one.url;
 }
@@ -218,22 +293,35 @@ describe('the address of a caller', () => {
     ['hono', undefined],
   ])('is for %s what it knows of it', async (name, address) => {
     const seen: unknown[] = [];
-    const url = await serving(name, { authorize: (request) => (seen.push(clientAddress(request)), true) });
+    const url = await serving(name, {
+      authorize: (request) => (seen.push(clientAddress(request)), true),
+    });
     await fetch(url + QUOTE, { headers: { 'x-forwarded-for': '198.51.100.1, 203.0.113.7' } });
     expect(seen).toEqual([address]);
   });
 
   it('bounds each caller alone', async () => {
-    const url = await serving('express', { rateLimit: rateLimit({ perMinute: 1, keyOf: (request) => clientAddress(request) ?? '' }) });
-    const statusFor = async (address: string) => (await fetch(url + QUOTE, { headers: { 'x-forwarded-for': address } })).status;
-    expect([await statusFor('203.0.113.1'), await statusFor('203.0.113.1'), await statusFor('203.0.113.2')]).toEqual([200, 429, 200]);
+    const url = await serving('express', {
+      rateLimit: rateLimit({ perMinute: 1, keyOf: (request) => clientAddress(request) ?? '' }),
+    });
+    const statusFor = async (address: string) =>
+      (await fetch(url + QUOTE, { headers: { 'x-forwarded-for': address } })).status;
+    expect([
+      await statusFor('203.0.113.1'),
+      await statusFor('203.0.113.1'),
+      await statusFor('203.0.113.2'),
+    ]).toEqual([200, 429, 200]);
   });
 });
 
 describe('a parser before express', () => {
   it('may unpack what was sent packed', async () => {
     const url = await serving('express after express.json()', {});
-    const init = { method: 'POST', headers: { ...JSON_TYPE, 'content-encoding': 'gzip' }, body: gzipSync('{"body":{"a":1}}') };
+    const init = {
+      method: 'POST',
+      headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
+      body: gzipSync('{"body":{"a":1}}'),
+    };
     expect((await fetch(`${url}/api/x402/parse-payment`, init)).status).toBe(200);
   });
 });

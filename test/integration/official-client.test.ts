@@ -1,10 +1,22 @@
 import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
-import { decodePaymentRequiredHeader, decodePaymentResponseHeader, encodePaymentSignatureHeader } from '@x402/core/http';
+import {
+  decodePaymentRequiredHeader,
+  decodePaymentResponseHeader,
+  encodePaymentSignatureHeader,
+} from '@x402/core/http';
 import { PaymentRequiredV2Schema } from '@x402/core/schemas';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
-import { appendPaymentIdentifierToExtensions, isPaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
+import {
+  appendPaymentIdentifierToExtensions,
+  isPaymentIdentifierExtension,
+} from '@x402/extensions/payment-identifier';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
@@ -23,13 +35,24 @@ afterAll(() => sandbox.close());
 
 async function officialClient(on: Sandbox, wallet: SandboxWallet): Promise<x402Client> {
   const signer = await createKeyPairSignerFromBytes(getBase58Encoder().encode(wallet.secretKey));
-  return new x402Client().register(MAINNET, new ExactSvmScheme(signer, { rpcUrl: on.rpcUrl })).setSpendControls(false);
+  return new x402Client()
+    .register(MAINNET, new ExactSvmScheme(signer, { rpcUrl: on.rpcUrl }))
+    .setSpendControls(false);
 }
 
-async function moved<T>(symbol: MintSymbol, action: () => Promise<T>): Promise<{ result: T; received: bigint; spent: bigint }> {
-  const before = await Promise.all([sandbox.balance(sandbox.merchant, symbol), sandbox.balance(buyer.address, symbol)]);
+async function moved<T>(
+  symbol: MintSymbol,
+  action: () => Promise<T>,
+): Promise<{ result: T; received: bigint; spent: bigint }> {
+  const before = await Promise.all([
+    sandbox.balance(sandbox.merchant, symbol),
+    sandbox.balance(buyer.address, symbol),
+  ]);
   const result = await action();
-  const after = await Promise.all([sandbox.balance(sandbox.merchant, symbol), sandbox.balance(buyer.address, symbol)]);
+  const after = await Promise.all([
+    sandbox.balance(sandbox.merchant, symbol),
+    sandbox.balance(buyer.address, symbol),
+  ]);
   return { result, received: after[0] - before[0], spent: before[1] - after[1] };
 }
 
@@ -48,7 +71,11 @@ describe('the official client on the sandbox', () => {
     ['GET', '/expensive', 'USDC', 2_500_000n],
     ['GET', '/slow', 'USDC', 10_000n],
   ] as const)('%s %s moves exactly its price in %s', async (method, path, symbol, price) => {
-    const { result: response, received, spent } = await moved(symbol, () => pay(sandbox.apiUrl + path, { method }));
+    const {
+      result: response,
+      received,
+      spent,
+    } = await moved(symbol, () => pay(sandbox.apiUrl + path, { method }));
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ ok: true, path });
     expect([received, spent]).toEqual([price, price]);
@@ -77,12 +104,17 @@ describe('the official client on the sandbox', () => {
 
   it('puts the memo of the seller on the chain', async () => {
     const response = await pay(`${sandbox.apiUrl}/memo`);
-    const { transaction } = decodePaymentResponseHeader(response.headers.get('payment-response') ?? '');
+    const { transaction } = decodePaymentResponseHeader(
+      response.headers.get('payment-response') ?? '',
+    );
     const call = {
       jsonrpc: '2.0',
       id: 1,
       method: 'getTransaction',
-      params: [transaction, { maxSupportedTransactionVersion: 0, encoding: 'json', commitment: 'confirmed' }],
+      params: [
+        transaction,
+        { maxSupportedTransactionVersion: 0, encoding: 'json', commitment: 'confirmed' },
+      ],
     };
     const answer = await fetch(sandbox.rpcUrl, {
       method: 'POST',
@@ -94,25 +126,42 @@ describe('the official client on the sandbox', () => {
 
   it('offers terms that the official schemas accept', async () => {
     for (const route of sandbox.routes) {
-      const response = await fetch(sandbox.apiUrl + route.path, { method: route.methods[0] ?? 'GET' });
+      const response = await fetch(sandbox.apiUrl + route.path, {
+        method: route.methods[0] ?? 'GET',
+      });
       expect(response.status).toBe(402);
-      const terms = PaymentRequiredV2Schema.parse(decodePaymentRequiredHeader(response.headers.get('payment-required') ?? ''));
-      expect(terms.accepts.map((one) => one.amount)).toEqual(route.prices.map((price) => price.amount));
-      for (const one of terms.accepts) expect(one.extra).toMatchObject({ feePayer: sandbox.feePayer });
+      const terms = PaymentRequiredV2Schema.parse(
+        decodePaymentRequiredHeader(response.headers.get('payment-required') ?? ''),
+      );
+      expect(terms.accepts.map((one) => one.amount)).toEqual(
+        route.prices.map((price) => price.amount),
+      );
+      for (const one of terms.accepts)
+        expect(one.extra).toMatchObject({ feePayer: sandbox.feePayer });
       expect(terms.accepts[0]?.extra?.['memo']).toBe(route.memo);
-      expect(typeof terms.accepts[0]?.extra?.['recentBlockhash']).toBe(route.blockhash === true ? 'string' : 'undefined');
-      expect(isPaymentIdentifierExtension(terms.extensions?.['payment-identifier'])).toBe(route.identified === true);
+      expect(typeof terms.accepts[0]?.extra?.['recentBlockhash']).toBe(
+        route.blockhash === true ? 'string' : 'undefined',
+      );
+      expect(isPaymentIdentifierExtension(terms.extensions?.['payment-identifier'])).toBe(
+        route.identified === true,
+      );
     }
   });
 
   it('is not charged where the handler answers 500', async () => {
     const { result, spent } = await moved('USDC', () => pay(`${sandbox.apiUrl}/fails`));
     expect([result.status, spent]).toEqual([500, 0n]);
-    expect(sandbox.controls.api.served.at(-1)).toMatchObject({ url: '/fails', status: 500, settled: false });
+    expect(sandbox.controls.api.served.at(-1)).toMatchObject({
+      url: '/fails',
+      status: 500,
+      settled: false,
+    });
   });
 
   it('is charged where the handler answers 303', async () => {
-    const { result, spent } = await moved('USDC', () => pay(`${sandbox.apiUrl}/redirects`, { redirect: 'manual' }));
+    const { result, spent } = await moved('USDC', () =>
+      pay(`${sandbox.apiUrl}/redirects`, { redirect: 'manual' }),
+    );
     expect([result.status, result.headers.get('location'), spent]).toEqual([303, '/free', 10_000n]);
   });
 
@@ -146,19 +195,26 @@ describe('the official client on the sandbox', () => {
     const identified = async (): Promise<string> => {
       const unpaid = await fetch(url);
       const client = new x402HTTPClient(await officialClient(sandbox, buyer));
-      const payload = await client.createPaymentPayload(client.getPaymentRequiredResponse((name) => unpaid.headers.get(name)));
+      const payload = await client.createPaymentPayload(
+        client.getPaymentRequiredResponse((name) => unpaid.headers.get(name)),
+      );
       const extensions = appendPaymentIdentifierToExtensions({ ...payload.extensions }, id);
       return encodePaymentSignatureHeader({ ...payload, extensions });
     };
     const header = await identified();
-    const call = (value: string): Promise<Response> => fetch(url, { headers: { 'payment-signature': value } });
+    const call = (value: string): Promise<Response> =>
+      fetch(url, { headers: { 'payment-signature': value } });
     const { result, received } = await moved('USDC', async () => {
       const first = await call(header);
       return { first, again: await call(header), other: await call(await identified()) };
     });
-    expect([result.first.status, result.again.status, result.other.status]).toEqual([200, 200, 409]);
+    expect([result.first.status, result.again.status, result.other.status]).toEqual([
+      200, 200, 409,
+    ]);
     expect(await result.again.json()).toEqual(await result.first.json());
-    expect(result.again.headers.get('payment-response')).toBe(result.first.headers.get('payment-response'));
+    expect(result.again.headers.get('payment-response')).toBe(
+      result.first.headers.get('payment-response'),
+    );
     expect(received).toBe(10_000n);
   });
 
@@ -171,15 +227,22 @@ describe('the official client on the sandbox', () => {
         'access-control-request-headers': 'payment-signature',
       },
     });
-    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([204, 'payment-signature']);
+    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      'payment-signature',
+    ]);
     const unpaid = await fetch(`${sandbox.apiUrl}/usdc`);
     expect(unpaid.headers.get('access-control-allow-origin')).toBe('*');
     expect(unpaid.headers.get('access-control-expose-headers')).toContain('PAYMENT-REQUIRED');
   });
 
   it('settles twenty payments at once', async () => {
-    const { result, received } = await moved('USDC', () => Promise.all(Array.from({ length: 20 }, () => pay(`${sandbox.apiUrl}/usdc`))));
-    expect(result.map((response) => response.status)).toEqual(Array.from({ length: 20 }, () => 200));
+    const { result, received } = await moved('USDC', () =>
+      Promise.all(Array.from({ length: 20 }, () => pay(`${sandbox.apiUrl}/usdc`))),
+    );
+    expect(result.map((response) => response.status)).toEqual(
+      Array.from({ length: 20 }, () => 200),
+    );
     expect(received).toBe(200_000n);
   });
 });

@@ -79,8 +79,17 @@ describe('a payment that is short, over a service', () => {
             x402Version: 2,
             accepts: [
               {
-                ...{ scheme: 'exact', network: receipt.payment.network, asset: USDC.address, amount: '10000', payTo: sandbox.merchant },
-                ...{ maxTimeoutSeconds: expect.any(Number), extra: { feePayer: expect.any(String) } },
+                ...{
+                  scheme: 'exact',
+                  network: receipt.payment.network,
+                  asset: USDC.address,
+                  amount: '10000',
+                  payTo: sandbox.merchant,
+                },
+                ...{
+                  maxTimeoutSeconds: expect.any(Number),
+                  extra: { feePayer: expect.any(String) },
+                },
               },
             ],
           },
@@ -114,7 +123,8 @@ describe('a payment that is short, over a service', () => {
     expect(await paid(one)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
     expect(kept.calls).toEqual([PLAN]);
     const recorded: string[] = [];
-    for await (const { id } of journal.attempts({ wallet: one.address, network: SOLANA_MAINNET })) recorded.push(id);
+    for await (const { id } of journal.attempts({ wallet: one.address, network: SOLANA_MAINNET }))
+      recorded.push(id);
     expect(recorded).toEqual([]);
     await kept.close();
   });
@@ -147,9 +157,18 @@ describe('a payment that is short, over a service', () => {
 });
 
 describe('a plan that is asked for by hand', () => {
-  const pay = async (apiUrl: string, more: object, funds: Parameters<typeof payerOn>[1] = { SOL: '0.5', USDT: '1' }) => {
+  const pay = async (
+    apiUrl: string,
+    more: object,
+    funds: Parameters<typeof payerOn>[1] = { SOL: '0.5', USDT: '1' },
+  ) => {
     const { address: wallet } = await sandbox.createWallet(funds);
-    return remote(apiUrl).autoPay({ paymentRequired: await termsOf(url()), wallet, autoSwap: true, ...more });
+    return remote(apiUrl).autoPay({
+      paymentRequired: await termsOf(url()),
+      wallet,
+      autoSwap: true,
+      ...more,
+    });
   };
   const inputOf = ({ swap }: PaymentResult) => swap?.quote.inputMint;
 
@@ -161,20 +180,40 @@ describe('a plan that is asked for by hand', () => {
   });
 
   it('swaps from nothing that the service does not swap from', async () => {
-    const strict = await startRecordedService(sandbox, {}, { swapFrom: ['SOL'], policy: { maxSlippageBps: 40 } });
-    expect(inputOf(await pay(strict.url, { swapFrom: ['USDT', 'SOL'] }))).toBe(sandbox.mints.SOL.address);
-    expect(await pay(strict.url, { swapFrom: ['USDT'] })).toMatchObject({ state: 'insufficient_funds' });
-    expect(await pay(strict.url, { slippageBps: 300 })).toMatchObject({ swap: { quote: { slippageBps: 40 } } });
-    expect(await pay(strict.url, { slippageBps: 7 })).toMatchObject({ swap: { quote: { slippageBps: 7 } } });
+    const strict = await startRecordedService(
+      sandbox,
+      {},
+      { swapFrom: ['SOL'], policy: { maxSlippageBps: 40 } },
+    );
+    expect(inputOf(await pay(strict.url, { swapFrom: ['USDT', 'SOL'] }))).toBe(
+      sandbox.mints.SOL.address,
+    );
+    expect(await pay(strict.url, { swapFrom: ['USDT'] })).toMatchObject({
+      state: 'insufficient_funds',
+    });
+    expect(await pay(strict.url, { slippageBps: 300 })).toMatchObject({
+      swap: { quote: { slippageBps: 40 } },
+    });
+    expect(await pay(strict.url, { slippageBps: 7 })).toMatchObject({
+      swap: { quote: { slippageBps: 7 } },
+    });
     await strict.close();
   });
 
   it('brings what it names, and never less than what is missing', async () => {
-    expect(await pay(service.url, { swapAmount: '77777' })).toMatchObject({ swap: { quote: { minOutAmount: '77777' } } });
-    expect(await pay(service.url, { swapAmount: '1' })).toMatchObject({ swap: { quote: { minOutAmount: '10000' } } });
+    expect(await pay(service.url, { swapAmount: '77777' })).toMatchObject({
+      swap: { quote: { minOutAmount: '77777' } },
+    });
+    expect(await pay(service.url, { swapAmount: '1' })).toMatchObject({
+      swap: { quote: { minOutAmount: '10000' } },
+    });
     const held = { SOL: '0.5', USDC: '1' };
-    expect(await pay(service.url, { swapAmount: '20000' }, held)).toMatchObject({ swap: { quote: { minOutAmount: '20000' } } });
-    expect(await pay(service.url, { swapAmount: '20000', autoSwap: false }, held)).toMatchObject({ state: 'ready_to_sign' });
+    expect(await pay(service.url, { swapAmount: '20000' }, held)).toMatchObject({
+      swap: { quote: { minOutAmount: '20000' } },
+    });
+    expect(await pay(service.url, { swapAmount: '20000', autoSwap: false }, held)).toMatchObject({
+      state: 'ready_to_sign',
+    });
   });
 
   it.each([
@@ -199,17 +238,20 @@ describe('a service that cannot plan', () => {
     ['answers something else', () => Response.json({ state: 'swap_required' })],
     ['hangs', () => new Promise(() => undefined)],
   ];
-  it.each(rows)('and %s is asked for a quote and a build, and for no plan again so soon', async (_, answer) => {
-    service.retell((path) => (path === PLAN ? answer() : undefined));
-    const one = await payer({ timeouts: { service: 2_500 } });
-    expect(await paid(one)).toMatchObject({ state: 'settled' });
-    const parts = [QUOTE, BUILD];
-    expect(service.calls.filter((path) => path !== PLAN)).toEqual(parts);
-    expect(service.calls.indexOf(PLAN)).toBe(0);
-    const plans = service.calls.length - parts.length;
-    expect(await paid(one, '/usdt')).toMatchObject({ state: 'settled' });
-    expect(service.calls.slice(plans)).toEqual([...parts, ...parts]);
-  });
+  it.each(rows)(
+    'and %s is asked for a quote and a build, and for no plan again so soon',
+    async (_, answer) => {
+      service.retell((path) => (path === PLAN ? answer() : undefined));
+      const one = await payer({ timeouts: { service: 2_500 } });
+      expect(await paid(one)).toMatchObject({ state: 'settled' });
+      const parts = [QUOTE, BUILD];
+      expect(service.calls.filter((path) => path !== PLAN)).toEqual(parts);
+      expect(service.calls.indexOf(PLAN)).toBe(0);
+      const plans = service.calls.length - parts.length;
+      expect(await paid(one, '/usdt')).toMatchObject({ state: 'settled' });
+      expect(service.calls.slice(plans)).toEqual([...parts, ...parts]);
+    },
+  );
 
   it('for policy of its own is asked for a quote and a build', async () => {
     const strict = await startRecordedService(sandbox, {}, { policy: { maxPerPayment: '0.001' } });
@@ -224,8 +266,10 @@ describe('a service that cannot plan', () => {
 function inPlan(change: (swap: SwapTransaction, wallet: string) => unknown): void {
   service.retell(async (path, answer, request) => {
     if (path !== PLAN || !answer.ok) return undefined;
-    const plan = (await answer.json()) as { swap: SwapTransaction }; // Of a service that is honest below this.
-    return { ...plan, swap: await change(plan.swap, (request as { wallet: string }).wallet) }; // It was taken as a request for a plan.
+    // Of a service that is honest below this.
+    const plan = (await answer.json()) as { swap: SwapTransaction };
+    // It was taken as a request for a plan.
+    return { ...plan, swap: await change(plan.swap, (request as { wallet: string }).wallet) };
   });
 }
 
@@ -242,7 +286,10 @@ describe('a service that lies in its plan', () => {
     ['into another token', (quote) => ({ ...quote, outputMint: sandbox.mints.USDT.address })],
     ['of the other mode', (quote) => ({ ...quote, swapMode: 'ExactIn' })],
     ['that brings less', (quote) => ({ ...quote, outAmount: '49999', minOutAmount: '49999' })],
-    ['that brings far more', (quote) => ({ ...quote, outAmount: '150000', minOutAmount: '150000' })],
+    [
+      'that brings far more',
+      (quote) => ({ ...quote, outAmount: '150000', minOutAmount: '150000' }),
+    ],
     ['with other slippage', (quote) => ({ ...quote, slippageBps: 500 })],
     ['at a price that is not the market’s', (quote) => taking(quote, 200)],
     ['with an amount that is none', (quote) => ({ ...quote, maxInAmount: '-1' })],
@@ -257,23 +304,40 @@ describe('a service that lies in its plan', () => {
   });
 
   const toAttacker = (): Lie =>
-    inTransaction((parts, { wallet }) => ({ ...parts, instructions: [...parts.instructions, transferSol(wallet, ATTACKER, 1_000_000n)] }));
-  const transactions: readonly (readonly [string, (swap: SwapTransaction, wallet: string) => unknown])[] = [
-    ['of another wallet', async (swap) => ({ ...swap, transaction: await builtForAnother(swap.quote) })],
-    ['of another swap', async (swap, wallet) => ({ ...swap, transaction: await builtForMore(swap.quote, wallet) })],
+    inTransaction((parts, { wallet }) => ({
+      ...parts,
+      instructions: [...parts.instructions, transferSol(wallet, ATTACKER, 1_000_000n)],
+    }));
+  const transactions: readonly (readonly [
+    string,
+    (swap: SwapTransaction, wallet: string) => unknown,
+  ])[] = [
+    [
+      'of another wallet',
+      async (swap) => ({ ...swap, transaction: await builtForAnother(swap.quote) }),
+    ],
+    [
+      'of another swap',
+      async (swap, wallet) => ({ ...swap, transaction: await builtForMore(swap.quote, wallet) }),
+    ],
     [
       'that brings the output to a stranger',
       (swap, wallet) =>
         told(
           inInstruction((one, { own }) => ({
             ...one,
-            accounts: one.accounts.map((meta) => (meta.address === own.USDC ? { ...meta, address: ATTACKER } : meta)),
+            accounts: one.accounts.map((meta) =>
+              meta.address === own.USDC ? { ...meta, address: ATTACKER } : meta,
+            ),
           })),
           swap,
           wallet,
         ),
     ],
-    ['for a quote that is too good to be true', (swap) => ({ ...swap, quote: taking(swap.quote, 50) })],
+    [
+      'for a quote that is too good to be true',
+      (swap) => ({ ...swap, quote: taking(swap.quote, 50) }),
+    ],
     ['that is none', (swap) => ({ ...swap, transaction: Buffer.alloc(200).toString('base64') })],
   ];
   it.each(transactions)('by a transaction %s gets nothing signed', async (_, change) => {
@@ -295,7 +359,11 @@ describe('a service that lies in its plan', () => {
   it('by another step gets no payment of its own signed', async () => {
     service.retell((path) =>
       path === PLAN
-        ? { state: 'ready_to_present', offer: { index: 0, x402Version: 2, payable: true }, header: { name: 'X-PAYMENT', value: 'AAAA' } }
+        ? {
+            state: 'ready_to_present',
+            offer: { index: 0, x402Version: 2, payable: true },
+            header: { name: 'X-PAYMENT', value: 'AAAA' },
+          }
         : undefined,
     );
     const one = await payer();
@@ -304,7 +372,11 @@ describe('a service that lies in its plan', () => {
   });
 
   async function told(lie: Lie, swap: SwapTransaction, wallet: string): Promise<unknown> {
-    return lie.transaction?.(swap, { sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) }, swap.quote);
+    return lie.transaction?.(
+      swap,
+      { sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) },
+      swap.quote,
+    );
   }
 
   async function built(quote: SwapQuote, wallet: string): Promise<string> {
@@ -320,9 +392,19 @@ describe('a service that lies in its plan', () => {
     return built(quote, (await sandbox.createWallet(FUNDS)).address);
   }
 
-  async function builtForMore({ inputMint, outputMint }: SwapQuote, wallet: string): Promise<string> {
-    const query = new URLSearchParams({ inputMint, outputMint, amount: '5000000', swapMode: 'ExactOut' });
-    const quote = (await (await fetch(`${service.url}/api/quote?${query.toString()}`)).json()) as SwapQuote; // As above.
+  async function builtForMore(
+    { inputMint, outputMint }: SwapQuote,
+    wallet: string,
+  ): Promise<string> {
+    const query = new URLSearchParams({
+      inputMint,
+      outputMint,
+      amount: '5000000',
+      swapMode: 'ExactOut',
+    });
+    const quote = (await (
+      await fetch(`${service.url}/api/quote?${query.toString()}`)
+    ).json()) as SwapQuote; // As above.
     return built(quote, wallet);
   }
 });

@@ -14,8 +14,15 @@ beforeAll(async () => {
 afterAll(() => postgres.stop());
 
 async function open(address: string): Promise<OpenOutbox> {
-  const journal = withOutbox(postgresJournal({ connectionString: address, outbox: true, timeoutMs: 60_000 }));
-  return { journal, close: () => journal.close(), beside: () => open(address), reopen: () => open(address) };
+  const journal = withOutbox(
+    postgresJournal({ connectionString: address, outbox: true, timeoutMs: 60_000 }),
+  );
+  return {
+    journal,
+    close: () => journal.close(),
+    beside: () => open(address),
+    reopen: () => open(address),
+  };
 }
 
 outboxContract('postgresJournal', async () => open(await postgres.createDatabase()));

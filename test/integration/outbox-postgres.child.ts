@@ -1,4 +1,5 @@
-// One process that shares a database with others: writes or delivers what it is told to, tells of it in lines of JSON, and is the parent's to end.
+// One process that shares a database with others: writes or delivers what it is told to, tells of
+// it in lines of JSON, and is the parent's to end.
 import { createInterface } from 'node:readline';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import pg from 'pg';

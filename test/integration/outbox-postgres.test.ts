@@ -4,7 +4,11 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { isExactChangeError } from 'exact-change';
-import { postgresJournal, type PostgresJournal, type PostgresJournalOptions } from 'exact-change/journal/postgres';
+import {
+  postgresJournal,
+  type PostgresJournal,
+  type PostgresJournalOptions,
+} from 'exact-change/journal/postgres';
 import pg from 'pg';
 import PgBoss from 'pg-boss';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -46,22 +50,33 @@ afterEach(async () => {
 });
 
 function open(over: Partial<PostgresJournalOptions> = {}): Told {
-  const one = withOutbox(postgresJournal({ connectionString: address, outbox: true, ...over } as PostgresJournalOptions));
+  const one = withOutbox(
+    postgresJournal({ connectionString: address, outbox: true, ...over } as PostgresJournalOptions),
+  );
   closings.push(() => one.close());
   return one;
 }
 
 function ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
-  return withClient(address, async (client) => (await client.query<Record<string, unknown>>(text, values)).rows);
+  return withClient(
+    address,
+    async (client) => (await client.query<Record<string, unknown>>(text, values)).rows,
+  );
 }
 
 const jobsIn = (schema = 'exact_change_jobs') =>
-  ask(`select data->>'job' as job from ${schema}.job`).then((rows) => rows.map(({ job }) => JSON.parse(String(job)) as NextJob));
+  ask(`select data->>'job' as job from ${schema}.job`).then((rows) =>
+    rows.map(({ job }) => JSON.parse(String(job)) as NextJob),
+  );
 /** Ids of the attempts that a job tells of. */
 const toldOf = async () => (await jobsIn()).map(({ event }) => event.data.id);
-const stateOf = async (id: string) => (await listOf(journal.attempts(owner))).find((one) => one.id === id)?.state;
+const stateOf = async (id: string) =>
+  (await listOf(journal.attempts(owner))).find((one) => one.id === id)?.state;
 
-async function reserved(over: Partial<Attempt> = {}, one: PostgresJournal = journal): Promise<Attempt> {
+async function reserved(
+  over: Partial<Attempt> = {},
+  one: PostgresJournal = journal,
+): Promise<Attempt> {
   const attempt = attemptOf(over);
   expect(await one.reserve(attempt, [])).toBeUndefined();
   return attempt;
@@ -80,7 +95,10 @@ async function add(count: number): Promise<void> {
   );
 }
 
-function take(over: Partial<Parameters<Outbox['take']>[0]> = {}, one: Outbox = outbox): Promise<OutboxJob[]> {
+function take(
+  over: Partial<Parameters<Outbox['take']>[0]> = {},
+  one: Outbox = outbox,
+): Promise<OutboxJob[]> {
   return one.take({ limit: 1_000, leaseMs: LEASE_MS, now: Date.now(), ...over });
 }
 
@@ -94,7 +112,9 @@ interface Member {
 }
 
 function startMember(task: object): Member {
-  const child = spawn(process.execPath, [program.path, address, JSON.stringify(task)], { stdio: 'pipe' });
+  const child = spawn(process.execPath, [program.path, address, JSON.stringify(task)], {
+    stdio: 'pipe',
+  });
   children.add(child);
   const exit = once(child, 'exit').then(([code]: unknown[]) => {
     children.delete(child);
@@ -137,11 +157,14 @@ describe('several processes on one database', { timeout: 120_000 }, () => {
     expect(members.map(({ errors }) => errors())).toEqual(['', '', '', '']);
   });
 
-  it.each([true, false])('end by themselves when they have no more to do, and print nothing; journal closed: %s', async (close) => {
-    const { told, exit, errors } = startMember({ what: 'use', close });
-    expect([await told(), await told(), await exit, errors()]).toEqual([true, undefined, 0, '']);
-    expect(await jobsIn()).toEqual([]);
-  });
+  it.each([true, false])(
+    'end by themselves when they have no more to do, and print nothing; journal closed: %s',
+    async (close) => {
+      const { told, exit, errors } = startMember({ what: 'use', close });
+      expect([await told(), await told(), await exit, errors()]).toEqual([true, undefined, 0, '']);
+      expect(await jobsIn()).toEqual([]);
+    },
+  );
 });
 
 describe('a listener that asks to be called', () => {
@@ -149,7 +172,8 @@ describe('a listener that asks to be called', () => {
     const other = open();
     let calls = 0;
     const stop = other.outbox.onAdded(() => (calls += 1));
-    const called = async (times: number) => until('it is called', () => (calls > times ? true : undefined));
+    const called = async (times: number) =>
+      until('it is called', () => (calls > times ? true : undefined));
     // By what it may have missed before it listened.
     await called(0);
     const before = calls;
@@ -177,17 +201,20 @@ describe('a process that is killed', { timeout: 120_000 }, () => {
   it.each([
     ['before', 'reserved', false],
     ['after', 'abandoned', true],
-  ] as const)('one step %s the commit leaves the attempt %s, and told: %s', async (when, state, isTold) => {
-    const id = randomUUID();
-    const { child, told, exit } = startMember({ what: 'stop', id, when });
-    expect(await told()).toBe('standing');
-    child.kill('SIGKILL');
-    await exit;
-    expect(await stateOf(id)).toBe(state);
-    expect(await toldOf()).toEqual(isTold ? [id] : []);
-    await journal.release(id);
-    expect(await toldOf()).toEqual([id]);
-  });
+  ] as const)(
+    'one step %s the commit leaves the attempt %s, and told: %s',
+    async (when, state, isTold) => {
+      const id = randomUUID();
+      const { child, told, exit } = startMember({ what: 'stop', id, when });
+      expect(await told()).toBe('standing');
+      child.kill('SIGKILL');
+      await exit;
+      expect(await stateOf(id)).toBe(state);
+      expect(await toldOf()).toEqual(isTold ? [id] : []);
+      await journal.release(id);
+      expect(await toldOf()).toEqual([id]);
+    },
+  );
 
   it('while it writes leaves a job for each attempt that it wrote, and none for another', async () => {
     const { child, told, exit } = startMember({ what: 'write' });
@@ -199,7 +226,9 @@ describe('a process that is killed', { timeout: 120_000 }, () => {
     await ask(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
     );
-    const written = (await listOf(journal.attempts(owner))).filter(({ state }) => state === 'abandoned').map(({ id }) => id);
+    const written = (await listOf(journal.attempts(owner)))
+      .filter(({ state }) => state === 'abandoned')
+      .map(({ id }) => id);
     expect(written).toEqual(expect.arrayContaining(ids));
     expect((await toldOf()).sort()).toEqual([...written].sort());
   });
@@ -222,7 +251,10 @@ describe('a write that fails', () => {
   it('for want of its job leaves the attempt as it was', async () => {
     const [put, released] = [await reserved(), await reserved()];
     await ask('alter table exact_change_jobs.job add constraint full_disk check (false) not valid');
-    const error = await failureOf(journal.put({ ...put, state: 'abandoned' }), 'journal_unavailable');
+    const error = await failureOf(
+      journal.put({ ...put, state: 'abandoned' }),
+      'journal_unavailable',
+    );
     expect([error.funds, error.retry]).toEqual(['untouched', 'fresh']);
     await failureOf(journal.release(released.id), 'journal_unavailable');
     expect(await listOf(journal.attempts(owner))).toEqual([put, released]);
@@ -242,7 +274,9 @@ describe('a write that fails', () => {
   it('for want of its attempt leaves no job', async () => {
     const attempt = await reserved();
     // Refused when all else is done, at the very end of the transaction.
-    await ask(`create function refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$`);
+    await ask(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$`,
+    );
     await ask(`create constraint trigger refuse after update or delete on exact_change.attempts deferrable initially deferred
       for each row execute function refuse()`);
     let calls = 0;
@@ -259,8 +293,12 @@ describe('a write that fails', () => {
     await add(50);
     const jobs = await take();
     const bad = { ...jobs[0]!, id: 'no uuid' };
-    const outcomes = await Promise.allSettled([...jobs.slice(0, 20), bad, ...jobs.slice(20)].map((job) => outbox.finish(job, [])));
-    expect(outcomes.flatMap(({ status }, place) => (status === 'rejected' ? [place] : []))).toEqual([20]);
+    const outcomes = await Promise.allSettled(
+      [...jobs.slice(0, 20), bad, ...jobs.slice(20)].map((job) => outbox.finish(job, [])),
+    );
+    expect(outcomes.flatMap(({ status }, place) => (status === 'rejected' ? [place] : []))).toEqual(
+      [20],
+    );
     expect(outcomes[20]).toMatchObject({ reason: { code: 'journal_unavailable' } });
     expect(await jobsIn()).toEqual([]);
   });
@@ -277,7 +315,14 @@ describe('a write that fails', () => {
 });
 
 describe('a database', { timeout: 60_000 }, () => {
-  const endpoint: Endpoint = { id: 'one', url: 'https://a.test/', events: ['payment.failed'], caller: '', secrets: [], createdAt: 1 };
+  const endpoint: Endpoint = {
+    id: 'one',
+    url: 'https://a.test/',
+    events: ['payment.failed'],
+    caller: '',
+    secrets: [],
+    createdAt: 1,
+  };
   /** Every call that an outbox adds to the journal, or changes. */
   const callsOf = (one: Told, job: OutboxJob): (() => Promise<unknown>)[] => [
     () => one.put(attemptOf()),
@@ -299,16 +344,26 @@ describe('a database', { timeout: 60_000 }, () => {
     const job = await aJob();
     await outbox.addEndpoint(endpoint, 1);
     const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
-    const busy = attempts.map((one) => journal.put({ ...one, state: 'abandoned' }).then(() => one.id));
+    const busy = attempts.map((one) =>
+      journal.put({ ...one, state: 'abandoned' }).then(() => one.id),
+    );
     await Promise.race(busy);
     await postgres.kill();
     const outcomes = await Promise.allSettled(busy);
-    for (const one of outcomes) if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'journal_unavailable' });
+    for (const one of outcomes)
+      if (one.status === 'rejected')
+        expect(one.reason).toMatchObject({ code: 'journal_unavailable' });
     for (const call of callsOf(journal, job)) await failureOf(call(), 'journal_unavailable');
     await postgres.start();
 
-    const written = (await listOf(journal.attempts(owner))).filter(({ state }) => state === 'abandoned').map(({ id }) => id);
-    expect(written).toEqual(expect.arrayContaining(outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))));
+    const written = (await listOf(journal.attempts(owner)))
+      .filter(({ state }) => state === 'abandoned')
+      .map(({ id }) => id);
+    expect(written).toEqual(
+      expect.arrayContaining(
+        outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+      ),
+    );
     const jobs = await jobsIn();
     expect(
       jobs
@@ -329,8 +384,12 @@ describe('a database', { timeout: 60_000 }, () => {
     const job = await aJob();
     await far.outbox.endpoints();
     wire.silence();
-    const failures = await Promise.all(callsOf(far, job).map((call) => failureOf(call(), 'journal_unavailable')));
-    expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(failures.map(() => ['untouched', 'fresh']));
+    const failures = await Promise.all(
+      callsOf(far, job).map((call) => failureOf(call(), 'journal_unavailable')),
+    );
+    expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(
+      failures.map(() => ['untouched', 'fresh']),
+    );
     wire.speak();
     for (const call of callsOf(far, job).slice(1)) await call();
     expect(await jobsIn()).toHaveLength(1);
@@ -348,13 +407,24 @@ describe('a database', { timeout: 60_000 }, () => {
 
   it('is left by close() once the calls under way are done, and is gone for those after it', async () => {
     const job = await aJob();
-    const many = Array.from({ length: 3 }, () => [reserved(), outbox.finish({ ...job, id: randomUUID() }, [])]);
-    const late = [outbox.finish(job, [job]), outbox.addEndpoint(endpoint, 1), take(), ...many.flat()];
+    const many = Array.from({ length: 3 }, () => [
+      reserved(),
+      outbox.finish({ ...job, id: randomUUID() }, []),
+    ]);
+    const late = [
+      outbox.finish(job, [job]),
+      outbox.addEndpoint(endpoint, 1),
+      take(),
+      ...many.flat(),
+    ];
     await journal.close();
     await Promise.all(late);
-    for (const call of callsOf(journal, job)) expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');
+    for (const call of callsOf(journal, job))
+      expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');
     await until('its connections are gone', async () => {
-      const left = await ask('select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+      const left = await ask(
+        'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      );
       return left.length === 0 ? true : undefined;
     });
   });
@@ -368,7 +438,11 @@ describe('a journal without an outbox', () => {
       closings.push(() => plain.close());
       if (when === 'before') await plain.release((await reserved({}, plain)).id);
       await outbox.endpoints();
-      const [released, abandoned, open] = [await reserved({}, plain), await reserved({}, plain), await reserved({}, plain)];
+      const [released, abandoned, open] = [
+        await reserved({}, plain),
+        await reserved({}, plain),
+        await reserved({}, plain),
+      ];
       await plain.release(released.id);
       await plain.put({ ...abandoned, state: 'abandoned' });
       await plain.put({ ...open, state: 'signed' });
@@ -395,7 +469,9 @@ describe('a journal without an outbox', () => {
     closings.push(() => plain.close());
     await plain.put({ ...(await reserved({}, plain)), state: 'abandoned' });
     await plain.release('nobody');
-    expect(await ask(`select nspname from pg_namespace where nspname like 'exact_change_%'`)).toEqual([]);
+    expect(
+      await ask(`select nspname from pg_namespace where nspname like 'exact_change_%'`),
+    ).toEqual([]);
   });
 });
 
@@ -406,7 +482,9 @@ describe('tables', () => {
     const [before, after] = [await reserved({}, plain), await reserved({}, plain)];
     await plain.release(before.id);
     await plain.close();
-    expect(await ask(`select nspname from pg_namespace where nspname like 'exact_change_%'`)).toEqual([]);
+    expect(
+      await ask(`select nspname from pg_namespace where nspname like 'exact_change_%'`),
+    ).toEqual([]);
     await journal.release(after.id);
     expect(await toldOf()).toEqual([after.id]);
   });
@@ -416,7 +494,9 @@ describe('tables', () => {
     const journals = names.map((schema) => open({ schema }));
     await Promise.all(journals.map(async (one) => one.release((await reserved({}, one)).id)));
     for (const one of journals) expect(await take({}, one.outbox)).toHaveLength(1);
-    const schemas = (await ask(`select nspname from pg_namespace where nspname like '%\\_jobs'`)).map(({ nspname }) => String(nspname));
+    const schemas = (
+      await ask(`select nspname from pg_namespace where nspname like '%\\_jobs'`)
+    ).map(({ nspname }) => String(nspname));
     expect(schemas).toHaveLength(4);
     for (const name of schemas) expect(name.length).toBeLessThanOrEqual(50);
   });
@@ -426,10 +506,14 @@ describe('tables', () => {
     const name = `user_${new URL(address).pathname.slice(1)}`;
     await ask(`create role ${name} login password 'plain'`);
     await ask(`grant usage on schema exact_change, exact_change_jobs to ${name}`);
-    await ask(`grant select, insert, update, delete on all tables in schema exact_change to ${name}`);
+    await ask(
+      `grant select, insert, update, delete on all tables in schema exact_change to ${name}`,
+    );
     await ask(`grant select, insert, update, delete on exact_change_jobs.job to ${name}`);
     await ask(`grant select on exact_change_jobs.version, exact_change_jobs.queue to ${name}`);
-    const user = open({ connectionString: Object.assign(new URL(address), { username: name, password: 'plain' }).href });
+    const user = open({
+      connectionString: Object.assign(new URL(address), { username: name, password: 'plain' }).href,
+    });
     await user.release((await reserved({}, user)).id);
     for (const job of await take({}, user.outbox)) await user.outbox.finish(job, []);
     expect(await jobsIn()).toEqual([]);
@@ -437,7 +521,9 @@ describe('tables', () => {
 
   it('may be reached over a pool of the caller, with two connections and types of its own', async () => {
     // Text for all there is, and what some have for numbers.
-    const types = { getTypeParser: (type: number) => (text: string) => (type === 20 ? BigInt(text) : text) };
+    const types = {
+      getTypeParser: (type: number) => (text: string) => (type === 20 ? BigInt(text) : text),
+    };
     const pool = new pg.Pool({ connectionString: address, max: 2, types });
     closings.push(() => pool.end());
     const borrowed = open({ pool, connectionString: undefined });
@@ -446,7 +532,9 @@ describe('tables', () => {
     const attempts = await Promise.all(Array.from({ length: 20 }, () => reserved({}, borrowed)));
     await Promise.all(attempts.map((one) => borrowed.put({ ...one, state: 'abandoned' })));
     const jobs = await take({}, borrowed.outbox);
-    expect(jobs.map(({ event }) => event.data.id).sort()).toEqual(attempts.map(({ id }) => id).sort());
+    expect(jobs.map(({ event }) => event.data.id).sort()).toEqual(
+      attempts.map(({ id }) => id).sort(),
+    );
     await Promise.all(jobs.map((job) => borrowed.outbox.finish(job, [])));
     expect(await jobsIn()).toEqual([]);
     await borrowed.close();
@@ -455,12 +543,16 @@ describe('tables', () => {
 
 describe('what waits', () => {
   it('is kept as it was given, also where the database takes not all text', async () => {
-    const attempts = ['\0', '\ud800', "'; drop table exact_change.attempts; --"].map((method) => attemptOf({ method }));
+    const attempts = ['\0', '\ud800', "'; drop table exact_change.attempts; --"].map((method) =>
+      attemptOf({ method }),
+    );
     for (const one of attempts) {
       await journal.reserve(one, []);
       await journal.release(one.id);
     }
-    expect((await take()).map(({ event }) => event.data.method)).toEqual(attempts.map(({ method }) => method));
+    expect((await take()).map(({ event }) => event.data.method)).toEqual(
+      attempts.map(({ method }) => method),
+    );
   });
 
   it('is dropped neither for its age, nor for the number of its tries, nor by the upkeep of pg-boss', async () => {
@@ -468,7 +560,12 @@ describe('what waits', () => {
     const [first] = await take({ limit: 1 });
     await ask(`update exact_change_jobs.job set created_on = created_on - interval '10 years', start_after = start_after - interval '10 years',
       keep_until = keep_until - interval '10 years', retry_count = 1000000`);
-    const boss = new PgBoss({ connectionString: address, schema: 'exact_change_jobs', supervise: false, schedule: false });
+    const boss = new PgBoss({
+      connectionString: address,
+      schema: 'exact_change_jobs',
+      supervise: false,
+      schedule: false,
+    });
     await boss.start();
     for (let round = 0; round < 4; round += 1) {
       // A lease that is long over, by the clock of the database too.
@@ -484,7 +581,10 @@ describe('what waits', () => {
 
 describe('an outbox', () => {
   it.each(['yes', 1, null])('is asked for by true or false, not by %j', (outboxOption) => {
-    const options: object = { connectionString: 'postgres://user:a-secret-word@localhost/payments', outbox: outboxOption };
+    const options: object = {
+      connectionString: 'postgres://user:a-secret-word@localhost/payments',
+      outbox: outboxOption,
+    };
     const error = errorOf(() => postgresJournal(options as PostgresJournalOptions));
     expect(error).toMatchObject({ code: 'invalid_option', details: { option: 'outbox' } });
     expect(String(error)).not.toContain('a-secret-word');

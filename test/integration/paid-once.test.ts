@@ -26,7 +26,9 @@ const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1', US
 const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
 const url = (path: string) => sandbox.apiUrl + path;
 const terms = (change: Record<string, unknown> = {}) =>
-  envelopeV2([entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change })]);
+  envelopeV2([
+    entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change }),
+  ]);
 
 async function selling(handler: Parameters<typeof startSeller>[0]): Promise<Seller> {
   const seller = await startSeller(handler);
@@ -36,23 +38,31 @@ async function selling(handler: Parameters<typeof startSeller>[0]): Promise<Sell
 
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-  return found.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
+  return found.filter(
+    ({ error, tokens }) =>
+      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+  ).length;
 }
 
 describe('a request that was paid for is not paid for again', () => {
-  it.each([429, 500, 502, 503, 302, 404])('while a %i leaves it open: the same payment is presented, whatever retries', async (status) => {
-    const payer = await holder();
-    const headers: unknown[] = [];
-    const seller = await selling((request, response) => {
-      if (!isPaid(request)) return answerTerms(response, terms());
-      headers.push(request.headers['payment-signature']);
-      response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
-    });
-    for (const _ of [1, 2, 3]) expect((await payer.client.fetch(seller.url)).status).toBe(status);
-    expect(new Set(headers).size).toBe(1);
-    expect(payments(payer)).toBe(1);
-  });
+  it.each([429, 500, 502, 503, 302, 404])(
+    'while a %i leaves it open: the same payment is presented, whatever retries',
+    async (status) => {
+      const payer = await holder();
+      const headers: unknown[] = [];
+      const seller = await selling((request, response) => {
+        if (!isPaid(request)) return answerTerms(response, terms());
+        headers.push(request.headers['payment-signature']);
+        response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
+      });
+      for (const _ of [1, 2, 3]) expect((await payer.client.fetch(seller.url)).status).toBe(status);
+      expect(new Set(headers).size).toBe(1);
+      expect(payments(payer)).toBe(1);
+    },
+  );
 
   it('when the seller raises the price, or names another payee, in the next 402', async () => {
     const payer = await holder();
@@ -60,7 +70,10 @@ describe('a request that was paid for is not paid for again', () => {
     const seller = await selling((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
       asked += 1;
-      answerTerms(response, terms({ amount: String(1_000 + asked), ...(asked > 2 ? { payTo: sandbox.feePayer } : {}) }));
+      answerTerms(
+        response,
+        terms({ amount: String(1_000 + asked), ...(asked > 2 ? { payTo: sandbox.feePayer } : {}) }),
+      );
     });
     const first = await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     for (const _ of [1, 2, 3]) {
@@ -73,7 +86,13 @@ describe('a request that was paid for is not paid for again', () => {
   it('when the token that paid for it is used up, and another would do', async () => {
     const payer = await payerOn(sandbox, { USDC: '0.01', USDT: '1' });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
-    const entry = (asset: string) => entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, amount: '10000', asset });
+    const entry = (asset: string) =>
+      entryV2({
+        payTo: sandbox.merchant,
+        extra: { feePayer: sandbox.feePayer },
+        amount: '10000',
+        asset,
+      });
     const entries = [entry(sandbox.mints.USDC.address), entry(sandbox.mints.USDT.address)];
     const seller = await selling((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
@@ -89,11 +108,13 @@ describe('a request that was paid for is not paid for again', () => {
     const payer = await holder();
     let visits = 0;
     const seller = await selling((request, response) => {
-      if (request.url === '/x') return void response.writeHead(302, { location: `/y?sid=${(visits += 1)}` }).end();
+      if (request.url === '/x')
+        return void response.writeHead(302, { location: `/y?sid=${(visits += 1)}` }).end();
       if (isPaid(request)) return void request.socket.destroy();
       answerTerms(response, terms());
     });
-    for (const _ of [1, 2, 3]) await failureOf(payer.client.fetch(`${seller.url}/x`), 'payment_uncertain');
+    for (const _ of [1, 2, 3])
+      await failureOf(payer.client.fetch(`${seller.url}/x`), 'payment_uncertain');
     expect(payments(payer)).toBe(1);
     expect(new Set(seller.paid.map(({ url: path }) => path))).toEqual(new Set(['/y?sid=1']));
   });
@@ -151,7 +172,9 @@ describe('a process that ends while it tells that a purchase is paid', () => {
   it('keeps the way closed for ten windows, as its caller may not have heard, and no longer', async () => {
     const inner = memoryJournal();
     const put = (attempt: Parameters<typeof inner.put>[0]) =>
-      attempt.toldAt === undefined ? inner.put(attempt) : Promise.reject(new Error('the process has ended'));
+      attempt.toldAt === undefined
+        ? inner.put(attempt)
+        : Promise.reject(new Error('the process has ended'));
     const payer = await holder({ retryWindow: 100, journal: { ...inner, put } });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -178,10 +201,19 @@ describe('an idempotency key', () => {
       answerTerms(response, terms());
     });
     await failureOf(payer.client.fetch(good.url, { idempotencyKey: 'job 1' }), 'payment_uncertain');
-    const error = await failureOf(payer.client.fetch(evil.url, { idempotencyKey: 'job 1' }), 'idempotency_mismatch');
+    const error = await failureOf(
+      payer.client.fetch(evil.url, { idempotencyKey: 'job 1' }),
+      'idempotency_mismatch',
+    );
     expect(error).toMatchObject({ name: 'ConfigError', funds: 'untouched', moved: [] });
-    await failureOf(payer.client.fetch(`${good.url}/other`, { idempotencyKey: 'job 1' }), 'idempotency_mismatch');
-    await failureOf(payer.client.fetch(good.url, { method: 'POST', body: 'x', idempotencyKey: 'job 1' }), 'idempotency_mismatch');
+    await failureOf(
+      payer.client.fetch(`${good.url}/other`, { idempotencyKey: 'job 1' }),
+      'idempotency_mismatch',
+    );
+    await failureOf(
+      payer.client.fetch(good.url, { method: 'POST', body: 'x', idempotencyKey: 'job 1' }),
+      'idempotency_mismatch',
+    );
     expect([evil.paid.length, payments(payer)]).toEqual([0, 1]);
   });
 
@@ -195,7 +227,8 @@ describe('an idempotency key', () => {
 
   it('that is empty is none', async () => {
     const payer = await holder();
-    for (const path of ['/usdc', '/memo']) expect((await payer.client.fetch(url(path), { idempotencyKey: '' })).status).toBe(200);
+    for (const path of ['/usdc', '/memo'])
+      expect((await payer.client.fetch(url(path), { idempotencyKey: '' })).status).toBe(200);
     expect(payments(payer)).toBe(2);
   });
 });
@@ -207,7 +240,9 @@ describe('a node that hangs', () => {
     try {
       const controller = new AbortController();
       const call = payer.again({}).fetch(url('/usdc'), { signal: controller.signal });
-      await until('the node was asked', () => (sandbox.controls.node.calls({ method: 'getGenesisHash' }) > 0 ? true : undefined));
+      await until('the node was asked', () =>
+        sandbox.controls.node.calls({ method: 'getGenesisHash' }) > 0 ? true : undefined,
+      );
       controller.abort('enough');
       await expect(call).rejects.toBe('enough');
     } finally {
@@ -221,12 +256,17 @@ describe('a journal', () => {
     const inner = memoryJournal();
     const slow = {
       ...inner,
-      put: async (...args: Parameters<typeof inner.put>) => (await new Promise((resolve) => setTimeout(resolve, 30)), inner.put(...args)),
+      put: async (...args: Parameters<typeof inner.put>) => (
+        await new Promise((resolve) => setTimeout(resolve, 30)),
+        inner.put(...args)
+      ),
     };
     const payer = await holder({ journal: slow });
     const answers = await Promise.all([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(new Set(answers.map((answer) => receiptOf(answer)?.payment.payerSignature)).size).toBe(3);
+    expect(new Set(answers.map((answer) => receiptOf(answer)?.payment.payerSignature)).size).toBe(
+      3,
+    );
   });
 
   it('that fails after the answer loses no answer', async () => {
@@ -234,7 +274,8 @@ describe('a journal', () => {
     let full = false;
     const journal = {
       ...inner,
-      put: (...args: Parameters<typeof inner.put>) => (full ? Promise.reject(new Error('ENOSPC')) : inner.put(...args)),
+      put: (...args: Parameters<typeof inner.put>) =>
+        full ? Promise.reject(new Error('ENOSPC')) : inner.put(...args),
     };
     const payer = await holder({ journal });
     payer.client.on('payment.sent', () => (full = true));
@@ -243,7 +284,9 @@ describe('a journal', () => {
     expect(await response.json()).toMatchObject({ ok: true });
     expect(payer.events.some(({ type }) => type === 'warning')).toBe(true);
     full = false;
-    await until('it is settled', () => (receiptOf(response)?.state === 'settled' ? true : undefined));
+    await until('it is settled', () =>
+      receiptOf(response)?.state === 'settled' ? true : undefined,
+    );
   });
 
   it('that cannot write what became of a payment leaves it uncertain, by type', async () => {
@@ -261,25 +304,44 @@ describe('a journal', () => {
     expect(payments(payer)).toBe(1);
   });
 
-  it.each(['reserve', 'put'] as const)('that fails in %s before anything left is a typed error, and nothing was sent', async (name) => {
-    const inner = memoryJournal();
-    const payer = await holder({ journal: { ...inner, [name]: () => Promise.reject(new Error('EROFS')) } });
-    const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
-    expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', moved: [], retry: 'fresh' });
-    expect(await settledOf(payer)).toBe(0);
-    expect(payer.events.some(({ type }) => type === 'payment.sent')).toBe(false);
-  });
+  it.each(['reserve', 'put'] as const)(
+    'that fails in %s before anything left is a typed error, and nothing was sent',
+    async (name) => {
+      const inner = memoryJournal();
+      const payer = await holder({
+        journal: { ...inner, [name]: () => Promise.reject(new Error('EROFS')) },
+      });
+      const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
+      expect(error).toMatchObject({
+        name: 'TransportError',
+        funds: 'untouched',
+        moved: [],
+        retry: 'fresh',
+      });
+      expect(await settledOf(payer)).toBe(0);
+      expect(payer.events.some(({ type }) => type === 'payment.sent')).toBe(false);
+    },
+  );
 
   it('keeps a signed swap whose caller gave up, and frees its budget', async () => {
     const journal = memoryJournal();
     const payer = await payerOn(sandbox, { SOL: '0.1' }, { autoSwap: true, journal });
     const controller = new AbortController();
     payer.client.on('swap.signed', () => controller.abort('enough'));
-    const first = payer.client.fetch(url('/usdc'), { signal: controller.signal, idempotencyKey: 'order' });
+    const first = payer.client.fetch(url('/usdc'), {
+      signal: controller.signal,
+      idempotencyKey: 'order',
+    });
     await expect(first).rejects.toBe('enough');
     const attempts = [];
-    for await (const attempt of journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET })) attempts.push(attempt);
-    expect(attempts).toMatchObject([{ state: 'abandoned', swap: { signature: expect.any(String) } }]);
+    for await (const attempt of journal.attempts({
+      wallet: payer.address,
+      network: SOLANA_MAINNET,
+    }))
+      attempts.push(attempt);
+    expect(attempts).toMatchObject([
+      { state: 'abandoned', swap: { signature: expect.any(String) } },
+    ]);
     expect(await paidOf(payer.client)).toBe('0');
     // No payment was signed under the key.
     expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);

@@ -1,4 +1,9 @@
-import { parsePaymentRequired, type ClientEvent, type PaymentRequired, type SigningIntent } from 'exact-change';
+import {
+  parsePaymentRequired,
+  type ClientEvent,
+  type PaymentRequired,
+  type SigningIntent,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
@@ -40,10 +45,17 @@ describe('client.pay() that fails after its swap landed', () => {
     const { address, secretKey } = await sandbox.createWallet({ SOL: '1' });
     const { signer } = recordingSigner(address, secretKey);
     const signMessage = (message: Uint8Array, intent: SigningIntent) =>
-      intent.kind === 'payment' ? Promise.reject(new Error('denied on the device')) : signer.signMessage(message, intent);
+      intent.kind === 'payment'
+        ? Promise.reject(new Error('denied on the device'))
+        : signer.signMessage(message, intent);
     const payer = await payerOn(sandbox, {}, { signer: { address, signMessage }, autoSwap: true });
-    const error = await failureOf(payer.client.pay(unread(body()), { url: PLACE }), 'signing_failed');
-    const swap = payer.events.find((event): event is ClientEvent<'swap.confirmed'> => event.type === 'swap.confirmed');
+    const error = await failureOf(
+      payer.client.pay(unread(body()), { url: PLACE }),
+      'signing_failed',
+    );
+    const swap = payer.events.find(
+      (event): event is ClientEvent<'swap.confirmed'> => event.type === 'swap.confirmed',
+    );
     expect(error.funds).toBe('swapped');
     expect(error.moved).toEqual([
       {
@@ -55,7 +67,10 @@ describe('client.pay() that fails after its swap landed', () => {
         outAmount: swap?.outAmount,
       },
     ]);
-    expect(payer.events.find(({ type }) => type === 'payment.failed')).toMatchObject({ code: 'signing_failed', funds: 'swapped' });
+    expect(payer.events.find(({ type }) => type === 'payment.failed')).toMatchObject({
+      code: 'signing_failed',
+      funds: 'swapped',
+    });
   });
 });
 
@@ -71,11 +86,16 @@ describe('terms given to client.pay() as an object', () => {
 
   it('say where they come from if this library has read them there', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' });
-    const terms = parsePaymentRequired({ url: PLACE, body: body({ url: 'https://other.example/' }) });
+    const terms = parsePaymentRequired({
+      url: PLACE,
+      body: body({ url: 'https://other.example/' }),
+    });
     const { receipt } = await payer.client.pay(unread(terms));
     expect(receipt.url).toBe(PLACE);
     // A copy may be any party's.
-    expect((await failureOf(payer.client.pay(unread({ ...terms })), 'invalid_option')).details).toEqual({ option: 'url' });
+    expect(
+      (await failureOf(payer.client.pay(unread({ ...terms })), 'invalid_option')).details,
+    ).toEqual({ option: 'url' });
   });
 
   it('are read anew, as a body is: no prototype, getter or excess comes through', async () => {
@@ -84,7 +104,10 @@ describe('terms given to client.pay() as an object', () => {
     let reads = 0;
     const [entry] = body().accepts;
     const twoFaced = { ...entry, extra: { feePayer: sandbox.feePayer } };
-    Object.defineProperty(twoFaced, 'amount', { enumerable: true, get: () => ((reads += 1), reads > 1 ? '999999' : '10000') });
+    Object.defineProperty(twoFaced, 'amount', {
+      enumerable: true,
+      get: () => ((reads += 1), reads > 1 ? '999999' : '10000'),
+    });
     const outcome = await pay({ x402Version: 2, accepts: [twoFaced] }).then(
       ({ receipt }) => receipt.payment.amount,
       (error: unknown) => error,
@@ -95,6 +118,9 @@ describe('terms given to client.pay() as an object', () => {
     await failureOf(pay(many), 'malformed_payment_required');
     await failureOf(pay({ hello: 'world' }), 'malformed_payment_required');
     // What a parsed body calls status and headers makes it no response.
-    await failureOf(pay({ ...body(), status: 402, headers: {}, url: PLACE, accepts: [] }), 'malformed_payment_required');
+    await failureOf(
+      pay({ ...body(), status: 402, headers: {}, url: PLACE, accepts: [] }),
+      'malformed_payment_required',
+    );
   });
 });

@@ -21,7 +21,8 @@ afterAll(() => sandbox.close());
 
 type Policy = NonNullable<ClientOptions['policy']>;
 const url = (path: string) => sandbox.apiUrl + path;
-const rich = (policy: Policy, options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1', USDT: '1' }, { policy, ...options });
+const rich = (policy: Policy, options: ClientOptions = {}) =>
+  payerOn(sandbox, { USDC: '1', USDT: '1' }, { policy, ...options });
 const held = ({ address }: Payer) => tokenAmount(sandbox.rpcUrl, address, sandbox.mints.USDC);
 const host = () => new URL(sandbox.apiUrl).host;
 
@@ -34,13 +35,18 @@ async function used({ client }: Payer, name: string): Promise<string[]> {
 async function selling(change: Record<string, unknown> = {}): Promise<Seller> {
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox, change)]));
-    void settle(sandbox, request).then((settled) => answer(response, settled.success ? 200 : 500, {}, settlementHeader({ ...settled })));
+    void settle(sandbox, request).then((settled) =>
+      answer(response, settled.success ? 200 : 500, {}, settlementHeader({ ...settled })),
+    );
   });
   onTestFinished(() => seller.close());
   return seller;
 }
 
-/** Caps with room for five payments of a cent in USDC to one seller, and what spent() shows of each when they are full. */
+/**
+ * Caps with room for five payments of a cent in USDC to one seller, and what spent() shows of each
+ * when they are full.
+ */
 const FIVE: readonly (readonly [name: string, policy: () => Policy, full: () => CapUse])[] = [
   ['maxPerDay', () => ({ maxPerDay: '0.05' }), () => use('maxPerDay', { windowMs: 86_400_000 })],
   ['maxPerHour', () => ({ maxPerHour: '0.05' }), () => use('maxPerHour', { windowMs: 3_600_000 })],
@@ -50,10 +56,26 @@ const FIVE: readonly (readonly [name: string, policy: () => Policy, full: () => 
     () => ({ maxPerHost: { '127.0.0.1': '0.05' } }),
     () => use("maxPerHost['127.0.0.1']", { host: '127.0.0.1', windowMs: 86_400_000 }),
   ],
-  ['dollars in a minute', () => limited({ usd: '0.05', per: 'minute' }), () => use('limits[0]', { windowMs: 60_000 })],
-  ['dollars for ever', () => limited({ usd: '0.059999', per: 'total' }), () => use('limits[0]', { limit: '0.059999' })],
-  ['a host', () => limited({ usd: '0.05', per: 'hour', host: host() }), () => use('limits[0]', { host: host(), windowMs: 3_600_000 })],
-  ['each host', () => limited({ usd: '0.05', per: 'hour', host: '*' }), () => use('limits[0]', { host: '127.0.0.1', windowMs: 3_600_000 })],
+  [
+    'dollars in a minute',
+    () => limited({ usd: '0.05', per: 'minute' }),
+    () => use('limits[0]', { windowMs: 60_000 }),
+  ],
+  [
+    'dollars for ever',
+    () => limited({ usd: '0.059999', per: 'total' }),
+    () => use('limits[0]', { limit: '0.059999' }),
+  ],
+  [
+    'a host',
+    () => limited({ usd: '0.05', per: 'hour', host: host() }),
+    () => use('limits[0]', { host: host(), windowMs: 3_600_000 }),
+  ],
+  [
+    'each host',
+    () => limited({ usd: '0.05', per: 'hour', host: '*' }),
+    () => use('limits[0]', { host: '127.0.0.1', windowMs: 3_600_000 }),
+  ],
   [
     'a payee',
     () => limited({ usd: '0.05', per: 'day', payee: sandbox.merchant }),
@@ -67,14 +89,22 @@ const FIVE: readonly (readonly [name: string, policy: () => Policy, full: () => 
   [
     'a mint in base units',
     () => limited({ amount: '50000', mint: 'USDC', per: 'day' }),
-    () => inUnits('50000', sandbox.mints.USDC.address, { mint: sandbox.mints.USDC.address, windowMs: 86_400_000 }),
+    () =>
+      inUnits('50000', sandbox.mints.USDC.address, {
+        mint: sandbox.mints.USDC.address,
+        windowMs: 86_400_000,
+      }),
   ],
   [
     'a mint in dollars',
     () => limited({ usd: '0.05', mint: 'USDC', per: 'total' }),
     () => use('limits[0]', { mint: sandbox.mints.USDC.address }),
   ],
-  ['how many in a minute', () => limited({ payments: 5, per: 'minute' }), () => inUnits('5', 'payments', { windowMs: 60_000 })],
+  [
+    'how many in a minute',
+    () => limited({ payments: 5, per: 'minute' }),
+    () => inUnits('5', 'payments', { windowMs: 60_000 }),
+  ],
   [
     'how many for each payee and host',
     () => limited({ payments: 5, per: 'total', host: '*', payee: '*' }),
@@ -112,8 +142,15 @@ describe('20 parallel calls of a cent where there is room for five', () => {
     expect(await held(payer)).toBe(1_000_000n - 50_000n);
     const row = whenFull();
     expect((await payer.client.spent()).filter(({ cap }) => cap === row.cap)).toEqual([row]);
-    const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
-    expect(error.details).toMatchObject({ cap: row.cap, limit: row.limit, used: row.used, unit: row.unit });
+    const error = await refusal(sandbox, payer, 'budget_exhausted', () =>
+      payer.client.fetch(url('/usdc')),
+    );
+    expect(error.details).toMatchObject({
+      cap: row.cap,
+      limit: row.limit,
+      used: row.used,
+      unit: row.unit,
+    });
     // Only what leaves a window makes room.
     expect(error.retry).toBe(row.windowMs === undefined ? 'never' : 'fresh');
   });
@@ -130,7 +167,11 @@ describe('a cap that is full', () => {
     const pay = async (at: string) => payer.client.pay(await fetch(seller.url), { url: at });
     await pay(elsewhere);
     await failureOf(pay(elsewhere), 'budget_exhausted');
-    expect((await payer.client.spent()).filter(({ cap }) => cap === 'limits[0]').map((one) => [one.host, one.used])).toEqual([
+    expect(
+      (await payer.client.spent())
+        .filter(({ cap }) => cap === 'limits[0]')
+        .map((one) => [one.host, one.used]),
+    ).toEqual([
       ['127.0.0.1', '1'],
       ['localhost', '1'],
     ]);
@@ -143,7 +184,9 @@ describe('a cap that is full', () => {
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/memo')));
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(`${seller.url}/again`));
+    await refusal(sandbox, payer, 'budget_exhausted', () =>
+      payer.client.fetch(`${seller.url}/again`),
+    );
     expect((await used(payer, 'limits[0]')).length).toBe(2);
   });
 
@@ -155,10 +198,22 @@ describe('a cap that is full', () => {
   });
 
   it('of several that a payment needs, the one without room is named, and takes nothing of the others', async () => {
-    const payer = await rich({ maxPerHour: '0.05', maxTotal: '0.015', ...limited({ payments: 9, per: 'minute' }) });
+    const payer = await rich({
+      maxPerHour: '0.05',
+      maxTotal: '0.015',
+      ...limited({ payments: 9, per: 'minute' }),
+    });
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/memo')));
-    expect(error.details).toEqual({ cap: 'maxTotal', limit: '0.015', used: '0.01', amount: '0.01', unit: 'USD' });
+    const error = await refusal(sandbox, payer, 'budget_exhausted', () =>
+      payer.client.fetch(url('/memo')),
+    );
+    expect(error.details).toEqual({
+      cap: 'maxTotal',
+      limit: '0.015',
+      used: '0.01',
+      amount: '0.01',
+      unit: 'USD',
+    });
     expect(error.retry).toBe('never');
     expect((await payer.client.spent()).map(({ cap, used: one }) => [cap, one])).toEqual([
       ['maxPerHour', '0.01'],
@@ -178,7 +233,9 @@ describe('a cap that is full', () => {
   it('is full for another client of the same wallet too', async () => {
     const payer = await rich({ maxTotal: '0.05' });
     const other = payer.again();
-    const calls = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? payer.client : other).fetch(url(`/usdc?n=${n}`)));
+    const calls = Array.from({ length: 20 }, (_, n) =>
+      (n % 2 === 0 ? payer.client : other).fetch(url(`/usdc?n=${n}`)),
+    );
     const outcomes = await Promise.allSettled(calls);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(5);
     expect(payer.signed.length).toBe(5);
@@ -194,7 +251,9 @@ describe('a limit on single payments', () => {
   ];
   it.each(cases)('%s refuses what is above it, and nothing else', async (_, limit, amount) => {
     const payer = await rich(limited(limit()));
-    const error = await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url('/usdc')));
+    const error = await refusal(sandbox, payer, 'amount_over_limit', () =>
+      payer.client.fetch(url('/usdc')),
+    );
     expect(error.details).toMatchObject({ cap: 'limits[0]', amount });
     const seller = await selling({ amount: '9999' });
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
@@ -220,9 +279,16 @@ describe('a mint without a price', () => {
       maxAmount: { [sandbox.mints.BONK.address]: price },
       ...limited({ amount: 2n * price, mint: sandbox.mints.BONK.address, per: 'day' }),
     });
-    for (const n of [1, 2]) expect((await payer.client.fetch(url(`/bonk?n=${n}`))).status).toBe(200);
-    const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/bonk?n=3')));
-    expect(error.details).toMatchObject({ cap: 'limits[0]', unit: sandbox.mints.BONK.address, used: (2n * price).toString() });
+    for (const n of [1, 2])
+      expect((await payer.client.fetch(url(`/bonk?n=${n}`))).status).toBe(200);
+    const error = await refusal(sandbox, payer, 'budget_exhausted', () =>
+      payer.client.fetch(url('/bonk?n=3')),
+    );
+    expect(error.details).toMatchObject({
+      cap: 'limits[0]',
+      unit: sandbox.mints.BONK.address,
+      used: (2n * price).toString(),
+    });
     expect(await used(payer, 'limits[0]')).toEqual([(2n * price).toString()]);
     expect(await used(payer, 'maxPerDay')).toEqual(['0']);
   });
@@ -233,18 +299,29 @@ describe('a payment that came to nothing', () => {
     ['maxTotal', { maxTotal: '0.01' }, '0.01'],
     ['limits[0]', { limits: [{ payments: 1, per: 'total', host: '*', payee: '*' }] }, '1'],
     ['limits[0]', { limits: [{ amount: '10000', mint: 'USDC', per: 'minute' }] }, '10000'],
-  ] as const)('holds its share of %s until that is proved, and gives it back then', async (cap, policy, all) => {
-    const payer = await rich(policy);
-    sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500, times: 1 });
-    await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
-    expect(await used(payer, cap)).toEqual([all]);
-    await failureOf(payer.client.fetch(url('/memo')), 'budget_exhausted');
-    sandbox.controls.node.warp();
-    await until('it is given back', async () => ((await used(payer, cap)).every((one) => one === '0') ? true : undefined));
-    expect((await payer.again().fetch(url('/memo'))).status).toBe(200);
-    expect(await used(payer, cap)).toEqual([all]);
-    const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-    const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-    expect(found.filter(({ tokens }) => tokens.some((one) => one.account === account && one.change < 0n)).length).toBe(1);
-  });
+  ] as const)(
+    'holds its share of %s until that is proved, and gives it back then',
+    async (cap, policy, all) => {
+      const payer = await rich(policy);
+      sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500, times: 1 });
+      await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
+      expect(await used(payer, cap)).toEqual([all]);
+      await failureOf(payer.client.fetch(url('/memo')), 'budget_exhausted');
+      sandbox.controls.node.warp();
+      await until('it is given back', async () =>
+        (await used(payer, cap)).every((one) => one === '0') ? true : undefined,
+      );
+      expect((await payer.again().fetch(url('/memo'))).status).toBe(200);
+      expect(await used(payer, cap)).toEqual([all]);
+      const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+      const found = await Promise.all(
+        (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+      );
+      expect(
+        found.filter(({ tokens }) =>
+          tokens.some((one) => one.account === account && one.change < 0n),
+        ).length,
+      ).toBe(1);
+    },
+  );
 });

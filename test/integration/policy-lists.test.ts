@@ -3,7 +3,13 @@ import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
-import { answerTerms, isPaid, startSeller, type Seller, type SellerHandler } from '../helpers/seller.js';
+import {
+  answerTerms,
+  isPaid,
+  startSeller,
+  type Seller,
+  type SellerHandler,
+} from '../helpers/seller.js';
 import { answer, offerOf, offerV1Of } from '../helpers/settling.js';
 import { refusal } from '../helpers/untouched.js';
 
@@ -16,7 +22,8 @@ afterEach(closePayers);
 afterAll(() => sandbox.close());
 
 type Lists = Readonly<Partial<Record<'allow' | 'deny', ListOptions>>>;
-const payerWith = (policy: Lists, options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1', USDT: '1' }, { policy, ...options });
+const payerWith = (policy: Lists, options: ClientOptions = {}) =>
+  payerOn(sandbox, { USDC: '1', USDT: '1' }, { policy, ...options });
 
 async function selling(handler: SellerHandler): Promise<Seller> {
   const seller = await startSeller(handler);
@@ -34,7 +41,9 @@ const asking =
 const inUsdc = (change = {}) => offerOf(sandbox, change);
 const inUsdt = (change = {}) => offerOf(sandbox, { asset: sandbox.mints.USDT.address, ...change });
 
-/** A world in which every name but the sandbox's own is this seller: what a resolver does elsewhere. */
+/**
+ * A world in which every name but the sandbox's own is this seller: what a resolver does elsewhere.
+ */
 const everywhere =
   (seller: Seller): typeof fetch =>
   async (input, init) => {
@@ -45,7 +54,12 @@ const everywhere =
     return new Response(await response.arrayBuffer(), { status, headers });
   };
 
-async function refused(policy: Lists, url: string, details: { list: string; value: string }, options: ClientOptions = {}): Promise<Payer> {
+async function refused(
+  policy: Lists,
+  url: string,
+  details: { list: string; value: string },
+  options: ClientOptions = {},
+): Promise<Payer> {
   const payer = await payerWith(policy, options);
   const error = await refusal(sandbox, payer, 'not_allowed', () => payer.client.fetch(url));
   expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details });
@@ -57,13 +71,25 @@ describe('a host', () => {
   const host = () => new URL(sandbox.apiUrl).host;
 
   it('that is denied is not paid, and is named with the list', async () => {
-    await refused({ deny: { hosts: ['127.0.0.1'] } }, `${sandbox.apiUrl}/usdc`, { list: 'deny.hosts', value: host() });
-    await refused({ deny: { hosts: [host()] } }, `${sandbox.apiUrl}/usdc`, { list: 'deny.hosts', value: host() });
+    await refused({ deny: { hosts: ['127.0.0.1'] } }, `${sandbox.apiUrl}/usdc`, {
+      list: 'deny.hosts',
+      value: host(),
+    });
+    await refused({ deny: { hosts: [host()] } }, `${sandbox.apiUrl}/usdc`, {
+      list: 'deny.hosts',
+      value: host(),
+    });
   });
 
   it('that is not among the allowed is not paid', async () => {
-    await refused({ allow: { hosts: ['api.example.com'] } }, `${sandbox.apiUrl}/usdc`, { list: 'allow.hosts', value: host() });
-    await refused({ allow: { hosts: [] } }, `${sandbox.apiUrl}/usdc`, { list: 'allow.hosts', value: host() });
+    await refused({ allow: { hosts: ['api.example.com'] } }, `${sandbox.apiUrl}/usdc`, {
+      list: 'allow.hosts',
+      value: host(),
+    });
+    await refused({ allow: { hosts: [] } }, `${sandbox.apiUrl}/usdc`, {
+      list: 'allow.hosts',
+      value: host(),
+    });
   });
 
   it('that is allowed is paid, and one that is denied too is not', async () => {
@@ -113,17 +139,27 @@ describe('a host', () => {
     const { username, password, href } = new URL(url);
     // fetch takes no name or password in an address.
     const plain = username === '' && password === '' ? href : href.replace(`${username}@`, '');
-    await refused({ allow: { hosts: [entry] } }, plain, { list: 'allow.hosts', value: new URL(plain).host }, { fetch: everywhere(seller) });
+    await refused(
+      { allow: { hosts: [entry] } },
+      plain,
+      { list: 'allow.hosts', value: new URL(plain).host },
+      { fetch: everywhere(seller) },
+    );
     expect(seller.paid).toEqual([]);
   });
 
   it('that a redirect leads to is the one that is judged', async () => {
     const far = await selling(asking(() => [inUsdc()]));
-    const near = await selling((_, response) => response.writeHead(302, { location: `${far.url}/there` }).end());
+    const near = await selling((_, response) =>
+      response.writeHead(302, { location: `${far.url}/there` }).end(),
+    );
     const farHost = `127.0.0.1:${far.port}`;
     const nearHost = `127.0.0.1:${near.port}`;
     await refused({ deny: { hosts: [farHost] } }, near.url, { list: 'deny.hosts', value: farHost });
-    await refused({ allow: { hosts: [nearHost] } }, near.url, { list: 'allow.hosts', value: farHost });
+    await refused({ allow: { hosts: [nearHost] } }, near.url, {
+      list: 'allow.hosts',
+      value: farHost,
+    });
     expect(far.paid).toEqual([]);
     const payer = await payerWith({ allow: { hosts: [farHost] } });
     expect((await payer.client.fetch(near.url)).status).toBe(200);
@@ -133,21 +169,29 @@ describe('a host', () => {
     const payer = await payerWith({ deny: { hosts: ['127.0.0.1'] } }, { autoSwap: true });
     const { aggregator } = sandbox.controls;
     const before = aggregator.calls();
-    await refusal(sandbox, payer, 'not_allowed', () => payer.client.fetch(`${sandbox.apiUrl}/bonk`));
+    await refusal(sandbox, payer, 'not_allowed', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/bonk`),
+    );
     expect(aggregator.calls()).toBe(before);
   });
 
   it('counts for client.pay by the address that it is given, and for client.plan', async () => {
     const payer = await payerWith({ deny: { hosts: ['api.example.com'] } });
     const unpaid = await fetch(`${sandbox.apiUrl}/usdc`);
-    await refusal(sandbox, payer, 'not_allowed', () => payer.client.pay(unpaid, { url: 'https://API.example.com./x' }));
+    await refusal(sandbox, payer, 'not_allowed', () =>
+      payer.client.pay(unpaid, { url: 'https://API.example.com./x' }),
+    );
     const other = await payerWith({ deny: { hosts: ['127.0.0.1'] } });
     await refusal(sandbox, other, 'not_allowed', () => other.client.plan(`${sandbox.apiUrl}/usdc`));
   });
 });
 
 describe('an offer', () => {
-  const cases: readonly (readonly [name: string, policy: () => Lists, details: () => { list: string; value: string }])[] = [
+  const cases: readonly (readonly [
+    name: string,
+    policy: () => Lists,
+    details: () => { list: string; value: string },
+  ])[] = [
     [
       'to a payee that is denied',
       () => ({ deny: { payees: [sandbox.merchant] } }),
@@ -173,8 +217,16 @@ describe('an offer', () => {
       () => ({ allow: { mints: ['USDT', 'SOL'] } }),
       () => ({ list: 'allow.mints', value: sandbox.mints.USDC.address }),
     ],
-    ['by a scheme that is denied in capitals', () => ({ deny: { schemes: ['EXACT'] } }), () => ({ list: 'deny.schemes', value: 'exact' })],
-    ['by a scheme that is not allowed', () => ({ allow: { schemes: ['upto'] } }), () => ({ list: 'allow.schemes', value: 'exact' })],
+    [
+      'by a scheme that is denied in capitals',
+      () => ({ deny: { schemes: ['EXACT'] } }),
+      () => ({ list: 'deny.schemes', value: 'exact' }),
+    ],
+    [
+      'by a scheme that is not allowed',
+      () => ({ allow: { schemes: ['upto'] } }),
+      () => ({ list: 'allow.schemes', value: 'exact' }),
+    ],
     [
       'on a network that is denied',
       () => ({ deny: { networks: ['solana'] } }),
@@ -194,7 +246,9 @@ describe('an offer', () => {
   });
 
   it.each(cases)('%s is not paid in version 1 either', async (_, policy, details) => {
-    const seller = await selling((_request, response) => answer(response, 402, envelopeV1([offerV1Of(sandbox)])));
+    const seller = await selling((_request, response) =>
+      answer(response, 402, envelopeV1([offerV1Of(sandbox)])),
+    );
     await refused(policy(), seller.url, details());
     expect(seller.paid).toEqual([]);
   });
@@ -203,17 +257,23 @@ describe('an offer', () => {
     ['a denied mint', { deny: { mints: ['USDC'] } }],
     ['a mint that is not allowed', { allow: { mints: ['USDT'] } }],
   ] as const)('in %s is skipped, and the one that is allowed is paid', async (_, policy) => {
-    const seller = await selling(asking(() => [inUsdc({ amount: '1000' }), inUsdt({ amount: '20000' })]));
+    const seller = await selling(
+      asking(() => [inUsdc({ amount: '1000' }), inUsdt({ amount: '20000' })]),
+    );
     const payer = await payerWith(policy);
     const plan = await payer.client.plan(seller.url);
     expect(plan.payment?.mint).toBe(sandbox.mints.USDT.address);
     expect(plan.refused).toMatchObject([{ index: 0, code: 'not_allowed' }]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    expect(payer.signed).toMatchObject([{ kind: 'payment', mint: sandbox.mints.USDT.address, amount: '20000' }]);
+    expect(payer.signed).toMatchObject([
+      { kind: 'payment', mint: sandbox.mints.USDT.address, amount: '20000' },
+    ]);
   });
 
   it('to a denied payee is skipped for the same token to another', async () => {
-    const seller = await selling(asking(() => [inUsdc({ payTo: sandbox.feePayer, amount: '1' }), inUsdc()]));
+    const seller = await selling(
+      asking(() => [inUsdc({ payTo: sandbox.feePayer, amount: '1' }), inUsdc()]),
+    );
     const payer = await payerWith({ deny: { payees: [sandbox.feePayer] } });
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
     expect(payer.signed).toMatchObject([{ payTo: sandbox.merchant, amount: '10000' }]);
@@ -222,12 +282,17 @@ describe('an offer', () => {
   it('none of which is allowed gives the reason of each', async () => {
     const seller = await selling(asking(() => [inUsdc(), inUsdt()]));
     const payer = await payerWith({ deny: { payees: [sandbox.merchant] } });
-    const error = await refusal(sandbox, payer, 'no_payable_offer', () => payer.client.fetch(seller.url));
+    const error = await refusal(sandbox, payer, 'no_payable_offer', () =>
+      payer.client.fetch(seller.url),
+    );
     expect(error.details.offers.map(({ index, code }) => [index, code])).toEqual([
       [0, 'not_allowed'],
       [1, 'not_allowed'],
     ]);
-    expect(error.cause).toMatchObject({ code: 'not_allowed', details: { list: 'deny.payees', value: sandbox.merchant } });
+    expect(error.cause).toMatchObject({
+      code: 'not_allowed',
+      details: { list: 'deny.payees', value: sandbox.merchant },
+    });
   });
 
   it('in a denied token may still be swapped from: lists are about what is paid', async () => {

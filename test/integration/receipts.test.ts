@@ -12,7 +12,10 @@ let taker: Seller;
 let payer: Payer;
 let all: Receipt[];
 
-/** Two that settle, in two tokens; one whose seller settles nothing, as expired; one that is still open. */
+/**
+ * Two that settle, in two tokens; one whose seller settles nothing, as expired; one that is still
+ * open.
+ */
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
   taker = await startTaker(sandbox, [['USDC', '30000']]);
@@ -40,7 +43,11 @@ afterAll(async () => {
 
 describe('client.receipts', () => {
   const at = (index: number) => all[index]?.at ?? 0;
-  const cases: readonly (readonly [name: string, filter: () => ReceiptFilter, found: readonly number[]])[] = [
+  const cases: readonly (readonly [
+    name: string,
+    filter: () => ReceiptFilter,
+    found: readonly number[],
+  ])[] = [
     ['no filter', () => ({}), [0, 1, 2, 3]],
     ['settled', () => ({ state: 'settled' }), [0, 1]],
     ['unsettled', () => ({ state: 'unsettled' }), [2]],
@@ -55,8 +62,16 @@ describe('client.receipts', () => {
     ['since after the last', () => ({ since: at(3) + 1 }), []],
     ['until the third', () => ({ until: at(2) }), [0, 1]],
     ['from the second until the fourth', () => ({ since: at(1), until: at(3) }), [1, 2]],
-    ['several at once', () => ({ state: 'settled', mint: sandbox.mints.USDC.address, until: at(3) }), [0]],
-    ['several that exclude each other', () => ({ state: 'unsettled', mint: sandbox.mints.USDT.address }), []],
+    [
+      'several at once',
+      () => ({ state: 'settled', mint: sandbox.mints.USDC.address, until: at(3) }),
+      [0],
+    ],
+    [
+      'several that exclude each other',
+      () => ({ state: 'unsettled', mint: sandbox.mints.USDT.address }),
+      [],
+    ],
     ['fields that are undefined', () => JSON.parse('{}') as ReceiptFilter, [0, 1, 2, 3]],
   ];
 
@@ -74,7 +89,12 @@ describe('client.receipts', () => {
       ['GET', '30000'],
       ['GET', '30000'],
     ]);
-    expect(all.map(({ payment }) => payment.signature !== undefined)).toEqual([true, true, false, false]);
+    expect(all.map(({ payment }) => payment.signature !== undefined)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
 
   it('are not listed by a field that is not known, which would list them all', async () => {
@@ -95,7 +115,9 @@ describe('client.receipts', () => {
 
   it('of another wallet are not among them', async () => {
     const journal = memoryJournal();
-    const [one, other] = await Promise.all([1, 2].map(() => payerOn(sandbox, { USDC: '1' }, { journal })));
+    const [one, other] = await Promise.all(
+      [1, 2].map(() => payerOn(sandbox, { USDC: '1' }, { journal })),
+    );
     expect((await one?.client.fetch(`${sandbox.apiUrl}/usdc`))?.status).toBe(200);
     expect((await listOf(one?.client.receipts() ?? emptyList())).length).toBe(1);
     expect((await listOf(other?.client.receipts() ?? emptyList())).length).toBe(0);

@@ -1,4 +1,11 @@
-import { createClient, HTTPInterceptor, local, receiptOf, type ClientOptions, type Transport } from 'exact-change';
+import {
+  createClient,
+  HTTPInterceptor,
+  local,
+  receiptOf,
+  type ClientOptions,
+  type Transport,
+} from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -27,7 +34,9 @@ let heard: Heard[] = [];
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
-  const handler = createHandler(local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }), { basePath: '/pay' });
+  const handler = createHandler(local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }), {
+    basePath: '/pay',
+  });
   const express = MOUNTS.find(({ name }) => name === 'express');
   if (express === undefined) throw new Error('There is a mount for Express.');
   service = await express.start(async (request) => {
@@ -51,15 +60,27 @@ afterAll(async () => {
 });
 
 const apiUrl = () => `http://127.0.0.1:${line.port}/pay`;
-const options = (): ClientOptions => ({ apiUrl: apiUrl(), autoSwap: true, swapFrom: [sandbox.mints.BONK.address], jupiterApiKey: KEY });
+const options = (): ClientOptions => ({
+  apiUrl: apiUrl(),
+  autoSwap: true,
+  swapFrom: [sandbox.mints.BONK.address],
+  jupiterApiKey: KEY,
+});
 
 /** Nothing went to the service but what the swap is for. */
-function expectNoSecret(address: string, secretKey: string, signatures: readonly (string | undefined)[]): void {
+function expectNoSecret(
+  address: string,
+  secretKey: string,
+  signatures: readonly (string | undefined)[],
+): void {
   const needles = [
     ...keyNeedles(secretBytes(secretKey)),
     { name: 'the key for Jupiter', text: KEY },
     ...signatures.map((text = 'missing') => ({ name: 'a signature', text })),
-    ...['payment-signature', 'x-payment', 'signedSwap', 'signedPayment'].map((text) => ({ name: text, text })),
+    ...['payment-signature', 'x-payment', 'signedSwap', 'signedPayment'].map((text) => ({
+      name: text,
+      text,
+    })),
   ];
   expect(findNeedles(line.sent, needles)).toEqual([]);
   const calls = heard.map(({ method, path }) => `${method} ${path}`);
@@ -84,26 +105,44 @@ describe('a client with the apiUrl of a service in Express', () => {
     const response = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
     expect(response.status).toBe(200);
     const receipt = await decided(response);
-    expect(receipt).toMatchObject({ state: 'settled', payment: { mint: sandbox.mints.USDC.address, amount: '10000' } });
+    expect(receipt).toMatchObject({
+      state: 'settled',
+      payment: { mint: sandbox.mints.USDC.address, amount: '10000' },
+    });
     expect(receipt.swap).toMatchObject({ inputMint: sandbox.mints.BONK.address });
     expect((await landed(sandbox.rpcUrl, receipt.swap?.signature ?? '')).error).toBeNull();
-    expectNoSecret(payer.address, payer.secretKey, [receipt.swap?.signature, receipt.payment.payerSignature]);
+    expectNoSecret(payer.address, payer.secretKey, [
+      receipt.swap?.signature,
+      receipt.payment.payerSignature,
+    ]);
   });
 
   it('keeps its prices its own: what its own Jupiter does not confirm, it does not swap', async () => {
     const deaf = 'http://127.0.0.1:9';
     const payer = await payerOn(sandbox, FUNDS, { ...options(), jupiterUrl: deaf });
-    await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    await refusal(sandbox, payer, 'jupiter_unavailable', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
   });
 
   it('quotes, swaps and reads balances through it', async () => {
     const payer = await payerOn(sandbox, FUNDS, options());
-    const quote = await payer.client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    const quote = await payer.client.quote({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '1000000',
+    });
     expect(quote).toMatchObject({ inAmount: '1000000' });
-    const swapped = await payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    const swapped = await payer.client.swap({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '1000000',
+    });
     expect((await landed(sandbox.rpcUrl, swapped.signature)).error).toBeNull();
     expect(await payer.client.balance(['USDC'])).toMatchObject([{ amount: swapped.outAmount }]);
-    expect(new Set(heard.map(({ path }) => path))).toEqual(new Set(['/pay/api/quote', '/pay/api/swap/build', '/pay/api/balance']));
+    expect(new Set(heard.map(({ path }) => path))).toEqual(
+      new Set(['/pay/api/quote', '/pay/api/swap/build', '/pay/api/balance']),
+    );
   });
 
   it('shows no quote and no balance of something else than was asked for', async () => {
@@ -111,33 +150,53 @@ describe('a client with the apiUrl of a service in Express', () => {
     const [usdc, usdt] = [sandbox.mints.USDC.address, sandbox.mints.USDT.address];
     const transport: Transport = {
       ...honest,
-      quote: (request, quoteOptions) => honest.quote({ ...request, outputMint: usdt, amount: '2000000' }, quoteOptions),
-      balance: (request, balanceOptions) => honest.balance({ ...request, mint: usdt }, balanceOptions),
+      quote: (request, quoteOptions) =>
+        honest.quote({ ...request, outputMint: usdt, amount: '2000000' }, quoteOptions),
+      balance: (request, balanceOptions) =>
+        honest.balance({ ...request, mint: usdt }, balanceOptions),
     };
     const { client } = await payerOn(sandbox, FUNDS, { transport });
     const asked = { inputMint: 'SOL', amount: '1000000' };
-    await expect(client.quote({ ...asked, outputMint: usdc })).rejects.toMatchObject({ code: 'quote_mismatch' });
-    await expect(client.quote({ ...asked, outputMint: usdt })).rejects.toMatchObject({ code: 'quote_mismatch' });
-    await expect(client.balance(usdc)).rejects.toMatchObject({ code: 'invalid_response', details: { service: 'service' } });
+    await expect(client.quote({ ...asked, outputMint: usdc })).rejects.toMatchObject({
+      code: 'quote_mismatch',
+    });
+    await expect(client.quote({ ...asked, outputMint: usdt })).rejects.toMatchObject({
+      code: 'quote_mismatch',
+    });
+    await expect(client.balance(usdc)).rejects.toMatchObject({
+      code: 'invalid_response',
+      details: { service: 'service' },
+    });
     expect(await client.balance(usdt)).toMatchObject([{ mint: usdt }]);
   });
 
   it('pays without the service where nothing has to be swapped', async () => {
-    const payer = await payerOn(sandbox, { SOL: '0.1', USDC: '1' }, { ...options(), apiUrl: 'http://127.0.0.1:9' });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.1', USDC: '1' },
+      { ...options(), apiUrl: 'http://127.0.0.1:9' },
+    );
     expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
   });
 
   it('says that the service is gone, and signs nothing', async () => {
     const payer = await payerOn(sandbox, FUNDS, { ...options(), apiUrl: 'http://127.0.0.1:9' });
-    const error = await refusal(sandbox, payer, 'service_unavailable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    const error = await refusal(sandbox, payer, 'service_unavailable', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
     expect(error.details).toEqual({ status: 0 });
     expect(error.retry).toBe('fresh');
   });
 
   it('says what Jupiter says to the service, with the same code', async () => {
-    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 429, headers: { 'retry-after': '0' } });
+    sandbox.controls.aggregator.fault('*', {
+      kind: 'status',
+      status: 429,
+      headers: { 'retry-after': '0' },
+    });
     const payer = await payerOn(sandbox, FUNDS, options());
-    const call = () => payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    const call = () =>
+      payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
     await refusal(sandbox, payer, 'rate_limited', call);
   });
 });
@@ -156,7 +215,10 @@ describe('HTTPInterceptor with apiUrl', () => {
       expect(response.status).toBe(200);
       const receipt = receiptOf(response);
       expect(receipt?.swap?.inputMint).toBe(sandbox.mints.BONK.address);
-      expectNoSecret(wallet.address, wallet.secretKey, [receipt?.swap?.signature, receipt?.payment.payerSignature]);
+      expectNoSecret(wallet.address, wallet.secretKey, [
+        receipt?.swap?.signature,
+        receipt?.payment.payerSignature,
+      ]);
     } finally {
       interceptor.restore();
       await interceptor.client.close();
@@ -171,8 +233,13 @@ describe('HTTPInterceptor with apiUrl', () => {
     ['timeouts.service', { apiUrl: 'https://pay.example.com', timeouts: { service: -1 } }],
   ])('refuses a wrong %s at once', async (option, wrong) => {
     const { secretKey: walletSecretKey } = await sandbox.createWallet();
-    const refused = expect.objectContaining({ code: 'invalid_option', details: { option } }) as Error;
+    const refused = expect.objectContaining({
+      code: 'invalid_option',
+      details: { option },
+    }) as Error;
     expect(() => createClient({ walletSecretKey, ...wrong })).toThrow(refused);
-    expect(() => new HTTPInterceptor({ walletSecretKey, install: false, ...wrong })).toThrow(refused);
+    expect(() => new HTTPInterceptor({ walletSecretKey, install: false, ...wrong })).toThrow(
+      refused,
+    );
   });
 });

@@ -21,16 +21,29 @@ afterAll(() => sandbox.close());
 const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, options);
 const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
 const settled = (payer: Payer) =>
-  until('it is settled', () => (payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined));
+  until('it is settled', () =>
+    payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
+  );
 
-/** Settles the first payment that it is shown, if it does, and cuts the line; serves whatever it is shown after that. */
+/**
+ * Settles the first payment that it is shown, if it does, and cuts the line; serves whatever it is
+ * shown after that.
+ */
 async function losing(settles: boolean): Promise<Seller> {
   let shown = 0;
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     shown += 1;
-    if (shown > 1) return answer(response, 200, { ok: true }, settlementHeader({ success: true, transaction: '' }));
-    void (settles ? settle(sandbox, request) : Promise.resolve()).then(() => request.socket.destroy());
+    if (shown > 1)
+      return answer(
+        response,
+        200,
+        { ok: true },
+        settlementHeader({ success: true, transaction: '' }),
+      );
+    void (settles ? settle(sandbox, request) : Promise.resolve()).then(() =>
+      request.socket.destroy(),
+    );
   });
   onTestFinished(() => seller.close());
   return seller;
@@ -47,7 +60,9 @@ describe('a POST whose answer was lost', () => {
       const spent = await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
       expect(spent.details.payerSignature).toBe(lost.details.payerSignature);
       const { signature = '' } = spent.details;
-      expect((await landed(sandbox.rpcUrl, signature)).signatures).toContain(lost.details.payerSignature);
+      expect((await landed(sandbox.rpcUrl, signature)).signatures).toContain(
+        lost.details.payerSignature,
+      );
     }
     expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
   });
@@ -60,25 +75,31 @@ describe('a POST whose answer was lost', () => {
     expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
   });
 
-  it.each([true, false])('is presented again, byte for byte, on the word of its caller (settled: %s)', async (settles) => {
-    const payer = await holder();
-    const seller = await losing(settles);
-    const repeatable = { ...post, repeatable: true };
-    await failureOf(payer.client.fetch(seller.url, repeatable), 'payment_uncertain');
-    if (settles) await settled(payer);
-    const response = await payer.client.fetch(seller.url, repeatable);
-    expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
-    const [first, second, ...more] = seller.paid.map(paymentHeader);
-    expect([second, more]).toEqual([first, []]);
-    expect(seller.paid.map(({ method }) => method)).toEqual(['POST', 'POST']);
-    expect(payments(payer)).toBe(1);
-    expect(receiptOf(response)).toBeDefined();
-  });
+  it.each([true, false])(
+    'is presented again, byte for byte, on the word of its caller (settled: %s)',
+    async (settles) => {
+      const payer = await holder();
+      const seller = await losing(settles);
+      const repeatable = { ...post, repeatable: true };
+      await failureOf(payer.client.fetch(seller.url, repeatable), 'payment_uncertain');
+      if (settles) await settled(payer);
+      const response = await payer.client.fetch(seller.url, repeatable);
+      expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+      const [first, second, ...more] = seller.paid.map(paymentHeader);
+      expect([second, more]).toEqual([first, []]);
+      expect(seller.paid.map(({ method }) => method)).toEqual(['POST', 'POST']);
+      expect(payments(payer)).toBe(1);
+      expect(receiptOf(response)).toBeDefined();
+    },
+  );
 
   it('is presented again only where that call says so, whatever the first one said', async () => {
     const payer = await holder();
     const seller = await losing(false);
-    await failureOf(payer.client.fetch(seller.url, { ...post, repeatable: true }), 'payment_uncertain');
+    await failureOf(
+      payer.client.fetch(seller.url, { ...post, repeatable: true }),
+      'payment_uncertain',
+    );
     await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
     expect(seller.paid.length).toBe(1);
     expect((await payer.client.fetch(seller.url, { ...post, repeatable: true })).status).toBe(200);
@@ -99,25 +120,36 @@ describe('a POST whose answer was lost', () => {
 describe('a seller that gives payments an id', () => {
   const url = () => `${sandbox.apiUrl}/identified`;
 
-  it.each(['GET', 'POST'])('answers a %s that it settled as it did the first time', async (method) => {
-    const payer = await holder();
-    const stop = payer.client.on('payment.sent', () => {
-      stop();
-      sandbox.controls.api.fault('/identified', { kind: 'dropAfter', times: 1 });
-    });
-    const served = sandbox.controls.api.served.length;
-    const lost = await failureOf(payer.client.fetch(url(), { method }), 'payment_uncertain');
-    await settled(payer);
-    const response = await payer.client.fetch(url(), { method });
-    expect([response.status, response.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
-    expect(receiptOf(response)).toMatchObject({ state: 'settled', payment: { payerSignature: lost.details.payerSignature } });
-    // Its handler ran once.
-    expect(sandbox.controls.api.served.length).toBe(served + 1);
-    expect(payments(payer)).toBe(1);
-    // What was delivered at last is done: the next call buys anew.
-    expect((await payer.client.fetch(url(), { method })).headers.get('idempotency-replayed')).toBeNull();
-    expect(payments(payer)).toBe(2);
-  });
+  it.each(['GET', 'POST'])(
+    'answers a %s that it settled as it did the first time',
+    async (method) => {
+      const payer = await holder();
+      const stop = payer.client.on('payment.sent', () => {
+        stop();
+        sandbox.controls.api.fault('/identified', { kind: 'dropAfter', times: 1 });
+      });
+      const served = sandbox.controls.api.served.length;
+      const lost = await failureOf(payer.client.fetch(url(), { method }), 'payment_uncertain');
+      await settled(payer);
+      const response = await payer.client.fetch(url(), { method });
+      expect([response.status, response.headers.get('idempotency-replayed')]).toEqual([
+        200,
+        'true',
+      ]);
+      expect(receiptOf(response)).toMatchObject({
+        state: 'settled',
+        payment: { payerSignature: lost.details.payerSignature },
+      });
+      // Its handler ran once.
+      expect(sandbox.controls.api.served.length).toBe(served + 1);
+      expect(payments(payer)).toBe(1);
+      // What was delivered at last is done: the next call buys anew.
+      expect(
+        (await payer.client.fetch(url(), { method })).headers.get('idempotency-replayed'),
+      ).toBeNull();
+      expect(payments(payer)).toBe(2);
+    },
+  );
 
   it('serves a POST that never reached it from the same bytes', async () => {
     const payer = await holder();

@@ -18,18 +18,30 @@ afterAll(() => sandbox.close());
 
 type Json = Record<string, unknown>;
 const terms = (change: Json = {}) => envelopeV2([offerOf(sandbox, change)]);
-const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, { policy: { resign: 1 }, ...options });
+const holder = (options: ClientOptions = {}) =>
+  payerOn(sandbox, { USDC: '1' }, { policy: { resign: 1 }, ...options });
 const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment');
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-  return found.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
+  return found.filter(
+    ({ error, tokens }) =>
+      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+  ).length;
 }
 
-/** Refuses the first payments it is shown, each in its way; what comes after them it settles and serves. */
-async function selling(refusals: readonly ((response: ServerResponse) => unknown)[], first: Json = {}): Promise<Seller> {
+/**
+ * Refuses the first payments it is shown, each in its way; what comes after them it settles and
+ * serves.
+ */
+async function selling(
+  refusals: readonly ((response: ServerResponse) => unknown)[],
+  first: Json = {},
+): Promise<Seller> {
   let shown = 0;
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, terms(first));
@@ -37,7 +49,9 @@ async function selling(refusals: readonly ((response: ServerResponse) => unknown
     shown += 1;
     if (refuse !== undefined) return void refuse(response);
     void settle(sandbox, request).then((settled) =>
-      settled.success ? answer(response, 200, { ok: true }, settlementHeader({ ...settled })) : answerTerms(response, terms(first)),
+      settled.success
+        ? answer(response, 200, { ok: true }, settlementHeader({ ...settled }))
+        : answerTerms(response, terms(first)),
     );
   });
   onTestFinished(() => seller.close());
@@ -61,9 +75,13 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
     ]);
     expect(new Set(seller.paid.map(paymentHeader)).size).toBe(2);
     expect(await usedOf(payer)).toBe('0.02');
-    await until('the second is settled', () => (receiptOf(response)?.state === 'settled' ? true : undefined));
+    await until('the second is settled', () =>
+      receiptOf(response)?.state === 'settled' ? true : undefined,
+    );
     sandbox.controls.node.warp();
-    await until('the first is given back', async () => ((await usedOf(payer)) === '0.01' ? true : undefined));
+    await until('the first is given back', async () =>
+      (await usedOf(payer)) === '0.01' ? true : undefined,
+    );
     expect(await settledOf(payer)).toBe(1);
   });
 
@@ -78,7 +96,10 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
     const payer = await holder({ policy: {} });
     const seller = await selling([again()]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
-    expect(error).toMatchObject({ funds: 'uncertain', untrusted: { reason: 'No matching payment requirements' } });
+    expect(error).toMatchObject({
+      funds: 'uncertain',
+      untrusted: { reason: 'No matching payment requirements' },
+    });
     expect([payments(payer).length, seller.paid.length]).toEqual([1, 1]);
   });
 
@@ -95,7 +116,11 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
     const payer = await holder({ policy: { resign: 1, maxPerDay: '0.015' } });
     const seller = await selling([again()]);
     await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
-    expect([payments(payer).length, seller.paid.length, await usedOf(payer)]).toEqual([1, 1, '0.01']);
+    expect([payments(payer).length, seller.paid.length, await usedOf(payer)]).toEqual([
+      1,
+      1,
+      '0.01',
+    ]);
   });
 });
 
@@ -107,7 +132,11 @@ describe('no second payment is signed', () => {
     code: 'payment_rejected' | 'payment_uncertain',
   ])[] = [
     ['the price has risen', again({ amount: '10001' }), 'payment_rejected'],
-    ['the payee has changed', (response) => again({ payTo: other() })(response), 'payment_rejected'],
+    [
+      'the payee has changed',
+      (response) => again({ payTo: other() })(response),
+      'payment_rejected',
+    ],
     [
       'another token is asked for, of which more is worth more',
       (response) => again({ asset: sandbox.mints.USDT.address, amount: '10001' })(response),
@@ -125,7 +154,11 @@ describe('no second payment is signed', () => {
       'payment_rejected',
     ],
     ['a bare 402', (response) => response.writeHead(402).end(), 'payment_rejected'],
-    ['a 402 whose terms cannot be read', (response) => response.writeHead(402, { 'payment-required': '{{' }).end(), 'payment_rejected'],
+    [
+      'a 402 whose terms cannot be read',
+      (response) => response.writeHead(402, { 'payment-required': '{{' }).end(),
+      'payment_rejected',
+    ],
     ['a lost answer', (response) => response.destroy(), 'payment_uncertain'],
   ];
 
@@ -140,7 +173,9 @@ describe('no second payment is signed', () => {
 
   it.each([500, 403, 302])('after a %i', async (status) => {
     const payer = await holder();
-    const seller = await selling([(response) => response.writeHead(status, { location: '/' }).end()]);
+    const seller = await selling([
+      (response) => response.writeHead(status, { location: '/' }).end(),
+    ]);
     expect((await payer.client.fetch(seller.url)).status).toBe(status);
     expect([payments(payer).length, seller.paid.length]).toEqual([1, 1]);
   });
@@ -150,7 +185,8 @@ describe('after a purchase that was signed anew', () => {
   it('its key never pays again, though the first payment may still land', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
-    const buy = (method: string) => payer.client.fetch(seller.url, { method, idempotencyKey: `order ${method}` });
+    const buy = (method: string) =>
+      payer.client.fetch(seller.url, { method, idempotencyKey: `order ${method}` });
     expect((await buy('GET')).status).toBe(200);
     await failureOf(buy('GET'), 'already_spent');
     expect(payments(payer).length).toBe(2);
@@ -168,16 +204,19 @@ describe('after a purchase that was signed anew', () => {
     expect(await settledOf(payer)).toBe(2);
   });
 
-  it.each(['GET', 'POST'])('a repeat of a %s whose second payment was refused too signs no third', async (method) => {
-    const payer = await holder();
-    const seller = await selling([again(), again()]);
-    const buy = () => payer.client.fetch(seller.url, { method, idempotencyKey: 'order' });
-    await failureOf(buy(), 'payment_rejected');
-    await buy().catch(() => undefined);
-    await buy().catch(() => undefined);
-    expect(payments(payer).length).toBe(2);
-    expect(await settledOf(payer)).toBe(method === 'GET' ? 1 : 0);
-  });
+  it.each(['GET', 'POST'])(
+    'a repeat of a %s whose second payment was refused too signs no third',
+    async (method) => {
+      const payer = await holder();
+      const seller = await selling([again(), again()]);
+      const buy = () => payer.client.fetch(seller.url, { method, idempotencyKey: 'order' });
+      await failureOf(buy(), 'payment_rejected');
+      await buy().catch(() => undefined);
+      await buy().catch(() => undefined);
+      expect(payments(payer).length).toBe(2);
+      expect(await settledOf(payer)).toBe(method === 'GET' ? 1 : 0);
+    },
+  );
 
   it('a caller that gives up while the second is prepared gets the reason', async () => {
     const payer = await holder();
@@ -188,7 +227,9 @@ describe('after a purchase that was signed anew', () => {
       chosen += 1;
       if (chosen === 2) controller.abort('enough');
     });
-    await expect(payer.client.fetch(seller.url, { signal: controller.signal })).rejects.toBe('enough');
+    await expect(payer.client.fetch(seller.url, { signal: controller.signal })).rejects.toBe(
+      'enough',
+    );
     expect(payments(payer).length).toBe(1);
     expect(await usedOf(payer)).toBe('0.01');
   });

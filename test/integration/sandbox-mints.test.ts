@@ -19,8 +19,15 @@ const DOLLAR = 10n ** 12n;
 
 /** What Jupiter answers when it is asked for so many base units of `outputMint` for USDC. */
 async function asked(outputMint: string, amount: bigint): Promise<Record<string, unknown>> {
-  const query = { inputMint: sandbox.mints.USDC.address, outputMint, amount: String(amount), swapMode: 'ExactOut' };
-  const response = await fetch(`${sandbox.jupiterUrl}/swap/v1/quote?${new URLSearchParams(query).toString()}`);
+  const query = {
+    inputMint: sandbox.mints.USDC.address,
+    outputMint,
+    amount: String(amount),
+    swapMode: 'ExactOut',
+  };
+  const response = await fetch(
+    `${sandbox.jupiterUrl}/swap/v1/quote?${new URLSearchParams(query).toString()}`,
+  );
   return (await response.json()) as Record<string, unknown>;
 }
 
@@ -29,22 +36,39 @@ describe('a mint of a test', () => {
     (['spl-token', 'spl-token-2022'] as const).map((program) => [decimals, program] as const),
   );
 
-  it.each(kinds)('has %d decimals, is of %s, and is quoted at its price', async (decimals, program) => {
-    const one = 10n ** BigInt(decimals);
-    const mint = await sandbox.createMint({ decimals, program, picoUsd: decimals > 12 ? 1n : (3n * DOLLAR) / one });
-    const response = await fetch(sandbox.rpcUrl, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getAccountInfo', params: [mint.address, { encoding: 'jsonParsed' }] }),
-    });
-    expect(await response.json()).toMatchObject({
-      result: { value: { owner: mint.tokenProgram, data: { program, parsed: { type: 'mint', info: { decimals } } } } },
-    });
-    const amount = decimals > 12 ? 3n * DOLLAR : one;
-    const { inAmount } = await asked(mint.address, amount);
-    expect(Number(inAmount)).toBeGreaterThan(3_000_000);
-    expect(Number(inAmount)).toBeLessThan(3_010_000);
-  });
+  it.each(kinds)(
+    'has %d decimals, is of %s, and is quoted at its price',
+    async (decimals, program) => {
+      const one = 10n ** BigInt(decimals);
+      const mint = await sandbox.createMint({
+        decimals,
+        program,
+        picoUsd: decimals > 12 ? 1n : (3n * DOLLAR) / one,
+      });
+      const response = await fetch(sandbox.rpcUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'getAccountInfo',
+          params: [mint.address, { encoding: 'jsonParsed' }],
+        }),
+      });
+      expect(await response.json()).toMatchObject({
+        result: {
+          value: {
+            owner: mint.tokenProgram,
+            data: { program, parsed: { type: 'mint', info: { decimals } } },
+          },
+        },
+      });
+      const amount = decimals > 12 ? 3n * DOLLAR : one;
+      const { inAmount } = await asked(mint.address, amount);
+      expect(Number(inAmount)).toBeGreaterThan(3_000_000);
+      expect(Number(inAmount)).toBeLessThan(3_010_000);
+    },
+  );
 
   it('is not tradable in another sandbox, and neither is an address that is no mint', async () => {
     await using other = await createSandbox();
@@ -60,18 +84,27 @@ describe('a mint of a test', () => {
     ['an authority that is no address', { authority: 'me' }],
     ['a payee that is no address', { proceedsTo: 'me' }],
   ])('is refused for %s', async (_name, change) => {
-    await expect(sandbox.createMint({ decimals: 6, picoUsd: 1n, ...change })).rejects.toThrow(/decimals|price|address/);
+    await expect(sandbox.createMint({ decimals: 6, picoUsd: 1n, ...change })).rejects.toThrow(
+      /decimals|price|address/,
+    );
   });
 });
 
 describe("a seller's own token", () => {
   /** A seller that asks for the tokens in their turn, and refuses every payment. */
-  async function greedy(mints: readonly { readonly address: string }[], payTo: string, amount: bigint) {
+  async function greedy(
+    mints: readonly { readonly address: string }[],
+    payTo: string,
+    amount: bigint,
+  ) {
     let calls = 0;
     return startSeller((request, response) => {
       if (isPaid(request)) return answer(response, 402, {});
       const mint = mints[calls++ % mints.length];
-      answerTerms(response, { x402Version: 2, accepts: [offerOf(sandbox, { asset: mint?.address, payTo, amount: String(amount) })] });
+      answerTerms(response, {
+        x402Version: 2,
+        accepts: [offerOf(sandbox, { asset: mint?.address, payTo, amount: String(amount) })],
+      });
     });
   }
 
@@ -82,7 +115,13 @@ describe("a seller's own token", () => {
       const mints = [];
       for (const decimals of [0, 9]) {
         const picoUsd = DOLLAR / 2n / 10n ** BigInt(decimals);
-        const mint = await sandbox.createMint({ decimals, picoUsd, program, authority: own, proceedsTo: own });
+        const mint = await sandbox.createMint({
+          decimals,
+          picoUsd,
+          program,
+          authority: own,
+          proceedsTo: own,
+        });
         await sandbox.chain.fundToken(own, mint, 0n);
         mints.push({ mint, price: 10n ** BigInt(decimals) });
       }
@@ -117,7 +156,12 @@ describe("a seller's own token", () => {
     const wallet = await sandbox.createWallet({ SOL: '0.1', USDC: '5' });
     const client = createClient(onSandbox(sandbox, wallet));
     await expect(
-      client.swap({ inputMint: 'USDC', outputMint: mint.address, amount: '1000000', swapMode: 'ExactOut' }),
+      client.swap({
+        inputMint: 'USDC',
+        outputMint: mint.address,
+        amount: '1000000',
+        swapMode: 'ExactOut',
+      }),
     ).rejects.toMatchObject({ code: 'simulation_failed' });
     await client.close();
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(5_000_000n);

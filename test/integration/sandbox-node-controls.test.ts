@@ -1,6 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { address } from '@solana/kit';
-import { Connection, Keypair, SystemProgram, TransactionMessage, VersionedTransaction } from '@solana/web3.js';
+import {
+  Connection,
+  Keypair,
+  SystemProgram,
+  TransactionMessage,
+  VersionedTransaction,
+} from '@solana/web3.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { RpcError, startNode } from '../../adapters/sandbox/node/index.js';
@@ -18,26 +24,50 @@ beforeEach(async () => {
 afterEach(() => node.close());
 
 function post(body: unknown, url = node.url): Promise<Response> {
-  return fetch(url, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) });
+  return fetch(url, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
 }
 
 async function call(method: string, ...params: unknown[]): Promise<unknown> {
   return (await post({ jsonrpc: '2.0', id: 1, method, params })).json();
 }
 
-function signedTransfer(payer: Keypair, blockhash: string, to = Keypair.generate().publicKey): VersionedTransaction {
-  const instructions = [SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports: 10_000_000 })];
-  const message = new TransactionMessage({ payerKey: payer.publicKey, recentBlockhash: blockhash, instructions });
+function signedTransfer(
+  payer: Keypair,
+  blockhash: string,
+  to = Keypair.generate().publicKey,
+): VersionedTransaction {
+  const instructions = [
+    SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports: 10_000_000 }),
+  ];
+  const message = new TransactionMessage({
+    payerKey: payer.publicKey,
+    recentBlockhash: blockhash,
+    instructions,
+  });
   const transaction = new VersionedTransaction(message.compileToLegacyMessage());
   transaction.sign([payer]);
   return transaction;
 }
 
-async function funded(): Promise<{ connection: Connection; payer: Keypair; transaction: VersionedTransaction }> {
-  const connection = new Connection(node.url, { commitment: 'confirmed', disableRetryOnRateLimit: true });
+async function funded(): Promise<{
+  connection: Connection;
+  payer: Keypair;
+  transaction: VersionedTransaction;
+}> {
+  const connection = new Connection(node.url, {
+    commitment: 'confirmed',
+    disableRetryOnRateLimit: true,
+  });
   const payer = Keypair.generate();
   node.chain.fundSol(address(payer.publicKey.toBase58()), 1_000_000_000n);
-  return { connection, payer, transaction: signedTransfer(payer, (await connection.getLatestBlockhash()).blockhash) };
+  return {
+    connection,
+    payer,
+    transaction: signedTransfer(payer, (await connection.getLatestBlockhash()).blockhash),
+  };
 }
 
 describe('JSON-RPC', () => {
@@ -59,20 +89,51 @@ describe('JSON-RPC', () => {
     ['no JSON', '{', -32700],
     ['an empty batch', [], -32600],
     ['another version', { jsonrpc: '1.0', id: 1, method: 'getHealth' }, -32600],
-    ['a key that is none', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: ['0OIl'] }, -32602],
-    ['a key of 31 bytes', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: ['2'.repeat(31)] }, -32602],
-    ['no argument', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: [] }, -32602],
-    ['named arguments', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: {} }, -32602],
-    ['a commitment unheard of', { jsonrpc: '2.0', id: 1, method: 'getSlot', params: [{ commitment: 'soon' }] }, -32602],
     [
-      'history below confirmed',
-      { jsonrpc: '2.0', id: 1, method: 'getTransaction', params: ['1'.repeat(64), { commitment: 'processed' }] },
+      'a key that is none',
+      { jsonrpc: '2.0', id: 1, method: 'getBalance', params: ['0OIl'] },
       -32602,
     ],
-    ['too many accounts', { jsonrpc: '2.0', id: 1, method: 'getMultipleAccounts', params: [Array(101).fill('1'.repeat(32))] }, -32602],
+    [
+      'a key of 31 bytes',
+      { jsonrpc: '2.0', id: 1, method: 'getBalance', params: ['2'.repeat(31)] },
+      -32602,
+    ],
+    ['no argument', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: [] }, -32602],
+    ['named arguments', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: {} }, -32602],
+    [
+      'a commitment unheard of',
+      { jsonrpc: '2.0', id: 1, method: 'getSlot', params: [{ commitment: 'soon' }] },
+      -32602,
+    ],
+    [
+      'history below confirmed',
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'getTransaction',
+        params: ['1'.repeat(64), { commitment: 'processed' }],
+      },
+      -32602,
+    ],
+    [
+      'too many accounts',
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'getMultipleAccounts',
+        params: [Array(101).fill('1'.repeat(32))],
+      },
+      -32602,
+    ],
     [
       'base58 of a large account',
-      { jsonrpc: '2.0', id: 1, method: 'getAccountInfo', params: ['ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'] },
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'getAccountInfo',
+        params: ['ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'],
+      },
       -32600,
     ],
   ])('refuses %s with its code', async (_, body, code) => {
@@ -80,17 +141,29 @@ describe('JSON-RPC', () => {
   });
 
   test('writes integers beyond doubles exactly', async () => {
-    const body = { jsonrpc: '2.0', id: 1, method: 'getAccountInfo', params: ['1'.repeat(32), { encoding: 'base64' }] };
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'getAccountInfo',
+      params: ['1'.repeat(32), { encoding: 'base64' }],
+    };
     expect(await (await post(body)).text()).toContain('"rentEpoch":18446744073709551615,');
   });
 
   test('lets pages of any origin call', async () => {
-    const preflight = await fetch(node.url, { method: 'OPTIONS', headers: { 'access-control-request-headers': 'content-type,x-caller' } });
+    const preflight = await fetch(node.url, {
+      method: 'OPTIONS',
+      headers: { 'access-control-request-headers': 'content-type,x-caller' },
+    });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
     expect(preflight.headers.get('access-control-allow-headers')).toBe('content-type,x-caller');
     node.controls.fault('getHealth', { kind: 'rateLimited', times: 1 });
-    expect((await post({ jsonrpc: '2.0', id: 1, method: 'getHealth' })).headers.get('access-control-allow-origin')).toBe('*');
+    expect(
+      (await post({ jsonrpc: '2.0', id: 1, method: 'getHealth' })).headers.get(
+        'access-control-allow-origin',
+      ),
+    ).toBe('*');
     expect(await (await fetch(`${node.url}/health`)).text()).toBe('ok');
     expect((await fetch(node.url)).status).toBe(405);
   });
@@ -123,7 +196,11 @@ describe('controls', () => {
       times: 2,
     });
     node.controls.fault('*', { kind: 'status', status: 500, times: 1 });
-    const behind = { jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'Node is behind by 42 slots', data: { numSlotsBehind: 42 } } };
+    const behind = {
+      jsonrpc: '2.0',
+      id: 1,
+      error: { code: -32005, message: 'Node is behind by 42 slots', data: { numSlotsBehind: 42 } },
+    };
     expect(await call('getSlot')).toEqual(behind);
     expect(await call('getSlot')).toEqual(behind);
     expect((await post({ jsonrpc: '2.0', id: 1, method: 'getSlot' })).status).toBe(500);
@@ -197,7 +274,9 @@ describe('controls', () => {
     const signature = await connection.sendTransaction(transaction);
     node.controls.warp(301);
     expect((await connection.getSignatureStatus(signature)).value).toBeNull();
-    expect((await connection.getSignatureStatus(signature, { searchTransactionHistory: true })).value).toMatchObject({
+    expect(
+      (await connection.getSignatureStatus(signature, { searchTransactionHistory: true })).value,
+    ).toMatchObject({
       confirmationStatus: 'finalized',
     });
   });
@@ -209,11 +288,16 @@ describe('controls', () => {
     const sent: string[] = [];
     for (const key of [to, Keypair.generate().publicKey, Keypair.generate().publicKey, to]) {
       // Two equal ones would be one transaction; a warp gives the second another blockhash.
-      const fresh = sent.length === 3 ? (node.controls.warp(1), (await connection.getLatestBlockhash()).blockhash) : blockhash;
+      const fresh =
+        sent.length === 3
+          ? (node.controls.warp(1), (await connection.getLatestBlockhash()).blockhash)
+          : blockhash;
       sent.unshift(await connection.sendTransaction(signedTransfer(payer, fresh, key)));
     }
     const list = async (options: { limit?: number; before?: string; until?: string }) =>
-      (await connection.getSignaturesForAddress(payer.publicKey, options)).map(({ signature }) => signature);
+      (await connection.getSignaturesForAddress(payer.publicKey, options)).map(
+        ({ signature }) => signature,
+      );
     expect(await list({})).toEqual(sent);
     expect(await list({ limit: 2 })).toEqual(sent.slice(0, 2));
     expect(await list({ before: sent[0] ?? '', until: sent[3] ?? '' })).toEqual(sent.slice(1, 3));
@@ -237,12 +321,19 @@ describe('WebSocket', () => {
   test('is served on the port of HTTP and on the next', async () => {
     const port = Number(new URL(node.url).port);
     for (const socket of [await open(port), await open(port + 1)]) {
-      expect(await ask(socket, { jsonrpc: '2.0', id: 1, method: 'slotSubscribe' })).toMatchObject({ id: 1, result: aNumber });
+      expect(await ask(socket, { jsonrpc: '2.0', id: 1, method: 'slotSubscribe' })).toMatchObject({
+        id: 1,
+        result: aNumber,
+      });
       expect(await ask(socket, '{')).toMatchObject({ error: { code: -32700 } });
-      expect(await ask(socket, { jsonrpc: '2.0', id: 2, method: 'slotUnsubscribe', params: [999] })).toMatchObject({
+      expect(
+        await ask(socket, { jsonrpc: '2.0', id: 2, method: 'slotUnsubscribe', params: [999] }),
+      ).toMatchObject({
         error: { code: -32602 },
       });
-      expect(await ask(socket, { jsonrpc: '2.0', id: 3, method: 'signatureSubscribe', params: ['x'] })).toMatchObject({
+      expect(
+        await ask(socket, { jsonrpc: '2.0', id: 3, method: 'signatureSubscribe', params: ['x'] }),
+      ).toMatchObject({
         error: { code: -32602 },
       });
     }
@@ -254,9 +345,19 @@ describe('WebSocket', () => {
     const socket = await open(Number(new URL(node.url).port));
     const messages: unknown[] = [];
     socket.on('message', (data: Buffer) => messages.push(JSON.parse(data.toString('utf8'))));
-    socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'signatureSubscribe', params: [signature, { commitment: 'confirmed' }] }));
+    socket.send(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'signatureSubscribe',
+        params: [signature, { commitment: 'confirmed' }],
+      }),
+    );
     await expect.poll(() => messages.length).toBe(2);
-    expect(messages).toMatchObject([{ id: 1 }, { method: 'signatureNotification', params: { result: { value: { err: null } } } }]);
+    expect(messages).toMatchObject([
+      { id: 1 },
+      { method: 'signatureNotification', params: { result: { value: { err: null } } } },
+    ]);
     node.controls.warp();
     await ask(socket, { jsonrpc: '2.0', id: 9, method: 'slotSubscribe' });
     expect(messages).toHaveLength(3);
@@ -281,7 +382,10 @@ describe('WebSocket', () => {
 
 test('a node closes with calls and sockets open, and frees its ports', async () => {
   const other = await startNode({ slotMs: 1, latencyMs: 1_000_000 });
-  const waiting = fetch(other.url, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"getHealth"}' });
+  const waiting = fetch(other.url, {
+    method: 'POST',
+    body: '{"jsonrpc":"2.0","id":1,"method":"getHealth"}',
+  });
   const socket = new WebSocket(other.wsUrl);
   const closed = new Promise((resolve) => socket.once('close', resolve));
   await new Promise((resolve) => socket.once('open', resolve));
@@ -304,9 +408,13 @@ test('a process ends by itself once its node is closed', () => {
     await node.close();
     console.log('closed');
   `;
-  const child = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    encoding: 'utf8',
-    timeout: 25_000,
-  });
+  const child = spawnSync(
+    process.execPath,
+    ['--import', 'tsx', '--input-type=module', '-e', script],
+    {
+      encoding: 'utf8',
+      timeout: 25_000,
+    },
+  );
   expect(child).toMatchObject({ status: 0, signal: null, stdout: 'closed\n' });
 });

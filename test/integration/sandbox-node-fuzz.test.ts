@@ -1,11 +1,18 @@
 import { generateKeyPairSigner, getBase58Decoder, getBase64Decoder } from '@solana/kit';
-import { Keypair, PublicKey, SystemProgram, TransactionMessage, VersionedTransaction } from '@solana/web3.js';
+import {
+  Keypair,
+  PublicKey,
+  SystemProgram,
+  TransactionMessage,
+  VersionedTransaction,
+} from '@solana/web3.js';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
 
-// The runtime aborts the whole process on bytes it cannot decode: that this file ends at all is the main assertion.
+// The runtime aborts the whole process on bytes it cannot decode: that this file ends at all is the
+// main assertion.
 let node: SandboxNode;
 let template: Uint8Array;
 let unsigned: Uint8Array;
@@ -16,13 +23,19 @@ beforeAll(async () => {
   const { address } = await generateKeyPairSigner();
   const table = node.chain.createLookupTable([address]);
   node.chain.airdrop(address, 1_000_000_000n);
-  const instructions = [SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payer.publicKey, lamports: 1 })];
+  const instructions = [
+    SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payer.publicKey, lamports: 1 }),
+  ];
   const message = new TransactionMessage({
     payerKey: payer.publicKey,
     recentBlockhash: node.chain.blocks.tip.hash,
     instructions,
   }).compileToV0Message();
-  message.addressTableLookups.push({ accountKey: new PublicKey(table), writableIndexes: [0], readonlyIndexes: [] });
+  message.addressTableLookups.push({
+    accountKey: new PublicKey(table),
+    writableIndexes: [0],
+    readonlyIndexes: [],
+  });
   const transaction = new VersionedTransaction(message);
   unsigned = transaction.serialize();
   transaction.sign([payer]);
@@ -36,7 +49,9 @@ interface Answer {
   readonly error?: { readonly code: number };
 }
 
-async function batch(...calls: readonly (readonly [method: string, params: unknown])[]): Promise<Answer[]> {
+async function batch(
+  ...calls: readonly (readonly [method: string, params: unknown])[]
+): Promise<Answer[]> {
   const body = calls.map(([method, params]) => ({ jsonrpc: '2.0', id: 1, method, params }));
   const response = await fetch(node.url, { method: 'POST', body: JSON.stringify(body) });
   return (await response.json()) as Answer[];
@@ -46,7 +61,10 @@ async function survives(bytes: Uint8Array): Promise<void> {
   const text = getBase64Decoder().decode(bytes);
   const config = { encoding: 'base64' };
   const answers = await batch(
-    ['simulateTransaction', [text, { ...config, replaceRecentBlockhash: true, innerInstructions: true }]],
+    [
+      'simulateTransaction',
+      [text, { ...config, replaceRecentBlockhash: true, innerInstructions: true }],
+    ],
     ['simulateTransaction', [text, { ...config, sigVerify: true }]],
     ['sendTransaction', [text, { ...config, skipPreflight: true }]],
     ['sendTransaction', [text, config]],
@@ -59,7 +77,8 @@ async function survives(bytes: Uint8Array): Promise<void> {
   }
 }
 
-test('survives any bytes', () => fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 1_400 }), survives), { numRuns: 150 }));
+test('survives any bytes', () =>
+  fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 1_400 }), survives), { numRuns: 150 }));
 
 test('survives every single changed byte of a transaction', async () => {
   for (const bytes of [template, unsigned]) {
@@ -78,10 +97,14 @@ test('survives every single changed byte of a transaction', async () => {
 test('survives transactions cut short, grown and spliced', () =>
   fc.assert(
     fc.asyncProperty(
-      fc.nat(2_000).chain((seed) => fc.tuple(fc.constant(seed), fc.uint8Array({ maxLength: 40 }), fc.nat(40))),
+      fc
+        .nat(2_000)
+        .chain((seed) => fc.tuple(fc.constant(seed), fc.uint8Array({ maxLength: 40 }), fc.nat(40))),
       async ([seed, insert, remove]) => {
         const at = seed % template.length;
-        await survives(Uint8Array.from([...template.slice(0, at), ...insert, ...template.slice(at + remove)]));
+        await survives(
+          Uint8Array.from([...template.slice(0, at), ...insert, ...template.slice(at + remove)]),
+        );
       },
     ),
     { numRuns: 200 },
@@ -89,7 +112,14 @@ test('survives transactions cut short, grown and spliced', () =>
 
 test('survives any arguments to any method', () => {
   const methods = [
-    ...['getAccountInfo', 'getMultipleAccounts', 'getProgramAccounts', 'getTokenAccountsByOwner', 'getTransaction', 'getSignatureStatuses'],
+    ...[
+      'getAccountInfo',
+      'getMultipleAccounts',
+      'getProgramAccounts',
+      'getTokenAccountsByOwner',
+      'getTransaction',
+      'getSignatureStatuses',
+    ],
     ...[
       'getSignaturesForAddress',
       'simulateTransaction',
@@ -98,16 +128,33 @@ test('survives any arguments to any method', () => {
       'getRecentPrioritizationFees',
       'isBlockhashValid',
     ],
-    ...['getMinimumBalanceForRentExemption', 'getTokenSupply', 'getLatestBlockhash', 'sendTransaction'],
+    ...[
+      'getMinimumBalanceForRentExemption',
+      'getTokenSupply',
+      'getLatestBlockhash',
+      'sendTransaction',
+    ],
   ];
-  const key = fc.uint8Array({ minLength: 30, maxLength: 34 }).map((bytes) => getBase58Decoder().decode(bytes));
-  const argument = fc.oneof(fc.jsonValue(), key, fc.array(key, { maxLength: 3 }), fc.record({ mint: key }), fc.record({ programId: key }));
+  const key = fc
+    .uint8Array({ minLength: 30, maxLength: 34 })
+    .map((bytes) => getBase58Decoder().decode(bytes));
+  const argument = fc.oneof(
+    fc.jsonValue(),
+    key,
+    fc.array(key, { maxLength: 3 }),
+    fc.record({ mint: key }),
+    fc.record({ programId: key }),
+  );
   return fc.assert(
-    fc.asyncProperty(fc.constantFrom(...methods), fc.array(argument, { maxLength: 3 }), async (method, params) => {
-      const [answer] = await batch([method, params]);
-      if (answer?.error) expect([-32600, -32602, -32016]).toContain(answer.error.code);
-      else expect(answer).toHaveProperty('result');
-    }),
+    fc.asyncProperty(
+      fc.constantFrom(...methods),
+      fc.array(argument, { maxLength: 3 }),
+      async (method, params) => {
+        const [answer] = await batch([method, params]);
+        if (answer?.error) expect([-32600, -32602, -32016]).toContain(answer.error.code);
+        else expect(answer).toHaveProperty('result');
+      },
+    ),
     { numRuns: 400 },
   );
 });
@@ -115,5 +162,7 @@ test('survives any arguments to any method', () => {
 test('still works afterwards', async () => {
   const { address } = await generateKeyPairSigner();
   node.chain.airdrop(address, 1_000_000_000n);
-  expect(await batch(['getBalance', [address]])).toMatchObject([{ result: { value: 1_000_000_000 } }]);
+  expect(await batch(['getBalance', [address]])).toMatchObject([
+    { result: { value: 1_000_000_000 } },
+  ]);
 });

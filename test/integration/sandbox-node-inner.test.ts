@@ -14,15 +14,33 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
   signTransactionMessageWithSigners,
 } from '@solana/kit';
-import type { Address, AddressesByLookupTableAddress, Base64EncodedWireTransaction, Instruction, KeyPairSigner } from '@solana/kit';
+import type {
+  Address,
+  AddressesByLookupTableAddress,
+  Base64EncodedWireTransaction,
+  Instruction,
+  KeyPairSigner,
+} from '@solana/kit';
 import { Connection, VersionedTransaction } from '@solana/web3.js';
 import type { ParsedInnerInstruction, PublicKey } from '@solana/web3.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { associatedTokenAccount } from '../../adapters/sandbox/chain/token.js';
-import { ASSOCIATED_TOKEN_PROGRAM, SANDBOX_MINTS, TOKEN_PROGRAM } from '../../adapters/sandbox/mints.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  SANDBOX_MINTS,
+  TOKEN_PROGRAM,
+} from '../../adapters/sandbox/mints.js';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
-import { configData, CONFIG_SIZE, MODE, POOL_AUTHORITY, routeV2, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
+import {
+  configData,
+  CONFIG_SIZE,
+  MODE,
+  POOL_AUTHORITY,
+  routeV2,
+  TARGET,
+  VENUE,
+} from '../../adapters/sandbox/venue/venue.mjs';
 
 const ATTACKER = address('AttackerAttackerAttackerAttackerAttacker111');
 const CONFIG = address('ConfigConfigConfigConfigConfigConfigConfig11');
@@ -53,13 +71,34 @@ beforeEach(async () => {
 afterEach(() => node.close());
 
 /** 100 units of BONK for 200 of USDC, on a venue that does this beside. */
-function swap(modes: readonly number[] = [], settings: { target?: number; amount?: bigint } = {}): Instruction {
+function swap(
+  modes: readonly number[] = [],
+  settings: { target?: number; amount?: bigint } = {},
+): Instruction {
   const data = configData({ modes: [...modes], attacker: ATTACKER, ...settings });
-  node.chain.setAccount(CONFIG, { lamports: node.chain.rent(BigInt(CONFIG_SIZE)), data, owner: VENUE, executable: false });
+  node.chain.setAccount(CONFIG, {
+    lamports: node.chain.rent(BigInt(CONFIG_SIZE)),
+    data,
+    owner: VENUE,
+    executable: false,
+  });
   const tokenProgram = BONK.tokenProgram;
   return routeV2({
-    ...{ user: user.address, source, destination, sourceMint: BONK.address, destinationMint: USDC.address },
-    ...{ sourceProgram: tokenProgram, destinationProgram: tokenProgram, vaultIn, vaultOut, inAmount: 100n, quotedOutAmount: 200n },
+    ...{
+      user: user.address,
+      source,
+      destination,
+      sourceMint: BONK.address,
+      destinationMint: USDC.address,
+    },
+    ...{
+      sourceProgram: tokenProgram,
+      destinationProgram: tokenProgram,
+      vaultIn,
+      vaultOut,
+      inAmount: 100n,
+      quotedOutAmount: 200n,
+    },
     ...{ config: CONFIG, extra: [ATTACKER, { address: SYSTEM, role: AccountRole.READONLY }] },
   });
 }
@@ -71,14 +110,22 @@ function creationFor(payee: Address, created: Address): Instruction {
     accounts: [
       { address: user.address, role: AccountRole.WRITABLE_SIGNER },
       { address: created, role: AccountRole.WRITABLE },
-      ...[payee, PYUSD.address, SYSTEM, PYUSD.tokenProgram].map((key) => ({ address: key, role: AccountRole.READONLY })),
+      ...[payee, PYUSD.address, SYSTEM, PYUSD.tokenProgram].map((key) => ({
+        address: key,
+        role: AccountRole.READONLY,
+      })),
     ],
     data: Uint8Array.of(1),
   };
 }
 
-async function compile(instructions: readonly Instruction[], tables: AddressesByLookupTableAddress = {}): Promise<Uint8Array> {
-  const { value: lifetime } = await createSolanaRpc(mainnet(node.url)).getLatestBlockhash({ commitment: 'confirmed' }).send();
+async function compile(
+  instructions: readonly Instruction[],
+  tables: AddressesByLookupTableAddress = {},
+): Promise<Uint8Array> {
+  const { value: lifetime } = await createSolanaRpc(mainnet(node.url))
+    .getLatestBlockhash({ commitment: 'confirmed' })
+    .send();
   const message = pipe(
     createTransactionMessage({ version: 0 }),
     (m) => setTransactionMessageFeePayerSigner(user, m),
@@ -86,18 +133,26 @@ async function compile(instructions: readonly Instruction[], tables: AddressesBy
     (m) => compressTransactionMessageUsingAddressLookupTables(m, tables),
     (m) => setTransactionMessageLifetimeUsingBlockhash(lifetime, m),
   );
-  return new Uint8Array(getTransactionEncoder().encode(await signTransactionMessageWithSigners(message)));
+  return new Uint8Array(
+    getTransactionEncoder().encode(await signTransactionMessageWithSigners(message)),
+  );
 }
 
 /** What both clients read, which is the same but for the types of keys and numbers. */
 async function inner(bytes: Uint8Array): Promise<readonly ParsedInnerInstruction[]> {
-  const { value } = await connection.simulateTransaction(VersionedTransaction.deserialize(bytes), { innerInstructions: true });
+  const { value } = await connection.simulateTransaction(VersionedTransaction.deserialize(bytes), {
+    innerInstructions: true,
+  });
   expect(value.err).toBeNull();
   const rpc = createSolanaRpc(mainnet(node.url));
   const wire = getBase64Decoder().decode(bytes) as Base64EncodedWireTransaction;
-  const { value: kit } = await rpc.simulateTransaction(wire, { encoding: 'base64', innerInstructions: true }).send();
+  const { value: kit } = await rpc
+    .simulateTransaction(wire, { encoding: 'base64', innerInstructions: true })
+    .send();
   const plain = (shown: unknown): unknown =>
-    JSON.parse(JSON.stringify(shown, (_, one: unknown) => (typeof one === 'bigint' ? Number(one) : one)));
+    JSON.parse(
+      JSON.stringify(shown, (_, one: unknown) => (typeof one === 'bigint' ? Number(one) : one)),
+    );
   expect(plain(kit.innerInstructions)).toEqual(plain(value.innerInstructions));
   return value.innerInstructions ?? [];
 }
@@ -114,51 +169,88 @@ describe('simulateTransaction', () => {
       ...{ program: 'spl-token', stackHeight: 2 },
       parsed: {
         type: 'transferChecked',
-        info: { source, mint: BONK.address, destination: vaultIn, authority: user.address, tokenAmount: { amount: '100', decimals: 5 } },
+        info: {
+          source,
+          mint: BONK.address,
+          destination: vaultIn,
+          authority: user.address,
+          tokenAmount: { amount: '100', decimals: 5 },
+        },
       },
     });
     expect(program(payIn?.programId)).toBe(TOKEN_PROGRAM);
     expect(payOut).toMatchObject({
-      parsed: { type: 'transferChecked', info: { source: vaultOut, destination, authority: POOL_AUTHORITY } },
+      parsed: {
+        type: 'transferChecked',
+        info: { source: vaultOut, destination, authority: POOL_AUTHORITY },
+      },
     });
     expect(program(event?.programId)).toBe(VENUE);
     expect(event).toMatchObject({ data: expect.any(String), stackHeight: 2 });
-    expect((event as { accounts: PublicKey[] }).accounts.map(program)).toEqual(['D8cy77BBepLMngZx6ZukaTff5hCt1HrWyKk3Hnd9oitf']);
+    expect((event as { accounts: PublicKey[] }).accounts.map(program)).toEqual([
+      'D8cy77BBepLMngZx6ZukaTff5hCt1HrWyKk3Hnd9oitf',
+    ]);
   });
 
   test.each<[string, number, { target?: number; amount?: bigint }, () => object]>([
-    ['an approval', MODE.approve, {}, () => ({ type: 'approve', info: { source, delegate: ATTACKER, owner: user.address } })],
+    [
+      'an approval',
+      MODE.approve,
+      {},
+      () => ({ type: 'approve', info: { source, delegate: ATTACKER, owner: user.address } }),
+    ],
     [
       'a change of owner',
       MODE.setOwner,
       { target: TARGET.source },
       () => ({
         type: 'setAuthority',
-        info: { account: source, authorityType: 'accountOwner', newAuthority: ATTACKER, authority: user.address },
+        info: {
+          account: source,
+          authorityType: 'accountOwner',
+          newAuthority: ATTACKER,
+          authority: user.address,
+        },
       }),
     ],
     [
       'a change of close authority',
       MODE.setCloseAuthority,
       {},
-      () => ({ type: 'setAuthority', info: { account: destination, authorityType: 'closeAccount', newAuthority: ATTACKER } }),
+      () => ({
+        type: 'setAuthority',
+        info: { account: destination, authorityType: 'closeAccount', newAuthority: ATTACKER },
+      }),
     ],
     [
       'the closing of an account',
       MODE.closeAccount,
       {},
-      () => ({ type: 'closeAccount', info: { account: source, destination: ATTACKER, owner: user.address } }),
+      () => ({
+        type: 'closeAccount',
+        info: { account: source, destination: ATTACKER, owner: user.address },
+      }),
     ],
-    ['an assignment of the wallet', MODE.assignWallet, {}, () => ({ type: 'assign', info: { account: user.address, owner: ATTACKER } })],
+    [
+      'an assignment of the wallet',
+      MODE.assignWallet,
+      {},
+      () => ({ type: 'assign', info: { account: user.address, owner: ATTACKER } }),
+    ],
     [
       'a transfer of SOL',
       MODE.takeSol,
       { amount: 123_456n },
-      () => ({ type: 'transfer', info: { source: user.address, destination: ATTACKER, lamports: 123_456 } }),
+      () => ({
+        type: 'transfer',
+        info: { source: user.address, destination: ATTACKER, lamports: 123_456 },
+      }),
     ],
   ])('shows %s for what it is', async (_, mode, settings, expected) => {
     const [shown] = await inner(await compile([swap([mode], settings)]));
-    const parsed = shown?.instructions.flatMap((one) => ('parsed' in one ? [one.parsed as unknown] : []));
+    const parsed = shown?.instructions.flatMap((one) =>
+      'parsed' in one ? [one.parsed as unknown] : [],
+    );
     expect(parsed).toHaveLength(3);
     expect(parsed?.[2]).toMatchObject(expected());
   });
@@ -183,11 +275,19 @@ describe('simulateTransaction', () => {
     const [creation, swapped, ...others] = await inner(await compile([unitLimit, create, swap()]));
     expect(others).toEqual([]);
     expect([creation?.index, swapped?.index]).toEqual([1, 2]);
-    const parsed = creation?.instructions.flatMap((one) => ('parsed' in one ? [one.parsed as unknown] : []));
+    const parsed = creation?.instructions.flatMap((one) =>
+      'parsed' in one ? [one.parsed as unknown] : [],
+    );
     expect(parsed).toEqual([
       {
         type: 'createAccount',
-        info: { source: user.address, newAccount: created, lamports: expect.any(Number), space: 187, owner: PYUSD.tokenProgram },
+        info: {
+          source: user.address,
+          newAccount: created,
+          lamports: expect.any(Number),
+          space: 187,
+          owner: PYUSD.tokenProgram,
+        },
       },
       { type: 'initializeImmutableOwner', info: { account: created } },
       { type: 'initializeAccount3', info: { account: created, mint: PYUSD.address, owner: payee } },
@@ -198,7 +298,8 @@ describe('simulateTransaction', () => {
     node.controls.parsesCalls = false;
     const [only] = await inner(await compile([swap([MODE.approve])]));
     expect(only?.instructions).toHaveLength(4);
-    for (const one of only?.instructions ?? []) expect(one).toMatchObject({ data: expect.any(String), accounts: expect.any(Array) });
+    for (const one of only?.instructions ?? [])
+      expect(one).toMatchObject({ data: expect.any(String), accounts: expect.any(Array) });
   });
 
   test('shows none that it is not asked for', async () => {
@@ -211,14 +312,26 @@ describe('simulateTransaction', () => {
 test('getTransaction parses memos and the creation of accounts too', async () => {
   const payee = (await generateKeyPairSigner()).address;
   const created = await associatedTokenAccount(payee, PYUSD.address, PYUSD.tokenProgram);
-  const memo = (data: Uint8Array) => ({ programAddress: address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'), data });
-  const bytes = await compile([creationFor(payee, created), memo(new TextEncoder().encode('order 7'))]);
+  const memo = (data: Uint8Array) => ({
+    programAddress: address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'),
+    data,
+  });
+  const bytes = await compile([
+    creationFor(payee, created),
+    memo(new TextEncoder().encode('order 7')),
+  ]);
   const signature = await connection.sendRawTransaction(bytes);
-  const landed = await connection.getParsedTransaction(signature, { commitment: 'confirmed', maxSupportedTransactionVersion: 0 });
+  const landed = await connection.getParsedTransaction(signature, {
+    commitment: 'confirmed',
+    maxSupportedTransactionVersion: 0,
+  });
   expect(landed?.transaction.message.instructions).toMatchObject([
     {
       program: 'spl-associated-token-account',
-      parsed: { type: 'createIdempotent', info: { source: user.address, account: created, wallet: payee, mint: PYUSD.address } },
+      parsed: {
+        type: 'createIdempotent',
+        info: { source: user.address, account: created, wallet: payee, mint: PYUSD.address },
+      },
     },
     { program: 'spl-memo', parsed: 'order 7' },
   ]);

@@ -21,19 +21,35 @@ import {
   signTransactionMessageWithSigners,
   SOLANA_ERROR__JSON_RPC__SERVER_ERROR_SEND_TRANSACTION_PREFLIGHT_FAILURE,
 } from '@solana/kit';
-import type { Address, AddressesByLookupTableAddress, Instruction, KeyPairSigner, RpcMainnet, SolanaRpcApiMainnet } from '@solana/kit';
+import type {
+  Address,
+  AddressesByLookupTableAddress,
+  Instruction,
+  KeyPairSigner,
+  RpcMainnet,
+  SolanaRpcApiMainnet,
+} from '@solana/kit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
 import type { SandboxMint } from '../../adapters/sandbox/types.js';
-import { configData, CONFIG_SIZE, MODE, POOL_AUTHORITY, routeV2, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
+import {
+  configData,
+  CONFIG_SIZE,
+  MODE,
+  POOL_AUTHORITY,
+  routeV2,
+  VENUE,
+} from '../../adapters/sandbox/venue/venue.mjs';
 
 const ATTACKER = address('AttackerAttackerAttackerAttackerAttacker111');
 const { SOL, USDC, USDT, PYUSD, BONK } = SANDBOX_MINTS;
 
 const aBigint: unknown = expect.any(BigInt);
-const slippageLog: unknown = expect.stringContaining('Error Code: SlippageToleranceExceeded. Error Number: 6001');
+const slippageLog: unknown = expect.stringContaining(
+  'Error Code: SlippageToleranceExceeded. Error Number: 6001',
+);
 
 let node: SandboxNode;
 let rpc: RpcMainnet<SolanaRpcApiMainnet>;
@@ -48,7 +64,10 @@ beforeEach(async () => {
 
 afterEach(() => node.close());
 
-async function sign(instructions: readonly Instruction[], tables: AddressesByLookupTableAddress = {}) {
+async function sign(
+  instructions: readonly Instruction[],
+  tables: AddressesByLookupTableAddress = {},
+) {
   const { value: lifetime } = await rpc.getLatestBlockhash({ commitment: 'confirmed' }).send();
   const message = pipe(
     createTransactionMessage({ version: 0 }),
@@ -64,7 +83,9 @@ async function confirm(transaction: Awaited<ReturnType<typeof sign>>) {
   const rpcSubscriptions = createSolanaRpcSubscriptions(mainnet(node.wsUrl));
   assertIsSendableTransaction(transaction);
   assertIsTransactionWithBlockhashLifetime(transaction);
-  await sendAndConfirmTransactionFactory({ rpc, rpcSubscriptions })(transaction, { commitment: 'confirmed' });
+  await sendAndConfirmTransactionFactory({ rpc, rpcSubscriptions })(transaction, {
+    commitment: 'confirmed',
+  });
   return getSignatureFromTransaction(transaction);
 }
 
@@ -115,13 +136,21 @@ describe('kit', () => {
     expect(await node.chain.tokenBalance(user.address, output)).toBe(1_234_567n);
 
     const landed = await rpc
-      .getTransaction(signature, { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: 0 })
+      .getTransaction(signature, {
+        commitment: 'confirmed',
+        encoding: 'json',
+        maxSupportedTransactionVersion: 0,
+      })
       .send();
     expect(landed?.meta).toMatchObject({ err: null, fee: 5_000n });
     expect(Number(landed?.version)).toBe(0); // kit reads it as a bigint
     const loaded = landed?.meta?.loadedAddresses;
     expect(loaded?.writable).toHaveLength(4);
-    const keys = [...(landed?.transaction.message.accountKeys ?? []), ...(loaded?.writable ?? []), ...(loaded?.readonly ?? [])];
+    const keys = [
+      ...(landed?.transaction.message.accountKeys ?? []),
+      ...(loaded?.writable ?? []),
+      ...(loaded?.readonly ?? []),
+    ];
     const changed = landed?.meta?.postTokenBalances?.filter(({ owner }) => owner === user.address);
     expect(changed?.map(({ mint, uiTokenAmount }) => [mint, uiTokenAmount.amount]).sort()).toEqual(
       [
@@ -129,16 +158,26 @@ describe('kit', () => {
         [output.address, '1234567'],
       ].sort(),
     );
-    for (const { accountIndex } of changed ?? []) expect(swap.accounts.map((meta) => meta.address)).toContain(keys[accountIndex]);
+    for (const { accountIndex } of changed ?? [])
+      expect(swap.accounts.map((meta) => meta.address)).toContain(keys[accountIndex]);
     expect(landed?.meta?.returnData?.programId).toBe(VENUE);
     const inner = landed?.meta?.innerInstructions?.[0]?.instructions ?? [];
-    expect(inner.map(({ programIdIndex }) => keys[programIdIndex])).toEqual([input.tokenProgram, output.tokenProgram, VENUE]);
+    expect(inner.map(({ programIdIndex }) => keys[programIdIndex])).toEqual([
+      input.tokenProgram,
+      output.tokenProgram,
+      VENUE,
+    ]);
   });
 
   test('shows a hostile swap in simulation', async () => {
     const config = ATTACKER;
     const data = configData({ modes: [MODE.approve], attacker: ATTACKER });
-    node.chain.setAccount(config, { lamports: node.chain.rent(BigInt(CONFIG_SIZE)), data, owner: VENUE, executable: false });
+    node.chain.setAccount(config, {
+      lamports: node.chain.rent(BigInt(CONFIG_SIZE)),
+      data,
+      owner: VENUE,
+      executable: false,
+    });
     const swap = await swapOf(BONK, USDC, 100n, 200n, config);
     const source = swap.accounts[1]?.address ?? ATTACKER;
     const transaction = await sign([swap]);
@@ -152,8 +191,12 @@ describe('kit', () => {
       .send();
     expect(value.err).toBeNull();
     expect(value.innerInstructions[0]?.instructions).toHaveLength(4);
-    expect(value.accounts[0]?.data).toMatchObject({ parsed: { info: { delegate: ATTACKER, tokenAmount: { amount: '0' } } } });
-    expect((await rpc.getAccountInfo(source, { encoding: 'jsonParsed' }).send()).value?.data).not.toHaveProperty('parsed.info.delegate');
+    expect(value.accounts[0]?.data).toMatchObject({
+      parsed: { info: { delegate: ATTACKER, tokenAmount: { amount: '0' } } },
+    });
+    expect(
+      (await rpc.getAccountInfo(source, { encoding: 'jsonParsed' }).send()).value?.data,
+    ).not.toHaveProperty('parsed.info.delegate');
   });
 
   test('reads a refusal of the venue as Jupiter words it', async () => {
@@ -166,7 +209,12 @@ describe('kit', () => {
       .sendTransaction(getBase64EncodedWireTransaction(await sign([swap])), { encoding: 'base64' })
       .send()
       .catch((error: unknown) => error);
-    expect(isSolanaError(refused, SOLANA_ERROR__JSON_RPC__SERVER_ERROR_SEND_TRANSACTION_PREFLIGHT_FAILURE)).toBe(true);
+    expect(
+      isSolanaError(
+        refused,
+        SOLANA_ERROR__JSON_RPC__SERVER_ERROR_SEND_TRANSACTION_PREFLIGHT_FAILURE,
+      ),
+    ).toBe(true);
     expect(refused).toMatchObject({
       context: { logs: expect.arrayContaining([slippageLog]) as unknown },
       cause: { context: { code: 6001, index: 0 } },
@@ -175,19 +223,30 @@ describe('kit', () => {
 
   test('tells a v0 transaction only to callers that can read it', async () => {
     const signature = await confirm(await sign([await swapOf(BONK, USDC, 100n, 200n)]));
-    await expect(rpc.getTransaction(signature, { commitment: 'confirmed', encoding: 'json' }).send()).rejects.toMatchObject({
+    await expect(
+      rpc.getTransaction(signature, { commitment: 'confirmed', encoding: 'json' }).send(),
+    ).rejects.toMatchObject({
       context: { __code: -32015 },
     });
   });
 
   test('waits for what it has not reached', async () => {
     const slot = await rpc.getSlot({ commitment: 'confirmed' }).send();
-    await expect(rpc.getBalance(user.address, { commitment: 'confirmed', minContextSlot: slot + 1_000n }).send()).rejects.toMatchObject({
+    await expect(
+      rpc
+        .getBalance(user.address, { commitment: 'confirmed', minContextSlot: slot + 1_000n })
+        .send(),
+    ).rejects.toMatchObject({
       context: { __code: -32016, contextSlot: aBigint },
     });
-    expect((await rpc.getBalance(user.address, { commitment: 'confirmed', minContextSlot: slot }).send()).value).toBe(1_000_000_000n);
+    expect(
+      (await rpc.getBalance(user.address, { commitment: 'confirmed', minContextSlot: slot }).send())
+        .value,
+    ).toBe(1_000_000_000n);
     // A final block is 32 slots behind.
-    await expect(rpc.getBalance(user.address, { commitment: 'finalized', minContextSlot: slot }).send()).rejects.toThrow();
+    await expect(
+      rpc.getBalance(user.address, { commitment: 'finalized', minContextSlot: slot }).send(),
+    ).rejects.toThrow();
   });
 
   test('lists the accounts of a program by filters', async () => {
@@ -196,10 +255,15 @@ describe('kit', () => {
       .getProgramAccounts(USDC.tokenProgram, {
         encoding: 'base64',
         dataSlice: { offset: 64, length: 8 },
-        filters: [{ dataSize: 165n }, { memcmp: { offset: 32n, encoding: 'base58', bytes: user.address as never } }],
+        filters: [
+          { dataSize: 165n },
+          { memcmp: { offset: 32n, encoding: 'base58', bytes: user.address as never } },
+        ],
       })
       .send();
-    expect(found).toMatchObject([{ pubkey: account, account: { data: ['AQAAAAAAAAA=', 'base64'], space: 165n } }]);
+    expect(found).toMatchObject([
+      { pubkey: account, account: { data: ['AQAAAAAAAAA=', 'base64'], space: 165n } },
+    ]);
   });
 });
 

@@ -1,5 +1,11 @@
 import { address } from '@solana/kit';
-import { Connection, Keypair, SystemProgram, TransactionMessage, VersionedTransaction } from '@solana/web3.js';
+import {
+  Connection,
+  Keypair,
+  SystemProgram,
+  TransactionMessage,
+  VersionedTransaction,
+} from '@solana/web3.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startNode, type SandboxNode } from '../../adapters/sandbox/node/index.js';
 
@@ -19,24 +25,44 @@ interface Answer {
 
 async function call(method: string, params: readonly unknown[] = [], caller = ''): Promise<Answer> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  return (await (await fetch(`${node.url}/?caller=${caller}`, { method: 'POST', body })).json()) as Answer;
+  return (await (
+    await fetch(`${node.url}/?caller=${caller}`, { method: 'POST', body })
+  ).json()) as Answer;
 }
 
 /** Sends a transfer that lands in the slot of now. */
-async function landed(): Promise<{ readonly payer: string; readonly signature: string; readonly wire: string; readonly message: string }> {
+async function landed(): Promise<{
+  readonly payer: string;
+  readonly signature: string;
+  readonly wire: string;
+  readonly message: string;
+}> {
   const connection = new Connection(node.url, 'confirmed');
   const payer = Keypair.generate();
   node.chain.fundSol(address(payer.publicKey.toBase58()), 1_000_000_000n);
   const { blockhash } = await connection.getLatestBlockhash();
   const instructions = [
-    SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: Keypair.generate().publicKey, lamports: 10_000_000 }),
+    SystemProgram.transfer({
+      fromPubkey: payer.publicKey,
+      toPubkey: Keypair.generate().publicKey,
+      lamports: 10_000_000,
+    }),
   ];
-  const message = new TransactionMessage({ payerKey: payer.publicKey, recentBlockhash: blockhash, instructions }).compileToV0Message();
+  const message = new TransactionMessage({
+    payerKey: payer.publicKey,
+    recentBlockhash: blockhash,
+    instructions,
+  }).compileToV0Message();
   const transaction = new VersionedTransaction(message);
   transaction.sign([payer]);
   const signature = await connection.sendTransaction(transaction);
   const wire = Buffer.from(transaction.serialize()).toString('base64');
-  return { payer: payer.publicKey.toBase58(), signature, wire, message: Buffer.from(message.serialize()).toString('base64') };
+  return {
+    payer: payer.publicKey.toBase58(),
+    signature,
+    wire,
+    message: Buffer.from(message.serialize()).toString('base64'),
+  };
 }
 
 const confirmed = { commitment: 'confirmed' };
@@ -64,16 +90,34 @@ describe('a slot that the node has not reached', () => {
     ['simulateTransaction', ['wire']],
   ];
 
-  test.each(methods)('is refused by %s, and one that it has reached is not', async (method, before) => {
-    const sent = await landed();
-    const args = before.map((one) => (one === 'message' ? sent.message : one === 'wire' ? sent.wire : one));
-    const options = { ...confirmed, preflightCommitment: 'confirmed', encoding: 'base64', skipPreflight: true };
-    const slot = Number(node.chain.slot);
-    expect(await call(method, [...args, { ...options, minContextSlot: slot + 1 }])).toMatchObject({
-      error: { code: -32016, message: 'Minimum context slot has not been reached', data: { contextSlot: slot } },
-    });
-    expect((await call(method, [...args, { ...options, minContextSlot: slot }])).error).toBeUndefined();
-  });
+  test.each(methods)(
+    'is refused by %s, and one that it has reached is not',
+    async (method, before) => {
+      const sent = await landed();
+      const args = before.map((one) =>
+        one === 'message' ? sent.message : one === 'wire' ? sent.wire : one,
+      );
+      const options = {
+        ...confirmed,
+        preflightCommitment: 'confirmed',
+        encoding: 'base64',
+        skipPreflight: true,
+      };
+      const slot = Number(node.chain.slot);
+      expect(await call(method, [...args, { ...options, minContextSlot: slot + 1 }])).toMatchObject(
+        {
+          error: {
+            code: -32016,
+            message: 'Minimum context slot has not been reached',
+            data: { contextSlot: slot },
+          },
+        },
+      );
+      expect(
+        (await call(method, [...args, { ...options, minContextSlot: slot }])).error,
+      ).toBeUndefined();
+    },
+  );
 });
 
 describe('a method that lags', () => {
@@ -85,43 +129,77 @@ describe('a method that lags', () => {
     const list = () => call('getSignaturesForAddress', [payer, { ...confirmed, minContextSlot }]);
     expect(await list()).toMatchObject({ result: [] });
     // The others are at the tip.
-    expect(await call('getTransaction', [signature, { ...confirmed, maxSupportedTransactionVersion: 0 }])).toMatchObject({ result: {} });
-    expect(await call('getSignatureStatuses', [[signature]])).toMatchObject({ result: { value: [{ confirmationStatus: 'finalized' }] } });
+    expect(
+      await call('getTransaction', [
+        signature,
+        { ...confirmed, maxSupportedTransactionVersion: 0 },
+      ]),
+    ).toMatchObject({ result: {} });
+    expect(await call('getSignatureStatuses', [[signature]])).toMatchObject({
+      result: { value: [{ confirmationStatus: 'finalized' }] },
+    });
     node.controls.warp(1);
     expect(await list()).toMatchObject({ result: [{ signature }] });
   });
 
-  test.each(['getTransaction', 'getSignatureStatuses'] as const)('forgets it in %s too', async (method) => {
-    const { signature } = await landed();
-    node.controls.lag({ [method]: 3 });
-    const ask = async () => {
-      const { result } = await call(
-        method,
-        method === 'getTransaction' ? [signature, { ...confirmed, maxSupportedTransactionVersion: 0 }] : [[signature]],
-      );
-      return JSON.stringify(result).includes('"slot":') && !JSON.stringify(result).includes('"value":[null]');
-    };
-    expect(await ask()).toBe(false);
-    node.controls.warp(3);
-    expect(await ask()).toBe(true);
-  });
+  test.each(['getTransaction', 'getSignatureStatuses'] as const)(
+    'forgets it in %s too',
+    async (method) => {
+      const { signature } = await landed();
+      node.controls.lag({ [method]: 3 });
+      const ask = async () => {
+        const { result } = await call(
+          method,
+          method === 'getTransaction'
+            ? [signature, { ...confirmed, maxSupportedTransactionVersion: 0 }]
+            : [[signature]],
+        );
+        return (
+          JSON.stringify(result).includes('"slot":') &&
+          !JSON.stringify(result).includes('"value":[null]')
+        );
+      };
+      expect(await ask()).toBe(false);
+      node.controls.warp(3);
+      expect(await ask()).toBe(true);
+    },
+  );
 
   test('speaks of the blocks of then, and refuses what it has not reached', async () => {
     const { result } = await call('getLatestBlockhash', [confirmed]);
-    const then = result as { context: { slot: number }; value: { blockhash: string; lastValidBlockHeight: number } };
+    const then = result as {
+      context: { slot: number };
+      value: { blockhash: string; lastValidBlockHeight: number };
+    };
     node.controls.warp(40);
     const now = (await call('getLatestBlockhash', [confirmed])).result as typeof then;
-    node.controls.lag({ getSlot: 40, getBlockHeight: 40, getEpochInfo: 40, getLatestBlockhash: 40, isBlockhashValid: 40 });
+    node.controls.lag({
+      getSlot: 40,
+      getBlockHeight: 40,
+      getEpochInfo: 40,
+      getLatestBlockhash: 40,
+      isBlockhashValid: 40,
+    });
     expect((await call('getLatestBlockhash', [confirmed])).result).toEqual(then);
     expect((await call('getSlot', [confirmed])).result).toBe(then.context.slot);
-    expect((await call('getBlockHeight', [confirmed])).result).toBe(then.value.lastValidBlockHeight - 150);
-    expect((await call('getEpochInfo', [confirmed])).result).toMatchObject({ absoluteSlot: then.context.slot });
+    expect((await call('getBlockHeight', [confirmed])).result).toBe(
+      then.value.lastValidBlockHeight - 150,
+    );
+    expect((await call('getEpochInfo', [confirmed])).result).toMatchObject({
+      absoluteSlot: then.context.slot,
+    });
     expect((await call('getSlot', [])).result).toBe(then.context.slot - 32);
-    const isValid = async (hash: string) => (await call('isBlockhashValid', [hash, confirmed])).result;
-    expect(await isValid(then.value.blockhash)).toMatchObject({ context: { slot: then.context.slot }, value: true });
+    const isValid = async (hash: string) =>
+      (await call('isBlockhashValid', [hash, confirmed])).result;
+    expect(await isValid(then.value.blockhash)).toMatchObject({
+      context: { slot: then.context.slot },
+      value: true,
+    });
     expect(await isValid(now.value.blockhash)).toMatchObject({ value: false });
     const ahead = { ...confirmed, minContextSlot: then.context.slot + 1 };
-    expect(await call('getLatestBlockhash', [ahead])).toMatchObject({ error: { code: -32016, data: { contextSlot: then.context.slot } } });
+    expect(await call('getLatestBlockhash', [ahead])).toMatchObject({
+      error: { code: -32016, data: { contextSlot: then.context.slot } },
+    });
     node.controls.clearFaults();
     expect((await call('getLatestBlockhash', [confirmed])).result).toEqual(now);
   });
@@ -138,9 +216,15 @@ describe('a method that lags', () => {
 
 describe('one wrong number', () => {
   test('is off by what was ordered, as often as was ordered, for its caller', async () => {
-    const right = (await call('getLatestBlockhash', [confirmed])).result as { value: { blockhash: string; lastValidBlockHeight: number } };
+    const right = (await call('getLatestBlockhash', [confirmed])).result as {
+      value: { blockhash: string; lastValidBlockHeight: number };
+    };
     const { blockhash, lastValidBlockHeight } = right.value;
-    node.controls.fault('getLatestBlockhash', { kind: 'offBy', at: 'value.lastValidBlockHeight', by: -400, times: 1 }, 'first');
+    node.controls.fault(
+      'getLatestBlockhash',
+      { kind: 'offBy', at: 'value.lastValidBlockHeight', by: -400, times: 1 },
+      'first',
+    );
     expect((await call('getLatestBlockhash', [confirmed], 'second')).result).toEqual(right);
     expect((await call('getLatestBlockhash', [confirmed], 'first')).result).toEqual({
       ...right,

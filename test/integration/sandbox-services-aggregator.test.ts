@@ -9,7 +9,12 @@ import {
   getTransactionDecoder,
   partiallySignTransaction,
 } from '@solana/kit';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 
@@ -51,7 +56,11 @@ function get(path: string, params: Params = {}): Promise<Response> {
 }
 
 function post(path: string, body: unknown): Promise<Response> {
-  return fetch(sandbox.jupiterUrl + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  return fetch(sandbox.jupiterUrl + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
 }
 
 function params(input: MintSymbol, output: MintSymbol, amount: bigint, more: Params = {}): Params {
@@ -65,7 +74,12 @@ function params(input: MintSymbol, output: MintSymbol, amount: bigint, more: Par
   };
 }
 
-async function quoted(input: MintSymbol, output: MintSymbol, amount: bigint, more: Params = {}): Promise<Quote> {
+async function quoted(
+  input: MintSymbol,
+  output: MintSymbol,
+  amount: bigint,
+  more: Params = {},
+): Promise<Quote> {
   const response = await get('/swap/v1/quote', params(input, output, amount, more));
   expect(response.status).toBe(200);
   return (await response.json()) as Quote;
@@ -79,30 +93,56 @@ async function refusal(pending: Promise<Response>): Promise<readonly [number, st
 }
 
 interface Rpc {
-  readonly result?: { readonly value: readonly ({ readonly err: unknown; readonly confirmationStatus: string } | null)[] };
+  readonly result?: {
+    readonly value: readonly ({
+      readonly err: unknown;
+      readonly confirmationStatus: string;
+    } | null)[];
+  };
   readonly error?: { readonly message: string; readonly data?: unknown };
 }
 
 async function rpc(method: string, args: unknown[]): Promise<Rpc & { result?: unknown }> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: args });
-  return (await (await fetch(sandbox.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json()) as Rpc;
+  return (await (
+    await fetch(sandbox.rpcUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+  ).json()) as Rpc;
 }
 
-/** Signs a transaction of /swap with kit, sends it, and waits for the node's word on it: null where it succeeded. */
+/**
+ * Signs a transaction of /swap with kit, sends it, and waits for the node's word on it: null where
+ * it succeeded.
+ */
 async function land(wallet: SandboxWallet, transaction: string): Promise<unknown> {
   const signer = await createKeyPairSignerFromBytes(getBase58Encoder().encode(wallet.secretKey));
   const unsigned = getTransactionDecoder().decode(getBase64Encoder().encode(transaction));
-  const wire = getBase64EncodedWireTransaction(await partiallySignTransaction([signer.keyPair], unsigned));
+  const wire = getBase64EncodedWireTransaction(
+    await partiallySignTransaction([signer.keyPair], unsigned),
+  );
   const sent = await rpc('sendTransaction', [wire, { encoding: 'base64', skipPreflight: true }]);
   expect(sent.error).toBeUndefined();
   for (;;) {
     const status = (await rpc('getSignatureStatuses', [[sent.result]])).result?.value[0];
-    if (status !== null && status !== undefined && status.confirmationStatus !== 'processed') return status.err;
+    if (status !== null && status !== undefined && status.confirmationStatus !== 'processed')
+      return status.err;
   }
 }
 
-async function swapTransaction(wallet: SandboxWallet, quoteResponse: unknown, more: object = {}): Promise<Record<string, unknown>> {
-  const response = await post('/swap/v1/swap', { userPublicKey: wallet.address, quoteResponse, prioritizationFeeLamports: 0, ...more });
+async function swapTransaction(
+  wallet: SandboxWallet,
+  quoteResponse: unknown,
+  more: object = {},
+): Promise<Record<string, unknown>> {
+  const response = await post('/swap/v1/swap', {
+    userPublicKey: wallet.address,
+    quoteResponse,
+    prioritizationFeeLamports: 0,
+    ...more,
+  });
   expect(response.status).toBe(200);
   return (await response.json()) as Record<string, unknown>;
 }
@@ -122,18 +162,30 @@ describe('a quote', () => {
       slippageBps: 50,
       platformFee: null,
       instructionVersion: 'V2',
-      routePlan: [{ percent: null, bps: 10_000, swapInfo: { inAmount: '1000000000', outAmount: quote.outAmount } }],
+      routePlan: [
+        {
+          percent: null,
+          bps: 10_000,
+          swapInfo: { inAmount: '1000000000', outAmount: quote.outAmount },
+        },
+      ],
     });
-    expect(quote.outAmount).toMatch(/^1499\d{5}$/); // 150 dollars, less the spread of five basis points
+    // 150 dollars, less the spread of five basis points
+    expect(quote.outAmount).toMatch(/^1499\d{5}$/);
     const out = BigInt(quote.outAmount);
     expect(BigInt(quote.otherAmountThreshold)).toBe((out * 9_950n + 9_999n) / 10_000n);
     expect(Number(quote.priceImpactPct)).toBeLessThan(0.00001);
   });
 
   it('bounds the input of ExactOut from above', async () => {
-    const quote = await quoted('BONK', 'USDC', 1_000_000n, { swapMode: 'ExactOut', slippageBps: '100' });
+    const quote = await quoted('BONK', 'USDC', 1_000_000n, {
+      swapMode: 'ExactOut',
+      slippageBps: '100',
+    });
     expect(quote.outAmount).toBe('1000000');
-    expect(BigInt(quote.otherAmountThreshold)).toBe((BigInt(quote.inAmount) * 10_100n + 9_999n) / 10_000n);
+    expect(BigInt(quote.otherAmountThreshold)).toBe(
+      (BigInt(quote.inAmount) * 10_100n + 9_999n) / 10_000n,
+    );
   });
 
   it('gets worse with its size', async () => {
@@ -144,36 +196,61 @@ describe('a quote', () => {
   });
 
   it.each([
-    ['an unknown token', { inputMint: '7vfCXTUXx5WJV5JADk17DUJ4ksgau7utNKj4b963voxs' }, 'TOKEN_NOT_TRADABLE'],
-    ['a hopeless size', { amount: '18446744073709551615', swapMode: 'ExactOut' }, 'NO_ROUTES_FOUND'],
+    [
+      'an unknown token',
+      { inputMint: '7vfCXTUXx5WJV5JADk17DUJ4ksgau7utNKj4b963voxs' },
+      'TOKEN_NOT_TRADABLE',
+    ],
+    [
+      'a hopeless size',
+      { amount: '18446744073709551615', swapMode: 'ExactOut' },
+      'NO_ROUTES_FOUND',
+    ],
     ['an amount that is none', { amount: '1.5' }, 'BAD_REQUEST'],
     ['an amount above u64', { amount: '18446744073709551616' }, 'BAD_REQUEST'],
     ['an amount that brings nothing', { amount: '0' }, 'NO_ROUTES_FOUND'],
     ['a slippage above all', { slippageBps: '10001' }, 'CANNOT_COMPUTE_OTHER_AMOUNT_THRESHOLD'],
     ['an unknown mode', { swapMode: 'exactOut' }, 'BAD_REQUEST'],
   ])('is refused for %s', async (_name, change, errorCode) => {
-    expect(await refusal(get('/swap/v1/quote', { ...params('SOL', 'USDC', 1_000_000n), ...change }))).toEqual([400, errorCode]);
+    expect(
+      await refusal(get('/swap/v1/quote', { ...params('SOL', 'USDC', 1_000_000n), ...change })),
+    ).toEqual([400, errorCode]);
   });
 
   it('is refused for a token against itself', async () => {
-    expect(await refusal(get('/swap/v1/quote', params('USDC', 'USDC', 1n)))).toEqual([400, 'CIRCULAR_ARBITRAGE_IS_DISABLED']);
+    expect(await refusal(get('/swap/v1/quote', params('USDC', 'USDC', 1n)))).toEqual([
+      400,
+      'CIRCULAR_ARBITRAGE_IS_DISABLED',
+    ]);
   });
 
   it('follows the prices, refusals and impact that were ordered', async () => {
     const { aggregator } = sandbox.controls;
     const before = await quoted('SOL', 'USDC', 1_000_000_000n);
     aggregator.setPrice('SOL', 300_000n);
-    expect(Number((await quoted('SOL', 'USDC', 1_000_000_000n)).outAmount)).toBeCloseTo(2 * Number(before.outAmount), -4);
+    expect(Number((await quoted('SOL', 'USDC', 1_000_000_000n)).outAmount)).toBeCloseTo(
+      2 * Number(before.outAmount),
+      -4,
+    );
     aggregator.setPriceImpact('SOL', 'USDC', 300);
     expect((await quoted('SOL', 'USDC', 1_000_000_000n)).priceImpactPct).toBe('0.03');
     aggregator.noRoute('BONK', '*');
-    expect(await refusal(get('/swap/v1/quote', params('BONK', 'USDT', 1_000_000n)))).toEqual([400, 'NO_ROUTES_FOUND']);
+    expect(await refusal(get('/swap/v1/quote', params('BONK', 'USDT', 1_000_000n)))).toEqual([
+      400,
+      'NO_ROUTES_FOUND',
+    ]);
     aggregator.noExactOut('SOL', 'PYUSD');
-    const exactOut = get('/swap/v1/quote', params('SOL', 'PYUSD', 1_000_000n, { swapMode: 'ExactOut' }));
+    const exactOut = get(
+      '/swap/v1/quote',
+      params('SOL', 'PYUSD', 1_000_000n, { swapMode: 'ExactOut' }),
+    );
     expect(await refusal(exactOut)).toEqual([400, 'COULD_NOT_FIND_ANY_ROUTE']);
     expect((await get('/swap/v1/quote', params('SOL', 'PYUSD', 1_000_000n))).status).toBe(200);
     aggregator.untradable('USDT');
-    expect(await refusal(get('/swap/v1/quote', params('USDC', 'USDT', 1_000_000n)))).toEqual([400, 'TOKEN_NOT_TRADABLE']);
+    expect(await refusal(get('/swap/v1/quote', params('USDC', 'USDT', 1_000_000n)))).toEqual([
+      400,
+      'TOKEN_NOT_TRADABLE',
+    ]);
     aggregator.restore();
     expect((await quoted('SOL', 'USDC', 1_000_000_000n)).outAmount).toBe(before.outAmount);
   });
@@ -189,28 +266,40 @@ describe('a swap transaction', () => {
     ['BONK', 'PYUSD', 1_000_000n, 'ExactOut'],
     ['PYUSD', 'USDT', 1_000_000n, 'ExactIn'],
     ['PYUSD', 'SOL', 1_000_000n, 'ExactOut'],
-  ] as const)('%s to %s moves exactly what was quoted (%d, %s)', async (input, output, amount, swapMode) => {
-    const wallet = await sandbox.createWallet({ SOL: '1', USDC: '100', PYUSD: '100', BONK: '10000000' });
-    const quote = await quoted(input, output, amount, { swapMode });
-    expect(swapMode === 'ExactIn' ? quote.inAmount : quote.outAmount).toBe(amount.toString());
-    const balances = async (): Promise<[bigint, bigint]> => [
-      await sandbox.balance(wallet.address, input),
-      await sandbox.balance(wallet.address, output),
-    ];
-    const held = await balances();
-    expect(await swap(wallet, quote)).toBeNull();
-    const now = await balances();
+  ] as const)(
+    '%s to %s moves exactly what was quoted (%d, %s)',
+    async (input, output, amount, swapMode) => {
+      const wallet = await sandbox.createWallet({
+        SOL: '1',
+        USDC: '100',
+        PYUSD: '100',
+        BONK: '10000000',
+      });
+      const quote = await quoted(input, output, amount, { swapMode });
+      expect(swapMode === 'ExactIn' ? quote.inAmount : quote.outAmount).toBe(amount.toString());
+      const balances = async (): Promise<[bigint, bigint]> => [
+        await sandbox.balance(wallet.address, input),
+        await sandbox.balance(wallet.address, output),
+      ];
+      const held = await balances();
+      expect(await swap(wallet, quote)).toBeNull();
+      const now = await balances();
 
-    // SOL also pays the signature (5000 lamports), and rent for the output's account where that is new.
-    const rent = output === 'USDT' || (output === 'USDC' && held[1] === 0n) ? 2_039_280n : 0n;
-    const sol = (symbol: MintSymbol): bigint => (symbol === 'SOL' ? 5_000n + (symbol === input ? rent : 0n) : 0n);
-    expect(held[0] - now[0]).toBe(BigInt(quote.inAmount) + sol(input));
-    expect(now[1] - held[1]).toBe(BigInt(quote.outAmount) - sol(output));
-  });
+      // SOL also pays the signature (5000 lamports), and rent for the output's account where that
+      // is new.
+      const rent = output === 'USDT' || (output === 'USDC' && held[1] === 0n) ? 2_039_280n : 0n;
+      const sol = (symbol: MintSymbol): bigint =>
+        symbol === 'SOL' ? 5_000n + (symbol === input ? rent : 0n) : 0n;
+      expect(held[0] - now[0]).toBe(BigInt(quote.inAmount) + sol(input));
+      expect(now[1] - held[1]).toBe(BigInt(quote.outAmount) - sol(output));
+    },
+  );
 
   it('uses the lookup tables, is unsigned, and has the caller as its fee payer', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1' });
-    const answer = await swapTransaction(wallet, await quoted('SOL', 'USDC', 1_000_000n), { dynamicComputeUnitLimit: true });
+    const answer = await swapTransaction(wallet, await quoted('SOL', 'USDC', 1_000_000n), {
+      dynamicComputeUnitLimit: true,
+    });
     expect(answer).toMatchObject({ simulationError: null, dynamicSlippageReport: null });
     expect(answer['computeUnitLimit']).toBeLessThan(1_400_000);
     const bytes = getBase64Encoder().encode(String(answer['swapTransaction']));
@@ -223,7 +312,9 @@ describe('a swap transaction', () => {
 
   it('names what a simulation found', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.01' });
-    const answer = await swapTransaction(wallet, await quoted('USDC', 'SOL', 1_000_000n), { dynamicComputeUnitLimit: true });
+    const answer = await swapTransaction(wallet, await quoted('USDC', 'SOL', 1_000_000n), {
+      dynamicComputeUnitLimit: true,
+    });
     expect(answer['simulationError']).toMatchObject({ errorCode: 'TRANSACTION_ERROR' });
   });
 
@@ -248,12 +339,19 @@ describe('a swap transaction of another kind', () => {
   it('goes through shared accounts where that is asked for', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10' });
     for (const swapMode of ['ExactIn', 'ExactOut'] as const) {
-      const held = [await sandbox.balance(wallet.address, 'USDC'), await sandbox.balance(wallet.address, 'USDT')] as const;
+      const held = [
+        await sandbox.balance(wallet.address, 'USDC'),
+        await sandbox.balance(wallet.address, 'USDT'),
+      ] as const;
       const quote = await quoted('USDC', 'USDT', 1_000_000n, { swapMode });
       const answer = await swapTransaction(wallet, quote, { useSharedAccounts: true });
       expect(await land(wallet, String(answer['swapTransaction']))).toBeNull();
-      expect(held[0] - (await sandbox.balance(wallet.address, 'USDC'))).toBe(BigInt(quote.inAmount));
-      expect((await sandbox.balance(wallet.address, 'USDT')) - held[1]).toBe(BigInt(quote.outAmount));
+      expect(held[0] - (await sandbox.balance(wallet.address, 'USDC'))).toBe(
+        BigInt(quote.inAmount),
+      );
+      expect((await sandbox.balance(wallet.address, 'USDT')) - held[1]).toBe(
+        BigInt(quote.outAmount),
+      );
     }
   });
 
@@ -261,8 +359,16 @@ describe('a swap transaction of another kind', () => {
     const attacker = address((await sandbox.createWallet({ SOL: '0.001' })).address);
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10', USDT: '1' });
     const quote = await quoted('USDC', 'USDT', 1_000_000n);
-    const system = { address: address('11111111111111111111111111111111'), role: AccountRole.READONLY };
-    sandbox.controls.aggregator.setVenue({ modes: [MODE.takeSol], amount: 500_000_000n, attacker, extra: [system, attacker] });
+    const system = {
+      address: address('11111111111111111111111111111111'),
+      role: AccountRole.READONLY,
+    };
+    sandbox.controls.aggregator.setVenue({
+      modes: [MODE.takeSol],
+      amount: 500_000_000n,
+      attacker,
+      extra: [system, attacker],
+    });
     expect(await swap(wallet, quote)).toBeNull();
     expect(await sandbox.balance(attacker, 'SOL')).toBe(501_000_000n);
   });
@@ -272,11 +378,18 @@ describe('swap instructions', () => {
   it('wrap SOL before, unwrap it after, and create only accounts that are missing', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '1' });
     const quoteResponse = await quoted('SOL', 'USDC', 2_000_000n, { swapMode: 'ExactOut' });
-    const response = await post('/swap/v1/swap-instructions', { userPublicKey: wallet.address, quoteResponse });
+    const response = await post('/swap/v1/swap-instructions', {
+      userPublicKey: wallet.address,
+      quoteResponse,
+    });
     const answer = (await response.json()) as Instructions;
     expect(answer.computeBudgetInstructions).toHaveLength(2);
-    expect(answer.setupInstructions.map((one) => Buffer.from(one.data, 'base64')[0])).toEqual([1, 2, 17]); // create, transfer, sync
-    const wrapped = Buffer.from(answer.setupInstructions[1]?.data ?? '', 'base64').readBigUInt64LE(4);
+    expect(answer.setupInstructions.map((one) => Buffer.from(one.data, 'base64')[0])).toEqual([
+      1, 2, 17,
+    ]); // create, transfer, sync
+    const wrapped = Buffer.from(answer.setupInstructions[1]?.data ?? '', 'base64').readBigUInt64LE(
+      4,
+    );
     expect(wrapped.toString()).toBe(quoteResponse.otherAmountThreshold);
     expect(answer.cleanupInstruction).toMatchObject({ data: Buffer.from([9]).toString('base64') });
     expect(answer.otherInstructions).toEqual([]);
@@ -284,17 +397,29 @@ describe('swap instructions', () => {
 
     const { programId, accounts, data } = answer.swapInstruction;
     expect(programId).toBe(JUPITER);
-    expect(accounts.filter((one) => one.isSigner).map((one) => one.pubkey)).toEqual([wallet.address]);
+    expect(accounts.filter((one) => one.isSigner).map((one) => one.pubkey)).toEqual([
+      wallet.address,
+    ]);
     const bytes = Buffer.from(data, 'base64');
     expect(bytes.subarray(0, 8).toString('hex')).toBe('9d8ab85215f4f324');
-    expect([bytes.readBigUInt64LE(8), bytes.readBigUInt64LE(16)]).toEqual([2_000_000n, BigInt(quoteResponse.inAmount)]);
-    expect([bytes.readUInt16LE(24), bytes.readUInt16LE(26), bytes.readUInt16LE(28)]).toEqual([50, 0, 0]);
+    expect([bytes.readBigUInt64LE(8), bytes.readBigUInt64LE(16)]).toEqual([
+      2_000_000n,
+      BigInt(quoteResponse.inAmount),
+    ]);
+    expect([bytes.readUInt16LE(24), bytes.readUInt16LE(26), bytes.readUInt16LE(28)]).toEqual([
+      50, 0, 0,
+    ]);
   });
 
   it('create accounts always where account look-ups are skipped, and leave wrapped SOL alone where told so', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '1' });
     const quoteResponse = await quoted('SOL', 'USDC', 1_000_000n);
-    const body = { userPublicKey: wallet.address, quoteResponse, wrapAndUnwrapSol: false, skipUserAccountsRpcCalls: true };
+    const body = {
+      userPublicKey: wallet.address,
+      quoteResponse,
+      wrapAndUnwrapSol: false,
+      skipUserAccountsRpcCalls: true,
+    };
     const answer = (await (await post('/swap/v1/swap-instructions', body)).json()) as Instructions;
     expect(answer.setupInstructions.map((one) => Buffer.from(one.data, 'base64')[0])).toEqual([1]);
     expect(answer.cleanupInstruction).toBeNull();
@@ -349,20 +474,31 @@ describe('/swap/v2/build', () => {
       tipInstruction: null,
       transactionVersion: 0,
     });
-    expect(answer.computeBudgetInstructions.map((one) => Buffer.from(one.data, 'base64')[0])).toEqual([3]); // the price alone
+    expect(
+      answer.computeBudgetInstructions.map((one) => Buffer.from(one.data, 'base64')[0]),
+    ).toEqual([3]); // the price alone
     expect(answer.blockhashWithMetadata.blockhash).toHaveLength(32);
     for (const [table, addresses] of Object.entries(answer.addressesByLookupTableAddress)) {
       const data = sandbox.chain.account(address(table))?.data ?? new Uint8Array();
       expect(data.length).toBe(56 + 32 * addresses.length);
-      expect(Buffer.from(data.subarray(56, 88))).toEqual(Buffer.from(getBase58Encoder().encode(addresses[0] ?? '')));
+      expect(Buffer.from(data.subarray(56, 88))).toEqual(
+        Buffer.from(getBase58Encoder().encode(addresses[0] ?? '')),
+      );
     }
   });
 
   it('refuses as the quote does, and another transaction version', async () => {
     const wallet = await sandbox.createWallet();
     const query = { ...params('USDC', 'USDC', 1n), taker: wallet.address };
-    expect(await refusal(get('/swap/v2/build', query))).toEqual([400, 'CIRCULAR_ARBITRAGE_IS_DISABLED']);
-    const other = { ...params('SOL', 'USDC', 1_000_000n), taker: wallet.address, transactionVersion: '1' };
+    expect(await refusal(get('/swap/v2/build', query))).toEqual([
+      400,
+      'CIRCULAR_ARBITRAGE_IS_DISABLED',
+    ]);
+    const other = {
+      ...params('SOL', 'USDC', 1_000_000n),
+      taker: wallet.address,
+      transactionVersion: '1',
+    };
     expect(await refusal(get('/swap/v2/build', other))).toEqual([400, 'BAD_REQUEST']);
   });
 });
@@ -387,9 +523,17 @@ describe('the gateway', () => {
 
   it('lets browsers in', async () => {
     const url = `${sandbox.jupiterUrl}/swap/v1/swap`;
-    const preflight = await fetch(url, { method: 'OPTIONS', headers: { 'access-control-request-headers': 'content-type,x-api-key' } });
-    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([204, 'content-type,x-api-key']);
-    expect((await get('/swap/v1/program-id-to-label')).headers.get('access-control-allow-origin')).toBe('*');
+    const preflight = await fetch(url, {
+      method: 'OPTIONS',
+      headers: { 'access-control-request-headers': 'content-type,x-api-key' },
+    });
+    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      'content-type,x-api-key',
+    ]);
+    expect(
+      (await get('/swap/v1/program-id-to-label')).headers.get('access-control-allow-origin'),
+    ).toBe('*');
   });
 
   it('answers 404 elsewhere', async () => {

@@ -16,10 +16,18 @@ beforeEach(() => {
 
 describe('a fault of a service', () => {
   it('answers the status, headers and body that were ordered, as often as ordered', async () => {
-    sandbox.controls.aggregator.fault(LABELS, { kind: 'status', status: 503, headers: { 'retry-after': '2' }, body: 'busy', times: 2 });
+    sandbox.controls.aggregator.fault(LABELS, {
+      kind: 'status',
+      status: 503,
+      headers: { 'retry-after': '2' },
+      body: 'busy',
+      times: 2,
+    });
     for (const _ of [1, 2]) {
       const response = await fetch(sandbox.jupiterUrl + LABELS);
-      expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([503, '2', 'busy']);
+      expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual(
+        [503, '2', 'busy'],
+      );
     }
     expect((await fetch(sandbox.jupiterUrl + LABELS)).status).toBe(200);
     expect(sandbox.controls.aggregator.calls(LABELS)).toBe(3);
@@ -37,7 +45,8 @@ describe('a fault of a service', () => {
     sandbox.controls.aggregator.fault(`GET ${LABELS}`, { kind: 'hang', times: 1 });
     const controller = new AbortController();
     const pending = fetch(sandbox.jupiterUrl + LABELS, { signal: controller.signal });
-    while (sandbox.controls.aggregator.calls(LABELS) === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (sandbox.controls.aggregator.calls(LABELS) === 0)
+      await new Promise((resolve) => setImmediate(resolve));
     controller.abort();
     await expect(pending).rejects.toThrow('aborted');
   });
@@ -79,12 +88,17 @@ describe('a sandbox', () => {
       createSandbox({ seed: 'x', slotMs: 0 }),
       createSandbox({ slotMs: 0 }),
     ]);
-    const wallets = await Promise.all([first, second, random].map((one) => one.createWallet({ SOL: '0.5', BONK: '12.34567' })));
+    const wallets = await Promise.all(
+      [first, second, random].map((one) => one.createWallet({ SOL: '0.5', BONK: '12.34567' })),
+    );
     expect(wallets[0]).toEqual(wallets[1]);
     expect(wallets[2]?.address).not.toBe(wallets[0]?.address);
     expect([first.merchant, first.feePayer]).toEqual([second.merchant, second.feePayer]);
     const address = wallets[0]?.address ?? '';
-    expect([await first.balance(address, 'SOL'), await first.balance(address, 'BONK')]).toEqual([500_000_000n, 1_234_567n]);
+    expect([await first.balance(address, 'SOL'), await first.balance(address, 'BONK')]).toEqual([
+      500_000_000n,
+      1_234_567n,
+    ]);
     expect(await first.balance(address, 'USDC')).toBe(0n);
     await Promise.all([first, second, random].map((one) => one.close()));
   });
@@ -100,7 +114,8 @@ describe('a sandbox', () => {
     const urls = [closing.rpcUrl, closing.jupiterUrl, closing.apiUrl, closing.facilitatorUrl];
     closing.controls.api.fault('/free', { kind: 'hang' });
     const hanging = expect(fetch(`${closing.apiUrl}/free`)).rejects.toThrow('fetch failed');
-    while (closing.controls.api.calls('/free') === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (closing.controls.api.calls('/free') === 0)
+      await new Promise((resolve) => setImmediate(resolve));
     await closing.close();
     await closing.close();
     await hanging;

@@ -17,7 +17,13 @@ const market = fc.record({
   depth: fc.bigInt(DOLLAR, 1_000_000_000n * DOLLAR),
   fixedImpactBps: fc.option(fc.bigInt(0n, 9_000n), { nil: undefined }),
 });
-const flat: Market = { inputPrice: 150_000n, outputPrice: 1_000_000n, spreadBps: 5n, depth: 10n ** 8n * DOLLAR, fixedImpactBps: undefined };
+const flat: Market = {
+  inputPrice: 150_000n,
+  outputPrice: 1_000_000n,
+  spreadBps: 5n,
+  depth: 10n ** 8n * DOLLAR,
+  fixedImpactBps: undefined,
+};
 
 describe('pricing', () => {
   it('asks of ExactOut the least input that ExactIn would turn into the amount', () => {
@@ -34,7 +40,9 @@ describe('pricing', () => {
   it('never pays more than the price', () => {
     fc.assert(
       fc.property(market, fc.bigInt(1n, 10n ** 15n), (one, amount) => {
-        expect(outputFor(one, amount) * one.outputPrice).toBeLessThanOrEqual(amount * one.inputPrice);
+        expect(outputFor(one, amount) * one.outputPrice).toBeLessThanOrEqual(
+          amount * one.inputPrice,
+        );
       }),
     );
   });
@@ -48,6 +56,7 @@ describe('pricing', () => {
     expect(usdValue(flat, 1_000_000_000n)).toBe('150');
     expect(priceImpactPct({ ...flat, fixedImpactBps: 25n }, 1n)).toBe('0.0025');
     expect(priceImpactPct({ ...flat, fixedImpactBps: 0n }, 1n)).toBe('0');
-    expect(priceImpactPct(flat, 10n ** 15n)).toBe('0.6'); // 150 million dollars into a pool of 100 million
+    // 150 million dollars into a pool of 100 million
+    expect(priceImpactPct(flat, 10n ** 15n)).toBe('0.6');
   });
 });

@@ -14,7 +14,16 @@ import { apiKeys } from 'exact-change/http';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { errorChain, exposed, findNeedles, keyNeedles, tap, tapSocket, type Needle, type Tap } from '../helpers/capture.js';
+import {
+  errorChain,
+  exposed,
+  findNeedles,
+  keyNeedles,
+  tap,
+  tapSocket,
+  type Needle,
+  type Tap,
+} from '../helpers/capture.js';
 import { recordingSigner, secretBytes } from '../helpers/payer.js';
 import { sampled } from '../helpers/sampled.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
@@ -37,7 +46,11 @@ const portOf = (url: string) => Number(new URL(url).port);
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
-  [rpc, jupiter, api] = await Promise.all([tap(portOf(sandbox.rpcUrl)), tap(portOf(sandbox.jupiterUrl)), tap(portOf(sandbox.apiUrl))]);
+  [rpc, jupiter, api] = await Promise.all([
+    tap(portOf(sandbox.rpcUrl)),
+    tap(portOf(sandbox.jupiterUrl)),
+    tap(portOf(sandbox.apiUrl)),
+  ]);
   socket = await tapSocket(sandbox.wsUrl);
 });
 
@@ -110,13 +123,30 @@ async function succeed(record: Trace, options: ClientOptions): Promise<void> {
   const response = await client.fetch(at(api.port, '/usdc'));
   expect(response.status).toBe(200);
   record.objects.push(receiptOf(response), response);
-  record.objects.push(await client.plan(at(api.port, '/usdt')), await client.balance(), await client.spent(), await client.resume());
-  record.objects.push(await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000n, swapMode: 'ExactOut' }));
+  record.objects.push(
+    await client.plan(at(api.port, '/usdt')),
+    await client.balance(),
+    await client.spent(),
+    await client.resume(),
+  );
+  record.objects.push(
+    await client.quote({
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: 10_000n,
+      swapMode: 'ExactOut',
+    }),
+  );
   for await (const receipt of client.receipts()) record.objects.push(receipt);
   await client.close();
   record.objects.push(Reflect.get(globalThis, Symbol.for('exact-change.wallets.2')));
 
-  const interceptor = new HTTPInterceptor({ ...options, rpcUrl: at(rpc.port), jupiterUrl: at(jupiter.port), install: false });
+  const interceptor = new HTTPInterceptor({
+    ...options,
+    rpcUrl: at(rpc.port),
+    jupiterUrl: at(jupiter.port),
+    install: false,
+  });
   expect((await interceptor.fetch(at(api.port, '/usdc'))).status).toBe(200);
   interceptor.install();
   record.objects.push(interceptor, interceptor.fetch, globalThis.fetch);
@@ -129,13 +159,21 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
   const { node, aggregator, facilitator, api: seller } = sandbox.controls;
   const buy = (change: ClientOptions = {}, path = '/usdt') =>
     failing(record, () =>
-      clientOf(record, { ...options, timeouts: { rpc: 300, jupiter: 200, payment: 400 }, ...change }).fetch(at(api.port, path)),
+      clientOf(record, {
+        ...options,
+        timeouts: { rpc: 300, jupiter: 200, payment: 400 },
+        ...change,
+      }).fetch(at(api.port, path)),
     );
   const gone = at(1, `/v2/${RPC_KEY}/?api-key=${RPC_KEY}`);
 
   await buy({ rpcUrl: gone });
   await buy({ rpcUrl: [gone, at(2, `/v2/${RPC_KEY}`)] });
-  await buy({ rpcUrl: undefined, wsUrl: undefined, connection: new Connection(gone, { disableRetryOnRateLimit: true }) });
+  await buy({
+    rpcUrl: undefined,
+    wsUrl: undefined,
+    connection: new Connection(gone, { disableRetryOnRateLimit: true }),
+  });
   for (const fault of [
     { kind: 'rateLimited' },
     { kind: 'status', status: 500, body: 'upstream' },
@@ -186,14 +224,28 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
   await failing(record, () => lost.fetch(at(api.port, '/blockhash')));
   await lost.close();
   await failing(record, () => lost.fetch(at(api.port, '/usdc')));
-  await failing(record, () => clientOf(record, options).swap({ inputMint: 'DOGE', outputMint: 'USDC', amount: 1n }));
+  await failing(record, () =>
+    clientOf(record, options).swap({ inputMint: 'DOGE', outputMint: 'USDC', amount: 1n }),
+  );
   // Options around the key, which are refused before it is even read, or after.
-  for (const wrong of [{ rpcUrl: `htp://${RPC_KEY}` }, { autoswap: true }, { policy: { maxPerDay: 5 } }, { timeouts: { rpc: RPC_KEY } }]) {
+  for (const wrong of [
+    { rpcUrl: `htp://${RPC_KEY}` },
+    { autoswap: true },
+    { policy: { maxPerDay: 5 } },
+    { timeouts: { rpc: RPC_KEY } },
+  ]) {
     await failing(record, () => createClient(Object.assign({}, options, wrong)));
   }
   if (options.walletSecretKey !== undefined) {
-    await failing(record, () => createClient({ ...options, signer: { address: 'x', signMessage: () => Promise.reject(new Error('no')) } }));
-    await failing(record, () => createClient({ walletSecretKey: brokenOf(options.walletSecretKey) }));
+    await failing(record, () =>
+      createClient({
+        ...options,
+        signer: { address: 'x', signMessage: () => Promise.reject(new Error('no')) },
+      }),
+    );
+    await failing(record, () =>
+      createClient({ walletSecretKey: brokenOf(options.walletSecretKey) }),
+    );
   }
 }
 
@@ -207,7 +259,9 @@ function brokenOf(key: ClientOptions['walletSecretKey']): string | Uint8Array {
 function leaks(record: Trace, needles: readonly Needle[]): string[] {
   const found = (what: string, values: readonly unknown[]) =>
     values.flatMap((value) =>
-      findNeedles(exposed(value), needles).map((name) => `${name} in ${what}: ${inspect(value, { depth: 1 }).slice(0, 200)}`),
+      findNeedles(exposed(value), needles).map(
+        (name) => `${name} in ${what}: ${inspect(value, { depth: 1 }).slice(0, 200)}`,
+      ),
     );
   return [
     ...record.errors.flatMap((error) => found('an error', errorChain(error))),
@@ -228,11 +282,17 @@ const wires = () => ({
 describe('the secret key', () => {
   const SPELLINGS: readonly (readonly [string, (wallet: SandboxWallet) => ClientOptions])[] = [
     ['base58', ({ secretKey }) => ({ walletSecretKey: secretKey })],
-    ['the text of a JSON array', ({ secretKey }) => ({ walletSecretKey: JSON.stringify([...secretBytes(secretKey)]) })],
+    [
+      'the text of a JSON array',
+      ({ secretKey }) => ({ walletSecretKey: JSON.stringify([...secretBytes(secretKey)]) }),
+    ],
     ['bytes', ({ secretKey }) => ({ walletSecretKey: secretBytes(secretKey) })],
     ['a list of numbers', ({ secretKey }) => ({ walletSecretKey: [...secretBytes(secretKey)] })],
     ['the seed', ({ secretKey }) => ({ walletSeed: secretBytes(secretKey).slice(0, 32) })],
-    ['a signer', ({ address, secretKey }) => ({ signer: recordingSigner(address, secretKey).signer })],
+    [
+      'a signer',
+      ({ address, secretKey }) => ({ signer: recordingSigner(address, secretKey).signer }),
+    ],
   ];
 
   it.each(SPELLINGS)('given as %s, is nowhere to be seen when all goes well', async (_, spell) => {
@@ -241,28 +301,37 @@ describe('the secret key', () => {
     await succeed(record, spell(wallet));
     const needles = keyNeedles(secretBytes(wallet.secretKey));
     // All that was given to us in the same process is proof that the needles are the right ones.
-    expect(findNeedles(inspect(secretBytes(wallet.secretKey)), needles)).toContain('list of numbers');
+    expect(findNeedles(inspect(secretBytes(wallet.secretKey)), needles)).toContain(
+      'list of numbers',
+    );
     expect(record.events.length).toBeGreaterThanOrEqual(10);
     expect(record.journaled.length).toBeGreaterThan(3);
     expect(leaks(record, needles)).toEqual([]);
-    for (const [name, bytes] of Object.entries(wires())) expect([name, findNeedles(bytes, needles)]).toEqual([name, []]);
+    for (const [name, bytes] of Object.entries(wires()))
+      expect([name, findNeedles(bytes, needles)]).toEqual([name, []]);
   });
 
   const TWO = SPELLINGS.filter(([name]) => name === 'base58' || name === 'a signer');
-  it.each(sampled(TWO, 2))('given as %s, is nowhere to be seen when all goes wrong', async (_, spell) => {
-    const wallet = await sandbox.createWallet(FUNDS);
-    const record = newTrace();
-    await fail(record, spell(wallet));
-    const codes = new Set(record.errors.map((error) => Reflect.get(Object(error), 'code')));
-    expect(codes.size).toBeGreaterThan(14);
-    expect(leaks(record, keyNeedles(secretBytes(wallet.secretKey)))).toEqual([]);
-    for (const [name, bytes] of Object.entries(wires())) {
-      expect([name, findNeedles(bytes, keyNeedles(secretBytes(wallet.secretKey)))]).toEqual([name, []]);
-    }
-    // Neither are the keys of the services, in anything that a caller would log.
-    expect(leaks({ ...record, objects: [] }, API_KEYS)).toEqual([]);
-    await Promise.all(record.objects.map((client) => closeIfClient(client)));
-  });
+  it.each(sampled(TWO, 2))(
+    'given as %s, is nowhere to be seen when all goes wrong',
+    async (_, spell) => {
+      const wallet = await sandbox.createWallet(FUNDS);
+      const record = newTrace();
+      await fail(record, spell(wallet));
+      const codes = new Set(record.errors.map((error) => Reflect.get(Object(error), 'code')));
+      expect(codes.size).toBeGreaterThan(14);
+      expect(leaks(record, keyNeedles(secretBytes(wallet.secretKey)))).toEqual([]);
+      for (const [name, bytes] of Object.entries(wires())) {
+        expect([name, findNeedles(bytes, keyNeedles(secretBytes(wallet.secretKey)))]).toEqual([
+          name,
+          [],
+        ]);
+      }
+      // Neither are the keys of the services, in anything that a caller would log.
+      expect(leaks({ ...record, objects: [] }, API_KEYS)).toEqual([]);
+      await Promise.all(record.objects.map((client) => closeIfClient(client)));
+    },
+  );
 
   it('was looked for where everything passes: the wires carried it all', () => {
     const { rpc: asked, jupiter: quoted, api: bought, socket: subscribed } = wires();
@@ -280,7 +349,8 @@ describe('the secret key', () => {
 });
 
 async function closeIfClient(value: unknown): Promise<void> {
-  const close: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'close') : undefined;
+  const close: unknown =
+    typeof value === 'object' && value !== null ? Reflect.get(value, 'close') : undefined;
   if (typeof close === 'function') await Reflect.apply(close, value, []);
 }
 
@@ -308,16 +378,27 @@ describe('the key of a service', () => {
     const record = newTrace();
     const wallet = await sandbox.createWallet(FUNDS);
     await succeed(record, withKey(wallet));
-    const interceptor = new HTTPInterceptor({ ...withKey(wallet), rpcUrl: at(rpc.port), jupiterUrl: at(jupiter.port), autoSwap: true });
+    const interceptor = new HTTPInterceptor({
+      ...withKey(wallet),
+      rpcUrl: at(rpc.port),
+      jupiterUrl: at(jupiter.port),
+      autoSwap: true,
+    });
     try {
       expect((await fetch(at(api.port, '/pyusd'))).status).toBe(200);
-      record.objects.push(interceptor, interceptor.client, remote(at(line.port), { headers: { authorization: `Bearer ${SERVICE_KEY}` } }));
+      record.objects.push(
+        interceptor,
+        interceptor.client,
+        remote(at(line.port), { headers: { authorization: `Bearer ${SERVICE_KEY}` } }),
+      );
     } finally {
       interceptor.restore();
       await interceptor.client.close();
     }
     expect(service.calls).toEqual(expect.arrayContaining(['x402/auto-pay', 'quote', 'balance']));
-    expect(line.sent.match(new RegExp(`^authorization: Bearer ${SERVICE_KEY}\r$`, 'gim'))).toHaveLength(service.calls.length);
+    expect(
+      line.sent.match(new RegExp(`^authorization: Bearer ${SERVICE_KEY}\r$`, 'gim')),
+    ).toHaveLength(service.calls.length);
     expect(leaks(record, needles)).toEqual([]);
     expect(elsewhere()).toEqual([]);
     expect(findNeedles(line.received, needles)).toEqual([]);
@@ -336,9 +417,14 @@ describe('the key of a service', () => {
     ];
     for (const answer of said) {
       service.retell(answer);
-      const client = clientOf(record, { ...withKey(await sandbox.createWallet(FUNDS)), timeouts: { service: 300 } });
+      const client = clientOf(record, {
+        ...withKey(await sandbox.createWallet(FUNDS)),
+        timeouts: { service: 300 },
+      });
       await failing(record, () => client.fetch(at(api.port, '/usdc')));
-      await failing(record, () => client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 1_000n }));
+      await failing(record, () =>
+        client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 1_000n }),
+      );
       await failing(record, () => client.balance());
       await client.close();
     }
@@ -359,8 +445,11 @@ describe('the search itself', () => {
   const needles = keyNeedles(pair);
   const text = (encoding: BufferEncoding, bytes = pair) => Buffer.from(bytes).toString(encoding);
   const spellings = (): readonly (readonly [string, unknown])[] => [
-    // What inspect() and JSON make of raw bytes is no spelling that a program writes, only what they look like afterwards.
-    ...needles.filter(({ name }) => !/^bytes (inspected|in JSON)$/.test(name)).map(({ name, text: needle }) => [name, needle] as const),
+    // What inspect() and JSON make of raw bytes is no spelling that a program writes, only what
+    // they look like afterwards.
+    ...needles
+      .filter(({ name }) => !/^bytes (inspected|in JSON)$/.test(name))
+      .map(({ name, text: needle }) => [name, needle] as const),
     ['hex', text('hex')],
     ['base64', text('base64')],
     ['base64 of the seed', text('base64', seed)],
@@ -392,13 +481,22 @@ describe('the search itself', () => {
       Object.assign(() => undefined, { leak }),
       new Error(`the key is ${told}`),
     ];
-    places.forEach((place, index) => expect([index, findNeedles(exposed(place), needles)]).not.toEqual([index, []]));
-    const nested = new Error('outer', { cause: new AggregateError([new TypeError('inner', { cause: { leak } })]) });
+    places.forEach((place, index) =>
+      expect([index, findNeedles(exposed(place), needles)]).not.toEqual([index, []]),
+    );
+    const nested = new Error('outer', {
+      cause: new AggregateError([new TypeError('inner', { cause: { leak } })]),
+    });
     expect(errorChain(nested).flatMap((one) => findNeedles(exposed(one), needles))).not.toEqual([]);
   });
 
   it('finds nothing in what is public', () => {
-    expect(findNeedles(exposed({ address: text('hex', pair.slice(32)), list: [...pair.slice(32)] }), needles)).toEqual([]);
+    expect(
+      findNeedles(
+        exposed({ address: text('hex', pair.slice(32)), list: [...pair.slice(32)] }),
+        needles,
+      ),
+    ).toEqual([]);
   });
 
   it('finds a leak that is planted in the client’s own way: by a signer, a header, a url and a socket', async () => {
@@ -406,7 +504,10 @@ describe('the search itself', () => {
     const own = secretBytes(wallet.secretKey);
     const wanted = keyNeedles(own);
     const record = newTrace();
-    const signer = { address: wallet.address, signMessage: () => Promise.reject(new Error(`cannot sign with ${wallet.secretKey}`)) };
+    const signer = {
+      address: wallet.address,
+      signMessage: () => Promise.reject(new Error(`cannot sign with ${wallet.secretKey}`)),
+    };
     const careless = clientOf(record, { signer });
     await failing(record, () => careless.fetch(at(api.port, '/usdc')));
     expect(leaks(record, wanted)).toEqual([
@@ -425,7 +526,9 @@ describe('the search itself', () => {
     const loose = new WebSocket(`ws://127.0.0.1:${socket.port}`);
     await new Promise((resolve) => loose.once('open', resolve));
     await new Promise<void>((resolve) =>
-      loose.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: [...own] }), () => resolve()),
+      loose.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: [...own] }), () =>
+        resolve(),
+      ),
     );
     await new Promise((resolve) => loose.once('message', resolve));
     loose.terminate();

@@ -3,7 +3,9 @@ import { runExample, type ExampleRun } from '../helpers/example.js';
 
 /** What one of the two said, in its order. */
 const said = ({ stdout }: ExampleRun, who: string): string[] =>
-  stdout.split('\n').flatMap((line) => (line.startsWith(who) ? [line.slice(who.length).trim()] : []));
+  stdout
+    .split('\n')
+    .flatMap((line) => (line.startsWith(who) ? [line.slice(who.length).trim()] : []));
 
 it('pays over a service that is asked once for its swap, and not again for the next payment', async () => {
   const run = await runExample('service');

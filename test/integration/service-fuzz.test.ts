@@ -20,7 +20,10 @@ beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
   const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
   const webhooks = fakeRegistry();
-  const endpoint = await webhooks.register({ url: 'https://shop.example.com/', events: ['payment.settled'] });
+  const endpoint = await webhooks.register({
+    url: 'https://shop.example.com/',
+    events: ['payment.settled'],
+  });
   handler = createHandler(transport, { webhooks, onError: (error) => failures.push(error) });
   const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
   const { USDC, PYUSD, BONK, SOL } = sandbox.mints;
@@ -36,12 +39,23 @@ beforeAll(async () => {
     '11111111111111111111111111111111',
   ];
   const quotes = await Promise.all(
-    ['inputMint=SOL&outputMint=USDC&amount=5000000', `inputMint=${BONK.address}&outputMint=PYUSD&amount=20000&swapMode=ExactOut`].map(
-      async (query) => (await handler(new Request(`http://service.example/api/quote?${query}`))).json() as Promise<object>,
+    [
+      'inputMint=SOL&outputMint=USDC&amount=5000000',
+      `inputMint=${BONK.address}&outputMint=PYUSD&amount=20000&swapMode=ExactOut`,
+    ].map(
+      async (query) =>
+        (
+          await handler(new Request(`http://service.example/api/quote?${query}`))
+        ).json() as Promise<object>,
     ),
   );
   const seller = await fetch(`${sandbox.apiUrl}/any`);
-  const terms = { url: seller.url, status: 402, headers: Object.fromEntries(seller.headers), body: await seller.text() };
+  const terms = {
+    url: seller.url,
+    status: 402,
+    headers: Object.fromEntries(seller.headers),
+    body: await seller.text(),
+  };
   const built = await handler(
     new Request('http://service.example/api/swap/build', {
       method: 'POST',
@@ -65,17 +79,43 @@ beforeAll(async () => {
     priceImpactBps: [null, 0, -5, 1e300],
     platformFeeBps: [0, 1],
     provider: ['jupiter-v1', 'jupiter-v2', 'nobody'],
-    wallet: [wallet.address, sandbox.merchant, USDC.address, '11111111111111111111111111111111', 'SOL'],
+    wallet: [
+      wallet.address,
+      sandbox.merchant,
+      USDC.address,
+      '11111111111111111111111111111111',
+      'SOL',
+    ],
     quote: quotes,
     raw: [{}, null, { routePlan: [] }, { routePlan: [{ swapInfo: null }] }],
     url: [terms.url, 'https://api.example.com/', 'nowhere', 'https://'],
     status: [402, 200, 99],
-    headers: [terms.headers, {}, { 'payment-required': 'e30=' }, { 'PAYMENT-REQUIRED': '{"x402Version":2,"accepts":[{}]}' }],
-    body: [terms.body, '', '{}', { x402Version: 1, accepts: [] }, { x402Version: 1, accepts: [{ scheme: 'exact' }] }, null, 7, ['accepts']],
+    headers: [
+      terms.headers,
+      {},
+      { 'payment-required': 'e30=' },
+      { 'PAYMENT-REQUIRED': '{"x402Version":2,"accepts":[{}]}' },
+    ],
+    body: [
+      terms.body,
+      '',
+      '{}',
+      { x402Version: 1, accepts: [] },
+      { x402Version: 1, accepts: [{ scheme: 'exact' }] },
+      null,
+      7,
+      ['accepts'],
+    ],
     paymentRequired: [terms, {}, { headers: terms.headers }],
     autoSwap: [true, false, 'true'],
     limits: [{}, { [USDC.address]: '0' }, { [USDC.address]: '1000000' }, { USDC: '1' }],
-    events: [['payment.settled'], ['swap.failed', 'payment.failed'], [], ['all'], 'payment.settled'],
+    events: [
+      ['payment.settled'],
+      ['swap.failed', 'payment.failed'],
+      [],
+      ['all'],
+      'payment.settled',
+    ],
     wallets: [[wallet.address], mints.slice(3), ['SOL'], []],
     id: [endpoint.id, 'none', '', 'x'.repeat(65), ['a', 'b']],
     signedSwap: [transaction, 'A'.repeat(400), transaction.slice(0, -4), ''],
@@ -99,19 +139,35 @@ const FIELDS: { readonly [O in keyof typeof all]: readonly string[] } = {
 
 function valueOf(name: string): fc.Arbitrary<unknown> {
   const known = fc.constantFrom<unknown>(...(pools[name] ?? [null]));
-  return fc.oneof({ weight: 12, arbitrary: known }, { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) });
+  return fc.oneof(
+    { weight: 12, arbitrary: known },
+    { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
+  );
 }
 
-/** An object of some of these fields; now and then one that it does not have, or one changed within what it holds. */
+/**
+ * An object of some of these fields; now and then one that it does not have, or one changed within
+ * what it holds.
+ */
 function requestOf(names: readonly string[]): fc.Arbitrary<Record<string, unknown>> {
-  const fields = fc.record(Object.fromEntries(names.map((name) => [name, fc.option(valueOf(name), { freq: 4, nil: undefined })])));
-  const inner = fc.constantFrom(...Object.keys(pools)).chain((name) => fc.tuple(fc.constant(name), valueOf(name)));
-  return fc.tuple(fields, fc.option(inner, { freq: 2, nil: undefined }), fc.nat(9)).map(([request, change, foreign]) => {
-    const quote = request['quote'];
-    if (change !== undefined && typeof quote === 'object' && quote !== null)
-      return { ...request, quote: { ...quote, [change[0]]: change[1] } };
-    return change !== undefined && foreign === 0 ? { ...request, [change[0]]: change[1] } : request;
-  });
+  const fields = fc.record(
+    Object.fromEntries(
+      names.map((name) => [name, fc.option(valueOf(name), { freq: 4, nil: undefined })]),
+    ),
+  );
+  const inner = fc
+    .constantFrom(...Object.keys(pools))
+    .chain((name) => fc.tuple(fc.constant(name), valueOf(name)));
+  return fc
+    .tuple(fields, fc.option(inner, { freq: 2, nil: undefined }), fc.nat(9))
+    .map(([request, change, foreign]) => {
+      const quote = request['quote'];
+      if (change !== undefined && typeof quote === 'object' && quote !== null)
+        return { ...request, quote: { ...quote, [change[0]]: change[1] } };
+      return change !== undefined && foreign === 0
+        ? { ...request, [change[0]]: change[1] }
+        : request;
+    });
 }
 
 /** Written by hand: what is no value of a query has to come too, as text. */
@@ -120,29 +176,43 @@ function queryOf(body: Record<string, unknown>): URLSearchParams {
   const entries = Object.entries(body).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((one) => [name, one] as const),
   );
-  return new URLSearchParams(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, text(value)]])));
+  return new URLSearchParams(
+    entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, text(value)]])),
+  );
 }
 
 describe('whatever is asked of the service', () => {
-  it.each(Object.keys(all) as (keyof typeof all)[])('%s is answered within the interface, and never as its failure', async (id) => {
-    const { method, path, response, query } = all[id];
-    const seen = new Set<number>();
-    await fc.assert(
-      fc.asyncProperty(requestOf(FIELDS[id]), async (body) => {
-        const url = `http://service.example${path}`;
-        const request =
-          query !== undefined
-            ? new Request(`${url}?${queryOf(body).toString()}`, { method })
-            : new Request(url, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-        const answer = await handler(request);
-        seen.add(answer.status);
-        const json: unknown = await answer.json();
-        const shape = answer.status === 200 ? readAs<unknown>(response, json) : readAs<unknown>(problem, json);
-        expect(shape).toMatchObject({ ok: true });
-        expect(answer.headers.get('content-type')).toBe(answer.status === 200 ? 'application/json' : PROBLEM_TYPE);
-        expect([answer.status < 500, failures]).toEqual([true, []]);
-      }),
-      { numRuns: 200 },
-    );
-  });
+  it.each(Object.keys(all) as (keyof typeof all)[])(
+    '%s is answered within the interface, and never as its failure',
+    async (id) => {
+      const { method, path, response, query } = all[id];
+      const seen = new Set<number>();
+      await fc.assert(
+        fc.asyncProperty(requestOf(FIELDS[id]), async (body) => {
+          const url = `http://service.example${path}`;
+          const request =
+            query !== undefined
+              ? new Request(`${url}?${queryOf(body).toString()}`, { method })
+              : new Request(url, {
+                  method,
+                  headers: { 'content-type': 'application/json' },
+                  body: JSON.stringify(body),
+                });
+          const answer = await handler(request);
+          seen.add(answer.status);
+          const json: unknown = await answer.json();
+          const shape =
+            answer.status === 200
+              ? readAs<unknown>(response, json)
+              : readAs<unknown>(problem, json);
+          expect(shape).toMatchObject({ ok: true });
+          expect(answer.headers.get('content-type')).toBe(
+            answer.status === 200 ? 'application/json' : PROBLEM_TYPE,
+          );
+          expect([answer.status < 500, failures]).toEqual([true, []]);
+        }),
+        { numRuns: 200 },
+      );
+    },
+  );
 });

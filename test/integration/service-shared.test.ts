@@ -13,7 +13,11 @@ const services: Served[] = [];
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
-  wallets = await Promise.all(Array.from({ length: 20 }, (_, cents) => sandbox.createWallet({ SOL: '0.1', USDC: `0.${cents + 10}` })));
+  wallets = await Promise.all(
+    Array.from({ length: 20 }, (_, cents) =>
+      sandbox.createWallet({ SOL: '0.1', USDC: `0.${cents + 10}` }),
+    ),
+  );
 });
 afterEach(async () => {
   sandbox.controls.aggregator.restore();
@@ -21,9 +25,16 @@ afterEach(async () => {
 });
 afterAll(() => sandbox.close());
 
-/** By its own clock, or by one on which nothing grows old. Has asked for a balance, and so has seen which network the node serves. */
+/**
+ * By its own clock, or by one on which nothing grows old. Has asked for a balance, and so has seen
+ * which network the node serves.
+ */
 async function handlerOver({ timeStands = false, jupiterApiKey = 'shared' } = {}) {
-  const transport = local({ rpcUrl: `${sandbox.rpcUrl}/?caller=service`, jupiterUrl: sandbox.jupiterUrl, jupiterApiKey });
+  const transport = local({
+    rpcUrl: `${sandbox.rpcUrl}/?caller=service`,
+    jupiterUrl: sandbox.jupiterUrl,
+    jupiterApiKey,
+  });
   const handler = timeStands
     ? createHandler(
         coalesced(transport, { quoteMs: 1_000, balanceMs: 400 }, () => 5),
@@ -49,14 +60,18 @@ describe('many requests at once', () => {
   it('for balances of 20 wallets cost one request of the node', async () => {
     const { get } = await handlerOver();
     const asked = Array.from({ length: 100 }, (_, index) => wallets[index % 20]!);
-    const answers = await Promise.all(asked.map(({ address }) => get(`/api/balance?wallet=${address}&mint=USDC`)));
+    const answers = await Promise.all(
+      asked.map(({ address }) => get(`/api/balance?wallet=${address}&mint=USDC`)),
+    );
     expect(answers.map(amountOf)).toEqual(asked.map((_, index) => `${(index % 20) + 10}0000`));
     expect(nodeCalls()).toEqual({ getMultipleAccounts: 1 });
   });
 
   it('for all balances of 20 wallets read what they can together', async () => {
     const { get } = await handlerOver();
-    const answers = await Promise.all(wallets.map(({ address }) => get(`/api/balance?wallet=${address}`)));
+    const answers = await Promise.all(
+      wallets.map(({ address }) => get(`/api/balance?wallet=${address}`)),
+    );
     expect(answers.map(({ json }) => [json[0], json[1]])).toEqual(
       wallets.map((_, cents) => [
         expect.objectContaining({ mint: sandbox.mints.SOL.address, amount: '100000000' }),
@@ -75,7 +90,9 @@ describe('many requests at once', () => {
     services.push(service);
     sandbox.controls.aggregator.setLatency(50, 'GET /swap/v1/quote');
     const path = `${service.url}/api/quote?inputMint=SOL&outputMint=USDC&amount=1000000`;
-    const answers = await Promise.all(Array.from({ length: 50 }, async () => (await fetch(path)).json()));
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, async () => (await fetch(path)).json()),
+    );
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(answers[0]).toMatchObject({ inAmount: '1000000', platformFeeBps: 0 });
     expect(quotesAsked()).toBe(1);
@@ -107,8 +124,13 @@ describe('an upstream that limits the service', () => {
       headers: { 'retry-after': '0', 'x-ratelimit-reset': '0' },
       times: 2,
     });
-    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 429, headers: { 'retry-after': '30' } });
-    const quote = (amount: number) => get(`/api/quote?inputMint=SOL&outputMint=USDC&amount=${amount}`);
+    sandbox.controls.aggregator.fault('*', {
+      kind: 'status',
+      status: 429,
+      headers: { 'retry-after': '30' },
+    });
+    const quote = (amount: number) =>
+      get(`/api/quote?inputMint=SOL&outputMint=USDC&amount=${amount}`);
     const first = await quote(1_000_002);
     expect([first.status, first.json['details']]).toEqual([429, { retryAfterMs: 30_000 }]);
     const asked = sandbox.controls.aggregator.calls('*');
@@ -130,14 +152,21 @@ describe('what decides on money', () => {
     const { handler, get } = await handlerOver({ timeStands: true });
     const { address } = await sandbox.createWallet({ SOL: '0.1' });
     const seller = await fetch(`${sandbox.apiUrl}/usdc`);
-    const paymentRequired = { url: seller.url, status: 402, headers: Object.fromEntries(seller.headers), body: await seller.text() };
+    const paymentRequired = {
+      url: seller.url,
+      status: 402,
+      headers: Object.fromEntries(seller.headers),
+      body: await seller.text(),
+    };
     const step = async () => {
       const request = {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ paymentRequired, wallet: address }),
       };
-      return (await (await handler(new Request('https://service.example/api/x402/auto-pay', request))).json()) as Record<string, unknown>;
+      return (await (
+        await handler(new Request('https://service.example/api/x402/auto-pay', request))
+      ).json()) as Record<string, unknown>;
     };
     const balance = () => get(`/api/balance?wallet=${address}&mint=USDC`);
     expect(amountOf(await balance())).toBe('0');
@@ -152,7 +181,12 @@ describe('what decides on money', () => {
     const { handler } = await handlerOver({ timeStands: true });
     const service = await served(handler);
     services.push(service);
-    const request = { inputMint: 'SOL', outputMint: 'PYUSD', amount: '200000', swapMode: 'ExactOut' as const };
+    const request = {
+      inputMint: 'SOL',
+      outputMint: 'PYUSD',
+      amount: '200000',
+      swapMode: 'ExactOut' as const,
+    };
     const swapped = await Promise.all(
       wallets.slice(0, 2).map(async ({ secretKey }) => {
         const client = createClient({
@@ -169,10 +203,16 @@ describe('what decides on money', () => {
       }),
     );
     for (const { signature } of swapped) {
-      const params = [signature, { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 }];
-      expect(await rpc<{ meta: { err: unknown } }>(sandbox.rpcUrl, 'getTransaction', params)).toMatchObject({ meta: { err: null } });
+      const params = [
+        signature,
+        { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 },
+      ];
+      expect(
+        await rpc<{ meta: { err: unknown } }>(sandbox.rpcUrl, 'getTransaction', params),
+      ).toMatchObject({ meta: { err: null } });
     }
-    // One of the service, and one by each client, which asks its own Jupiter what the swap may cost.
+    // One of the service, and one by each client, which asks its own Jupiter what the swap may
+    // cost.
     expect(quotesAsked()).toBe(3);
   });
 });

@@ -10,7 +10,12 @@ import {
 } from '@solana/kit';
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
@@ -56,8 +61,16 @@ async function get(path: string): Promise<Answer> {
   return answerOf(await fetch(service.url + path, { headers }));
 }
 
-async function post(path: string, body: object, more: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  const init = { method: 'POST', headers: { ...headers, ...more, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+async function post(
+  path: string,
+  body: object,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const init = {
+    method: 'POST',
+    headers: { ...headers, ...more, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
   return answerOf(await fetch(service.url + path, init));
 }
 
@@ -67,26 +80,47 @@ async function answerOf(response: Response): Promise<Answer> {
 }
 
 /** All that a caller needs besides HTTP: whatever signs a transaction. Here it is kit. */
-async function sign(wallet: SandboxWallet, transaction = ''): Promise<{ readonly wire: string; readonly signature: () => string }> {
+async function sign(
+  wallet: SandboxWallet,
+  transaction = '',
+): Promise<{ readonly wire: string; readonly signature: () => string }> {
   const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
-  const done = await partiallySignTransaction([keys], getTransactionDecoder().decode(getBase64Encoder().encode(transaction)));
-  return { wire: getBase64EncodedWireTransaction(done), signature: () => getSignatureFromTransaction(done) };
+  const done = await partiallySignTransaction(
+    [keys],
+    getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
+  );
+  return {
+    wire: getBase64EncodedWireTransaction(done),
+    signature: () => getSignatureFromTransaction(done),
+  };
 }
 
 /** A 402 as a caller of any language has it. */
 async function termsOf(url: string): Promise<object> {
   const response = await fetch(url);
   expect(response.status).toBe(402);
-  return { url, status: 402, headers: Object.fromEntries(response.headers), body: await response.text() };
+  return {
+    url,
+    status: 402,
+    headers: Object.fromEntries(response.headers),
+    body: await response.text(),
+  };
 }
 
-const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+const merchantHolds = (symbol: MintSymbol) =>
+  tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
 describe('the service over a socket', () => {
   it('quotes, builds a swap that lands once signed, and shows the new balance', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
-    const quote = await get('/api/quote?inputMint=SOL&outputMint=PYUSD&amount=1000000&swapMode=ExactOut');
-    expect(quote).toMatchObject({ outputMint: sandbox.mints.PYUSD.address, outAmount: '1000000', platformFeeBps: 0 });
+    const quote = await get(
+      '/api/quote?inputMint=SOL&outputMint=PYUSD&amount=1000000&swapMode=ExactOut',
+    );
+    expect(quote).toMatchObject({
+      outputMint: sandbox.mints.PYUSD.address,
+      outAmount: '1000000',
+      platformFeeBps: 0,
+    });
     const built = await post('/api/swap/build', { wallet: wallet.address, quote });
     expect(built.quote).toEqual(quote);
     const { wire, signature } = await sign(wallet, built.transaction);
@@ -105,17 +139,28 @@ describe('the service over a socket', () => {
 
   it('quotes and builds in one call', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
-    const built = await post('/api/swap/build', { wallet: wallet.address, inputMint: 'SOL', outputMint: 'USDC', amount: '5000000' });
+    const built = await post('/api/swap/build', {
+      wallet: wallet.address,
+      inputMint: 'SOL',
+      outputMint: 'USDC',
+      amount: '5000000',
+    });
     expect(built.quote).toMatchObject({ inAmount: '5000000', swapMode: 'ExactIn' });
-    expect((await sign(wallet, built.transaction)).signature()).toMatch(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/);
+    expect((await sign(wallet, built.transaction)).signature()).toMatch(
+      /^[1-9A-HJ-NP-Za-km-z]{64,88}$/,
+    );
   });
 
   it('reads the offers of a 402, and says what has none', async () => {
-    expect(await post('/api/x402/parse-payment', await termsOf(`${sandbox.apiUrl}/any`))).toMatchObject({
+    expect(
+      await post('/api/x402/parse-payment', await termsOf(`${sandbox.apiUrl}/any`)),
+    ).toMatchObject({
       x402Version: 2,
       offers: [{ payable: true, amount: '10000', mint: sandbox.mints.PYUSD.address }, {}, {}, {}],
     });
-    expect(await post('/api/x402/parse-payment', { status: 402, body: 'Pay at the counter.' })).toMatchObject({
+    expect(
+      await post('/api/x402/parse-payment', { status: 402, body: 'Pay at the counter.' }),
+    ).toMatchObject({
       status: 422,
       code: 'malformed_payment_required',
       funds: 'untouched',
@@ -126,54 +171,81 @@ describe('the service over a socket', () => {
     ['version 2, Token-2022', () => `${sandbox.apiUrl}/pyusd`, 'PYUSD', 30_000n],
     ['version 2', () => `${sandbox.apiUrl}/usdc`, 'USDC', 10_000n],
     ['version 1', () => `${legacy.url}/usdc`, 'USDC', 10_000n],
-  ] as const)('leads from a 402 to the answer with nothing but fetch and a signer (%s)', async (_, url, symbol, price) => {
-    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
-    const before = await merchantHolds(symbol);
-    const request = { paymentRequired: await termsOf(url()), wallet: wallet.address, autoSwap: true };
+  ] as const)(
+    'leads from a 402 to the answer with nothing but fetch and a signer (%s)',
+    async (_, url, symbol, price) => {
+      const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+      const before = await merchantHolds(symbol);
+      const request = {
+        paymentRequired: await termsOf(url()),
+        wallet: wallet.address,
+        autoSwap: true,
+      };
 
-    const first = await post('/api/x402/auto-pay', request);
-    expect(first).toMatchObject({ state: 'swap_required', offer: { amount: price.toString(), mint: sandbox.mints[symbol].address } });
-    const swap = await sign(wallet, first.swap?.transaction);
+      const first = await post('/api/x402/auto-pay', request);
+      expect(first).toMatchObject({
+        state: 'swap_required',
+        offer: { amount: price.toString(), mint: sandbox.mints[symbol].address },
+      });
+      const swap = await sign(wallet, first.swap?.transaction);
 
-    const second = await until('the swap is confirmed', async () => {
-      const answer = await post('/api/x402/auto-pay', { ...request, signedSwap: swap.wire });
-      return answer.state === 'swap_submitted' ? undefined : answer;
-    });
-    expect(second.state).toBe('ready_to_sign');
-    expect((await landed(sandbox.rpcUrl, swap.signature())).error).toBeNull();
-    const payment = await sign(wallet, second.payment?.transaction);
+      const second = await until('the swap is confirmed', async () => {
+        const answer = await post('/api/x402/auto-pay', { ...request, signedSwap: swap.wire });
+        return answer.state === 'swap_submitted' ? undefined : answer;
+      });
+      expect(second.state).toBe('ready_to_sign');
+      expect((await landed(sandbox.rpcUrl, swap.signature())).error).toBeNull();
+      const payment = await sign(wallet, second.payment?.transaction);
 
-    const third = await post('/api/x402/auto-pay', { ...request, signedPayment: payment.wire });
-    expect(third.state).toBe('ready_to_present');
-    const paid = await fetch(url(), { headers: { [third.header?.name ?? '']: third.header?.value ?? '' } });
-    expect(paid.status).toBe(200);
-    expect((await merchantHolds(symbol)) - before).toBe(price);
-  });
+      const third = await post('/api/x402/auto-pay', { ...request, signedPayment: payment.wire });
+      expect(third.state).toBe('ready_to_present');
+      const paid = await fetch(url(), {
+        headers: { [third.header?.name ?? '']: third.header?.value ?? '' },
+      });
+      expect(paid.status).toBe(200);
+      expect((await merchantHolds(symbol)) - before).toBe(price);
+    },
+  );
 
   it('says what a wallet lacks, and what a limit forbids, as problems', async () => {
     const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
-    expect(await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address })).toMatchObject({
+    expect(
+      await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address }),
+    ).toMatchObject({
       state: 'insufficient_funds',
       funds: { mint: sandbox.mints.USDC.address, required: '10000', available: '0' },
     });
     const limits = { [sandbox.mints.USDC.address]: '9999' };
-    expect(await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address, limits })).toMatchObject({
+    expect(
+      await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address, limits }),
+    ).toMatchObject({
       status: 403,
       code: 'amount_over_limit',
       details: { limit: '9999' },
     });
     const empty = await sandbox.createWallet({});
-    expect(await get(`/api/balance?wallet=${wallet.address}&mint=${empty.address}`)).toMatchObject({ status: 422, code: 'unknown_mint' });
+    expect(await get(`/api/balance?wallet=${wallet.address}&mint=${empty.address}`)).toMatchObject({
+      status: 422,
+      code: 'unknown_mint',
+    });
   });
 
   it('says after a swap what the swap changed, also where the payment then cannot be made', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
-    const request = { paymentRequired: await termsOf(`${sandbox.apiUrl}/usdc`), wallet: wallet.address, autoSwap: true };
+    const request = {
+      paymentRequired: await termsOf(`${sandbox.apiUrl}/usdc`),
+      wallet: wallet.address,
+      autoSwap: true,
+    };
     const swap = await sign(wallet, (await post('/api/x402/auto-pay', request)).swap?.transaction);
     const refused = await until('the swap is confirmed', async () => {
       const limits = { [sandbox.mints.USDC.address]: '1' };
-      const answer = await post('/api/x402/auto-pay', { ...request, limits, signedSwap: swap.wire });
+      const answer = await post('/api/x402/auto-pay', {
+        ...request,
+        limits,
+        signedSwap: swap.wire,
+      });
       return answer.state === 'swap_submitted' ? undefined : answer;
     });
     expect(refused).toMatchObject({
@@ -188,8 +260,14 @@ describe('the service over a socket', () => {
     const swapper = async () => {
       const wallet = await sandbox.createWallet({ SOL: '0.5' });
       const request = { paymentRequired, wallet: wallet.address, autoSwap: true };
-      const { wire, signature } = await sign(wallet, (await post('/api/x402/auto-pay', request)).swap?.transaction);
-      return { signature: signature(), send: () => post('/api/x402/auto-pay', { ...request, signedSwap: wire }) };
+      const { wire, signature } = await sign(
+        wallet,
+        (await post('/api/x402/auto-pay', request)).swap?.transaction,
+      );
+      return {
+        signature: signature(),
+        send: () => post('/api/x402/auto-pay', { ...request, signedSwap: wire }),
+      };
     };
     const isDecided = ({ send }: Awaited<ReturnType<typeof swapper>>) =>
       until('the swap is decided', async () => {
@@ -200,12 +278,21 @@ describe('the service over a socket', () => {
     await isDecided(swapped);
     sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
     await isDecided(failed);
-    // No block takes their blockhash any more, the final ones included, and nodes know of them from their history alone.
+    // No block takes their blockhash any more, the final ones included, and nodes know of them from
+    // their history alone.
     sandbox.controls.node.warp();
     for (let times = 0; times < 2; times += 1) {
       expect(await swapped.send()).toMatchObject({ state: 'ready_to_sign' });
-      expect(await failed.send()).toMatchObject({ code: 'swap_failed', funds: 'untouched', details: { signature: failed.signature } });
-      expect(await unsent.send()).toMatchObject({ code: 'swap_expired', funds: 'untouched', details: { signature: unsent.signature } });
+      expect(await failed.send()).toMatchObject({
+        code: 'swap_failed',
+        funds: 'untouched',
+        details: { signature: failed.signature },
+      });
+      expect(await unsent.send()).toMatchObject({
+        code: 'swap_expired',
+        funds: 'untouched',
+        details: { signature: unsent.signature },
+      });
     }
   });
 
@@ -220,18 +307,30 @@ describe('the service over a socket', () => {
   ])('takes a quote with %s for the fault of its sender', async (_, lie, code) => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const quote = await get('/api/quote?inputMint=SOL&outputMint=USDC&amount=5000000');
-    expect(await post('/api/swap/build', { wallet: wallet.address, quote: { ...quote, ...lie } })).toMatchObject({ status: 422, code });
+    expect(
+      await post('/api/swap/build', { wallet: wallet.address, quote: { ...quote, ...lie } }),
+    ).toMatchObject({ status: 422, code });
   });
 
   it('refuses the key of a wallet, and nothing of it comes back or goes on', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.1' });
     const calls = sandbox.controls.node.calls();
     const answers = [
-      await post('/api/x402/auto-pay', { paymentRequired: {}, wallet: wallet.address, walletSecretKey: wallet.secretKey }),
-      await post('/api/swap/build', { wallet: wallet.secretKey, inputMint: 'SOL', outputMint: 'USDC', amount: '1' }),
+      await post('/api/x402/auto-pay', {
+        paymentRequired: {},
+        wallet: wallet.address,
+        walletSecretKey: wallet.secretKey,
+      }),
+      await post('/api/swap/build', {
+        wallet: wallet.secretKey,
+        inputMint: 'SOL',
+        outputMint: 'USDC',
+        amount: '1',
+      }),
       await get(`/api/balance?wallet=${wallet.secretKey}`),
     ];
-    for (const answer of answers) expect(answer).toMatchObject({ status: 400, code: 'secret_refused' });
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 400, code: 'secret_refused' });
     expect(JSON.stringify(answers)).not.toContain(wallet.secretKey);
     expect(sandbox.controls.node.calls()).toBe(calls);
   });
@@ -248,27 +347,59 @@ describe('the service over a socket', () => {
       jupiterUrl: named.url,
       apiUrl: named.url,
     };
-    const terms = envelopeV2([offerOf(sandbox, { ...places, extra: { feePayer: sandbox.feePayer, ...places } })], {
-      ...places,
-      resource: places,
+    const terms = envelopeV2(
+      [offerOf(sandbox, { ...places, extra: { feePayer: sandbox.feePayer, ...places } })],
+      {
+        ...places,
+        resource: places,
+      },
+    );
+    const header = {
+      'payment-required': base64(terms),
+      location: named.url,
+      link: `<${named.url}>; rel="payment"`,
+    };
+    const paymentRequired = {
+      url: `${named.url}/paid`,
+      status: 402,
+      headers: header,
+      body: JSON.stringify(terms),
+    };
+    const asked = {
+      'x-forwarded-host': new URL(named.url).host,
+      referer: named.url,
+      origin: named.url,
+    };
+    expect(await post('/api/x402/parse-payment', paymentRequired, asked)).toMatchObject({
+      offers: [{ payable: true }],
     });
-    const header = { 'payment-required': base64(terms), location: named.url, link: `<${named.url}>; rel="payment"` };
-    const paymentRequired = { url: `${named.url}/paid`, status: 402, headers: header, body: JSON.stringify(terms) };
-    const asked = { 'x-forwarded-host': new URL(named.url).host, referer: named.url, origin: named.url };
-    expect(await post('/api/x402/parse-payment', paymentRequired, asked)).toMatchObject({ offers: [{ payable: true }] });
-    const planned = await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address, autoSwap: true }, asked);
+    const planned = await post(
+      '/api/x402/auto-pay',
+      { paymentRequired, wallet: wallet.address, autoSwap: true },
+      asked,
+    );
     expect(planned).toMatchObject({ state: 'ready_to_sign' });
     const { signature: _, wire } = await sign(wallet, planned.payment?.transaction);
     const request = { paymentRequired, wallet: wallet.address, signedPayment: wire };
-    expect(await post('/api/x402/auto-pay', request, asked)).toMatchObject({ state: 'ready_to_present' });
+    expect(await post('/api/x402/auto-pay', request, asked)).toMatchObject({
+      state: 'ready_to_present',
+    });
     expect(named.seen).toEqual([]);
   });
 
   it('lets in callers that have its key, and tells all that it is there', async () => {
-    expect((await fetch(`${service.url}/api/quote?inputMint=SOL&outputMint=USDC&amount=1`)).status).toBe(401);
+    expect(
+      (await fetch(`${service.url}/api/quote?inputMint=SOL&outputMint=USDC&amount=1`)).status,
+    ).toBe(401);
     expect(await (await fetch(`${service.url}/api/health`)).json()).toEqual({ status: 'ok' });
-    expect(await (await fetch(`${service.url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' });
-    expect(await (await fetch(`${service.url}/api/swaps`)).json()).toMatchObject({ status: 404, code: 'not_found', retry: 'never' });
+    expect(await (await fetch(`${service.url}/openapi.json`)).json()).toMatchObject({
+      openapi: '3.1.0',
+    });
+    expect(await (await fetch(`${service.url}/api/swaps`)).json()).toMatchObject({
+      status: 404,
+      code: 'not_found',
+      retry: 'never',
+    });
   });
 
   it('counts a chunked body, which says nothing of its length', async () => {
@@ -286,9 +417,18 @@ describe('the service over a socket', () => {
 
   it('keeps the words of what is behind it to itself', async () => {
     const canary = 'canary-4f7a-api-key';
-    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 401, body: JSON.stringify({ error: `Bad key ${canary}` }) });
+    sandbox.controls.aggregator.fault('*', {
+      kind: 'status',
+      status: 401,
+      body: JSON.stringify({ error: `Bad key ${canary}` }),
+    });
     const answer = await get('/api/quote?inputMint=SOL&outputMint=USDC&amount=1000000');
-    expect(answer).toMatchObject({ status: 503, code: 'jupiter_unavailable', details: { status: 401 }, retry: 'never' });
+    expect(answer).toMatchObject({
+      status: 503,
+      code: 'jupiter_unavailable',
+      details: { status: 401 },
+      retry: 'never',
+    });
     expect(JSON.stringify(answer)).not.toContain(canary);
   });
 });

@@ -6,7 +6,15 @@ import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
-import { answer, offerOf, offerV1Of, paymentHeader, settle, settlementHeader, type Settled } from '../helpers/settling.js';
+import {
+  answer,
+  offerOf,
+  offerV1Of,
+  paymentHeader,
+  settle,
+  settlementHeader,
+  type Settled,
+} from '../helpers/settling.js';
 
 let sandbox: Sandbox;
 
@@ -26,8 +34,13 @@ const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'pa
 
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-  return found.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
+  return found.filter(
+    ({ error, tokens }) =>
+      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+  ).length;
 }
 
 /** A payment that was shown, and what it takes to settle it. */
@@ -37,18 +50,30 @@ interface Shown {
   settle(): Promise<Settled>;
 }
 
-/** A seller of one version; each paid request is answered by the next of these, all further ones by the last. */
-async function selling(version: Version, answers: readonly ((shown: Shown) => unknown)[], extensions = {}): Promise<Seller> {
+/**
+ * A seller of one version; each paid request is answered by the next of these, all further ones by
+ * the last.
+ */
+async function selling(
+  version: Version,
+  answers: readonly ((shown: Shown) => unknown)[],
+  extensions = {},
+): Promise<Seller> {
   let count = 0;
   const v1 = offerV1Of(sandbox);
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) {
-      if (version === 2) return answerTerms(response, envelopeV2([offerOf(sandbox)], { extensions }));
+      if (version === 2)
+        return answerTerms(response, envelopeV2([offerOf(sandbox)], { extensions }));
       return answer(response, 402, envelopeV1([v1]));
     }
     const give = answers[Math.min(count, answers.length - 1)];
     count += 1;
-    void give?.({ request, response, settle: () => settle(sandbox, request, version === 1 ? v1 : undefined) });
+    void give?.({
+      request,
+      response,
+      settle: () => settle(sandbox, request, version === 1 ? v1 : undefined),
+    });
   });
   onTestFinished(() => seller.close());
   return seller;
@@ -56,7 +81,8 @@ async function selling(version: Version, answers: readonly ((shown: Shown) => un
 
 /** Says the word as the seller's version does: in a header, or in the body. */
 function say(version: Version, response: ServerResponse, word: string, transaction = ''): void {
-  if (version === 1) return answer(response, 402, envelopeV1([offerV1Of(sandbox)], { error: word }));
+  if (version === 1)
+    return answer(response, 402, envelopeV1([offerV1Of(sandbox)], { error: word }));
   answer(response, 402, {}, settlementHeader({ success: false, errorReason: word, transaction }));
 }
 
@@ -75,7 +101,10 @@ describe.each(cells)('version %i, %s', (version, word) => {
     expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
     const [first, second, ...more] = seller.paid.map(paymentHeader);
     expect([second, more]).toEqual([first, []]);
-    expect(receiptOf(response)).toMatchObject({ state: 'settled', payment: { signature: expect.any(String) } });
+    expect(receiptOf(response)).toMatchObject({
+      state: 'settled',
+      payment: { signature: expect.any(String) },
+    });
     expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
     // It is delivered: the next call is a purchase of its own.
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
@@ -89,9 +118,15 @@ describe.each(cells)('version %i, %s', (version, word) => {
       ({ response }) => say(version, response, 'duplicate_settlement'),
     ]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
-    expect(error).toMatchObject({ funds: 'spent', retry: 'never', moved: [{ kind: 'payment', inAmount: '10000' }] });
+    expect(error).toMatchObject({
+      funds: 'spent',
+      retry: 'never',
+      moved: [{ kind: 'payment', inAmount: '10000' }],
+    });
     const signature = error.moved[0]?.signature ?? '';
-    expect((await landed(sandbox.rpcUrl, signature)).signatures).toContain(error.details.payerSignature);
+    expect((await landed(sandbox.rpcUrl, signature)).signatures).toContain(
+      error.details.payerSignature,
+    );
     expect(error.untrusted?.['reason']).toContain('duplicate_settlement');
     expect(seller.paid.length).toBe(2);
     const spent = await failureOf(payer.client.fetch(seller.url), 'already_spent');
@@ -102,7 +137,10 @@ describe.each(cells)('version %i, %s', (version, word) => {
   it('of a payment that settled: a POST is not presented again', async () => {
     const payer = await holder();
     const seller = await selling(version, [settledButSaid(version, word), serve]);
-    const error = await failureOf(payer.client.fetch(seller.url, { method: 'POST', body: '{}' }), 'payment_rejected');
+    const error = await failureOf(
+      payer.client.fetch(seller.url, { method: 'POST', body: '{}' }),
+      'payment_rejected',
+    );
     expect(error).toMatchObject({ funds: 'spent', retry: 'never' });
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([1, 1, 1]);
   });
@@ -110,7 +148,11 @@ describe.each(cells)('version %i, %s', (version, word) => {
   it('of a payment that settled: a POST is presented again on its word', async () => {
     const payer = await holder();
     const seller = await selling(version, [settledButSaid(version, word), serve]);
-    const response = await payer.client.fetch(seller.url, { method: 'POST', body: '{}', repeatable: true });
+    const response = await payer.client.fetch(seller.url, {
+      method: 'POST',
+      body: '{}',
+      repeatable: true,
+    });
     expect(response.status).toBe(200);
     expect(new Set(seller.paid.map(paymentHeader)).size).toBe(1);
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([2, 1, 1]);
@@ -136,7 +178,12 @@ describe.each(cells)('version %i, %s', (version, word) => {
       },
     ]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
-    expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh', details: { status: 402 } });
+    expect(error).toMatchObject({
+      funds: 'untouched',
+      moved: [],
+      retry: 'fresh',
+      details: { status: 402 },
+    });
     expect((await payer.client.spent())[0]?.used).toBe('0');
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([1, 1, 0]);
   });
@@ -158,14 +205,17 @@ describe('a settlement that is pending', () => {
     const lie = receiptOf(bought)?.settlement?.transaction ?? '';
     expect(lie).not.toBe('');
     const payer = await holder({ timeouts: { payment: 600 } });
-    const seller = await selling(2, [({ response }) => say(2, response, 'settlement_pending', lie)]);
+    const seller = await selling(2, [
+      ({ response }) => say(2, response, 'settlement_pending', lie),
+    ]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
     expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
   });
 
   it('with a transaction that is another, though the payment landed: found all the same', async () => {
     const other = await holder();
-    const lie = receiptOf(await other.client.fetch(`${sandbox.apiUrl}/usdc`))?.settlement?.transaction ?? '';
+    const lie =
+      receiptOf(await other.client.fetch(`${sandbox.apiUrl}/usdc`))?.settlement?.transaction ?? '';
     const payer = await holder();
     const seller = await selling(2, [
       async (shown) => {
@@ -222,14 +272,19 @@ describe('a settlement that is pending', () => {
     const seller = await selling(2, [({ response }) => say(2, response, 'settlement_pending')]);
     const call = failureOf(payer.client.fetch(seller.url));
     await until('the payment is uncertain', () =>
-      payer.events.some(({ type }) => type === 'payment.sent') && seller.paid.length > 0 ? true : undefined,
+      payer.events.some(({ type }) => type === 'payment.sent') && seller.paid.length > 0
+        ? true
+        : undefined,
     );
     await payer.client.close();
     expect(await call).toMatchObject({ funds: 'uncertain' });
   });
 
   it('is seen through by other nodes where the first does not answer', async () => {
-    const payer = await holder({ rpcUrl: ['http://127.0.0.1:9', sandbox.rpcUrl], wsUrl: sandbox.wsUrl });
+    const payer = await holder({
+      rpcUrl: ['http://127.0.0.1:9', sandbox.rpcUrl],
+      wsUrl: sandbox.wsUrl,
+    });
     const seller = await selling(2, [settledButSaid(2, 'settlement_pending'), serve]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
     expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
@@ -250,16 +305,26 @@ describe('a POST to a seller that gives payments an id', () => {
 });
 
 describe('after a swap', () => {
-  it.each([true, false])('a word on the settlement tells of both (settled: %s)', async (settles) => {
-    const payer = await payerOn(sandbox, { SOL: '0.1', USDT: '5' }, { autoSwap: true, swapFrom: ['USDT'], timeouts: { payment: 800 } });
-    const seller = await selling(2, [
-      async (shown) => {
-        if (settles) await shown.settle();
-        say(2, shown.response, 'duplicate_settlement');
-      },
-    ]);
-    const error = await failureOf(payer.client.fetch(seller.url, { method: 'POST' }), 'payment_rejected');
-    expect(error.funds).toBe(settles ? 'spent' : 'uncertain');
-    expect(error.moved.map(({ kind }) => kind)).toEqual(settles ? ['swap', 'payment'] : ['swap']);
-  });
+  it.each([true, false])(
+    'a word on the settlement tells of both (settled: %s)',
+    async (settles) => {
+      const payer = await payerOn(
+        sandbox,
+        { SOL: '0.1', USDT: '5' },
+        { autoSwap: true, swapFrom: ['USDT'], timeouts: { payment: 800 } },
+      );
+      const seller = await selling(2, [
+        async (shown) => {
+          if (settles) await shown.settle();
+          say(2, shown.response, 'duplicate_settlement');
+        },
+      ]);
+      const error = await failureOf(
+        payer.client.fetch(seller.url, { method: 'POST' }),
+        'payment_rejected',
+      );
+      expect(error.funds).toBe(settles ? 'spent' : 'uncertain');
+      expect(error.moved.map(({ kind }) => kind)).toEqual(settles ? ['swap', 'payment'] : ['swap']);
+    },
+  );
 });

@@ -14,10 +14,17 @@ afterEach(closePayers);
 
 afterAll(() => sandbox.close());
 
-/** A client whose signer never answers what it is asked to sign of one kind, and when it has been asked. */
+/**
+ * A client whose signer never answers what it is asked to sign of one kind, and when it has been
+ * asked.
+ */
 async function forgotten(kind: SigningIntent['kind'], options: ClientOptions = {}) {
   // Less than the USDC routes cost: a call that buys there swaps first.
-  const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '0.0001', USDT: '1' });
+  const { address, secretKey } = await sandbox.createWallet({
+    SOL: '1',
+    USDC: '0.0001',
+    USDT: '1',
+  });
   const { signer } = recordingSigner(address, secretKey);
   let note = (): void => undefined;
   const asked = new Promise<void>((resolve) => (note = resolve));
@@ -26,8 +33,17 @@ async function forgotten(kind: SigningIntent['kind'], options: ClientOptions = {
     note();
     return new Promise<Uint8Array>(() => undefined);
   };
-  const payer = await payerOn(sandbox, {}, { signer: { address, signMessage }, autoSwap: true, swapFrom: ['USDT'], ...options });
-  return { ...payer, address, asked, well: () => payer.again({ signer, autoSwap: true, swapFrom: ['USDT'] }) };
+  const payer = await payerOn(
+    sandbox,
+    {},
+    { signer: { address, signMessage }, autoSwap: true, swapFrom: ['USDT'], ...options },
+  );
+  return {
+    ...payer,
+    address,
+    asked,
+    well: () => payer.again({ signer, autoSwap: true, swapFrom: ['USDT'] }),
+  };
 }
 
 const usdc = () => `${sandbox.apiUrl}/usdc`;
@@ -36,7 +52,11 @@ describe('a signer that never answers', () => {
   it('a swap: the call fails when timeouts.signer has passed, nothing has moved, and the wallet is free', async () => {
     const payer = await forgotten('swap', { timeouts: { signer: 50 } });
     const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
-    expect(error).toMatchObject({ funds: 'untouched', moved: [], details: { address: payer.address } });
+    expect(error).toMatchObject({
+      funds: 'untouched',
+      moved: [],
+      details: { address: payer.address },
+    });
     expect(String(error.cause)).toContain('timeouts.signer');
     expect((await payer.well().fetch(usdc())).status).toBe(200);
   });
@@ -63,10 +83,13 @@ describe('a signer that never answers', () => {
     const stuck = failureOf(payer.client.fetch(usdc()), 'signing_failed');
     await payer.asked;
     const [other, third] = [payer.well(), payer.well()];
-    const waits = (client: typeof other) => new Promise<void>((resolve) => void client.on('balance.checked', () => resolve()));
+    const waits = (client: typeof other) =>
+      new Promise<void>((resolve) => void client.on('balance.checked', () => resolve()));
     const controller = new AbortController();
     const [waiting, closing] = [waits(other), waits(third)];
-    const aborted = other.fetch(usdc(), { signal: controller.signal }).catch((error: unknown) => error);
+    const aborted = other
+      .fetch(usdc(), { signal: controller.signal })
+      .catch((error: unknown) => error);
     await waiting;
     controller.abort('had enough');
     expect(await aborted).toBe('had enough');
@@ -97,7 +120,9 @@ describe('a signer that never answers', () => {
         },
       ],
     } as const;
-    const call = client.pay(terms, { url: sandbox.apiUrl, signal: controller.signal }).catch((error: unknown) => error);
+    const call = client
+      .pay(terms, { url: sandbox.apiUrl, signal: controller.signal })
+      .catch((error: unknown) => error);
     await asked;
     controller.abort('had enough');
     expect(await call).toBe('had enough');

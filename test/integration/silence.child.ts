@@ -1,7 +1,12 @@
-// Runs a client on whatever the parent has prepared, and tells what came of it on a pipe of its own: what is written to stdout
-// and stderr is not this script's doing.
+// Runs a client on whatever the parent has prepared, and tells what came of it on a pipe of its
+// own: what is written to stdout and stderr is not this script's doing.
 import { writeSync } from 'node:fs';
-import { createClient, HTTPInterceptor, isExactChangeError, type ClientOptions } from 'exact-change';
+import {
+  createClient,
+  HTTPInterceptor,
+  isExactChangeError,
+  type ClientOptions,
+} from 'exact-change';
 
 interface Task {
   readonly options: ClientOptions;
@@ -19,7 +24,8 @@ interface Task {
 const task = JSON.parse(process.argv[2] ?? '') as Task;
 const RESULT_PIPE = 3;
 
-const client = task.how === 'client' ? createClient(task.options) : new HTTPInterceptor(task.options).client;
+const client =
+  task.how === 'client' ? createClient(task.options) : new HTTPInterceptor(task.options).client;
 const { signal } = new AbortController();
 
 async function buy(count: number): Promise<unknown> {

@@ -27,7 +27,8 @@ let gonePort: number;
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
   const gone = createServer();
-  for (const server of [mute, gone]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  for (const server of [mute, gone])
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // Bound to TCP, so never a pipe's name or null.
   mutePort = (mute.address() as AddressInfo).port;
   gonePort = (gone.address() as AddressInfo).port;
@@ -62,7 +63,12 @@ interface Run {
 }
 
 /** Runs a client in a process of its own, from its beginning to its end. */
-async function run({ options = {}, funds = { SOL: '0.1', BONK: '5000000' }, url = `${sandbox.apiUrl}/usdc`, ...rest }: Run) {
+async function run({
+  options = {},
+  funds = { SOL: '0.1', BONK: '5000000' },
+  url = `${sandbox.apiUrl}/usdc`,
+  ...rest
+}: Run) {
   const { secretKey: walletSecretKey } = await sandbox.createWallet(funds);
   const { rpcUrl, jupiterUrl } = sandbox;
   const task = {
@@ -92,7 +98,8 @@ async function run({ options = {}, funds = { SOL: '0.1', BONK: '5000000' }, url 
 }
 
 /** Null where the process was ended from outside. */
-const exitOf = (child: ChildProcess) => new Promise<number | null>((resolve) => child.once('close', resolve));
+const exitOf = (child: ChildProcess) =>
+  new Promise<number | null>((resolve) => child.once('close', resolve));
 
 async function readAll(pipe: unknown): Promise<string> {
   const chunks: Buffer[] = [];
@@ -115,11 +122,15 @@ describe('nothing is printed, and the process ends by itself', () => {
   });
 
   it.each([true, false])('no RPC node; closed: %s', async (close) => {
-    expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(silent('rpc_unavailable'));
+    expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(
+      silent('rpc_unavailable'),
+    );
   });
 
   it.each([true, false])('an RPC node that hangs; closed: %s', async (close) => {
-    expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(silent('timeout'));
+    expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(
+      silent('timeout'),
+    );
   });
 
   it.each([true, false])('429 of the RPC node; closed: %s', async (close) => {
@@ -149,17 +160,29 @@ describe('nothing is printed, and the process ends by itself', () => {
   });
 
   it('a WebSocket that hangs in its handshake, and one that is not there', async () => {
-    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(silent(200));
-    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${gonePort}` } })).toEqual(silent(200));
+    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
+      silent(200),
+    );
+    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${gonePort}` } })).toEqual(
+      silent(200),
+    );
   });
 
   it.each([true, false])('no Jupiter; closed: %s', async (close) => {
-    expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(silent('jupiter_unavailable'));
+    expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(
+      silent('jupiter_unavailable'),
+    );
   });
 
   it('a Jupiter that hangs, and one that limits', async () => {
-    expect(await run({ options: { ...quick, jupiterUrl: dead(mutePort) } })).toEqual(silent('timeout'));
-    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 429, headers: { 'retry-after': '0' } });
+    expect(await run({ options: { ...quick, jupiterUrl: dead(mutePort) } })).toEqual(
+      silent('timeout'),
+    );
+    sandbox.controls.aggregator.fault('*', {
+      kind: 'status',
+      status: 429,
+      headers: { 'retry-after': '0' },
+    });
     expect(await run({})).toEqual(silent('rate_limited'));
   });
 
@@ -171,26 +194,40 @@ describe('nothing is printed, and the process ends by itself', () => {
   it('fourteen payments that stay uncertain, of calls with one signal', async () => {
     await sandbox.controls.facilitator.stop();
     const outcomes = Array.from({ length: 14 }, () => 'payment_rejected');
-    expect(await run({ close: false, funds: { USDC: '1' }, times: 14, apart: true })).toEqual(silent(...outcomes));
+    expect(await run({ close: false, funds: { USDC: '1' }, times: 14, apart: true })).toEqual(
+      silent(...outcomes),
+    );
   });
 
   it('twenty payments at once, with one signal', async () => {
     const outcomes = Array.from({ length: 20 }, () => 200);
-    expect(await run({ close: false, funds: { USDC: '1' }, times: 20, together: true, apart: true })).toEqual(silent(...outcomes));
+    expect(
+      await run({ close: false, funds: { USDC: '1' }, times: 20, together: true, apart: true }),
+    ).toEqual(silent(...outcomes));
   });
 
-  it.each([true, false])('two thousand calls that cost nothing, with one signal; at once: %s', async (together) => {
-    const seller = await startSeller((_request, response) => void response.end('free'));
-    const outcomes = Array.from({ length: 2_000 }, () => 200);
-    expect(await run({ url: seller.url, times: 2_000, together, apart: true })).toEqual(silent(...outcomes));
-    await seller.close();
-  });
+  it.each([true, false])(
+    'two thousand calls that cost nothing, with one signal; at once: %s',
+    async (together) => {
+      const seller = await startSeller((_request, response) => void response.end('free'));
+      const outcomes = Array.from({ length: 2_000 }, () => 200);
+      expect(await run({ url: seller.url, times: 2_000, together, apart: true })).toEqual(
+        silent(...outcomes),
+      );
+      await seller.close();
+    },
+  );
 
   it('an answer that never comes', async () => {
     sandbox.controls.api.setSlowness(10_000);
-    expect(await run({ url: `${sandbox.apiUrl}/slow`, options: quick, funds: { USDC: '1' }, close: false })).toEqual(
-      silent('payment_uncertain'),
-    );
+    expect(
+      await run({
+        url: `${sandbox.apiUrl}/slow`,
+        options: quick,
+        funds: { USDC: '1' },
+        close: false,
+      }),
+    ).toEqual(silent('payment_uncertain'));
     sandbox.controls.api.setSlowness(200);
   });
 
@@ -198,19 +235,33 @@ describe('nothing is printed, and the process ends by itself', () => {
     const bell = '\u0007\u001b[2J\u001b[31mWARNING';
     const seller = await startSeller((request, response) => {
       const value =
-        request.url === '/hostile' ? base64(envelopeV2([{ scheme: bell, network: bell, payTo: bell }], { error: bell })) : '%%%';
+        request.url === '/hostile'
+          ? base64(envelopeV2([{ scheme: bell, network: bell, payTo: bell }], { error: bell }))
+          : '%%%';
       response.writeHead(402, { 'payment-required': value }).end(bell);
     });
-    expect(await run({ url: `${seller.url}/hostile`, close: false })).toEqual(silent('unsupported_offer'));
-    expect(await run({ url: `${seller.url}/broken`, close: false })).toEqual(silent('malformed_payment_required'));
+    expect(await run({ url: `${seller.url}/hostile`, close: false })).toEqual(
+      silent('unsupported_offer'),
+    );
+    expect(await run({ url: `${seller.url}/broken`, close: false })).toEqual(
+      silent('malformed_payment_required'),
+    );
     await seller.close();
   });
 
   it('the witness hears what is printed, and sees which process does not end', async () => {
-    const child = spawn(process.execPath, ['-e', 'console.log("out"); console.warn("err"); setInterval(() => undefined, 1000)'], {
-      timeout: 2_000,
-    });
-    const [stdout, stderr, code] = await Promise.all([readAll(child.stdout), readAll(child.stderr), exitOf(child)]);
+    const child = spawn(
+      process.execPath,
+      ['-e', 'console.log("out"); console.warn("err"); setInterval(() => undefined, 1000)'],
+      {
+        timeout: 2_000,
+      },
+    );
+    const [stdout, stderr, code] = await Promise.all([
+      readAll(child.stdout),
+      readAll(child.stderr),
+      exitOf(child),
+    ]);
     expect({ stdout, stderr, code }).toEqual({ stdout: 'out\n', stderr: 'err\n', code: null });
   });
 });

@@ -16,43 +16,73 @@ const SEEDS = Array.from({ length: 25 }, (_, index) => index + 1);
 
 const exact: Venue = ({ inAmount, outAmount }) => ({ inAmount, outAmount });
 
-/** What a transaction leaves at each of its accounts that holds anything: lamports and the data that the model knows. */
-function inTheModel({ message, before }: Landed): { readonly error: boolean; readonly after: Readonly<Record<string, string>> } {
+/**
+ * What a transaction leaves at each of its accounts that holds anything: lamports and the data that
+ * the model knows.
+ */
+function inTheModel({ message, before }: Landed): {
+  readonly error: boolean;
+  readonly after: Readonly<Record<string, string>>;
+} {
   const accounts = new Map(message.keys.map((key, index) => [key, before[index]]));
   const effect = execute(message, (key) => accounts.get(key), exact, true);
-  const held = (key: string): Account | undefined => (effect.changes.has(key) ? effect.changes.get(key) : accounts.get(key));
-  return { error: effect.error !== null, after: Object.fromEntries(writable(message).flatMap((key) => shown(key, held(key)))) };
+  const held = (key: string): Account | undefined =>
+    effect.changes.has(key) ? effect.changes.get(key) : accounts.get(key);
+  return {
+    error: effect.error !== null,
+    after: Object.fromEntries(writable(message).flatMap((key) => shown(key, held(key)))),
+  };
 }
 
-function writable({ keys, header: [signed, readonlySigned, readonlyUnsigned] }: Message): readonly string[] {
-  return keys.filter((_, index) => (index < signed ? index < signed - readonlySigned : index < keys.length - readonlyUnsigned));
+function writable({
+  keys,
+  header: [signed, readonlySigned, readonlyUnsigned],
+}: Message): readonly string[] {
+  return keys.filter((_, index) =>
+    index < signed ? index < signed - readonlySigned : index < keys.length - readonlyUnsigned,
+  );
 }
 
 function shown(key: string, account: Account | undefined): [string, string][] {
   if (account === undefined) return [];
-  return [[key, `${account.lamports} ${account.owner} ${Buffer.from(bytesIn(account)).toString('hex')}`]];
+  return [
+    [key, `${account.lamports} ${account.owner} ${Buffer.from(bytesIn(account)).toString('hex')}`],
+  ];
 }
 
-function inLiteSvm({ message, before, bytes }: Landed): ReturnType<typeof inTheModel> & { readonly fee: bigint } {
+function inLiteSvm({
+  message,
+  before,
+  bytes,
+}: Landed): ReturnType<typeof inTheModel> & { readonly fee: bigint } {
   const vm = new Vm();
   vm.addProgram(address(VENUE), venueBytes());
   message.keys.forEach((key, index) => {
     const account = before[index];
     if (account === undefined) return;
-    vm.setAccount(address(key), { lamports: account.lamports, data: bytesIn(account), owner: address(account.owner), executable: false });
+    vm.setAccount(address(key), {
+      lamports: account.lamports,
+      data: bytesIn(account),
+      owner: address(account.owner),
+      executable: false,
+    });
   });
   const { failure, after, fee } = vm.simulate(parseTransaction(bytes), false);
   const entries = writable(message).flatMap((key): [string, string][] => {
     const account = after.get(address(key));
     if (account === undefined || account.lamports === 0n) return [];
-    return [[key, `${account.lamports} ${account.owner} ${Buffer.from(account.data).toString('hex')}`]];
+    return [
+      [key, `${account.lamports} ${account.owner} ${Buffer.from(account.data).toString('hex')}`],
+    ];
   });
   return { error: failure !== undefined, after: Object.fromEntries(entries), fee };
 }
 
 describe('the ledger model of the simulator', () => {
   it('does to its accounts what LiteSVM does, for transactions of simulated runs', async () => {
-    const { run, planOf } = createRequire(import.meta.url)(await bundle('run')) as typeof Simulation;
+    const { run, planOf } = createRequire(import.meta.url)(
+      await bundle('run'),
+    ) as typeof Simulation;
     const kinds = new Set<string>();
     for (const seed of SEEDS) {
       const outcome = await run(planOf(seed));
@@ -60,12 +90,19 @@ describe('the ledger model of the simulator', () => {
       for (const landed of outcome.landed) {
         const { message } = landed;
         const kind = message.steps
-          .map(({ program, data }) => `${program.slice(0, 4)}${program.startsWith('Comp') ? '' : data[0]}`)
+          .map(
+            ({ program, data }) =>
+              `${program.slice(0, 4)}${program.startsWith('Comp') ? '' : data[0]}`,
+          )
           .join(' ');
         if (kinds.has(kind)) continue;
         kinds.add(kind);
         const [model, real] = [inTheModel(landed), inLiteSvm(landed)];
-        expect({ kind, error: real.error, fee: real.fee }).toEqual({ kind, error: model.error, fee: feeOf(message) });
+        expect({ kind, error: real.error, fee: real.fee }).toEqual({
+          kind,
+          error: model.error,
+          fee: feeOf(message),
+        });
         if (!model.error) expect(real.after, kind).toEqual(model.after);
       }
     }

@@ -25,10 +25,14 @@ async function hashes(seed: number, runs: number): Promise<ReadonlyMap<number, s
 }
 
 /** What the command reports of a promise that it finds broken, and how it says to replay that. */
-async function reported(...args: readonly string[]): Promise<{ readonly report: string; readonly replay: readonly string[] }> {
+async function reported(
+  ...args: readonly string[]
+): Promise<{ readonly report: string; readonly replay: readonly string[] }> {
   const { code, stdout } = await runScript('test/simulation/main.ts', args);
-  const [, report, replay] = /\n(Seed \d+ breaks a promise:[^]*\nReplay it: npm run simulate -- (.*)\n)$/.exec(stdout) ?? [];
-  if (code !== 1 || report === undefined || replay === undefined) throw new Error(`Nothing was reported, with code ${code}:\n${stdout}`);
+  const [, report, replay] =
+    /\n(Seed \d+ breaks a promise:[^]*\nReplay it: npm run simulate -- (.*)\n)$/.exec(stdout) ?? [];
+  if (code !== 1 || report === undefined || replay === undefined)
+    throw new Error(`Nothing was reported, with code ${code}:\n${stdout}`);
   return { report, replay: replay.split(' ') };
 }
 
@@ -43,7 +47,16 @@ describe('the simulator', () => {
   });
 
   it('reports a broken promise by its seed and the least of its plan, and the same when that is replayed', async () => {
-    const { report, replay } = await reported('--seed', '1', '--minutes', '1', '--workers', '1', '--without', 'caps-count-all');
+    const { report, replay } = await reported(
+      '--seed',
+      '1',
+      '--minutes',
+      '1',
+      '--workers',
+      '1',
+      '--without',
+      'caps-count-all',
+    );
     const [, seed = '', , drop = ''] = replay;
     expect(replay).toEqual(['--seed', seed, '--drop', drop, '--without', 'caps-count-all']);
     expect(report).toMatch(/^Seed \d+ breaks a promise:\n {2}(within caps|spent tells all): /);
@@ -52,13 +65,16 @@ describe('the simulator', () => {
     const dropped = new Set(drop.split(',').map(Number));
     const left = planOf(Number(seed)).parts.filter((_, index) => !dropped.has(index));
     expect(dropped.size).toBeGreaterThan(0);
-    expect(parts.map((line): unknown => JSON.parse(line))).toEqual(JSON.parse(JSON.stringify(left)));
+    expect(parts.map((line): unknown => JSON.parse(line))).toEqual(
+      JSON.parse(JSON.stringify(left)),
+    );
     // The whole plan shrinks to the same; the least of it alone fails as it did.
     expect((await reported('--seed', seed, '--without', 'caps-count-all')).report).toBe(report);
     expect((await reported(...replay)).report).toBe(report);
   });
 
   it.each(mends)('can take $name back: its text stands once in its file', ({ changes }) => {
-    for (const { file, now } of changes) expect(readFileSync(file, 'utf8').split(now)).toHaveLength(2);
+    for (const { file, now } of changes)
+      expect(readFileSync(file, 'utf8').split(now)).toHaveLength(2);
   });
 });

@@ -1,5 +1,5 @@
-// Runs the RPC connection against everything that makes web3.js print, wait or crash. The parent test looks at what comes
-// out of this process, and that it ends by itself.
+// Runs the RPC connection against everything that makes web3.js print, wait or crash. The parent
+// test looks at what comes out of this process, and that it ends by itself.
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
@@ -22,12 +22,16 @@ const message = compileMessage({
 const bytes = assembleTransaction(message, new Map([[wallet, new Uint8Array(64).fill(3)]]));
 
 const listen = (server: Server | TcpServer) =>
-  new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+  new Promise<number>((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+  );
 
 /** Answers every call with this status and, at 200, a JSON-RPC error. */
 function httpNode(status: number): Server {
   return createServer((_, response) => {
-    response.writeHead(status).end(JSON.stringify({ jsonrpc: '2.0', id: '1', error: { code: -32000, message: 'no' } }));
+    response
+      .writeHead(status)
+      .end(JSON.stringify({ jsonrpc: '2.0', id: '1', error: { code: -32000, message: 'no' } }));
   });
 }
 
@@ -80,7 +84,10 @@ const mute = createTcpServer((socket) => {
 });
 const mutePort = await listen(mute);
 
-/** A WebSocket that refuses subscriptions, says odd things, and does not answer when it is asked to close. */
+/**
+ * A WebSocket that refuses subscriptions, says odd things, and does not answer when it is asked to
+ * close.
+ */
 const odd = createServer();
 const oddPort = await listen(odd);
 new WebSocketServer({ server: odd }).on('connection', (client) => {
@@ -100,7 +107,9 @@ new WebSocketServer({ server: odd }).on('connection', (client) => {
   }
   client.on('message', (data: Buffer) => {
     const { id } = JSON.parse(data.toString()) as { id: number };
-    client.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }));
+    client.send(
+      JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }),
+    );
   });
 });
 odd.on('upgrade', (_, socket: Socket) => socket.on('data', () => undefined));

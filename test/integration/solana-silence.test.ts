@@ -3,11 +3,15 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
 it('prints nothing, survives a hostile WebSocket and lets the process end, whatever the node does', async () => {
-  const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('./solana-silence.child.ts', import.meta.url))], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // A process that does not end by itself is ended, and that is seen in its exit code.
-    timeout: 25_000,
-  });
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', fileURLToPath(new URL('./solana-silence.child.ts', import.meta.url))],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A process that does not end by itself is ended, and that is seen in its exit code.
+      timeout: 25_000,
+    },
+  );
   let out = '';
   let errors = '';
   child.stdout.on('data', (data: Buffer) => (out += data.toString()));

@@ -3,9 +3,18 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { NodeOptions, SandboxNode } from '../../adapters/sandbox/node/index.js';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
-import { LOOKUP_TABLE_PROGRAM, SOLANA_MAINNET, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM } from '../../src/network.js';
+import {
+  LOOKUP_TABLE_PROGRAM,
+  SOLANA_MAINNET,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+} from '../../src/network.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../src/solana/tokens/accounts.js';
+import {
+  associatedTokenAddress,
+  decodeMint,
+  decodeTokenAccount,
+} from '../../src/solana/tokens/accounts.js';
 import { addressBytes, addressOf } from '../../src/solana/address.js';
 import { landTransaction } from '../../src/solana/transactions/confirm.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
@@ -24,7 +33,12 @@ import {
 import { createSeedSigner } from '../../src/solana/keys.js';
 import type { LandedTransaction, Rpc } from '../../src/solana/rpc/rpc.js';
 import { readTables } from '../../src/solana/transactions/tables.js';
-import { assembleTransaction, compileMessage, decodeTransaction, firstSignature } from '../../src/solana/transactions/transaction.js';
+import {
+  assembleTransaction,
+  compileMessage,
+  decodeTransaction,
+  firstSignature,
+} from '../../src/solana/transactions/transaction.js';
 import { lookBackAt } from '../helpers/look-back.js';
 import type { Instruction, LookupTable } from '../../src/solana/types.js';
 
@@ -47,17 +61,42 @@ afterEach(async () => {
   await node.close();
 });
 
-async function sign(instructions: readonly Instruction[], lookupTables: readonly LookupTable[] = []) {
+async function sign(
+  instructions: readonly Instruction[],
+  lookupTables: readonly LookupTable[] = [],
+) {
   const { blockhash, lastValidBlockHeight } = await rpc.latestBlockhash();
-  const message = compileMessage({ feePayer: signer.address, instructions, blockhash, lookupTables });
-  const intent = { kind: 'payment', network: SOLANA_MAINNET, mint: USDC.address, amount: '1', payTo: payee, url: 'u' } as const;
-  const bytes = assembleTransaction(message, new Map([[signer.address, await signer.signMessage(message, intent)]]));
+  const message = compileMessage({
+    feePayer: signer.address,
+    instructions,
+    blockhash,
+    lookupTables,
+  });
+  const intent = {
+    kind: 'payment',
+    network: SOLANA_MAINNET,
+    mint: USDC.address,
+    amount: '1',
+    payTo: payee,
+    url: 'u',
+  } as const;
+  const bytes = assembleTransaction(
+    message,
+    new Map([[signer.address, await signer.signMessage(message, intent)]]),
+  );
   return { bytes, lastValidBlockHeight };
 }
 
 const pay = (lamports: bigint) => transferLamports({ from: signer.address, to: payee, lamports });
 const land = (signed: { bytes: Uint8Array; lastValidBlockHeight: bigint }, signal?: AbortSignal) =>
-  landTransaction({ rpc, runtime: systemRuntime, resendMs: 100, lookBack: lookBackAt(rpc, signed.bytes), ...signed, signal });
+  landTransaction({
+    rpc,
+    runtime: systemRuntime,
+    resendMs: 100,
+    lookBack: lookBackAt(rpc, signed.bytes),
+    ...signed,
+    signal,
+  });
 const landedAs = async (signature: string): Promise<LandedTransaction> => {
   const landed = await rpc.transaction(signature);
   if (landed === null || landed === 'newer') throw new Error(`${signature} is not there`);
@@ -73,11 +112,25 @@ describe('connectRpc on a real chain', () => {
     await node.chain.fundToken(address(signer.address), PYUSD, 7n);
     const { accounts } = await rpc.accounts([USDC.address, PYUSD.address, usdcAccount, payee]);
     expect(accounts[3]).toBeNull();
-    expect(accounts[0] && decodeMint(accounts[0])).toMatchObject({ decimals: 6, tokenProgram: USDC.tokenProgram, transferFeeBps: 0 });
-    expect(accounts[1] && decodeMint(accounts[1])).toMatchObject({ decimals: 6, tokenProgram: TOKEN_2022_PROGRAM });
-    expect(accounts[2] && decodeTokenAccount(accounts[2])).toMatchObject({ mint: USDC.address, owner: signer.address, amount: 5_000_000n });
+    expect(accounts[0] && decodeMint(accounts[0])).toMatchObject({
+      decimals: 6,
+      tokenProgram: USDC.tokenProgram,
+      transferFeeBps: 0,
+    });
+    expect(accounts[1] && decodeMint(accounts[1])).toMatchObject({
+      decimals: 6,
+      tokenProgram: TOKEN_2022_PROGRAM,
+    });
+    expect(accounts[2] && decodeTokenAccount(accounts[2])).toMatchObject({
+      mint: USDC.address,
+      owner: signer.address,
+      amount: 5_000_000n,
+    });
     const held = await rpc.tokenAccounts(signer.address);
-    expect(held.accounts.map(({ account }) => decodeTokenAccount(account)?.amount).sort()).toEqual([5_000_000n, 7n]);
+    expect(held.accounts.map(({ account }) => decodeTokenAccount(account)?.amount).sort()).toEqual([
+      5_000_000n,
+      7n,
+    ]);
     expect(`solana:${(await rpc.genesisHash()).slice(0, 32)}`).toBe(SOLANA_MAINNET);
     expect(await rpc.rent(165)).toBeGreaterThan(0n);
     const [final, newest] = [await rpc.tip('finalized'), await rpc.tip('confirmed')];
@@ -104,7 +157,9 @@ describe('connectRpc on a real chain', () => {
       instructions: [pay(10n ** 15n)],
       blockhash: addressOf(new Uint8Array(32).fill(9)),
     });
-    expect((await rpc.simulate(assembleTransaction(tooMuch, new Map()), [payee])).error).toContain('InstructionError');
+    expect((await rpc.simulate(assembleTransaction(tooMuch, new Map()), [payee])).error).toContain(
+      'InstructionError',
+    );
     expect(balance()).toBe(0n);
   });
 
@@ -115,7 +170,13 @@ describe('connectRpc on a real chain', () => {
       feePayer: signer.address,
       instructions: [
         pay(10_000_000n),
-        createAssociatedTokenAccount({ payer: signer.address, account: created, owner: payee, mint, tokenProgram }),
+        createAssociatedTokenAccount({
+          payer: signer.address,
+          account: created,
+          owner: payee,
+          mint,
+          tokenProgram,
+        }),
       ],
       blockhash: addressOf(new Uint8Array(32).fill(9)),
     });
@@ -126,7 +187,10 @@ describe('connectRpc on a real chain', () => {
       [1, tokenProgram, 'initializeImmutableOwner'],
       [1, tokenProgram, 'initializeAccount3'],
     ]);
-    expect(inner[1]).toMatchObject({ addresses: [signer.address, created, tokenProgram], creates: created });
+    expect(inner[1]).toMatchObject({
+      addresses: [signer.address, created, tokenProgram],
+      creates: created,
+    });
     expect(inner[3]?.addresses).toEqual([created, mint, payee]);
   });
 
@@ -145,7 +209,14 @@ describe('connectRpc on a real chain', () => {
         mint: USDC.address,
         tokenProgram: USDC.tokenProgram,
       }),
-      transferChecked({ source: usdcAccount, mint: USDC.address, destination, amount: 1_250_000n, decimals: 6, ...authority }),
+      transferChecked({
+        source: usdcAccount,
+        mint: USDC.address,
+        destination,
+        amount: 1_250_000n,
+        decimals: 6,
+        ...authority,
+      }),
       createAssociatedTokenAccount({
         payer: signer.address,
         account: wrapped,
@@ -167,12 +238,20 @@ describe('connectRpc on a real chain', () => {
     expect(landed).toMatchObject({ error: null, feeLamports: 5_200n, signatures: [signature] });
     expect(landed.tokenChanges).toEqual(
       expect.arrayContaining([
-        { account: usdcAccount, mint: USDC.address, owner: signer.address, before: 5_000_000n, after: 3_750_000n },
+        {
+          account: usdcAccount,
+          mint: USDC.address,
+          owner: signer.address,
+          before: 5_000_000n,
+          after: 3_750_000n,
+        },
         { account: destination, mint: USDC.address, owner: payee, before: 0n, after: 1_250_000n },
       ]),
     );
     expect(landed.lamports.get(signer.address)?.before).toBe(1_000_000_000n);
-    expect(await rpc.signaturesFor(usdcAccount, { limit: 1 })).toMatchObject([{ signature, error: null, memo: '[5] hello' }]);
+    expect(await rpc.signaturesFor(usdcAccount, { limit: 1 })).toMatchObject([
+      { signature, error: null, memo: '[5] hello' },
+    ]);
     expect(await rpc.transaction(firstSignature((await sign([pay(2n)])).bytes))).toBeNull();
   });
 
@@ -183,11 +262,21 @@ describe('connectRpc on a real chain', () => {
     new DataView(data.buffer).setBigUint64(4, 2n ** 64n - 1n, true);
     data[21] = 0;
     data.set(addressBytes(payee), 56);
-    node.chain.setAccount(address(table), { owner: address(LOOKUP_TABLE_PROGRAM), lamports: 10_000_000n, data, executable: false });
+    node.chain.setAccount(address(table), {
+      owner: address(LOOKUP_TABLE_PROGRAM),
+      lamports: 10_000_000n,
+      data,
+      executable: false,
+    });
     const signed = await sign([pay(10_000_000n)], await readTables(rpc, [table]));
-    expect(decodeTransaction(signed.bytes)?.lookups).toEqual([{ table, writable: [0], readonly: [] }]);
+    expect(decodeTransaction(signed.bytes)?.lookups).toEqual([
+      { table, writable: [0], readonly: [] },
+    ]);
     expect((await land(signed)).outcome).toBe('confirmed');
-    expect((await landedAs(firstSignature(signed.bytes))).lamports.get(payee)).toEqual({ before: 0n, after: 10_000_000n });
+    expect((await landedAs(firstSignature(signed.bytes))).lamports.get(payee)).toEqual({
+      before: 0n,
+      after: 10_000_000n,
+    });
   });
 
   it('fails over to the second node, and sends there', async () => {
@@ -236,7 +325,10 @@ describe('landTransaction on a real chain', () => {
 
   it('says why the chain refused it', async () => {
     const landing = await land(await sign([pay(10n ** 15n)]));
-    expect(landing).toMatchObject({ outcome: 'failed', error: '{"InstructionError":[0,{"Custom":1}]}' });
+    expect(landing).toMatchObject({
+      outcome: 'failed',
+      error: '{"InstructionError":[0,{"Custom":1}]}',
+    });
     expect(balance()).toBe(0n);
   });
 
@@ -256,13 +348,21 @@ describe('landTransaction on a real chain', () => {
   it('finds by history what landed while the node did not tell', async () => {
     const signed = await sign([pay(10_000_000n)]);
     node.controls.webSocket = 'off';
-    const callOff = node.controls.fault('getSignatureStatuses', { kind: 'error', code: -32602, message: 'no' });
+    const callOff = node.controls.fault('getSignatureStatuses', {
+      kind: 'error',
+      code: -32602,
+      message: 'no',
+    });
     const landing = land(signed);
     await expect.poll(balance, { interval: 20 }).toBe(10_000_000n);
     node.controls.warp();
-    await expect.poll(() => node.controls.calls({ method: 'getEpochInfo' }), { interval: 20 }).toBeGreaterThan(0);
+    await expect
+      .poll(() => node.controls.calls({ method: 'getEpochInfo' }), { interval: 20 })
+      .toBeGreaterThan(0);
     const asked = node.controls.calls({ method: 'getSignatureStatuses' });
-    await expect.poll(() => node.controls.calls({ method: 'getSignatureStatuses' }), { interval: 20 }).toBeGreaterThan(asked + 1);
+    await expect
+      .poll(() => node.controls.calls({ method: 'getSignatureStatuses' }), { interval: 20 })
+      .toBeGreaterThan(asked + 1);
     callOff();
     expect(await landing).toMatchObject({ outcome: 'confirmed' });
   });
@@ -271,7 +371,9 @@ describe('landTransaction on a real chain', () => {
     node.controls.fault('sendTransaction', { kind: 'neverLands' });
     const controller = new AbortController();
     const landing = land(await sign([pay(1n)]), controller.signal);
-    await expect.poll(() => node.controls.calls({ method: 'sendTransaction' }), { interval: 20 }).toBeGreaterThan(1);
+    await expect
+      .poll(() => node.controls.calls({ method: 'sendTransaction' }), { interval: 20 })
+      .toBeGreaterThan(1);
     controller.abort();
     expect(await landing).toEqual({ outcome: 'unknown' });
   });

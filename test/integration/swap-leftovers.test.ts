@@ -1,4 +1,10 @@
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  type Attempt,
+  type ClientOptions,
+  type Journal,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
@@ -26,8 +32,13 @@ const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
 /** How often the chain shows that USDT left for a swap. */
 async function swappedOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDT);
-  const all = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
-  return all.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+  const all = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
+  return all.filter(
+    ({ error, tokens }) =>
+      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+  ).length;
 }
 
 /** Whatever is sent from now on, as the node was given it. */
@@ -40,7 +51,10 @@ function sentBytes(): unknown[] {
   return sent;
 }
 
-/** A wallet whose first client closes when it has signed a swap that no node knows anything of: dropped by the node, or landed and not shown. */
+/**
+ * A wallet whose first client closes when it has signed a swap that no node knows anything of:
+ * dropped by the node, or landed and not shown.
+ */
 async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {
   const journal = memoryJournal();
   const options: ClientOptions = { journal, autoSwap: true, swapFrom: ['USDT'], ...more };
@@ -49,22 +63,39 @@ async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {
   const before = node.calls({ method: 'sendTransaction' });
   if (how === 'dropped') node.fault('sendTransaction', { kind: 'neverLands' });
   else node.fault('getSignatureStatuses', { kind: 'status', status: 503 });
-  const signed: Promise<string> = new Promise((resolve) => payer.client.on('swap.signed', ({ signature }) => resolve(signature)));
+  const signed: Promise<string> = new Promise((resolve) =>
+    payer.client.on('swap.signed', ({ signature }) => resolve(signature)),
+  );
   const call = failureOf(payer.client.fetch(url('/usdc')));
   const signature = await signed;
-  if (how === 'landed') await until('the swap has landed', async () => ((await swappedOf(payer)) === 1 ? true : undefined));
-  else await until('the swap was sent', () => (node.calls({ method: 'sendTransaction' }) > before ? true : undefined));
+  if (how === 'landed')
+    await until('the swap has landed', async () =>
+      (await swappedOf(payer)) === 1 ? true : undefined,
+    );
+  else
+    await until('the swap was sent', () =>
+      node.calls({ method: 'sendTransaction' }) > before ? true : undefined,
+    );
   await payer.client.close();
   return { payer, journal, options, signature, error: await call };
 }
 
 describe('a swap whose client closed before it was known what became of it', () => {
-  it.each(['dropped', 'landed'] as const)('%s: uncertain, and on record; its budget and its key are free', async (how) => {
-    const { payer, journal, signature, error, options } = await leftBehind(how);
-    expect(error).toMatchObject({ code: 'swap_uncertain', funds: 'uncertain', details: { signature } });
-    expect(await stored(journal, payer)).toMatchObject([{ state: 'abandoned', swap: { signature } }]);
-    expect(await paidOf(payer.again(options))).toBe('0');
-  });
+  it.each(['dropped', 'landed'] as const)(
+    '%s: uncertain, and on record; its budget and its key are free',
+    async (how) => {
+      const { payer, journal, signature, error, options } = await leftBehind(how);
+      expect(error).toMatchObject({
+        code: 'swap_uncertain',
+        funds: 'uncertain',
+        details: { signature },
+      });
+      expect(await stored(journal, payer)).toMatchObject([
+        { state: 'abandoned', swap: { signature } },
+      ]);
+      expect(await paidOf(payer.again(options))).toBe('0');
+    },
+  );
 
   it('dropped by the node: the next payment sends the same bytes again and swaps no second time', async () => {
     const { payer, journal, options, signature } = await leftBehind('dropped');
@@ -99,7 +130,9 @@ describe('a swap whose client closed before it was known what became of it', () 
     const { payer, options } = await leftBehind('dropped');
     sandbox.controls.node.clearFaults();
     const clients = [payer.again(options), payer.again(options)];
-    const answers = await Promise.all(clients.map((client, n) => client.fetch(url(`/usdc?n=${n}`))));
+    const answers = await Promise.all(
+      clients.map((client, n) => client.fetch(url(`/usdc?n=${n}`))),
+    );
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
   });
@@ -130,9 +163,16 @@ describe('a swap whose client closed before it was known what became of it', () 
     const next = payer.again(options);
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
     const call = failureOf(next.fetch(url('/usdc')), 'swap_uncertain');
-    await until('it was sent again', () => (sandbox.controls.node.calls({ method: 'sendTransaction' }) > sent ? true : undefined));
+    await until('it was sent again', () =>
+      sandbox.controls.node.calls({ method: 'sendTransaction' }) > sent ? true : undefined,
+    );
     await next.close();
-    expect(await call).toMatchObject({ funds: 'uncertain', moved: [], retry: 'never', details: { signature } });
+    expect(await call).toMatchObject({
+      funds: 'uncertain',
+      moved: [],
+      retry: 'never',
+      details: { signature },
+    });
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap']);
     sandbox.controls.node.clearFaults();
     expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
@@ -145,7 +185,9 @@ describe('a swap whose client closed before it was known what became of it', () 
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
     const controller = new AbortController();
     const call = next.fetch(url('/usdc'), { signal: controller.signal });
-    await until('it was sent again', () => (sandbox.controls.node.calls({ method: 'sendTransaction' }) > sent ? true : undefined));
+    await until('it was sent again', () =>
+      sandbox.controls.node.calls({ method: 'sendTransaction' }) > sent ? true : undefined,
+    );
     controller.abort('enough');
     await expect(call).rejects.toBe('enough');
     expect(await paidOf(next)).toBe('0');
@@ -163,9 +205,14 @@ describe('a swap whose client closed before it was known what became of it', () 
       const next = payer.again(options);
       const [freed, ...more] = await next.resume();
       expect([freed, more]).toMatchObject([{ state: 'unpaid', cost: { lamports } }, []]);
-      expect(freed?.swap?.outAmount).toBe((await next.balance('USDC')).find(({ amount }) => amount !== '0')?.amount);
+      expect(freed?.swap?.outAmount).toBe(
+        (await next.balance('USDC')).find(({ amount }) => amount !== '0')?.amount,
+      );
       // What it took stays counted.
-      const cost = { state: 'unpaid', swapped: { swaps: 1, lamports: expect.stringMatching(/^[1-9]/) } };
+      const cost = {
+        state: 'unpaid',
+        swapped: { swaps: 1, lamports: expect.stringMatching(/^[1-9]/) },
+      };
       expect(await stored(journal, payer)).toMatchObject(how === 'landed' ? [cost] : []);
     }
   });

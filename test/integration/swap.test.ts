@@ -1,5 +1,15 @@
-import { address, getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  address,
+  getCompiledTransactionMessageDecoder,
+  getTransactionDecoder,
+  type Address,
+} from '@solana/kit';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createJupiterHttp } from '../../src/swaps/jupiter/http.js';
 import { SOLANA_MAINNET } from '../../src/network.js';
@@ -14,7 +24,13 @@ import { createFallback } from '../../src/swaps/quote/fallback.js';
 import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
 import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
 import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
-import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOrder } from '../../src/swaps/transaction/prepare.js';
+import {
+  boundsOf,
+  signSwap,
+  type SignedSwap,
+  type SwapDeps,
+  type SwapOrder,
+} from '../../src/swaps/transaction/prepare.js';
 import { signWrap } from '../../src/swaps/transaction/sign-wrap.js';
 import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
 import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
@@ -48,30 +64,68 @@ interface Swapper {
 async function swapper(funds: Partial<Record<MintSymbol, string>>): Promise<Swapper> {
   const wallet = await sandbox.createWallet(funds);
   const signer = createKeySigner(wallet.secretKey);
-  const options = { baseUrl: sandbox.jupiterUrl, http: createJupiterHttp({ timeoutMs: 10_000, runtime }), runtime };
+  const options = {
+    baseUrl: sandbox.jupiterUrl,
+    http: createJupiterHttp({ timeoutMs: 10_000, runtime }),
+    runtime,
+  };
   const provider = createFallback({
     first: createJupiterV1(options),
     second: createJupiterV2({ ...options, taker: signer.address }),
     runtime,
   });
   const blockhashes = createBlockhashSource(rpc, runtime, 2_000);
-  return { wallet, provider, deps: { rpc, signer, runtime, blockhashes, network: SOLANA_MAINNET, limits: defaultSwapLimits } };
+  return {
+    wallet,
+    provider,
+    deps: { rpc, signer, runtime, blockhashes, network: SOLANA_MAINNET, limits: defaultSwapLimits },
+  };
 }
 
-function quoteFor({ provider }: Swapper, from: MintSymbol, to: MintSymbol, target: bigint, maxIn = 10n ** 15n): Promise<SwapQuote> {
+function quoteFor(
+  { provider }: Swapper,
+  from: MintSymbol,
+  to: MintSymbol,
+  target: bigint,
+  maxIn = 10n ** 15n,
+): Promise<SwapQuote> {
   const { mints } = sandbox;
-  return quoteExactOutput(provider, { inputMint: mints[from].address, outputMint: mints[to].address, target, maxIn, slippageBps: 50 });
+  return quoteExactOutput(provider, {
+    inputMint: mints[from].address,
+    outputMint: mints[to].address,
+    target,
+    maxIn,
+    slippageBps: 50,
+  });
 }
 
-function sign({ deps, provider, wallet }: Swapper, quote: SwapQuote, change: Partial<SwapOrder> = {}): Promise<SignedSwap> {
-  return signSwap(deps, { bounds: boundsOf(quote), build: (signal) => provider.build(quote, wallet.address, signal), ...change });
+function sign(
+  { deps, provider, wallet }: Swapper,
+  quote: SwapQuote,
+  change: Partial<SwapOrder> = {},
+): Promise<SignedSwap> {
+  return signSwap(deps, {
+    bounds: boundsOf(quote),
+    build: (signal) => provider.build(quote, wallet.address, signal),
+    ...change,
+  });
 }
 
 const land = ({ bytes, lifetime: { lastValidBlockHeight } }: SignedSwap) =>
-  landTransaction({ rpc, runtime, bytes, lastValidBlockHeight, resendMs: 1_000, lookBack: lookBackAt(rpc, bytes) });
-const lamports = ({ wallet }: Swapper) => sandbox.chain.account(address(wallet.address))?.lamports ?? 0n;
+  landTransaction({
+    rpc,
+    runtime,
+    bytes,
+    lastValidBlockHeight,
+    resendMs: 1_000,
+    lookBack: lookBackAt(rpc, bytes),
+  });
+const lamports = ({ wallet }: Swapper) =>
+  sandbox.chain.account(address(wallet.address))?.lamports ?? 0n;
 const held = ({ wallet }: Swapper, symbol: MintSymbol) =>
-  symbol === 'SOL' ? Promise.resolve(wrapped(wallet.address)) : sandbox.balance(wallet.address, symbol);
+  symbol === 'SOL'
+    ? Promise.resolve(wrapped(wallet.address))
+    : sandbox.balance(wallet.address, symbol);
 
 function ataOf(owner: string, symbol: MintSymbol): Address {
   const { address: mint, tokenProgram } = sandbox.mints[symbol];
@@ -83,7 +137,8 @@ function wrapped(owner: string): bigint {
   return account === undefined ? 0n : (decodeTokenAccount(account)?.amount ?? 0n);
 }
 
-const feesOf = ({ expected }: SignedSwap) => expected.networkFeeLamports + expected.priorityFeeLamports;
+const feesOf = ({ expected }: SignedSwap) =>
+  expected.networkFeeLamports + expected.priorityFeeLamports;
 
 describe('swaps that land', () => {
   it('SOL to exactly so many USDC, with no account there before', async () => {
@@ -97,7 +152,11 @@ describe('swaps that land', () => {
     // The wrapped SOL account is gone again; only the USDC account stays.
     expect(sandbox.chain.account(ataOf(agent.wallet.address, 'SOL'))?.lamports ?? 0n).toBe(0n);
     expect(before - lamports(agent)).toBe(BigInt(quote.inAmount) + feesOf(signed) + TOKEN_RENT);
-    expect(signed.expected).toMatchObject({ networkFeeLamports: FEE, rentLamports: TOKEN_RENT, minOut: 2_500_000n });
+    expect(signed.expected).toMatchObject({
+      networkFeeLamports: FEE,
+      rentLamports: TOKEN_RENT,
+      minOut: 2_500_000n,
+    });
   });
 
   it('BONK to USDC, exact to the base unit on both sides', async () => {
@@ -123,7 +182,9 @@ describe('swaps that land', () => {
 
   it('USDC to wrapped SOL, kept where a payment is made in it', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
-    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'SOL', 50_000_000n), { keepWrapped: true });
+    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'SOL', 50_000_000n), {
+      keepWrapped: true,
+    });
     expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
     expect(wrapped(agent.wallet.address)).toBe(50_000_000n);
   });
@@ -187,7 +248,9 @@ describe('swaps that land', () => {
     const signed = await sign(agent, quote);
     sandbox.controls.aggregator.setVenue({ deviationBps: 49 });
     expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
-    expect(20_000_000n - (await held(agent, 'USDC'))).toBe((BigInt(quote.inAmount) * 10_049n + 9_999n) / 10_000n);
+    expect(20_000_000n - (await held(agent, 'USDC'))).toBe(
+      (BigInt(quote.inAmount) * 10_049n + 9_999n) / 10_000n,
+    );
     const again = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
     sandbox.controls.aggregator.setVenue({});
     const late = await sign(again, await quoteFor(again, 'USDC', 'USDT', 2_000_000n));
@@ -200,7 +263,10 @@ describe('swaps that land', () => {
 describe('what is signed', () => {
   it('asks for one signature, names only accounts of this swap, and carries the guard', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
-    const { bytes, signature, expected } = await sign(agent, await quoteFor(agent, 'USDC', 'PYUSD', 3_000_000n));
+    const { bytes, signature, expected } = await sign(
+      agent,
+      await quoteFor(agent, 'USDC', 'PYUSD', 3_000_000n),
+    );
     const decoded = getTransactionDecoder().decode(bytes);
     const message = getCompiledTransactionMessageDecoder().decode(decoded.messageBytes);
     if (message.version !== 0) throw new Error('not version 0');
@@ -208,7 +274,9 @@ describe('what is signed', () => {
     expect(message.header).toMatchObject({ numSignerAccounts: 1 });
     expect(message.staticAccounts[0]).toBe(agent.wallet.address);
     expect(message.addressTableLookups?.length ?? 0).toBeGreaterThan(0);
-    const programs = message.instructions.map((one) => message.staticAccounts[one.programAddressIndex]?.slice(0, 6));
+    const programs = message.instructions.map((one) =>
+      message.staticAccounts[one.programAddressIndex]?.slice(0, 6),
+    );
     const pinned = [
       'Comput',
       'Comput',
@@ -223,7 +291,9 @@ describe('what is signed', () => {
       '111111',
     ];
     expect(programs).toEqual(pinned);
-    expect(expected.priorityFeeLamports).toBeLessThanOrEqual(defaultSwapLimits.maxPriorityFeeLamports);
+    expect(expected.priorityFeeLamports).toBeLessThanOrEqual(
+      defaultSwapLimits.maxPriorityFeeLamports,
+    );
     expect(signature.length).toBeGreaterThan(80);
   });
 
@@ -242,7 +312,9 @@ describe('what is signed', () => {
   it('pays what the market asks, up to the limit', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
     sandbox.controls.node.intercept = (method, params, next) =>
-      method === 'getRecentPrioritizationFees' ? [{ slot: 1, prioritizationFee: 10_000_000_000 }] : next(params);
+      method === 'getRecentPrioritizationFees'
+        ? [{ slot: 1, prioritizationFee: 10_000_000_000 }]
+        : next(params);
     try {
       const { expected } = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
       expect(expected.priorityFeeLamports).toBeGreaterThan(190_000n);
@@ -258,7 +330,12 @@ describe('wallets that cannot', () => {
     const agent = await swapper({ SOL: '0.0008', USDC: '20', USDT: '1' });
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
     const error = await sign(agent, quote).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'insufficient_sol', funds: 'untouched', moved: [], details: { availableLamports: '800000' } });
+    expect(error).toMatchObject({
+      code: 'insufficient_sol',
+      funds: 'untouched',
+      moved: [],
+      details: { availableLamports: '800000' },
+    });
     const required = (error as { details: { requiredLamports: string } }).details.requiredLamports;
     sandbox.chain.fundSol(address(agent.wallet.address), BigInt(required) - 800_000n + 100n);
     expect(await land(await sign(agent, quote))).toMatchObject({ outcome: 'confirmed' });
@@ -267,30 +344,50 @@ describe('wallets that cannot', () => {
   it('have no SOL at all', async () => {
     const agent = await swapper({ USDC: '20' });
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
-    await expect(sign(agent, quote)).rejects.toMatchObject({ code: 'insufficient_sol', details: { availableLamports: '0' } });
+    await expect(sign(agent, quote)).rejects.toMatchObject({
+      code: 'insufficient_sol',
+      details: { availableLamports: '0' },
+    });
   });
 
   it('hold less than the swap may take, also because others have reserved it', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '2', USDT: '1' });
-    await expect(sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n))).rejects.toMatchObject({ code: 'insufficient_funds' });
+    await expect(
+      sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n)),
+    ).rejects.toMatchObject({ code: 'insufficient_funds' });
     const quote = await quoteFor(agent, 'USDC', 'USDT', 1_000_000n);
     const reserved = () => ({ input: 1_000_000n, output: 0n, lamports: 0n });
-    await expect(sign(agent, quote, { reserved })).rejects.toMatchObject({ code: 'insufficient_funds' });
-    await expect(sign(agent, quote, { reserved: () => ({ input: 0n, output: 0n, lamports: 9_999_000n }) })).rejects.toMatchObject({
+    await expect(sign(agent, quote, { reserved })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    });
+    await expect(
+      sign(agent, quote, { reserved: () => ({ input: 0n, output: 0n, lamports: 9_999_000n }) }),
+    ).rejects.toMatchObject({
       code: 'insufficient_sol',
     });
   });
 
   it('ask for a mint that is none', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
-    const quote = { ...(await quoteFor(agent, 'USDC', 'USDT', 2_000_000n)), outputMint: sandbox.merchant };
-    await expect(sign(agent, quote)).rejects.toMatchObject({ code: 'unknown_mint', details: { mint: sandbox.merchant } });
+    const quote = {
+      ...(await quoteFor(agent, 'USDC', 'USDT', 2_000_000n)),
+      outputMint: sandbox.merchant,
+    };
+    await expect(sign(agent, quote)).rejects.toMatchObject({
+      code: 'unknown_mint',
+      details: { mint: sandbox.merchant },
+    });
   });
 });
 
 describe('an aggregator that lies', () => {
   const build = 'POST /swap/v1/swap-instructions';
-  type SwapJson = { swapInstruction: { accounts: { pubkey: string; isSigner: boolean; isWritable: boolean }[]; data: string } };
+  type SwapJson = {
+    swapInstruction: {
+      accounts: { pubkey: string; isSigner: boolean; isWritable: boolean }[];
+      data: string;
+    };
+  };
   const lie = (change: (swap: SwapJson['swapInstruction']) => void) =>
     sandbox.controls.aggregator.lie(build, (answer) => {
       change((answer as unknown as SwapJson).swapInstruction);
@@ -306,28 +403,44 @@ describe('an aggregator that lies', () => {
     [
       'pays the merchant',
       'swap_destination',
-      (swap) => void (swap.accounts[2] && (swap.accounts[2].pubkey = ataOf(sandbox.merchant, 'USDT'))),
+      (swap) =>
+        void (swap.accounts[2] && (swap.accounts[2].pubkey = ataOf(sandbox.merchant, 'USDT'))),
     ],
     [
       'diverts by override',
       'swap_destination_override',
-      (swap) => void (swap.accounts[7] && (swap.accounts[7].pubkey = ataOf(sandbox.merchant, 'USDT'))),
+      (swap) =>
+        void (swap.accounts[7] && (swap.accounts[7].pubkey = ataOf(sandbox.merchant, 'USDT'))),
     ],
-    ['takes more', 'swap_max_in', (swap) => edit(swap, (data) => data.writeBigUInt64LE(19_000_000n, 16))],
+    [
+      'takes more',
+      'swap_max_in',
+      (swap) => edit(swap, (data) => data.writeBigUInt64LE(19_000_000n, 16)),
+    ],
     ['promises less', 'swap_min_out', (swap) => edit(swap, (data) => data.writeBigUInt64LE(1n, 8))],
     ['adds a fee', 'platform_fee', (swap) => edit(swap, (data) => data.writeUInt16LE(10, 26))],
-    ['wants a second signature', 'extra_signer', (swap) => void (swap.accounts[10] && (swap.accounts[10].isSigner = true))],
+    [
+      'wants a second signature',
+      'extra_signer',
+      (swap) => void (swap.accounts[10] && (swap.accounts[10].isSigner = true)),
+    ],
     [
       'reaches for another account of the wallet',
       'exposed_account',
-      (swap) => void swap.accounts.push({ pubkey: bonkOfVictim, isSigner: false, isWritable: true }),
+      (swap) =>
+        void swap.accounts.push({ pubkey: bonkOfVictim, isSigner: false, isWritable: true }),
     ],
   ])('and %s is refused by %s', async (_, rule, change) => {
     const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1', BONK: '5' });
     bonkOfVictim = ataOf(agent.wallet.address, 'BONK');
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
     lie(change);
-    await expect(sign(agent, quote)).rejects.toMatchObject({ code: 'unsafe_swap', details: { rule }, funds: 'untouched', moved: [] });
+    await expect(sign(agent, quote)).rejects.toMatchObject({
+      code: 'unsafe_swap',
+      details: { rule },
+      funds: 'untouched',
+      moved: [],
+    });
   });
 
   it('slips its own instructions in: they are dropped', async () => {
@@ -341,7 +454,12 @@ describe('an aggregator that lies', () => {
         ],
         data: 'AgAAAAB0OwAAAAAA',
       };
-      return { ...answer, setupInstructions: [evil], otherInstructions: [evil], cleanupInstruction: evil };
+      return {
+        ...answer,
+        setupInstructions: [evil],
+        otherInstructions: [evil],
+        cleanupInstruction: evil,
+      };
     });
     const before = lamports(agent);
     const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));

@@ -4,7 +4,10 @@ import { transportContract } from '../contract/transport-contract.js';
 import { MOUNTS } from '../helpers/mounts.js';
 import { served } from '../helpers/served.js';
 
-transportContract('the transport in this process', async (options) => ({ transport: local(options), close: async () => undefined }));
+transportContract('the transport in this process', async (options) => ({
+  transport: local(options),
+  close: async () => undefined,
+}));
 
 transportContract('the same behind a service, over a socket', async (options) => {
   const service = await served(createHandler(local(options)));

@@ -6,7 +6,8 @@ import { afterEach, beforeAll, afterAll, describe, expect, it } from 'vitest';
 import { rpc, tokenAmount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 
-// A payment that settled while its answer was lost, and nodes that make it look as if it had not: it must never be paid again.
+// A payment that settled while its answer was lost, and nodes that make it look as if it had not:
+// it must never be paid again.
 
 let sandbox: Sandbox;
 
@@ -34,35 +35,59 @@ interface Reply {
 }
 
 /** A node in front of the sandbox's that answers as it likes; undefined: with a status 503. */
-async function node(answer: (method: string, params: readonly unknown[], real: () => Promise<Reply>) => Promise<Reply | undefined>) {
+async function node(
+  answer: (
+    method: string,
+    params: readonly unknown[],
+    real: () => Promise<Reply>,
+  ) => Promise<Reply | undefined>,
+) {
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
-      const { id, method, params = [] } = JSON.parse(body) as { id: string; method: string; params?: unknown[] };
+      const {
+        id,
+        method,
+        params = [],
+      } = JSON.parse(body) as { id: string; method: string; params?: unknown[] };
       const real = async () => {
-        const answered = await fetch(sandbox.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+        const answered = await fetch(sandbox.rpcUrl, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body,
+        });
         return (await answered.json()) as Reply;
       };
       void answer(method, params, real).then((reply) =>
-        reply === undefined ? response.writeHead(503).end() : response.end(JSON.stringify({ jsonrpc: '2.0', ...reply, id })),
+        reply === undefined
+          ? response.writeHead(503).end()
+          : response.end(JSON.stringify({ jsonrpc: '2.0', ...reply, id })),
       );
     });
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }
 
 const told = ({ events }: Payer, type: EventName) => events.some((event) => event.type === type);
 const verdict = (payer: Payer) =>
   until('the chain decides', () =>
-    told(payer, 'payment.settled') ? 'settled' : told(payer, 'payment.unsettled') ? 'unsettled' : undefined,
+    told(payer, 'payment.settled')
+      ? 'settled'
+      : told(payer, 'payment.unsettled')
+        ? 'unsettled'
+        : undefined,
   );
 
 /** A payer whose payment settled and whose answer was lost, long ago by the chain. */
-async function paidInVain(options: ClientOptions, onSent: () => unknown = () => undefined): Promise<Payer> {
+async function paidInVain(
+  options: ClientOptions,
+  onSent: () => unknown = () => undefined,
+): Promise<Payer> {
   const payer = await payerOn(sandbox, { USDC: '1' }, options);
   const stop = payer.client.on('payment.sent', () => {
     stop();
@@ -93,7 +118,9 @@ describe('a payment that settled is found', () => {
   it('where the first node gives heights only, and the second is behind', async () => {
     let behind = true;
     let asked = 0;
-    const first = await node((method, _, real) => (method === 'getSignaturesForAddress' && behind ? Promise.resolve(undefined) : real()));
+    const first = await node((method, _, real) =>
+      method === 'getSignaturesForAddress' && behind ? Promise.resolve(undefined) : real(),
+    );
     const second = await node(async (method, params, real) => {
       if (!behind) return real();
       if (method !== 'getSignaturesForAddress') return real();
@@ -130,10 +157,21 @@ describe('a payment that settled is found', () => {
     const rpcUrl = await node(async (method, params, real) => {
       if (method !== 'getSignaturesForAddress') return real();
       const [account, { before }] = params as [string, { before?: string }];
-      const all = await rpc<{ slot: number }[]>(sandbox.rpcUrl, method, [account, { commitment: 'confirmed' }]);
+      const all = await rpc<{ slot: number }[]>(sandbox.rpcUrl, method, [
+        account,
+        { commitment: 'confirmed' },
+      ]);
       const slot = (all[0]?.slot ?? 0) + 5;
-      const dust = (index: number) => ({ signature: `${'5'.repeat(80)}${index}`, slot, err: null, memo: '[4] dust' });
-      return { result: before === undefined ? Array.from({ length: 1_000 }, (_, index) => dust(index)) : all };
+      const dust = (index: number) => ({
+        signature: `${'5'.repeat(80)}${index}`,
+        slot,
+        err: null,
+        memo: '[4] dust',
+      });
+      return {
+        result:
+          before === undefined ? Array.from({ length: 1_000 }, (_, index) => dust(index)) : all,
+      };
     });
     await expectPaidOnce(await paidInVain({ rpcUrl }));
   });
@@ -148,7 +186,14 @@ describe('a payment that settled is found', () => {
     });
     const foreign: Readonly<Record<string, unknown>> = {
       getGenesisHash: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
-      getEpochInfo: { epoch: 1, slotIndex: 1, slotsInEpoch: 2, absoluteSlot: 900_000_000, blockHeight: 900_000_000, transactionCount: 1 },
+      getEpochInfo: {
+        epoch: 1,
+        slotIndex: 1,
+        slotsInEpoch: 2,
+        absoluteSlot: 900_000_000,
+        blockHeight: 900_000_000,
+        transactionCount: 1,
+      },
       getSignaturesForAddress: [],
       getFirstAvailableBlock: 0,
       getTransaction: null,
@@ -156,7 +201,9 @@ describe('a payment that settled is found', () => {
     const second = await node((method) => Promise.resolve({ result: foreign[method] ?? null }));
     const payer = await paidInVain({ rpcUrl: [first, second] }, () => (dead = true));
     // Each look asks it twice, then the other.
-    await until('the first node is asked in vain three times', () => (asked > 5 ? true : undefined));
+    await until('the first node is asked in vain three times', () =>
+      asked > 5 ? true : undefined,
+    );
     expect(told(payer, 'payment.unsettled')).toBe(false);
     dead = false;
     await expectPaidOnce(payer);
@@ -164,7 +211,9 @@ describe('a payment that settled is found', () => {
 
   it('where one of two nodes has a gap that it does not know of', async () => {
     let gap = false;
-    const first = await node((method, _, real) => (method === 'getSignaturesForAddress' && gap ? Promise.resolve({ result: [] }) : real()));
+    const first = await node((method, _, real) =>
+      method === 'getSignaturesForAddress' && gap ? Promise.resolve({ result: [] }) : real(),
+    );
     await expectPaidOnce(await paidInVain({ rpcUrl: [first, sandbox.rpcUrl] }, () => (gap = true)));
   });
 
@@ -179,6 +228,8 @@ describe('a payment that settled is found', () => {
       const signatures = transaction.signatures.map(() => '5'.repeat(88));
       return { result: { ...reply.result, transaction: { ...transaction, signatures } } };
     });
-    await expectPaidOnce(await paidInVain({ rpcUrl: [first, sandbox.rpcUrl] }, () => (wrong = true)));
+    await expectPaidOnce(
+      await paidInVain({ rpcUrl: [first, sandbox.rpcUrl] }, () => (wrong = true)),
+    );
   });
 });

@@ -1,6 +1,11 @@
 import { address } from '@solana/kit';
 import { memoryJournal, type ClientOptions, type CostParts, type Receipt } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
@@ -39,7 +44,10 @@ async function placed(kind: (typeof PLACES)[number]): Promise<ClientOptions> {
   return { journal: memoryJournal(), apiUrl: service.url };
 }
 
-/** A seller that asks for a token of its own on each call, with a market that pays it, and refuses every payment. */
+/**
+ * A seller that asks for a token of its own on each call, with a market that pays it, and refuses
+ * every payment.
+ */
 async function greedySeller(dollars: number) {
   const own = address((await sandbox.createWallet({ SOL: '0.1' })).address);
   let calls = 0;
@@ -49,7 +57,12 @@ async function greedySeller(dollars: number) {
     const one = 10n ** BigInt(decimals);
     // A base unit costs a whole number of picodollars.
     const amount = one < price ? one : price;
-    const mint = await sandbox.createMint({ decimals, authority: own, proceedsTo: own, picoUsd: price / amount });
+    const mint = await sandbox.createMint({
+      decimals,
+      authority: own,
+      proceedsTo: own,
+      picoUsd: price / amount,
+    });
     await sandbox.chain.fundToken(own, mint, 0n);
     return offerOf(sandbox, { asset: mint.address, payTo: own, amount: String(amount) });
   };
@@ -67,9 +80,11 @@ async function greedySeller(dollars: number) {
 /** A seller that settles what it is paid, in USDC to the merchant. */
 async function honestSeller(amount: string): Promise<string> {
   const seller = await startSeller((request, response) => {
-    if (!isPaid(request)) return answerTerms(response, { x402Version: 2, accepts: [offerOf(sandbox, { amount })] });
+    if (!isPaid(request))
+      return answerTerms(response, { x402Version: 2, accepts: [offerOf(sandbox, { amount })] });
     settle(sandbox, request).then(
-      (settled) => answer(response, settled.success ? 200 : 402, {}, settlementHeader({ ...settled })),
+      (settled) =>
+        answer(response, settled.success ? 200 : 402, {}, settlementHeader({ ...settled })),
       () => request.socket.destroy(),
     );
   });
@@ -78,12 +93,21 @@ async function honestSeller(amount: string): Promise<string> {
 }
 
 async function balancesOf(wallet: string): Promise<Record<MintSymbol, bigint>> {
-  const entries = await Promise.all(SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(wallet, symbol)] as const));
-  return Object.fromEntries(entries) as Record<MintSymbol, bigint>; // One for each symbol, just made.
+  const entries = await Promise.all(
+    SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(wallet, symbol)] as const),
+  );
+  // One for each symbol, just made.
+  return Object.fromEntries(entries) as Record<MintSymbol, bigint>;
 }
 
-/** A wallet with a journal, and what has left it by the chain, in picodollars; tokens that only their seller prices are worth nothing. */
-async function watched(options: ClientOptions, funds: Partial<Record<MintSymbol, string>> = { SOL: '1', USDC: '30' }) {
+/**
+ * A wallet with a journal, and what has left it by the chain, in picodollars; tokens that only
+ * their seller prices are worth nothing.
+ */
+async function watched(
+  options: ClientOptions,
+  funds: Partial<Record<MintSymbol, string>> = { SOL: '1', USDC: '30' },
+) {
   const payer = await payerOn(sandbox, funds, { autoSwap: true, ...options });
   const given = worth(sandbox, await balancesOf(payer.address));
   return { ...payer, left: async () => given - worth(sandbox, await balancesOf(payer.address)) };
@@ -111,7 +135,9 @@ const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap'
 
 /** The transactions that a wallet paid for, by the chain: its swaps, those that failed too. */
 async function swapsOf(wallet: string): Promise<readonly ChainTransaction[]> {
-  const all = await Promise.all((await signaturesOf(sandbox.rpcUrl, wallet)).map((one) => landed(sandbox.rpcUrl, one)));
+  const all = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, wallet)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
   return all.filter(({ lamports }) => (lamports.get(wallet) ?? 0n) < 0n);
 }
 
@@ -126,7 +152,10 @@ interface Gone {
 
 type Spender = Pick<Payer, 'address'> & Partial<Pick<Payer, 'signed'>>;
 
-async function goneFrom({ address: wallet, signed = [] }: Spender, given: Readonly<Record<MintSymbol, bigint>>): Promise<Gone> {
+async function goneFrom(
+  { address: wallet, signed = [] }: Spender,
+  given: Readonly<Record<MintSymbol, bigint>>,
+): Promise<Gone> {
   const now = await balancesOf(wallet);
   return {
     payments: BigInt(signed.filter(({ kind }) => kind === 'payment').length),
@@ -137,14 +166,39 @@ async function goneFrom({ address: wallet, signed = [] }: Spender, given: Readon
   };
 }
 
-type CapRow = readonly [what: string, policy: ClientOptions['policy'], most: bigint, leftBy: (gone: Gone) => bigint];
+type CapRow = readonly [
+  what: string,
+  policy: ClientOptions['policy'],
+  most: bigint,
+  leftBy: (gone: Gone) => bigint,
+];
 
 const CAPS: readonly CapRow[] = [
   ['dollars of an hour', { maxPerHour: '1.20' }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
-  ['dollars of a minute', { limits: [{ usd: '1.20', per: 'minute' }] }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
-  ['dollars of a payee', { limits: [{ usd: '1.20', per: 'day', payee: '*' }] }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
-  ['base units of what is swapped', { limits: [{ amount: '500000', mint: 'USDC', per: 'day' }] }, 500_000n, ({ usdc }) => usdc],
-  ['lamports', { limits: [{ lamports: 5_000_000n, per: 'total' }] }, 5_000_000n, ({ lamports }) => lamports],
+  [
+    'dollars of a minute',
+    { limits: [{ usd: '1.20', per: 'minute' }] },
+    (12n * DOLLAR) / 10n,
+    ({ picoUsd }) => picoUsd,
+  ],
+  [
+    'dollars of a payee',
+    { limits: [{ usd: '1.20', per: 'day', payee: '*' }] },
+    (12n * DOLLAR) / 10n,
+    ({ picoUsd }) => picoUsd,
+  ],
+  [
+    'base units of what is swapped',
+    { limits: [{ amount: '500000', mint: 'USDC', per: 'day' }] },
+    500_000n,
+    ({ usdc }) => usdc,
+  ],
+  [
+    'lamports',
+    { limits: [{ lamports: 5_000_000n, per: 'total' }] },
+    5_000_000n,
+    ({ lamports }) => lamports,
+  ],
   ['payments', { limits: [{ payments: 2, per: 'hour' }] }, 2n, ({ payments }) => payments],
   ['swaps', { limits: [{ swaps: 2, per: 'hour' }] }, 2n, ({ swaps: made }) => made],
 ];
@@ -154,7 +208,12 @@ const CAPS_ON_FEES: readonly CapRow[] = [
   ['lamports of a day', { maxLamportsPerDay: 60_000n }, 60_000n, ({ lamports }) => lamports],
   ['dollars', { maxTotal: '0.03' }, (3n * DOLLAR) / 100n, ({ picoUsd }) => picoUsd],
   ['swaps', { limits: [{ swaps: 5, per: 'hour' }] }, 5n, ({ swaps: made }) => made],
-  ['lamports of an hour', { limits: [{ lamports: 60_000n, per: 'hour' }] }, 60_000n, ({ lamports }) => lamports],
+  [
+    'lamports of an hour',
+    { limits: [{ lamports: 60_000n, per: 'hour' }] },
+    60_000n,
+    ({ lamports }) => lamports,
+  ],
 ];
 
 /** Of one payment: with too little room for 20 cents with their swap, and with enough. */
@@ -164,9 +223,24 @@ const CAPS_OF_ONE: readonly (readonly [
   room: readonly [tooLittle: bigint, enough: bigint],
   leftBy: (gone: Gone) => bigint,
 ])[] = [
-  ['base units that leave', (most) => ({ maxAmount: { USDC: most } }), [190_000n, 210_000n], ({ usdc }) => usdc],
-  ['dollars', (cents) => ({ maxPerPayment: `0.${cents}` }), [30n, 60n], ({ picoUsd }) => picoUsd / (DOLLAR / 100n)],
-  ['lamports', (most) => ({ limits: [{ lamports: most, per: 'payment' }] }), [2_000_000n, 2_500_000n], ({ lamports }) => lamports],
+  [
+    'base units that leave',
+    (most) => ({ maxAmount: { USDC: most } }),
+    [190_000n, 210_000n],
+    ({ usdc }) => usdc,
+  ],
+  [
+    'dollars',
+    (cents) => ({ maxPerPayment: `0.${cents}` }),
+    [30n, 60n],
+    ({ picoUsd }) => picoUsd / (DOLLAR / 100n),
+  ],
+  [
+    'lamports',
+    (most) => ({ limits: [{ lamports: most, per: 'payment' }] }),
+    [2_000_000n, 2_500_000n],
+    ({ lamports }) => lamports,
+  ],
   [
     'base units of what is swapped',
     (most) => ({ limits: [{ amount: most, mint: 'USDC', per: 'payment' }] }),
@@ -177,7 +251,9 @@ const CAPS_OF_ONE: readonly (readonly [
 
 /** All in `npm run test:chaos`; in `npm test` all with one journal, and each with one other. */
 const inPlace = <T>(rows: readonly T[], kind: (typeof PLACES)[number]): readonly T[] =>
-  rows.filter((_, index) => everyCase || kind === 'memory' || index % PLACES.length === PLACES.indexOf(kind));
+  rows.filter(
+    (_, index) => everyCase || kind === 'memory' || index % PLACES.length === PLACES.indexOf(kind),
+  );
 
 /** As fetch, in a net with shops of any name: all of them are one seller. */
 function netOf(seller: string): typeof fetch {
@@ -206,140 +282,207 @@ function failsSwaps({ client }: Payer, times = Infinity): () => Promise<void> {
       const { fee } = await landed(sandbox.rpcUrl, signature);
       const usd = cost?.usd ?? '';
       expect(cost).toEqual({
-        ...{ usd, parts: { payments: '0', swaps: '0', fees: usd }, networkFeeLamports: fee.toString(), rentLamports: '0' },
+        ...{
+          usd,
+          parts: { payments: '0', swaps: '0', fees: usd },
+          networkFeeLamports: fee.toString(),
+          rentLamports: '0',
+        },
       });
       expectWorth(usd, fee * sandbox.mints.SOL.picoUsd);
     }
   };
 }
 
-/** Dollars that count what is gone: what of it is no dollar at 1 % above its worth at most, each of a few swaps rounded up. */
+/**
+ * Dollars that count what is gone: what of it is no dollar at 1 % above its worth at most, each of
+ * a few swaps rounded up.
+ */
 function expectWorth(usd: string, pico: bigint, soft = pico): void {
   const above = microUsd(usd) * 1_000_000n - pico;
   expect([usd, above >= 0n, above <= soft / 100n + 6_000_000n]).toEqual([usd, true, true]);
 }
 
-describe.each(PLACES)('over a journal in %s, a seller with a new token of its own on each call', (kind) => {
-  const atOnce = everyCase ? 30 : 12;
+describe.each(PLACES)(
+  'over a journal in %s, a seller with a new token of its own on each call',
+  (kind) => {
+    const atOnce = everyCase ? 30 : 12;
 
-  it('gets no more than the caps allow in a day, price by price', { timeout: 120_000 }, async () => {
-    const payer = await watched(await placed(kind));
-    const url = await greedySeller(everyCase || kind === 'memory' ? 0.2 : 0.6);
-    const outcomes: string[] = [];
-    for (let call = 0; call < 30 && outcomes[outcomes.length - 1] !== 'budget_exhausted'; call += 1) {
-      outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
-      await expectWithinCaps(payer);
-    }
-    // It was let in, and it was stopped.
-    expect(outcomes).toContain('payment_rejected');
-    expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
-    expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
-  });
+    it(
+      'gets no more than the caps allow in a day, price by price',
+      { timeout: 120_000 },
+      async () => {
+        const payer = await watched(await placed(kind));
+        const url = await greedySeller(everyCase || kind === 'memory' ? 0.2 : 0.6);
+        const outcomes: string[] = [];
+        for (
+          let call = 0;
+          call < 30 && outcomes[outcomes.length - 1] !== 'budget_exhausted';
+          call += 1
+        ) {
+          outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
+          await expectWithinCaps(payer);
+        }
+        // It was let in, and it was stopped.
+        expect(outcomes).toContain('payment_rejected');
+        expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
+        expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
+      },
+    );
 
-  it.each(
-    inPlace<[what: string, dollars: number, policy: ClientOptions['policy']]>(
-      [
-        ['dust, with the caps as they are', 0.000001, {}],
-        ['dust, under maxTotal of a dollar', 0.000001, { maxTotal: '1.00' }],
-        ['30 cents, under maxTotal of a dollar', 0.3, { maxTotal: '1.00' }],
-        ['30 cents, under 2 dollars an hour for each host', 0.3, { limits: [{ usd: '2', per: 'hour', host: '*' }] }],
-        ['30 cents, under 2 dollars for its host', 0.3, { maxPerHost: { '127.0.0.1': '2' } }],
-      ],
-      kind,
-    ),
-  )(`gets no more than the caps allow from ${atOnce} calls at once: %s`, { timeout: 120_000 }, async (_, dollars, policy) => {
-    const payer = await watched({ ...(await placed(kind)), policy });
-    const url = await greedySeller(dollars);
-    await Promise.all(Array.from({ length: atOnce }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
-    await until('what is under way has ended', async () => (await payer.client.resume().then(() => true)) || undefined);
-    await expectWithinCaps(payer);
-    expect(swaps(payer)).toBeGreaterThan(0);
-  });
+    it.each(
+      inPlace<[what: string, dollars: number, policy: ClientOptions['policy']]>(
+        [
+          ['dust, with the caps as they are', 0.000001, {}],
+          ['dust, under maxTotal of a dollar', 0.000001, { maxTotal: '1.00' }],
+          ['30 cents, under maxTotal of a dollar', 0.3, { maxTotal: '1.00' }],
+          [
+            '30 cents, under 2 dollars an hour for each host',
+            0.3,
+            { limits: [{ usd: '2', per: 'hour', host: '*' }] },
+          ],
+          ['30 cents, under 2 dollars for its host', 0.3, { maxPerHost: { '127.0.0.1': '2' } }],
+        ],
+        kind,
+      ),
+    )(
+      `gets no more than the caps allow from ${atOnce} calls at once: %s`,
+      { timeout: 120_000 },
+      async (_, dollars, policy) => {
+        const payer = await watched({ ...(await placed(kind)), policy });
+        const url = await greedySeller(dollars);
+        await Promise.all(
+          Array.from({ length: atOnce }, (__, call) =>
+            outcomeOf(payer.client.fetch(`${url}/${call}`)),
+          ),
+        );
+        await until(
+          'what is under way has ended',
+          async () => (await payer.client.resume().then(() => true)) || undefined,
+        );
+        await expectWithinCaps(payer);
+        expect(swaps(payer)).toBeGreaterThan(0);
+      },
+    );
 
-  it.each(
-    inPlace<[calls: number, dollars: number]>(
-      [
-        [12, 0.6],
-        [30, 0.05],
-      ],
-      kind,
-    ),
-  )(
-    'gets no more than the caps allow from %d calls at once, each to another host: %d dollars',
-    { timeout: 120_000 },
-    async (calls, dollars) => {
-      const url = await greedySeller(dollars);
-      const payer = await watched({ ...(await placed(kind)), fetch: netOf(url) });
-      const outcomes = await Promise.all(
-        Array.from({ length: calls }, (_, call) => outcomeOf(payer.client.fetch(`https://shop-${call}.example/${call}`))),
-      );
-      expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
-      expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
-    },
-  );
+    it.each(
+      inPlace<[calls: number, dollars: number]>(
+        [
+          [12, 0.6],
+          [30, 0.05],
+        ],
+        kind,
+      ),
+    )(
+      'gets no more than the caps allow from %d calls at once, each to another host: %d dollars',
+      { timeout: 120_000 },
+      async (calls, dollars) => {
+        const url = await greedySeller(dollars);
+        const payer = await watched({ ...(await placed(kind)), fetch: netOf(url) });
+        const outcomes = await Promise.all(
+          Array.from({ length: calls }, (_, call) =>
+            outcomeOf(payer.client.fetch(`https://shop-${call}.example/${call}`)),
+          ),
+        );
+        expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+        expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
+      },
+    );
 
-  it.each(inPlace(['each by itself, and their whole', 'each by itself'] as const, kind))(
-    'gets no more than a cap of each host allows: %s',
-    { timeout: 120_000 },
-    async (what) => {
-      const url = await greedySeller(0.2);
-      const whole = what === 'each by itself' ? {} : { maxTotal: '2.20' };
-      const policy = { ...whole, limits: [{ usd: '1.20', per: 'hour', host: '*' }] } as const;
-      const payer = await watched({ ...(await placed(kind)), policy, fetch: netOf(url) });
-      const refused = new Set<string>();
-      for (const host of ['one.example', 'two.example', 'three.example']) {
-        const before = await payer.left();
-        for (let call = 0; call < 3; call += 1) refused.add(`${host} ${await outcomeOf(payer.client.fetch(`https://${host}/${call}`))}`);
-        const gone = (await payer.left()) - before;
-        const [row] = (await payer.client.spent()).filter((one) => one.host === host);
-        expect([host, gone <= (12n * DOLLAR) / 10n, microUsd(row?.used ?? '0') * 1_000_000n >= gone]).toEqual([host, true, true]);
-        expect(refused).toContain(`${host} budget_exhausted`);
-      }
-      expect(refused).toContain('one.example payment_rejected');
-      expect(refused.has('three.example payment_rejected')).toBe(what === 'each by itself');
-      const total = await payer.left();
-      expect(total <= (22n * DOLLAR) / 10n).toBe(what !== 'each by itself');
-    },
-  );
+    it.each(inPlace(['each by itself, and their whole', 'each by itself'] as const, kind))(
+      'gets no more than a cap of each host allows: %s',
+      { timeout: 120_000 },
+      async (what) => {
+        const url = await greedySeller(0.2);
+        const whole = what === 'each by itself' ? {} : { maxTotal: '2.20' };
+        const policy = { ...whole, limits: [{ usd: '1.20', per: 'hour', host: '*' }] } as const;
+        const payer = await watched({ ...(await placed(kind)), policy, fetch: netOf(url) });
+        const refused = new Set<string>();
+        for (const host of ['one.example', 'two.example', 'three.example']) {
+          const before = await payer.left();
+          for (let call = 0; call < 3; call += 1)
+            refused.add(
+              `${host} ${await outcomeOf(payer.client.fetch(`https://${host}/${call}`))}`,
+            );
+          const gone = (await payer.left()) - before;
+          const [row] = (await payer.client.spent()).filter((one) => one.host === host);
+          expect([
+            host,
+            gone <= (12n * DOLLAR) / 10n,
+            microUsd(row?.used ?? '0') * 1_000_000n >= gone,
+          ]).toEqual([host, true, true]);
+          expect(refused).toContain(`${host} budget_exhausted`);
+        }
+        expect(refused).toContain('one.example payment_rejected');
+        expect(refused.has('three.example payment_rejected')).toBe(what === 'each by itself');
+        const total = await payer.left();
+        expect(total <= (22n * DOLLAR) / 10n).toBe(what !== 'each by itself');
+      },
+    );
 
-  it.each(inPlace(CAPS, kind))('gets no more than a cap allows that counts %s', { timeout: 120_000 }, async (_, policy, most, leftBy) => {
-    const payer = await watched({ ...(await placed(kind)), swapFrom: ['USDC'], policy });
-    const given = await balancesOf(payer.address);
-    const url = await greedySeller(0.2);
-    const outcomes = await Promise.all(Array.from({ length: 6 }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
-    const gone = leftBy(await goneFrom(payer, given));
-    expect(gone).toBeGreaterThan(0n);
-    expect(gone).toBeLessThanOrEqual(most);
-    // It was let in, and it was stopped.
-    expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
-    await expectWithinCaps(payer);
-  });
+    it.each(inPlace(CAPS, kind))(
+      'gets no more than a cap allows that counts %s',
+      { timeout: 120_000 },
+      async (_, policy, most, leftBy) => {
+        const payer = await watched({ ...(await placed(kind)), swapFrom: ['USDC'], policy });
+        const given = await balancesOf(payer.address);
+        const url = await greedySeller(0.2);
+        const outcomes = await Promise.all(
+          Array.from({ length: 6 }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))),
+        );
+        const gone = leftBy(await goneFrom(payer, given));
+        expect(gone).toBeGreaterThan(0n);
+        expect(gone).toBeLessThanOrEqual(most);
+        // It was let in, and it was stopped.
+        expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+        await expectWithinCaps(payer);
+      },
+    );
 
-  it.each(inPlace(CAPS_OF_ONE, kind))('gets no more than a cap of one payment allows that counts %s', async (_, policyOf, room, leftBy) => {
-    const url = await greedySeller(0.2);
-    const outcomes: string[] = [];
-    for (const most of room) {
-      const payer = await watched({ ...(await placed(kind)), swapFrom: ['USDC'], policy: policyOf(most) });
-      const given = await balancesOf(payer.address);
-      outcomes.push(await outcomeOf(payer.client.fetch(url)));
-      const gone = await goneFrom(payer, given);
-      expect([most, leftBy(gone) <= most, gone.swaps]).toEqual([most, true, most === room[1] ? 1n : 0n]);
-      await expectWithinCaps(payer);
-    }
-    expect(outcomes).toEqual(['amount_over_limit', 'payment_rejected']);
-  });
-});
+    it.each(inPlace(CAPS_OF_ONE, kind))(
+      'gets no more than a cap of one payment allows that counts %s',
+      async (_, policyOf, room, leftBy) => {
+        const url = await greedySeller(0.2);
+        const outcomes: string[] = [];
+        for (const most of room) {
+          const payer = await watched({
+            ...(await placed(kind)),
+            swapFrom: ['USDC'],
+            policy: policyOf(most),
+          });
+          const given = await balancesOf(payer.address);
+          outcomes.push(await outcomeOf(payer.client.fetch(url)));
+          const gone = await goneFrom(payer, given);
+          expect([most, leftBy(gone) <= most, gone.swaps]).toEqual([
+            most,
+            true,
+            most === room[1] ? 1n : 0n,
+          ]);
+          await expectWithinCaps(payer);
+        }
+        expect(outcomes).toEqual(['amount_over_limit', 'payment_rejected']);
+      },
+    );
+  },
+);
 
 describe.each(PLACES)('over a journal in %s, swaps that land and fail', (kind) => {
   it.each(inPlace(CAPS_ON_FEES, kind))(
     'burn no more than a cap allows that counts %s, and all of it is counted and told',
     { timeout: 60_000 },
     async (_, policy, most, leftBy) => {
-      const payer = await watched({ ...(await placed(kind)), policy }, { SOL: '1', USDC: '30', USDT: '0.001' });
+      const payer = await watched(
+        { ...(await placed(kind)), policy },
+        { SOL: '1', USDC: '30', USDT: '0.001' },
+      );
       const given = await balancesOf(payer.address);
       const asTold = failsSwaps(payer);
       const outcomes: string[] = [];
-      for (let call = 0; call < 60 && outcomes[outcomes.length - 1] !== 'budget_exhausted'; call += 1) {
+      for (
+        let call = 0;
+        call < 60 && outcomes[outcomes.length - 1] !== 'budget_exhausted';
+        call += 1
+      ) {
         outcomes.push(await outcomeOf(payer.client.fetch(`${sandbox.apiUrl}/usdt?n=${call}`)));
       }
       expect(new Set(outcomes)).toEqual(new Set(['swap_failed', 'budget_exhausted']));
@@ -348,7 +491,8 @@ describe.each(PLACES)('over a journal in %s, swaps that land and fail', (kind) =
       expect(leftBy(gone)).toBeLessThanOrEqual(most);
       // Fees alone, and all of them are counted.
       const spent = await payer.client.spent();
-      const used = (unit: string) => spent.filter((cap) => cap.unit === unit).map((cap) => cap.used);
+      const used = (unit: string) =>
+        spent.filter((cap) => cap.unit === unit).map((cap) => cap.used);
       expect([gone.picoUsd, gone.payments, new Set(used('lamports'))]).toEqual([
         gone.lamports * sandbox.mints.SOL.picoUsd,
         0n,
@@ -361,8 +505,16 @@ describe.each(PLACES)('over a journal in %s, swaps that land and fail', (kind) =
   );
 });
 
-/** Signs all that a service plans for one purchase, and presents it; the last state or code that it answers with. */
-async function buyAt(service: AutoPayService, wallet: SandboxWallet, url: string, lands?: () => void): Promise<string> {
+/**
+ * Signs all that a service plans for one purchase, and presents it; the last state or code that it
+ * answers with.
+ */
+async function buyAt(
+  service: AutoPayService,
+  wallet: SandboxWallet,
+  url: string,
+  lands?: () => void,
+): Promise<string> {
   const buyer = await buyerOf(wallet, url);
   let answer = await buyer.post(service);
   for (let step = 0; step < 10; step += 1) {
@@ -384,29 +536,44 @@ async function buyAt(service: AutoPayService, wallet: SandboxWallet, url: string
   return 'too many steps';
 }
 
-describe.each(JOURNALS)('at a service with a journal in %s, a seller with a new token of its own on each call', (kind) => {
-  const policies: readonly (readonly [name: string, dollars: bigint, policy: ClientOptions['policy']])[] = [
-    ['maxTotal of a dollar', 1n, { maxTotal: '1.00' }],
-    // Some forty purchases: in `npm test` with one journal.
-    ...(everyCase || kind === 'Postgres' ? ([['the caps as they are', 10n, {}]] as const) : []),
-    ...(everyCase || kind === 'file' ? ([['two swaps an hour', 2n, { limits: [{ swaps: 2, per: 'hour' }] }]] as const) : []),
-  ];
-  it.each(policies)('gets no more than the caps allow, under %s', { timeout: 120_000 }, async (_, dollars, policy) => {
-    const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30' });
-    const service = await startService(sandbox, await journalOf(kind), { policy });
-    onTestFinished(() => service.close());
-    const given = worth(sandbox, await balancesOf(wallet.address));
-    const url = await greedySeller(0.3);
-    const outcomes: string[] = [];
-    for (let call = 0; call < 40 && !outcomes.includes('budget_exhausted'); call += 1) {
-      outcomes.push(await buyAt(service, wallet, `${url}/${call}`));
-      expect(given - worth(sandbox, await balancesOf(wallet.address))).toBeLessThanOrEqual(dollars * DOLLAR);
-    }
-    // It was let in, and it was stopped.
-    expect(outcomes).toContain('402');
-    expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
-  });
-});
+describe.each(JOURNALS)(
+  'at a service with a journal in %s, a seller with a new token of its own on each call',
+  (kind) => {
+    const policies: readonly (readonly [
+      name: string,
+      dollars: bigint,
+      policy: ClientOptions['policy'],
+    ])[] = [
+      ['maxTotal of a dollar', 1n, { maxTotal: '1.00' }],
+      // Some forty purchases: in `npm test` with one journal.
+      ...(everyCase || kind === 'Postgres' ? ([['the caps as they are', 10n, {}]] as const) : []),
+      ...(everyCase || kind === 'file'
+        ? ([['two swaps an hour', 2n, { limits: [{ swaps: 2, per: 'hour' }] }]] as const)
+        : []),
+    ];
+    it.each(policies)(
+      'gets no more than the caps allow, under %s',
+      { timeout: 120_000 },
+      async (_, dollars, policy) => {
+        const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30' });
+        const service = await startService(sandbox, await journalOf(kind), { policy });
+        onTestFinished(() => service.close());
+        const given = worth(sandbox, await balancesOf(wallet.address));
+        const url = await greedySeller(0.3);
+        const outcomes: string[] = [];
+        for (let call = 0; call < 40 && !outcomes.includes('budget_exhausted'); call += 1) {
+          outcomes.push(await buyAt(service, wallet, `${url}/${call}`));
+          expect(given - worth(sandbox, await balancesOf(wallet.address))).toBeLessThanOrEqual(
+            dollars * DOLLAR,
+          );
+        }
+        // It was let in, and it was stopped.
+        expect(outcomes).toContain('402');
+        expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
+      },
+    );
+  },
+);
 
 describe.each(JOURNALS)('at a service with a journal in %s, swaps that land and fail', (kind) => {
   it.each(CAPS_ON_FEES.filter((_, index) => everyCase || index === JOURNALS.indexOf(kind)))(
@@ -425,76 +592,120 @@ describe.each(JOURNALS)('at a service with a journal in %s, swaps that land and 
       }
       const gone = await goneFrom({ address: wallet.address }, given);
       expect([outcomes.slice(-1), new Set(outcomes).size]).toEqual([['budget_exhausted'], 2]);
-      expect([leftBy(gone) > 0n, leftBy(gone) <= most, gone.picoUsd]).toEqual([true, true, gone.lamports * sandbox.mints.SOL.picoUsd]);
+      expect([leftBy(gone) > 0n, leftBy(gone) <= most, gone.picoUsd]).toEqual([
+        true,
+        true,
+        gone.lamports * sandbox.mints.SOL.picoUsd,
+      ]);
     },
   );
 });
 
 describe('swaps for payments', () => {
-  it('take no more lamports than a cap allows while SOL has no price', { timeout: 60_000 }, async () => {
-    for (const dollar of ['USDC', 'USDT'] as const) sandbox.controls.aggregator.noRoute('SOL', dollar);
-    // By default it takes some thirty purchases.
-    const [cap, policy] = everyCase ? [50_000_000n, {}] : [5_000_000n, { maxLamportsPerDay: 5_000_000n }];
-    const payer = await watched({ swapFrom: ['USDC'], policy });
-    const before = await sandbox.balance(payer.address, 'SOL');
-    const url = await greedySeller(0.01);
-    const outcomes: string[] = [];
-    for (let call = 0; call < 40 && outcomes[outcomes.length - 1] !== 'budget_exhausted'; call += 1) {
-      outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
-    }
-    expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
-    const burned = before - (await sandbox.balance(payer.address, 'SOL'));
-    expect(burned).toBeGreaterThan(0n);
-    expect(burned).toBeLessThanOrEqual(cap);
-    const rows = await payer.client.spent();
-    expect(rows.find(({ cap }) => cap === 'maxLamportsPerDay')?.used).toBe(burned.toString());
-    // Nothing in dollars for fees and rent, all for what went in.
-    const day = rows.find(({ cap }) => cap === 'maxPerDay');
-    expect(day?.parts?.fees).toBe('0');
-    expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(
-      (30_000_000n - (await sandbox.balance(payer.address, 'USDC'))) * 1_000_000n,
-    );
-  });
+  it(
+    'take no more lamports than a cap allows while SOL has no price',
+    { timeout: 60_000 },
+    async () => {
+      for (const dollar of ['USDC', 'USDT'] as const)
+        sandbox.controls.aggregator.noRoute('SOL', dollar);
+      // By default it takes some thirty purchases.
+      const [cap, policy] = everyCase
+        ? [50_000_000n, {}]
+        : [5_000_000n, { maxLamportsPerDay: 5_000_000n }];
+      const payer = await watched({ swapFrom: ['USDC'], policy });
+      const before = await sandbox.balance(payer.address, 'SOL');
+      const url = await greedySeller(0.01);
+      const outcomes: string[] = [];
+      for (
+        let call = 0;
+        call < 40 && outcomes[outcomes.length - 1] !== 'budget_exhausted';
+        call += 1
+      ) {
+        outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
+      }
+      expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+      const burned = before - (await sandbox.balance(payer.address, 'SOL'));
+      expect(burned).toBeGreaterThan(0n);
+      expect(burned).toBeLessThanOrEqual(cap);
+      const rows = await payer.client.spent();
+      expect(rows.find(({ cap }) => cap === 'maxLamportsPerDay')?.used).toBe(burned.toString());
+      // Nothing in dollars for fees and rent, all for what went in.
+      const day = rows.find(({ cap }) => cap === 'maxPerDay');
+      expect(day?.parts?.fees).toBe('0');
+      expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(
+        (30_000_000n - (await sandbox.balance(payer.address, 'USDC'))) * 1_000_000n,
+      );
+    },
+  );
 
-  it('are counted part by part as the chain shows them: prices, what swaps lost, fees and rent', { timeout: 60_000 }, async () => {
-    const policy = { limits: [{ payments: 2, per: 'hour' }] } as const;
-    const payer = await watched({ swapFrom: [sandbox.mints.BONK.address], policy }, { SOL: '1', BONK: '5000000' });
-    const [given, paidBefore] = [await balancesOf(payer.address), await sandbox.balance(sandbox.merchant, 'USDC')];
-    const url = await honestSeller('200000');
-    const asTold = failsSwaps(payer, 1);
-    const outcomes: string[] = [];
-    for (let call = 0; call < 3; call += 1) outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
-    expect(outcomes).toEqual(['200', '200', 'budget_exhausted']);
-    await asTold();
-    const now = await balancesOf(payer.address);
-    const paid = (await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore;
-    const [gone, landedSwaps, times] = [
-      await goneFrom(payer, given),
-      await swapsOf(payer.address),
-      await timesSpent(sandbox, payer, 'USDC'),
-    ];
-    expect([paid, times, landedSwaps.filter(({ error }) => error === null).length, gone.swaps]).toEqual([400_000n, 2, 2, 3n]);
-    const spent = new Map((await payer.client.spent()).map((cap) => [cap.cap, cap]));
-    const { used = '', parts } = spent.get('maxPerDay') ?? {};
-    const { payments = '', swaps: lost = '', fees = '' } = parts ?? {};
-    const { SOL, USDC, BONK } = sandbox.mints;
-    const sold = (given.BONK - now.BONK) * BONK.picoUsd;
-    expect([microUsd(payments), microUsd(used)]).toEqual([paid, [payments, lost, fees].map(microUsd).reduce((sum, part) => sum + part)]);
-    expectWorth(lost, sold - (now.USDC + paid) * USDC.picoUsd, sold);
-    expectWorth(fees, gone.lamports * SOL.picoUsd);
-    expect([spent.get('maxLamportsPerDay')?.used, spent.get('limits[0]')?.used]).toEqual([gone.lamports.toString(), '2']);
-    // Receipts show the same.
-    const costs = (await listOf(payer.client.receipts())).map(({ cost }) => cost.parts);
-    const shown = (part: keyof CostParts) => costs.reduce((sum, cost) => sum + microUsd(cost?.[part] ?? ''), 0n);
-    expect([shown('payments'), shown('swaps'), shown('fees')]).toEqual([payments, lost, fees].map(microUsd));
-    await expectWithinCaps(payer);
-  });
+  it(
+    'are counted part by part as the chain shows them: prices, what swaps lost, fees and rent',
+    { timeout: 60_000 },
+    async () => {
+      const policy = { limits: [{ payments: 2, per: 'hour' }] } as const;
+      const payer = await watched(
+        { swapFrom: [sandbox.mints.BONK.address], policy },
+        { SOL: '1', BONK: '5000000' },
+      );
+      const [given, paidBefore] = [
+        await balancesOf(payer.address),
+        await sandbox.balance(sandbox.merchant, 'USDC'),
+      ];
+      const url = await honestSeller('200000');
+      const asTold = failsSwaps(payer, 1);
+      const outcomes: string[] = [];
+      for (let call = 0; call < 3; call += 1)
+        outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
+      expect(outcomes).toEqual(['200', '200', 'budget_exhausted']);
+      await asTold();
+      const now = await balancesOf(payer.address);
+      const paid = (await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore;
+      const [gone, landedSwaps, times] = [
+        await goneFrom(payer, given),
+        await swapsOf(payer.address),
+        await timesSpent(sandbox, payer, 'USDC'),
+      ];
+      expect([
+        paid,
+        times,
+        landedSwaps.filter(({ error }) => error === null).length,
+        gone.swaps,
+      ]).toEqual([400_000n, 2, 2, 3n]);
+      const spent = new Map((await payer.client.spent()).map((cap) => [cap.cap, cap]));
+      const { used = '', parts } = spent.get('maxPerDay') ?? {};
+      const { payments = '', swaps: lost = '', fees = '' } = parts ?? {};
+      const { SOL, USDC, BONK } = sandbox.mints;
+      const sold = (given.BONK - now.BONK) * BONK.picoUsd;
+      expect([microUsd(payments), microUsd(used)]).toEqual([
+        paid,
+        [payments, lost, fees].map(microUsd).reduce((sum, part) => sum + part),
+      ]);
+      expectWorth(lost, sold - (now.USDC + paid) * USDC.picoUsd, sold);
+      expectWorth(fees, gone.lamports * SOL.picoUsd);
+      expect([spent.get('maxLamportsPerDay')?.used, spent.get('limits[0]')?.used]).toEqual([
+        gone.lamports.toString(),
+        '2',
+      ]);
+      // Receipts show the same.
+      const costs = (await listOf(payer.client.receipts())).map(({ cost }) => cost.parts);
+      const shown = (part: keyof CostParts) =>
+        costs.reduce((sum, cost) => sum + microUsd(cost?.[part] ?? ''), 0n);
+      expect([shown('payments'), shown('swaps'), shown('fees')]).toEqual(
+        [payments, lost, fees].map(microUsd),
+      );
+      await expectWithinCaps(payer);
+    },
+  );
 
   it('are bounded in number by limits', { timeout: 60_000 }, async () => {
     const payer = await watched({ policy: { limits: [{ swaps: 5, per: 'hour' }] } });
     const url = await greedySeller(0.01);
-    const outcomes = await Promise.all(Array.from({ length: 12 }, (_, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
-    expect([swaps(payer), outcomes.filter((one) => one === 'budget_exhausted').length]).toEqual([5, 7]);
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, (_, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))),
+    );
+    expect([swaps(payer), outcomes.filter((one) => one === 'budget_exhausted').length]).toEqual([
+      5, 7,
+    ]);
     await expectWithinCaps(payer);
   });
 
@@ -508,18 +719,31 @@ describe('swaps for payments', () => {
       const PAYMENTS = everyCase ? 40 : 12;
       const url = await honestSeller('2500000');
       const policy = { maxPerPayment, maxPerDay: '200', maxLamportsPerDay: 10n ** 9n };
-      const payer = await payerOn(sandbox, { SOL: '1', [symbol]: amount }, { autoSwap: true, swapFrom: [symbol], policy });
+      const payer = await payerOn(
+        sandbox,
+        { SOL: '1', [symbol]: amount },
+        { autoSwap: true, swapFrom: [symbol], policy },
+      );
       const before = await balancesOf(payer.address);
       const paidBefore = await sandbox.balance(sandbox.merchant, 'USDC');
-      const outcomes = await Promise.all(Array.from({ length: PAYMENTS }, (_, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
+      const outcomes = await Promise.all(
+        Array.from({ length: PAYMENTS }, (_, call) =>
+          outcomeOf(payer.client.fetch(`${url}/${call}`)),
+        ),
+      );
       expect(outcomes.filter((one) => one !== '200')).toEqual([]);
-      expect((await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore).toBe(BigInt(PAYMENTS) * 2_500_000n);
+      expect((await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore).toBe(
+        BigInt(PAYMENTS) * 2_500_000n,
+      );
       expect(swaps(payer)).toBeLessThanOrEqual(PAYMENTS);
       // All that was paid came from swaps, and what they brought beyond it is still there.
       const receipts = await listOf(payer.client.receipts());
       const brought = receipts.reduce((sum, { swap }) => sum + BigInt(swap?.outAmount ?? 0), 0n);
-      expect(await sandbox.balance(payer.address, 'USDC')).toBe(before.USDC + brought - BigInt(PAYMENTS) * 2_500_000n);
-      for (const { cost } of receipts) expect(microUsd(cost.usd ?? '0')).toBeLessThanOrEqual(microUsd(maxPerPayment));
+      expect(await sandbox.balance(payer.address, 'USDC')).toBe(
+        before.USDC + brought - BigInt(PAYMENTS) * 2_500_000n,
+      );
+      for (const { cost } of receipts)
+        expect(microUsd(cost.usd ?? '0')).toBeLessThanOrEqual(microUsd(maxPerPayment));
       const [day] = (await payer.client.spent()).filter(({ cap }) => cap === 'maxPerDay');
       const left = worth(sandbox, before) - worth(sandbox, await balancesOf(payer.address));
       expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(left);

@@ -19,10 +19,14 @@ afterEach(async () => {
 });
 afterAll(() => sandbox.close());
 
-const total = (calls: Readonly<Record<string, number>>) => Object.values(calls).reduce((sum, count) => sum + count, 0);
+const total = (calls: Readonly<Record<string, number>>) =>
+  Object.values(calls).reduce((sum, count) => sum + count, 0);
 
 /** A seller that asks for each of many tokens that only it gives a price. */
-async function sellerOfMany(count: number, tradable: boolean): Promise<{ readonly url: string; readonly mints: ReadonlySet<string> }> {
+async function sellerOfMany(
+  count: number,
+  tradable: boolean,
+): Promise<{ readonly url: string; readonly mints: ReadonlySet<string> }> {
   const mints: string[] = [];
   for (let index = 0; index < count; index += 1) {
     const mint = await sandbox.createMint({ decimals: 6, picoUsd: 1_000_000n });
@@ -30,7 +34,9 @@ async function sellerOfMany(count: number, tradable: boolean): Promise<{ readonl
     mints.push(mint.address);
   }
   const accepts = mints.map((asset) => offerOf(sandbox, { asset, amount: '10000' }));
-  const seller = await startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts }));
+  const seller = await startSeller((_, response) =>
+    answerTerms(response, { x402Version: 2, accepts }),
+  );
   onTestFinished(() => seller.close());
   return { url: seller.url, mints: new Set(mints) };
 }
@@ -41,23 +47,27 @@ const FORMS = [
 ] as const;
 
 describe('one 402 with many tokens that its seller made', () => {
-  it.each(FORMS)('%s costs few questions to Jupiter, and fewer the second time', { timeout: 60_000 }, async (_, tradable) => {
-    const { url } = await sellerOfMany(31, tradable);
-    const payer = await payerOn(sandbox, { SOL: '1', USDC: '5' }, { autoSwap: true });
-    const { aggregator } = sandbox.controls;
-    const asked: number[] = [];
-    for (let call = 0; call < 2; call += 1) {
-      aggregator.resetCalls();
-      await failureOf(payer.client.fetch(url));
-      asked.push(aggregator.calls());
-    }
-    const [first = 0, second = 0] = asked;
-    expect(first).toBeGreaterThan(0);
-    expect(first).toBeLessThanOrEqual(20);
-    // That there is no route, or what a token is worth, is known.
-    expect(second).toBeLessThan(first);
-    if (!tradable) expect(second).toBe(0);
-  });
+  it.each(FORMS)(
+    '%s costs few questions to Jupiter, and fewer the second time',
+    { timeout: 60_000 },
+    async (_, tradable) => {
+      const { url } = await sellerOfMany(31, tradable);
+      const payer = await payerOn(sandbox, { SOL: '1', USDC: '5' }, { autoSwap: true });
+      const { aggregator } = sandbox.controls;
+      const asked: number[] = [];
+      for (let call = 0; call < 2; call += 1) {
+        aggregator.resetCalls();
+        await failureOf(payer.client.fetch(url));
+        asked.push(aggregator.calls());
+      }
+      const [first = 0, second = 0] = asked;
+      expect(first).toBeGreaterThan(0);
+      expect(first).toBeLessThanOrEqual(20);
+      // That there is no route, or what a token is worth, is known.
+      expect(second).toBeLessThan(first);
+      if (!tradable) expect(second).toBe(0);
+    },
+  );
 
   it.each(FORMS)(
     '%s has one question at Jupiter at a time: a swap beside it waits for one each',
@@ -81,7 +91,10 @@ describe('one 402 with many tokens that its seller made', () => {
         { SOL: '1', BONK: '1000000' },
         { autoSwap: true, swapFrom: [sandbox.mints.BONK.address], fetch: noting },
       );
-      const [, honest] = await Promise.all([failureOf(payer.client.fetch(url)), payer.client.fetch(`${sandbox.apiUrl}/usdc`)]);
+      const [, honest] = await Promise.all([
+        failureOf(payer.client.fetch(url)),
+        payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+      ]);
       expect(honest.status).toBe(200);
       expect(new Set(inOrder)).toEqual(new Set([true, false]));
       expect(inOrder.filter((isStrange) => isStrange).length).toBeLessThanOrEqual(20);
@@ -97,7 +110,10 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     ['thirty hosts that ask for one each', 30, 1],
   ] as const;
 
-  /** Calls them all, and a while after that an honest API, by a wallet that has to swap its BONK for each. */
+  /**
+   * Calls them all, and a while after that an honest API, by a wallet that has to swap its BONK for
+   * each.
+   */
   async function honestBeside(
     urls: readonly string[],
     { bonk, afterMs, mints }: { bonk: string; afterMs: number; mints: readonly string[] },
@@ -115,7 +131,11 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
       asked.push({ isStrange: mints.some((mint) => address.includes(mint)), at: time.now() });
       return time.fetch(sandbox.jupiterUrl + address.slice(JUPITER.length), init);
     };
-    const payer = await payerOn(sandbox, { SOL: '1', BONK: bonk }, { ...options, fetch: answering, jupiterUrl: JUPITER });
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '1', BONK: bonk },
+      { ...options, fetch: answering, jupiterUrl: JUPITER },
+    );
     await payer.client.warm();
     const failing = Promise.all(urls.map((url) => failureOf(payer.client.fetch(url))));
     if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs));
@@ -124,23 +144,37 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     expect(honest.status).toBe(200);
     const [waitedMs, beside] = [time.now() - start, asked.slice(before)];
     const failures = await failing;
-    for (const { at } of asked) expect(asked.filter((one) => one.at >= at && one.at < at + 60_000).length).toBeLessThanOrEqual(30);
+    for (const { at } of asked)
+      expect(
+        asked.filter((one) => one.at >= at && one.at < at + 60_000).length,
+      ).toBeLessThanOrEqual(30);
     return { waitedMs, beside, asked, failures };
   }
 
-  it.each(HOSTS.flatMap(([name, hosts, tokens]) => FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const)))(
+  it.each(
+    HOSTS.flatMap(([name, hosts, tokens]) =>
+      FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const),
+    ),
+  )(
     'of %s, %s, hold up a swap beside them for no more than seconds',
     async (_name, _form, hosts, tokens, tradable) => {
-      const sellers = await Promise.all(Array.from({ length: hosts }, () => sellerOfMany(tokens, tradable)));
+      const sellers = await Promise.all(
+        Array.from({ length: hosts }, () => sellerOfMany(tokens, tradable)),
+      );
       const mints = sellers.flatMap((one) => [...one.mints]);
       const urls = sellers.map(({ url }) => url);
-      const { waitedMs, beside, asked, failures } = await honestBeside(urls, { bonk: '1000000', afterMs: 0, mints });
+      const { waitedMs, beside, asked, failures } = await honestBeside(urls, {
+        bonk: '1000000',
+        afterMs: 0,
+        mints,
+      });
       // Alone its five questions leave at once; of those, two have to wait for two seconds each.
       expect(waitedMs).toBeLessThan(8_000);
       expect(beside.filter(({ isStrange }) => isStrange).length).toBeLessThanOrEqual(3);
       expect(beside.filter(({ isStrange }) => !isStrange).length).toBeGreaterThan(1);
       expect(asked.some(({ isStrange }) => isStrange)).toBe(true);
-      if (!tradable) expect(failures.map(({ funds }) => funds)).toEqual(failures.map(() => 'untouched'));
+      if (!tradable)
+        expect(failures.map(({ funds }) => funds)).toEqual(failures.map(() => 'untouched'));
     },
   );
 
@@ -149,14 +183,23 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     async (symbols) => {
       const accepts = symbols.map((symbol) => {
         const { address, picoUsd } = sandbox.mints[symbol];
-        return offerOf(sandbox, { asset: address, amount: ((9n * 10n ** 11n) / picoUsd).toString() });
+        return offerOf(sandbox, {
+          asset: address,
+          amount: ((9n * 10n ** 11n) / picoUsd).toString(),
+        });
       });
       const sellers = await Promise.all(
-        Array.from({ length: 30 }, () => startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts }))),
+        Array.from({ length: 30 }, () =>
+          startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts })),
+        ),
       );
       onTestFinished(async () => void (await Promise.all(sellers.map((one) => one.close()))));
       const urls = sellers.map(({ url }) => url);
-      const { waitedMs, asked, failures } = await honestBeside(urls, { bonk: '10000', afterMs: 1_000, mints: [] });
+      const { waitedMs, asked, failures } = await honestBeside(urls, {
+        bonk: '10000',
+        afterMs: 1_000,
+        mints: [],
+      });
       expect(waitedMs).toBeLessThan(8_000);
       expect(asked.length).toBeLessThanOrEqual(8);
       expect(failures.map(({ funds }) => funds)).toEqual(failures.map(() => 'untouched'));
@@ -165,25 +208,37 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
 });
 
 describe('a wallet with as many open payments as a service keeps', () => {
-  it.each(JOURNALS)('costs a plan few calls of the node, and gets no more of them: journal in %s', { timeout: 120_000 }, async (kind) => {
-    const rpcUrl = `${sandbox.rpcUrl}/?caller=service`;
-    const service = await startService(sandbox, await journalOf(kind), { rpcUrl, policy: { maxPerDay: '100' } });
-    onTestFinished(() => service.close());
-    const wallet = await sandbox.createWallet({ USDC: '5' });
-    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const statuses: number[] = [];
-    while (statuses.length < 60 && !statuses.includes(429)) {
-      const { body } = await buyer.post(service);
-      const { status } = await buyer.post(service, { signedPayment: await buyer.sign(body.payment?.transaction) });
-      statuses.push(status);
-    }
-    expect([statuses.filter((status) => status === 200).length, statuses[statuses.length - 1]]).toEqual([32, 429]);
-    const { node } = sandbox.controls;
-    node.resetCalls();
-    expect((await buyer.post(service)).body.state).toBe('ready_to_sign');
-    // One question about all that is open, and what a plan of a wallet without any costs.
-    const calls = total(node.callsByMethod('service'));
-    expect(calls).toBeGreaterThan(0);
-    expect(calls).toBeLessThanOrEqual(12);
-  });
+  it.each(JOURNALS)(
+    'costs a plan few calls of the node, and gets no more of them: journal in %s',
+    { timeout: 120_000 },
+    async (kind) => {
+      const rpcUrl = `${sandbox.rpcUrl}/?caller=service`;
+      const service = await startService(sandbox, await journalOf(kind), {
+        rpcUrl,
+        policy: { maxPerDay: '100' },
+      });
+      onTestFinished(() => service.close());
+      const wallet = await sandbox.createWallet({ USDC: '5' });
+      const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+      const statuses: number[] = [];
+      while (statuses.length < 60 && !statuses.includes(429)) {
+        const { body } = await buyer.post(service);
+        const { status } = await buyer.post(service, {
+          signedPayment: await buyer.sign(body.payment?.transaction),
+        });
+        statuses.push(status);
+      }
+      expect([
+        statuses.filter((status) => status === 200).length,
+        statuses[statuses.length - 1],
+      ]).toEqual([32, 429]);
+      const { node } = sandbox.controls;
+      node.resetCalls();
+      expect((await buyer.post(service)).body.state).toBe('ready_to_sign');
+      // One question about all that is open, and what a plan of a wallet without any costs.
+      const calls = total(node.callsByMethod('service'));
+      expect(calls).toBeGreaterThan(0);
+      expect(calls).toBeLessThanOrEqual(12);
+    },
+  );
 });

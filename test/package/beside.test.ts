@@ -18,7 +18,10 @@ afterEach(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
-/** The major versions that npm puts at the top of a new project for these; rejects with what it says if they do not go together. */
+/**
+ * The major versions that npm puts at the top of a new project for these; rejects with what it says
+ * if they do not go together.
+ */
 async function resolved(packages: readonly string[]): Promise<Record<string, string | undefined>> {
   folder = await mkdtemp(join(tmpdir(), 'exact-change-beside-'));
   await writeFile(join(folder, 'package.json'), '{}');
@@ -47,7 +50,9 @@ describe.each([
 describe('the packed mounts', () => {
   it.each(frameworks)('serve in $name', async ({ name, folder: framework }) => {
     // What goes to stderr are warnings of Node about the oldest of them.
-    const { stdout } = await run(process.execPath, ['mounts.cjs', name, framework], { cwd: consumer });
+    const { stdout } = await run(process.execPath, ['mounts.cjs', name, framework], {
+      cwd: consumer,
+    });
     expect(stdout).toMatch(/^[1-3] mounts\n$/);
   });
 });

@@ -11,24 +11,50 @@ const { consumer, nodes } = inject('packed');
 const installed = join(consumer, 'node_modules/exact-change');
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
 
-/** All that a script of the consumer prints, by whatever it loads; a script that fails rejects with it. */
-async function node(script: string, args: string[] = [], binary = process.execPath): Promise<string> {
-  const { stdout, stderr } = await run(binary, [script, ...args], { cwd: consumer, maxBuffer: 16 * 1024 * 1024 });
+/**
+ * All that a script of the consumer prints, by whatever it loads; a script that fails rejects with
+ * it.
+ */
+async function node(
+  script: string,
+  args: string[] = [],
+  binary = process.execPath,
+): Promise<string> {
+  const { stdout, stderr } = await run(binary, [script, ...args], {
+    cwd: consumer,
+    maxBuffer: 16 * 1024 * 1024,
+  });
   return `${stdout}${stderr}`.trim();
 }
 
 describe('the packed package', () => {
   it('holds the built files and the papers, and nothing else', () => {
-    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) => /\.\w+$|^LICENSE$/.test(path));
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /\.\w+$|^LICENSE$/.test(path),
+    );
     const papers = files.filter((path) => !path.startsWith('dist'));
-    expect(papers.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json']);
-    expect(files.filter((path) => path.startsWith('dist') && !/\.(js|cjs|d\.ts|d\.cts)$/.test(path))).toEqual(['dist/LICENSES.txt']);
+    expect(papers.sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'package.json',
+    ]);
+    expect(
+      files.filter((path) => path.startsWith('dist') && !/\.(js|cjs|d\.ts|d\.cts)$/.test(path)),
+    ).toEqual(['dist/LICENSES.txt']);
   });
 
   it('hands on the license of every package whose code it holds', () => {
-    const code = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) => /\.c?js$/.test(path));
+    const code = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /\.c?js$/.test(path),
+    );
     const names = code.flatMap((path) =>
-      [...readFileSync(join(installed, path), 'utf8').matchAll(/^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name),
+      [
+        ...readFileSync(join(installed, path), 'utf8').matchAll(
+          /^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)/gm,
+        ),
+      ].map(([, name]) => name),
     );
     const licenses = readFileSync(join(installed, 'dist/LICENSES.txt'), 'utf8').split('\n');
     expect(names).toContain('ky');
@@ -36,20 +62,30 @@ describe('the packed package', () => {
   });
 
   it.each(nodes)('works as ES module and as CommonJS on Node $version', async ({ binary }) => {
-    expect(await Promise.all([node('smoke.mjs', [], binary), node('smoke.cjs', [], binary)])).toEqual(['ok', 'ok']);
+    expect(
+      await Promise.all([node('smoke.mjs', [], binary), node('smoke.cjs', [], binary)]),
+    ).toEqual(['ok', 'ok']);
   });
 
   it('recognises its errors across module formats', async () => {
     expect(await node('formats.mjs')).toBe('ok');
   });
 
-  it.each(['sandbox.mjs', 'sandbox.cjs'])('swaps and pays on its own sandbox: %s', async (script) => {
-    expect(await node(script)).toBe('ok');
-  });
+  it.each(['sandbox.mjs', 'sandbox.cjs'])(
+    'swaps and pays on its own sandbox: %s',
+    async (script) => {
+      expect(await node(script)).toBe('ok');
+    },
+  );
 
-  it.each(['tsconfig.node16.json', 'tsconfig.bundler.json'])('type-checks for a strict consumer: %s', async (config) => {
-    await expect(run(process.execPath, [tsc, '-p', config], { cwd: consumer })).resolves.toMatchObject({ stdout: '' });
-  });
+  it.each(['tsconfig.node16.json', 'tsconfig.bundler.json'])(
+    'type-checks for a strict consumer: %s',
+    async (config) => {
+      await expect(
+        run(process.execPath, [tsc, '-p', config], { cwd: consumer }),
+      ).resolves.toMatchObject({ stdout: '' });
+    },
+  );
 });
 
 describe('a payment with the packed package', () => {
@@ -76,11 +112,14 @@ describe.each(['loaded.mjs', 'loaded.cjs'])('the first import: %s', (script) => 
     const lines = await node(script, [join(consumer, `${script}.log`)]);
     const { first, later } = JSON.parse(lines) as { first: string[]; later: string[] };
     const ours = (files: string[]) =>
-      files.filter((file) => file.includes('/exact-change/dist/')).map((file) => readFileSync(file.replace('file://', ''), 'utf8'));
+      files
+        .filter((file) => file.includes('/exact-change/dist/'))
+        .map((file) => readFileSync(file.replace('file://', ''), 'utf8'));
     expect(first.filter((file) => HEAVY.test(file))).toEqual([]);
     expect(ours(first).some((text) => BUNDLED.test(text))).toBe(false);
     // The other half proves that the first could have failed.
-    for (const name of ['@solana/web3.js', '@jup-ag/api']) expect(later.some((file) => file.includes(`node_modules/${name}/`))).toBe(true);
+    for (const name of ['@solana/web3.js', '@jup-ag/api'])
+      expect(later.some((file) => file.includes(`node_modules/${name}/`))).toBe(true);
     expect(ours(later).some((text) => KY.test(text))).toBe(true);
   });
 });

@@ -26,13 +26,24 @@ interface Started {
 const running: ChildProcess[] = [];
 afterEach(() => running.splice(0).forEach((child) => child.kill()));
 
-/** Starts the program, and waits for the last line of what it prints; gives how it ended if it does before. */
-async function start(port: number, args: readonly string[], command = bin): Promise<Started | Ended> {
+/**
+ * Starts the program, and waits for the last line of what it prints; gives how it ended if it does
+ * before.
+ */
+async function start(
+  port: number,
+  args: readonly string[],
+  command = bin,
+): Promise<Started | Ended> {
   const child = spawn(command, [...args, '--port', String(port)], { cwd: bench });
   running.push(child);
   let [stdout, stderr] = ['', ''];
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const closed = once(child, 'close').then(([code]): Ended => ({ code: code as number | null, stdout, stderr }));
+  const closed = once(child, 'close').then(([code]): Ended => ({
+    code: code as number | null,
+    stdout,
+    stderr,
+  }));
   const ready = new Promise<Started>((resolve) => {
     child.stdout.on('data', (chunk: Buffer) => {
       stdout += chunk.toString();
@@ -43,7 +54,10 @@ async function start(port: number, args: readonly string[], command = bin): Prom
   return Promise.race([ready, closed]);
 }
 
-/** Starts it on five ports that are free. Only the first is known to be: another program may hold one of the others. */
+/**
+ * Starts it on five ports that are free. Only the first is known to be: another program may hold
+ * one of the others.
+ */
 async function startSomewhere(args: readonly string[] = [], command = bin): Promise<Started> {
   for (let attempt = 1; attempt < 20; attempt += 1) {
     const probe = createServer().listen(0, '127.0.0.1');
@@ -59,31 +73,48 @@ async function startSomewhere(args: readonly string[] = [], command = bin): Prom
 
 async function rpc(url: string, method: string, ...params: readonly string[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
   return ((await response.json()) as { result: unknown }).result;
 }
 
 describe('the program of the sandbox, installed alone', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('prints an environment that answers until %s', async (signal) => {
-    const { port, printed, end } = await startSomewhere();
-    const { RPC_URL = '', WS_URL, JUPITER_URL = '', FACILITATOR_URL = '', API_URL = '', WALLET_ADDRESS = '' } = parseEnv(printed);
-    expect([RPC_URL, WS_URL, JUPITER_URL, FACILITATOR_URL, API_URL]).toEqual([
-      `http://127.0.0.1:${port}`,
-      `ws://127.0.0.1:${port}`,
-      ...[2, 3, 4].map((above) => `http://127.0.0.1:${port + above}`),
-    ]);
-    expect(await rpc(RPC_URL, 'getHealth')).toBe('ok');
-    expect(await rpc(RPC_URL, 'getBalance', WALLET_ADDRESS)).toMatchObject({ value: 10_000_000_000 });
-    expect((await fetch(`${FACILITATOR_URL}/supported`)).status).toBe(200);
-    expect((await fetch(`${JUPITER_URL}/swap/v1/program-id-to-label`)).status).toBe(200);
-    const answer = await fetch(`${API_URL}/usdc`);
-    expect([answer.status, answer.headers.has('payment-required')]).toEqual([402, true]);
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'prints an environment that answers until %s',
+    async (signal) => {
+      const { port, printed, end } = await startSomewhere();
+      const {
+        RPC_URL = '',
+        WS_URL,
+        JUPITER_URL = '',
+        FACILITATOR_URL = '',
+        API_URL = '',
+        WALLET_ADDRESS = '',
+      } = parseEnv(printed);
+      expect([RPC_URL, WS_URL, JUPITER_URL, FACILITATOR_URL, API_URL]).toEqual([
+        `http://127.0.0.1:${port}`,
+        `ws://127.0.0.1:${port}`,
+        ...[2, 3, 4].map((above) => `http://127.0.0.1:${port + above}`),
+      ]);
+      expect(await rpc(RPC_URL, 'getHealth')).toBe('ok');
+      expect(await rpc(RPC_URL, 'getBalance', WALLET_ADDRESS)).toMatchObject({
+        value: 10_000_000_000,
+      });
+      expect((await fetch(`${FACILITATOR_URL}/supported`)).status).toBe(200);
+      expect((await fetch(`${JUPITER_URL}/swap/v1/program-id-to-label`)).status).toBe(200);
+      const answer = await fetch(`${API_URL}/usdc`);
+      expect([answer.status, answer.headers.has('payment-required')]).toEqual([402, true]);
 
-    expect(await end(signal)).toMatchObject({ code: 0, stderr: '' });
-    await expect(fetch(RPC_URL)).rejects.toThrow('fetch failed');
-  });
+      expect(await end(signal)).toMatchObject({ code: 0, stderr: '' });
+      await expect(fetch(RPC_URL)).rejects.toThrow('fetch failed');
+    },
+  );
 
-  // npm signals its shell, and the shell does not pass it on. The end is that of all that hold the output open.
+  // npm signals its shell, and the shell does not pass it on. The end is that of all that hold the
+  // output open.
   it('ends with the npx that started it', async () => {
     const { printed, end } = await startSomewhere(['exact-change-sandbox'], 'npx');
     await end('SIGTERM');
@@ -93,7 +124,9 @@ describe('the program of the sandbox, installed alone', () => {
   it('names the port that another program holds, and makes the same keys from the same seed', async () => {
     const first = await startSomewhere(['--seed', 'one']);
     const second = await startSomewhere(['--seed', 'one']);
-    const [key, again] = [first, second].map(({ printed }) => parseEnv(printed)['WALLET_SECRET_KEY']);
+    const [key, again] = [first, second].map(
+      ({ printed }) => parseEnv(printed)['WALLET_SECRET_KEY'],
+    );
     expect(key).toBe(again);
     expect(await start(first.port, [])).toMatchObject({
       code: 1,
@@ -104,8 +137,12 @@ describe('the program of the sandbox, installed alone', () => {
 
   it('prints what its README shows', async () => {
     const { port, printed, end } = await startSomewhere();
-    const lines = printed.replace(/(?<=127\.0\.0\.1:)\d+/g, (one) => String(Number(one) - port + 8899)).split('\n');
-    const shown = blockWith('adapters/sandbox/README.md', 'npx exact-change-sandbox').printed.split('\n');
+    const lines = printed
+      .replace(/(?<=127\.0\.0\.1:)\d+/g, (one) => String(Number(one) - port + 8899))
+      .split('\n');
+    const shown = blockWith('adapters/sandbox/README.md', 'npx exact-change-sandbox').printed.split(
+      '\n',
+    );
     expect(lines).toHaveLength(shown.length);
     expect(shown.filter((one, index) => !isShownAs(lines[index] ?? '', one))).toEqual([]);
     await end('SIGTERM');
@@ -116,19 +153,25 @@ describe('the program of the sandbox, installed alone', () => {
     expect(stdout).toContain('swap        confirmed: ');
     expect(stdout).toMatch(/ got 0\.01 USDC\n$/);
     expect(stderr).toBe('');
-    await expect(run(bin, ['demo', '--without-facilitator'], { cwd: bench })).rejects.toMatchObject({
-      stderr: expect.stringContaining('payment_rejected'),
-    });
+    await expect(run(bin, ['demo', '--without-facilitator'], { cwd: bench })).rejects.toMatchObject(
+      {
+        stderr: expect.stringContaining('payment_rejected'),
+      },
+    );
   });
 
-  it.each([['--prot'], ['--port', 'http'], ['--port', '65532'], ['deno'], ['demo', 'twice'], ['--without-facilitator']])(
-    'refuses %s %s',
-    async (...args) => {
-      await expect(run(bin, args, { cwd: bench })).rejects.toMatchObject({
-        code: 1,
-        stdout: '',
-        stderr: expect.stringContaining('--port'),
-      });
-    },
-  );
+  it.each([
+    ['--prot'],
+    ['--port', 'http'],
+    ['--port', '65532'],
+    ['deno'],
+    ['demo', 'twice'],
+    ['--without-facilitator'],
+  ])('refuses %s %s', async (...args) => {
+    await expect(run(bin, args, { cwd: bench })).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('--port'),
+    });
+  });
 });

@@ -10,18 +10,31 @@ import { findChromium, MISSING } from '../../scripts/chromium.js';
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const cache = join(root, 'node_modules/.cache/exact-change');
-export const npm = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
+export const npm = [
+  '--ignore-scripts',
+  '--no-audit',
+  '--no-fund',
+  '--prefer-offline',
+  '--loglevel=error',
+];
 
 /** Real old and new runtimes, as npm packages; the oldest is what `engines` names the line of. */
 const NODES = { n16: '16.20.2', n18: '18.20.8', n22: '22.23.3' };
 
 /** The oldest of the peers that a mount is for, and of Express the last of the older line too. */
-const FRAMEWORKS = { 'express-4.3': 'express@4.3.0', 'express-4': 'express@4', 'hono-4.2': 'hono@4.2.0' };
+const FRAMEWORKS = {
+  'express-4.3': 'express@4.3.0',
+  'express-4': 'express@4',
+  'hono-4.2': 'hono@4.2.0',
+};
 
 /** Node 16 has no fetch, and newer releases of this one do not load there. */
 const FETCH_OF_NODE_16 = 'undici@5.29.0';
 
-/** What the mounts need and the package does not bring; taken from this repository instead of installed once more. */
+/**
+ * What the mounts need and the package does not bring; taken from this repository instead of
+ * installed once more.
+ */
 const PEERS = ['express', 'hono'];
 const TYPES = ['@types/express', '@types/node', 'undici-types'];
 
@@ -45,7 +58,8 @@ declare module 'vitest' {
 
 /** Builds, packs and installs both packages once for all tests of this project. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  if (findChromium() === undefined) process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
+  if (findChromium() === undefined)
+    process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-package-'));
   const [consumer, bench] = [join(folder, 'consumer'), join(folder, 'bench')];
   const [nodes, frameworks, library, sandbox] = await Promise.all([
@@ -93,9 +107,14 @@ async function link(modules: string, consumer: string, names: readonly string[])
 }
 
 async function installNodes(): Promise<Packed['nodes']> {
-  const specs = Object.entries(NODES).map(([name, version]) => [name, `node-${process.platform}-${process.arch}@${version}`] as const);
+  const specs = Object.entries(NODES).map(
+    ([name, version]) => [name, `node-${process.platform}-${process.arch}@${version}`] as const,
+  );
   const folders = await installAliased('nodes', specs);
-  const others = Object.entries(NODES).map(([name, version]) => ({ version, binary: join(folders, name, 'bin/node') }));
+  const others = Object.entries(NODES).map(([name, version]) => ({
+    version,
+    binary: join(folders, name, 'bin/node'),
+  }));
   return [{ version: process.versions.node, binary: process.execPath }, ...others];
 }
 
@@ -105,10 +124,21 @@ async function installFrameworks(): Promise<Packed['frameworks']> {
 }
 
 /** Installs packages under names of ours into a folder that stays; gives its `node_modules`. */
-async function installAliased(name: string, specs: readonly (readonly [string, string])[]): Promise<string> {
+async function installAliased(
+  name: string,
+  specs: readonly (readonly [string, string])[],
+): Promise<string> {
   const folder = join(cache, name);
   await mkdir(folder, { recursive: true });
   const aliases = specs.map(([alias, spec]) => `${alias}@npm:${spec}`);
-  await run('npm', ['install', ...npm, '--no-save', '--no-package-lock', '--prefix', folder, ...aliases]);
+  await run('npm', [
+    'install',
+    ...npm,
+    '--no-save',
+    '--no-package-lock',
+    '--prefix',
+    folder,
+    ...aliases,
+  ]);
   return join(folder, 'node_modules');
 }

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-const { default: workerd } = createRequire(import.meta.url)('workerd') as { default: string }; // Its types say less.
+// Its types say less.
+const { default: workerd } = createRequire(import.meta.url)('workerd') as { default: string };
 
 export interface Worker {
   readonly url: string;
@@ -14,21 +15,33 @@ export interface Worker {
   close(): Promise<void>;
 }
 
-/** Runs a script of one file, with texts that it is given, in a real runtime of the Workers kind that reaches the loopback alone. */
-export async function startWorker(script: string, texts: Readonly<Record<string, string>>): Promise<Worker> {
+/**
+ * Runs a script of one file, with texts that it is given, in a real runtime of the Workers kind
+ * that reaches the loopback alone.
+ */
+export async function startWorker(
+  script: string,
+  texts: Readonly<Record<string, string>>,
+): Promise<Worker> {
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-worker-'));
   await writeFile(join(folder, 'worker.mjs'), script);
   await writeFile(join(folder, 'worker.capnp'), configuration(texts));
   // Where it listens is said on a channel of its own.
-  const child = spawn(workerd, ['serve', join(folder, 'worker.capnp'), '--control-fd=3'], { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] });
+  const child = spawn(workerd, ['serve', join(folder, 'worker.capnp'), '--control-fd=3'], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
   const printed: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => printed.push(String(text)));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (text) => printed.push(String(text)));
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const port = await new Promise<number>((resolve, reject) => {
     child.once('close', () => reject(new Error(`workerd ended: ${printed.join('')}`)));
     const control = child.stdio[3];
-    if (control === null || control === undefined || !('read' in control)) return reject(new TypeError('There is no control channel.'));
-    createInterface({ input: control }).once('line', (line) => resolve((JSON.parse(line) as { port: number }).port)); // What --control-fd writes.
+    if (control === null || control === undefined || !('read' in control))
+      return reject(new TypeError('There is no control channel.'));
+    createInterface({ input: control }).once('line', (line) =>
+      resolve((JSON.parse(line) as { port: number }).port),
+    ); // What --control-fd writes.
   });
   return {
     url: `http://127.0.0.1:${port}`,
@@ -42,7 +55,9 @@ export async function startWorker(script: string, texts: Readonly<Record<string,
 }
 
 function configuration(texts: Readonly<Record<string, string>>): string {
-  const bindings = Object.entries(texts).map(([name, text]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(text)})`);
+  const bindings = Object.entries(texts).map(
+    ([name, text]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(text)})`,
+  );
   return `
     using Workerd = import "/workerd/workerd.capnp";
     const config :Workerd.Config = (

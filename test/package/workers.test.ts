@@ -33,7 +33,11 @@ async function scriptOf(entry: string): Promise<string> {
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
-  worker = await startWorker(await scriptOf('worker.mjs'), { RPC_URL: sandbox.rpcUrl, JUPITER_URL: sandbox.jupiterUrl, API_KEY });
+  worker = await startWorker(await scriptOf('worker.mjs'), {
+    RPC_URL: sandbox.rpcUrl,
+    JUPITER_URL: sandbox.jupiterUrl,
+    API_KEY,
+  });
 }, 120_000);
 
 afterAll(async () => {
@@ -52,29 +56,56 @@ describe('the service in a runtime of the Workers kind', () => {
   it('does each operation', async () => {
     const { address } = await sandbox.createWallet({ SOL: '0.5' });
     const { SOL, USDC } = sandbox.mints;
-    const quote = await service().quote({ inputMint: SOL.address, outputMint: USDC.address, amount: '10000', swapMode: 'ExactOut' });
+    const quote = await service().quote({
+      inputMint: SOL.address,
+      outputMint: USDC.address,
+      amount: '10000',
+      swapMode: 'ExactOut',
+    });
     expect(quote).toMatchObject({ minOutAmount: '10000', platformFeeBps: 0 });
-    expect(await service().buildSwap({ wallet: address, quote })).toMatchObject({ quote: { outputMint: USDC.address } });
-    expect(await service().balance({ wallet: address, mint: 'SOL' })).toMatchObject([{ amount: '500000000', decimals: 9 }]);
+    expect(await service().buildSwap({ wallet: address, quote })).toMatchObject({
+      quote: { outputMint: USDC.address },
+    });
+    expect(await service().balance({ wallet: address, mint: 'SOL' })).toMatchObject([
+      { amount: '500000000', decimals: 9 },
+    ]);
 
     const seller = await fetch(`${sandbox.apiUrl}/usdc`);
-    const paymentRequired = { url: seller.url, status: 402, headers: Object.fromEntries(seller.headers), body: await seller.text() };
-    expect(await service().parsePayment(paymentRequired)).toMatchObject({ offers: [{ payable: true, amount: '10000' }] });
+    const paymentRequired = {
+      url: seller.url,
+      status: 402,
+      headers: Object.fromEntries(seller.headers),
+      body: await seller.text(),
+    };
+    expect(await service().parsePayment(paymentRequired)).toMatchObject({
+      offers: [{ payable: true, amount: '10000' }],
+    });
     const step = await service().autoPay({ paymentRequired, wallet: address, autoSwap: true });
-    expect(step).toMatchObject({ state: 'swap_required', swap: { quote: { outputMint: USDC.address } } });
+    expect(step).toMatchObject({
+      state: 'swap_required',
+      swap: { quote: { outputMint: USDC.address } },
+    });
   });
 
   it('serves many at once, each with what is its own', async () => {
     const { USDC } = sandbox.mints;
     const wallets = await Promise.all(
-      Array.from({ length: 12 }, (_, cents) => sandbox.createWallet({ SOL: '0.01', USDC: `0.${cents + 10}` })),
+      Array.from({ length: 12 }, (_, cents) =>
+        sandbox.createWallet({ SOL: '0.01', USDC: `0.${cents + 10}` }),
+      ),
     );
-    const balances = await Promise.all(wallets.map(({ address }) => service().balance({ wallet: address, mint: USDC.address })));
-    expect(balances.map(([one]) => one?.amount)).toEqual(wallets.map((_, cents) => `${cents + 10}0000`));
+    const balances = await Promise.all(
+      wallets.map(({ address }) => service().balance({ wallet: address, mint: USDC.address })),
+    );
+    expect(balances.map(([one]) => one?.amount)).toEqual(
+      wallets.map((_, cents) => `${cents + 10}0000`),
+    );
   });
 
   it('says what is wrong as anywhere, and prints nothing', async () => {
-    await expect(service().balance({ wallet: sandbox.merchant, mint: sandbox.merchant })).rejects.toMatchObject({ code: 'unknown_mint' });
+    await expect(
+      service().balance({ wallet: sandbox.merchant, mint: sandbox.merchant }),
+    ).rejects.toMatchObject({ code: 'unknown_mint' });
     expect(worker.printed()).toBe('');
   });
 });
@@ -92,7 +123,11 @@ describe('a receiver of webhooks in a runtime of the Workers kind', () => {
     const [id, now] = ['one_payment_failed', new Date()];
     const signature = new Webhook(secret).sign(id, now, body);
     const timestamp = String(Math.floor(now.getTime() / 1000));
-    const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': signature,
+    };
     return fetch(receiver.url, { method: 'POST', headers, body });
   };
   const about = {
@@ -109,7 +144,10 @@ describe('a receiver of webhooks in a runtime of the Workers kind', () => {
 
   it('reads what is signed with its secret', async () => {
     const answer = await tell(SECRET, JSON.stringify(event));
-    expect([answer.status, await answer.json()]).toEqual([200, { id: 'one_payment_failed', ...event }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      { id: 'one_payment_failed', ...event },
+    ]);
   });
 
   it('refuses what is signed with another, and what is no event', async () => {
@@ -119,7 +157,10 @@ describe('a receiver of webhooks in a runtime of the Workers kind', () => {
       [SECRET, '{}'],
     ] as const) {
       const answer = await tell(secret, body);
-      expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_response', details: { service: 'webhook' } }]);
+      expect([answer.status, await answer.json()]).toMatchObject([
+        400,
+        { code: 'invalid_response', details: { service: 'webhook' } },
+      ]);
     }
     expect(receiver.printed()).toBe('');
   });

@@ -24,7 +24,9 @@ export interface MintState {
 export const rentOf = (bytes: number): bigint => BigInt((bytes + 128) * 6_960);
 const MINT_BYTES = 82;
 
-/** Bytes of a token account: Token-2022 adds its kind and the mark of an immutable owner to each. */
+/**
+ * Bytes of a token account: Token-2022 adds its kind and the mark of an immutable owner to each.
+ */
 export function bytesOf({ owner, token, mint }: Pick<Account, 'owner' | 'token' | 'mint'>): number {
   if (mint !== undefined) return MINT_BYTES;
   if (token === undefined) return 0;
@@ -39,7 +41,12 @@ export function mintAccount(program: string, decimals: number): Account {
   return { lamports: rentOf(MINT_BYTES), owner: program, mint: { decimals, supply: 10n ** 18n } };
 }
 
-export function tokenAccount(program: string, mint: string, owner: string, amount: bigint): Account {
+export function tokenAccount(
+  program: string,
+  mint: string,
+  owner: string,
+  amount: bigint,
+): Account {
   const token = { mint, owner, amount };
   const rent = rentOf(bytesOf({ owner: program, token }));
   return { lamports: rent + (mint === SOL ? amount : 0n), owner: program, token };
@@ -50,7 +57,8 @@ const written = new WeakMap<Account, string>();
 /** The data of an account as a node gives it, in base64. */
 export function dataOf(account: Account): string {
   let text = written.get(account);
-  if (text === undefined) written.set(account, (text = Buffer.from(bytesIn(account)).toString('base64')));
+  if (text === undefined)
+    written.set(account, (text = Buffer.from(bytesIn(account)).toString('base64')));
   return text;
 }
 

@@ -21,7 +21,10 @@ const quickKeys: Plugin = {
 /** The library as it was before one of its mends. */
 function without(name: string): Plugin {
   const mend = mends.find((one) => one.name === name);
-  if (mend === undefined) throw new Error(`No mend is called ${name}: there are ${mends.map((one) => one.name).join(', ')}.`);
+  if (mend === undefined)
+    throw new Error(
+      `No mend is called ${name}: there are ${mends.map((one) => one.name).join(', ')}.`,
+    );
   return {
     name: 'without a mend',
     setup({ onLoad }) {
@@ -29,7 +32,8 @@ function without(name: string): Plugin {
         onLoad({ filter: new RegExp(`${file.replace(/[.\\/]/g, '.')}$`) }, async ({ path }) => {
           let text = await readFile(path, 'utf8');
           for (const { now, before } of mend.changes.filter((change) => change.file === file)) {
-            if (text.split(now).length !== 2) throw new Error(`${file} does not have the text of ${name} once: ${now}`);
+            if (text.split(now).length !== 2)
+              throw new Error(`${file} does not have the text of ${name} once: ${now}`);
             text = text.replace(now, () => before);
           }
           return { contents: text, loader: 'ts' };
@@ -39,7 +43,10 @@ function without(name: string): Plugin {
   };
 }
 
-/** Puts the simulator and the library into one file, in which no module is loaded late. Returns its path. */
+/**
+ * Puts the simulator and the library into one file, in which no module is loaded late. Returns its
+ * path.
+ */
 export async function bundle(entry: 'worker' | 'run', mend?: string): Promise<string> {
   const outfile = join(await mkdtemp(join(tmpdir(), 'exact-change-simulation-')), `${entry}.cjs`);
   await build({

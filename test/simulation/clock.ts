@@ -1,7 +1,10 @@
 import { webcrypto } from 'node:crypto';
 import type { Random } from './random.js';
 
-/** Virtual time. The world's own events go on whatever happens to the process; those of the process are dropped with it. */
+/**
+ * Virtual time. The world's own events go on whatever happens to the process; those of the process
+ * are dropped with it.
+ */
 export interface Clock {
   /** Milliseconds since the world began: true time, which no clock jump moves. */
   now(): number;
@@ -16,7 +19,10 @@ export interface Clock {
   stopTimers(): void;
   /** A new process runs. */
   startTimers(): void;
-  /** Lets time pass until the work is done. Rejects if nothing is left to happen before that, or too much happens. */
+  /**
+   * Lets time pass until the work is done. Rejects if nothing is left to happen before that, or too
+   * much happens.
+   */
   run<T>(work: Promise<T>): Promise<T>;
 }
 
@@ -76,10 +82,12 @@ export function createClock(random: Random): Clock & { install(): () => void } {
         await drained();
         // Set by the promise above, which the compiler does not follow.
         if (isOver as boolean) return work;
-        if (events > MOST_EVENTS) throw new Error(`More than ${MOST_EVENTS} events: something does not end.`);
+        if (events > MOST_EVENTS)
+          throw new Error(`More than ${MOST_EVENTS} events: something does not end.`);
         let event = pop(queue);
         while (event !== undefined && event.call === undefined) event = pop(queue);
-        if (event?.call === undefined) throw new Error('Nothing is left to happen, and the run is not over.');
+        if (event?.call === undefined)
+          throw new Error('Nothing is left to happen, and the run is not over.');
         time = Math.max(time, event.at);
         timers.delete(event.order);
         event.call();
@@ -87,7 +95,10 @@ export function createClock(random: Random): Clock & { install(): () => void } {
     },
   };
 
-  /** Puts virtual time, and chance by the seed, in the place of the process's own. Returns how to undo it. */
+  /**
+   * Puts virtual time, and chance by the seed, in the place of the process's own. Returns how to
+   * undo it.
+   */
   const install = () => {
     const before = new Map<string, unknown>();
     const put = (name: string, value: unknown) => {
@@ -96,7 +107,9 @@ export function createClock(random: Random): Clock & { install(): () => void } {
     };
     const now = Date.now.bind(Date);
     const chance = Math.random.bind(Math);
-    put('setTimeout', (call: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => add(ms, true, () => call(...args)));
+    put('setTimeout', (call: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+      add(ms, true, () => call(...args)),
+    );
     put('clearTimeout', cancel);
     put('setInterval', () => {
       throw new Error('The library has no intervals.');

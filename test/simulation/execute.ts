@@ -1,9 +1,21 @@
 import { rentOf, bytesOf, tokenAccount, type Account, type TokenState } from './accounts.js';
-import { accountOf, ASSOCIATED, COMPUTE_BUDGET, JUPITER, MEMO, SOL, SYSTEM, TOKEN, TOKEN_2022 } from './places.js';
+import {
+  accountOf,
+  ASSOCIATED,
+  COMPUTE_BUDGET,
+  JUPITER,
+  MEMO,
+  SOL,
+  SYSTEM,
+  TOKEN,
+  TOKEN_2022,
+} from './places.js';
 import { readSwap, type SwapCall } from './swap-call.js';
 import { u32At, u64At, type Message, type Step } from './wire.js';
 
-/** What a swap takes and brings when it runs; an error is the number that the program fails with. */
+/**
+ * What a swap takes and brings when it runs; an error is the number that the program fails with.
+ */
 export type Venue = (
   call: SwapCall,
   isSimulated: boolean,
@@ -54,16 +66,27 @@ export function feeOf({ signers, steps }: Pick<Message, 'signers' | 'steps'>): b
   return SIGNATURE_LAMPORTS * BigInt(signers.length) + (units * price + 999_999n) / 1_000_000n;
 }
 
-/** Runs a message on accounts as they stand, all or nothing but for the fee. Knows the instructions that the library signs, and no others. */
-export function execute(message: Message, read: (address: string) => Account | undefined, venue: Venue, isSimulated: boolean): Effect {
+/**
+ * Runs a message on accounts as they stand, all or nothing but for the fee. Knows the instructions
+ * that the library signs, and no others.
+ */
+export function execute(
+  message: Message,
+  read: (address: string) => Account | undefined,
+  venue: Venue,
+  isSimulated: boolean,
+): Effect {
   const fee = feeOf(message);
   const payer = message.signers[0] ?? '';
   const changes = new Map<string, Account | undefined>();
-  const now = (address: string): Account | undefined => (changes.has(address) ? changes.get(address) : read(address));
-  const put = (address: string, account: Account | undefined): void => void changes.set(address, account);
+  const now = (address: string): Account | undefined =>
+    changes.has(address) ? changes.get(address) : read(address);
+  const put = (address: string, account: Account | undefined): void =>
+    void changes.set(address, account);
 
   const paying = now(payer);
-  if (paying === undefined || paying.lamports < fee) return { error: null, fee: -1n, changes, inner: [] };
+  if (paying === undefined || paying.lamports < fee)
+    return { error: null, fee: -1n, changes, inner: [] };
   const paid = { ...paying, lamports: paying.lamports - fee };
   put(payer, paid);
   const inner: InnerTransfer[] = [];
@@ -72,19 +95,23 @@ export function execute(message: Message, read: (address: string) => Account | u
       try {
         run(step, index);
       } catch (error) {
-        if (error instanceof Failure) throw new Failure({ InstructionError: [index, error.reason] });
+        if (error instanceof Failure)
+          throw new Failure({ InstructionError: [index, error.reason] });
         throw error;
       }
     });
     message.keys.forEach((address, index) => {
       const after = changes.get(address);
-      if (after === undefined || after.lamports === 0n || after.lamports >= rentOf(bytesOf(after))) return;
+      if (after === undefined || after.lamports === 0n || after.lamports >= rentOf(bytesOf(after)))
+        return;
       // An account that was short of it already may stay so.
-      if (after.lamports !== read(address)?.lamports) throw new Failure({ InsufficientFundsForRent: { account_index: index } });
+      if (after.lamports !== read(address)?.lamports)
+        throw new Failure({ InsufficientFundsForRent: { account_index: index } });
     });
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const reason = typeof error.reason === 'string' ? { InstructionError: [0, error.reason] } : error.reason;
+    const reason =
+      typeof error.reason === 'string' ? { InstructionError: [0, error.reason] } : error.reason;
     return { error: reason, fee, changes: new Map([[payer, paid]]), inner };
   }
   return { error: null, fee, changes, inner };
@@ -101,7 +128,8 @@ export function execute(message: Message, read: (address: string) => Account | u
         return transferChecked(step);
       case 5:
       case 6:
-        // There are no delegates and no foreign close authorities in this world: taking them back changes nothing.
+        // There are no delegates and no foreign close authorities in this world: taking them back
+        // changes nothing.
         return void ownedBy(step.accounts[0], step.accounts[1], program);
       case 9:
         return close(step);
@@ -113,7 +141,8 @@ export function execute(message: Message, read: (address: string) => Account | u
   }
 
   function signed(address: string | undefined): string {
-    if (address === undefined || !message.signers.includes(address)) throw new Failure('MissingRequiredSignature');
+    if (address === undefined || !message.signers.includes(address))
+      throw new Failure('MissingRequiredSignature');
     return address;
   }
 
@@ -124,7 +153,11 @@ export function execute(message: Message, read: (address: string) => Account | u
     return { ...account, token: account.token };
   }
 
-  function ownedBy(address: string | undefined, authority: string | undefined, program: string): Account & { token: TokenState } {
+  function ownedBy(
+    address: string | undefined,
+    authority: string | undefined,
+    program: string,
+  ): Account & { token: TokenState } {
     const account = tokenAt(address, program);
     if (account.token.owner !== authority) throw custom(4);
     signed(authority);
@@ -137,22 +170,28 @@ export function execute(message: Message, read: (address: string) => Account | u
     signed(from);
     const source = now(from);
     if (source === undefined || source.lamports < lamports) throw custom(1);
-    if (source.owner !== SYSTEM || source.token !== undefined) throw new Failure('ExternalAccountLamportSpend');
+    if (source.owner !== SYSTEM || source.token !== undefined)
+      throw new Failure('ExternalAccountLamportSpend');
     put(from, { ...source, lamports: source.lamports - lamports });
     const target = now(to) ?? { lamports: 0n, owner: SYSTEM };
     put(to, { ...target, lamports: target.lamports + lamports });
   }
 
-  function createAccount({ accounts: [from = '', address = '', owner = '', mint = '', , program = ''], data }: Step): void {
+  function createAccount({
+    accounts: [from = '', address = '', owner = '', mint = '', , program = ''],
+    data,
+  }: Step): void {
     if (data.length !== 1 || data[0] !== 1) throw new Failure('InvalidInstructionData');
     if (accountOf(owner, mint, program) !== address) throw new Failure('InvalidSeeds');
     signed(from);
     const there = now(address);
     if (there?.token !== undefined) {
-      if (there.token.owner !== owner || there.token.mint !== mint) throw new Failure('IllegalOwner');
+      if (there.token.owner !== owner || there.token.mint !== mint)
+        throw new Failure('IllegalOwner');
       return;
     }
-    if (now(mint)?.mint === undefined || now(mint)?.owner !== program) throw new Failure('IncorrectProgramId');
+    if (now(mint)?.mint === undefined || now(mint)?.owner !== program)
+      throw new Failure('IncorrectProgramId');
     const fresh = tokenAccount(program, mint, owner, 0n);
     const already = there?.lamports ?? 0n;
     const missing = already < fresh.lamports ? fresh.lamports - already : 0n;
@@ -164,7 +203,11 @@ export function execute(message: Message, read: (address: string) => Account | u
     put(address, { ...fresh, lamports, token: { mint, owner, amount } });
   }
 
-  function transferChecked({ program, accounts: [source = '', mint = '', destination = '', authority], data }: Step): void {
+  function transferChecked({
+    program,
+    accounts: [source = '', mint = '', destination = '', authority],
+    data,
+  }: Step): void {
     signed(authority);
     if (now(mint)?.mint?.decimals !== data[9]) throw custom(18);
     move(program, { source, destination, authority, mint, amount: u64At(data, 1) });
@@ -187,8 +230,16 @@ export function execute(message: Message, read: (address: string) => Account | u
     if (from.token.owner !== authority) throw custom(4);
     if (source === destination) return;
     const lamports = mint === SOL ? amount : 0n;
-    put(source, { ...from, lamports: from.lamports - lamports, token: { ...from.token, amount: from.token.amount - amount } });
-    put(destination, { ...to, lamports: to.lamports + lamports, token: { ...to.token, amount: to.token.amount + amount } });
+    put(source, {
+      ...from,
+      lamports: from.lamports - lamports,
+      token: { ...from.token, amount: from.token.amount - amount },
+    });
+    put(destination, {
+      ...to,
+      lamports: to.lamports + lamports,
+      token: { ...to.token, amount: to.token.amount + amount },
+    });
   }
 
   function close({ program, accounts: [address = '', destination = '', authority] }: Step): void {
@@ -202,7 +253,10 @@ export function execute(message: Message, read: (address: string) => Account | u
   function sync({ program, accounts: [address = ''] }: Step): void {
     const account = tokenAt(address, program);
     if (account.token.mint !== SOL) throw custom(19);
-    put(address, { ...account, token: { ...account.token, amount: account.lamports - rentOf(bytesOf(account)) } });
+    put(address, {
+      ...account,
+      token: { ...account.token, amount: account.lamports - rentOf(bytesOf(account)) },
+    });
   }
 
   function swap(step: Step, outer: number): void {
@@ -212,9 +266,24 @@ export function execute(message: Message, read: (address: string) => Account | u
     const done = venue(call, isSimulated);
     if ('error' in done) throw custom(done.error);
     const { source, destination, vaultIn, vaultOut, authority } = call;
-    const taken = { source, destination: vaultIn, authority: call.user, mint: call.inputMint, amount: done.inAmount };
-    const brought = { source: vaultOut, destination, authority, mint: call.outputMint, amount: done.outAmount };
-    inner.push({ outer, program: call.inputProgram, ...taken }, { outer, program: call.outputProgram, ...brought });
+    const taken = {
+      source,
+      destination: vaultIn,
+      authority: call.user,
+      mint: call.inputMint,
+      amount: done.inAmount,
+    };
+    const brought = {
+      source: vaultOut,
+      destination,
+      authority,
+      mint: call.outputMint,
+      amount: done.outAmount,
+    };
+    inner.push(
+      { outer, program: call.inputProgram, ...taken },
+      { outer, program: call.outputProgram, ...brought },
+    );
     move(call.inputProgram, taken);
     move(call.outputProgram, brought);
   }

@@ -1,11 +1,29 @@
 import type { SigningIntent } from '../../src/index.js';
 import type { Token } from './market.js';
-import { accountOf, ASSOCIATED, COMPUTE_BUDGET, FACILITATOR, JUPITER, MEMO, SYSTEM, TOKEN, TOKEN_2022, WALLET } from './places.js';
+import {
+  accountOf,
+  ASSOCIATED,
+  COMPUTE_BUDGET,
+  FACILITATOR,
+  JUPITER,
+  MEMO,
+  SYSTEM,
+  TOKEN,
+  TOKEN_2022,
+  WALLET,
+} from './places.js';
 import { readSwap } from './swap-call.js';
 import { readMessage, u32At, u64At, type Step } from './wire.js';
 
-/** What is wrong with a message that the library had signed; undefined if nothing is. Decoded by code of the simulator's own. */
-export function understood(bytes: Uint8Array, intent: SigningIntent, tokens: readonly Token[]): string | undefined {
+/**
+ * What is wrong with a message that the library had signed; undefined if nothing is. Decoded by
+ * code of the simulator's own.
+ */
+export function understood(
+  bytes: Uint8Array,
+  intent: SigningIntent,
+  tokens: readonly Token[],
+): string | undefined {
   let message;
   try {
     message = readMessage(bytes);
@@ -19,14 +37,21 @@ export function understood(bytes: Uint8Array, intent: SigningIntent, tokens: rea
   if (intent.kind === 'swap') {
     const swaps = steps.filter(({ program }) => program === JUPITER).length;
     const isWrap = intent.inputMint === intent.outputMint;
-    return signers.join() === WALLET && swaps === (isWrap ? 0 : 1) ? undefined : 'a swap has not the form of one';
+    return signers.join() === WALLET && swaps === (isWrap ? 0 : 1)
+      ? undefined
+      : 'a swap has not the form of one';
   }
   const token = tokens.find(({ mint }) => mint === intent.mint);
   if (token === undefined) return `a payment in ${intent.mint}, which is no token, was signed`;
   const rest = steps.filter(({ program }) => program !== COMPUTE_BUDGET && program !== MEMO);
   const [transfer] = rest;
   const { mint, program } = token;
-  const accounts = [accountOf(WALLET, mint, program), mint, accountOf(intent.payTo, mint, program), WALLET];
+  const accounts = [
+    accountOf(WALLET, mint, program),
+    mint,
+    accountOf(intent.payTo, mint, program),
+    WALLET,
+  ];
   const isRight =
     rest.length === 1 &&
     transfer?.program === program &&
@@ -37,7 +62,8 @@ export function understood(bytes: Uint8Array, intent: SigningIntent, tokens: rea
 }
 
 function isKnown({ program, accounts, data }: Step, tokens: readonly Token[]): boolean {
-  const own = (address: string | undefined) => tokens.some((token) => accountOf(WALLET, token.mint, token.program) === address);
+  const own = (address: string | undefined) =>
+    tokens.some((token) => accountOf(WALLET, token.mint, token.program) === address);
   switch (program) {
     case COMPUTE_BUDGET:
       return data[0] === 2 || data[0] === 3;

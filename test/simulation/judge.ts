@@ -36,7 +36,12 @@ export interface Said {
 }
 
 /** Reads the chain after a run, and holds it against what is promised. */
-export function judge(world: World, machine: Machine, said: readonly Said[], attempts: readonly Attempt[]): Broken[] {
+export function judge(
+  world: World,
+  machine: Machine,
+  said: readonly Said[],
+  attempts: readonly Attempt[],
+): Broken[] {
   const { plan, ledger, tokens } = world;
   const outs = outsOf(ledger.all(), machine, tokens);
   return [
@@ -60,7 +65,10 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
 /** How often a call without a payment is sent, retries included, if its method changes nothing. */
 const MOST_ASKS = 3;
 
-/** A request that a seller may act on twice, or that has a payment, is sent once a call; one that changes nothing a few times. */
+/**
+ * A request that a seller may act on twice, or that has a payment, is sent once a call; one that
+ * changes nothing a few times.
+ */
 function sentSafely({ calls, handed, asked, shown }: Traffic): Broken[] {
   const broken: Broken[] = [];
   const add = (how: string) => void broken.push({ promise: 'sent as often as is safe', how });
@@ -70,19 +78,24 @@ function sentSafely({ calls, handed, asked, shown }: Traffic): Broken[] {
     // What a redirect made of a POST is sent as often as that was.
     return path.startsWith('GET') ? MOST_ASKS * own + posted : own;
   };
-  for (const [place, count] of asked) if (count > most(place)) add(`${place} came ${count} times, of ${most(place)} at most`);
+  for (const [place, count] of asked)
+    if (count > most(place)) add(`${place} came ${count} times, of ${most(place)} at most`);
   for (const [signature, all] of shown) {
     const own = handed.get(signature);
     const mayRepeat = all.every(({ method, hasId }) => method === 'GET' || hasId);
     if (own !== undefined ? all.length > own : !mayRepeat && all.length > 1)
-      add(`payment ${signature} came ${all.length} times${own === undefined ? '' : `, and its caller sent it ${own} times`}`);
+      add(
+        `payment ${signature} came ${all.length} times${own === undefined ? '' : `, and its caller sent it ${own} times`}`,
+      );
   }
   return broken;
 }
 
 function stays({ traffic }: World, { signed }: Machine): Broken[] {
   const hosts = new Map(
-    signed.flatMap(({ signature, intent }) => (intent.kind === 'payment' ? [[signature, new URL(intent.url).host]] : [])),
+    signed.flatMap(({ signature, intent }) =>
+      intent.kind === 'payment' ? [[signature, new URL(intent.url).host]] : [],
+    ),
   );
   return [...traffic.shown].flatMap(([signature, all]) =>
     all
@@ -100,7 +113,11 @@ function wasPaid({ plan, settled }: World, outs: readonly Out[]): Broken[] {
   return settled
     .filter(({ payTo, mint, amount }) => {
       const pays = ({ payments, signed: { intent } }: Out) =>
-        payments > 0n && intent.kind === 'payment' && intent.payTo === payTo && intent.mint === mint && intent.amount === amount;
+        payments > 0n &&
+        intent.kind === 'payment' &&
+        intent.payTo === payTo &&
+        intent.mint === mint &&
+        intent.amount === amount;
       return !outs.some(pays);
     })
     .map(({ payTo, mint, amount }) => ({
@@ -109,7 +126,10 @@ function wasPaid({ plan, settled }: World, outs: readonly Out[]): Broken[] {
     }));
 }
 
-/** What was confirmed counts as settled, also if its fork is dropped after that: caps count too much then, and nothing is paid twice. */
+/**
+ * What was confirmed counts as settled, also if its fork is dropped after that: caps count too much
+ * then, and nothing is paid twice.
+ */
 function mayBeDropped({ parts }: Plan): boolean {
   return parts.some(({ kind }) => kind === 'fork');
 }
@@ -119,11 +139,18 @@ const MOST_STRANGE = 3;
 /** Half a minute to choose, and what is asked before of earlier payments for the same. */
 const MOST_CHOOSING_MS = 60_000;
 
-/** Calls ask Jupiter about few tokens that are their sellers' own, and choose in time. What a wallet holds, it may sell. */
+/**
+ * Calls ask Jupiter about few tokens that are their sellers' own, and choose in time. What a wallet
+ * holds, it may sell.
+ */
 function endsSoon({ tokens, ledger, work: { spells, choices } }: World): Broken[] {
   const strange = new Set(
     tokens
-      .filter(({ worth, mint, program }) => worth === 0n && ledger.account(accountOf(WALLET, mint, program), ledger.slot()) === undefined)
+      .filter(
+        ({ worth, mint, program }) =>
+          worth === 0n &&
+          ledger.account(accountOf(WALLET, mint, program), ledger.slot()) === undefined,
+      )
       .map(({ mint }) => mint),
   );
   const longest = Math.max(0, ...choices);
@@ -134,10 +161,15 @@ function endsSoon({ tokens, ledger, work: { spells, choices } }: World): Broken[
       const terms = Math.max(calls, prices);
       if (asked <= MOST_STRANGE * terms) return [];
       return [
-        { promise: 'asks no more than it must', how: `Jupiter was asked about ${asked} tokens of sellers for ${terms} of their 402s` },
+        {
+          promise: 'asks no more than it must',
+          how: `Jupiter was asked about ${asked} tokens of sellers for ${terms} of their 402s`,
+        },
       ];
     }),
-    ...(longest > MOST_CHOOSING_MS ? [{ promise: 'answers in time' as const, how: `choosing took ${seconds(longest)} s` }] : []),
+    ...(longest > MOST_CHOOSING_MS
+      ? [{ promise: 'answers in time' as const, how: `choosing took ${seconds(longest)} s` }]
+      : []),
   ];
 }
 
@@ -161,18 +193,21 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
 /** Fees count in dollars as long as SOL has a price. */
 function countsFees({ parts }: Plan): boolean {
-  return !parts.some((part) => part.kind === 'market' && ['isDown', 'hanging', 'gone'].includes(part.what));
+  return !parts.some(
+    (part) => part.kind === 'market' && ['isDown', 'hanging', 'gone'].includes(part.what),
+  );
 }
 
 /** About as long as a blockhash lives. */
 const LIFE_MS = 90_000;
 
 /**
- * A clock that jumps moves what is in a window by as much. What was confirmed counts from then, also if its fork is dropped and it lands anew within the
- * life of its blockhash.
+ * A clock that jumps moves what is in a window by as much. What was confirmed counts from then,
+ * also if its fork is dropped and it lands anew within the life of its blockhash.
  */
 function slackOf({ parts }: Plan): number {
-  const slack = (part: Part) => (part.kind === 'jump' ? Math.abs(part.ms) : part.kind === 'fork' ? LIFE_MS : 0);
+  const slack = (part: Part) =>
+    part.kind === 'jump' ? Math.abs(part.ms) : part.kind === 'fork' ? LIFE_MS : 0;
   return parts.reduce((sum, part) => sum + slack(part), 0);
 }
 
@@ -197,22 +232,36 @@ function withinCaps(plan: Plan, machine: Machine, outs: readonly Out[]): Broken[
   const fees = countsFees(plan);
   for (const limit of plan.limits) {
     const { unit, windowMs, host } = limit;
-    const groups = windowMs === 0 ? onePayments(outs, machine) : outs.map(({ landed }) => inWindow(plan, outs, limit, landed, landed));
-    const sums = groups.map((group) => group.reduce((sum, out) => sum + measure(out, unit, fees), 0n));
+    const groups =
+      windowMs === 0
+        ? onePayments(outs, machine)
+        : outs.map(({ landed }) => inWindow(plan, outs, limit, landed, landed));
+    const sums = groups.map((group) =>
+      group.reduce((sum, out) => sum + measure(out, unit, fees), 0n),
+    );
     const most = sums.reduce((a, b) => (a > b ? a : b), 0n);
     if (most <= limitOf(limit)) continue;
-    const over = windowMs === 0 ? 'one payment' : windowMs === undefined ? 'all' : `${windowMs / 1000} s`;
+    const over =
+      windowMs === 0 ? 'one payment' : windowMs === undefined ? 'all' : `${windowMs / 1000} s`;
     const how = `${shown(unit, most)} left in ${over}${host === undefined ? '' : ` for ${host}`}, and the limit is ${shown(unit, limitOf(limit))}`;
     broken.push({ promise: 'within caps', how });
   }
   return broken;
 }
 
-/** What left for each payment: a call may pay again once it is proved that the payment before never lands, or if its caller allows one more. */
-function onePayments(outs: readonly Out[], { signed, paymentsOf }: Machine): readonly (readonly Out[])[] {
+/**
+ * What left for each payment: a call may pay again once it is proved that the payment before never
+ * lands, or if its caller allows one more.
+ */
+function onePayments(
+  outs: readonly Out[],
+  { signed, paymentsOf }: Machine,
+): readonly (readonly Out[])[] {
   const groups = new Map<string, Out[]>();
   for (const out of outs) {
-    const before = signed.filter((one) => paymentsOf.get(one.signature) === out.attempt && one.at < out.signed.at);
+    const before = signed.filter(
+      (one) => paymentsOf.get(one.signature) === out.attempt && one.at < out.signed.at,
+    );
     const name = `${out.attempt} ${before.length}`;
     groups.set(name, [...(groups.get(name) ?? []), out]);
   }
@@ -223,7 +272,9 @@ function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): B
   const fees = countsFees(plan);
   return uses.flatMap(({ cap, unit, used, windowMs, host }) => {
     // Within one millisecond, what was said may have been so before what landed did.
-    const earlier = inWindow(plan, outs, { windowMs, host }, from, to).filter(({ landed }) => landed.at < from.at);
+    const earlier = inWindow(plan, outs, { windowMs, host }, from, to).filter(
+      ({ landed }) => landed.at < from.at,
+    );
     const truth = earlier.reduce((sum, out) => sum + measure(out, unit, fees), 0n);
     const told = unit === 'USD' ? microOf(used) * FINE : BigInt(used);
     if (told >= truth) return [];
@@ -238,11 +289,18 @@ function microOf(dollars: string): bigint {
 }
 
 function decided(plan: Plan, attempts: readonly Attempt[], outs: readonly Out[]): Broken[] {
-  const landed = new Set(outs.filter(({ payments }) => payments > 0n).map(({ signed }) => signed.signature));
+  const landed = new Set(
+    outs.filter(({ payments }) => payments > 0n).map(({ signed }) => signed.signature),
+  );
   return attempts.flatMap(({ id, state, payment }): Broken[] => {
-    if (['signed', 'reserved', 'abandoned'].includes(state)) return [{ promise: 'all is decided', how: `${id} is still ${state}` }];
+    if (['signed', 'reserved', 'abandoned'].includes(state))
+      return [{ promise: 'all is decided', how: `${id} is still ${state}` }];
     if (payment === undefined) return [];
-    if (landed.has(payment.payerSignature) === (state === 'settled') || (state === 'settled' && mayBeDropped(plan))) return [];
+    if (
+      landed.has(payment.payerSignature) === (state === 'settled') ||
+      (state === 'settled' && mayBeDropped(plan))
+    )
+      return [];
     return [
       {
         promise: 'receipts are true',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 
-const keyOf = (name: string): string => createHash('sha256').update(`exact-change simulation: ${name}`).digest('hex').slice(0, 24);
+const keyOf = (name: string): string =>
+  createHash('sha256').update(`exact-change simulation: ${name}`).digest('hex').slice(0, 24);
 
 export const JUPITER_KEY = keyOf('jupiter');
 /** In the address of each node, as providers have them. */

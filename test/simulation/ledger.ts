@@ -39,7 +39,10 @@ export interface Ledger {
   account(address: string, slot: number): Account | undefined;
   /** All addresses at which anything ever lay. */
   addresses(): Iterable<string>;
-  /** Sets what lay at an address before the world began. With a payer, its history shows how it came there. */
+  /**
+   * Sets what lay at an address before the world began. With a payer, its history shows how it came
+   * there.
+   */
   put(address: string, account: Account, payer?: string): void;
   /** Takes a transaction into the block that is being filled, if it may be there. */
   land(bytes: Uint8Array): Landed | Unlanded;
@@ -69,7 +72,11 @@ interface Version {
   readonly account: Account | undefined;
 }
 
-export function createLedger(seed: string, time: { now(): number; wall(): number }, venue: Venue): Ledger {
+export function createLedger(
+  seed: string,
+  time: { now(): number; wall(): number },
+  venue: Venue,
+): Ledger {
   const accounts = new Map<string, Version[]>();
   const byId = new Map<string, Landed>();
   const byAddress = new Map<string, Landed[]>();
@@ -79,7 +86,8 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
   let forks = 0;
 
   const slot = (): number => FIRST_SLOT + Math.floor(time.now() / SLOT_MS);
-  const heightAt = (of: number): number => of - HEIGHT_BEHIND - Math.floor((of - FIRST_SLOT) / SKIPPED);
+  const heightAt = (of: number): number =>
+    of - HEIGHT_BEHIND - Math.floor((of - FIRST_SLOT) / SKIPPED);
   const hashAt = (of: number): string => {
     const height = heightAt(of);
     let hash = hashes.get(height);
@@ -108,7 +116,8 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
   const remember = (landed: Landed): void => {
     all.push(landed);
     byId.set(landed.id, landed);
-    for (const key of landed.message.keys) byAddress.set(key, [...(byAddress.get(key) ?? []), landed]);
+    for (const key of landed.message.keys)
+      byAddress.set(key, [...(byAddress.get(key) ?? []), landed]);
   };
   const funding = (address: string, value: Account, payer: string): Landed => {
     const id = addressOf(createHash('sha512').update(`${seed} ${address}`).digest());
@@ -118,8 +127,23 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
     ] as const;
     const before = [account(payer, 0), undefined];
     return {
-      ...{ id, signatures: [id], bytes: new Uint8Array(), slot: FIRST_SLOT - LONG_AGO, at: -Infinity, wall: -Infinity, error: null },
-      message: { signers: [payer], keys, header, blockhash: addressOf(new Uint8Array(32)), steps: [], compiled: [] },
+      ...{
+        id,
+        signatures: [id],
+        bytes: new Uint8Array(),
+        slot: FIRST_SLOT - LONG_AGO,
+        at: -Infinity,
+        wall: -Infinity,
+        error: null,
+      },
+      message: {
+        signers: [payer],
+        keys,
+        header,
+        blockhash: addressOf(new Uint8Array(32)),
+        steps: [],
+        compiled: [],
+      },
       ...{ fee: 0n, memo: null, before, after: [account(payer, 0), value] },
     };
   };
@@ -143,18 +167,35 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
       const now = slot();
       const height = heights.get(message.blockhash);
       if (byId.has(id)) return 'known';
-      if (height === undefined || height > heightAt(now) || height + LIFE < heightAt(now)) return 'expired';
+      if (height === undefined || height > heightAt(now) || height + LIFE < heightAt(now))
+        return 'expired';
       // One message lands once, whatever its first signature is.
-      const isSame = (one: Landed) => one.signatures.some((signature) => signatures.includes(signature));
-      if (byAddress.get(message.signers[message.signers.length - 1] ?? '')?.some(isSame) === true) return 'known';
+      const isSame = (one: Landed) =>
+        one.signatures.some((signature) => signatures.includes(signature));
+      if (byAddress.get(message.signers[message.signers.length - 1] ?? '')?.some(isSame) === true)
+        return 'known';
       const effect = execute(message, (address) => account(address, now), venue, false);
       if (effect.fee < 0n) return 'unpaid';
       const before = message.keys.map((key) => account(key, now));
       for (const [address, value] of effect.changes) write(address, value, now);
       const memo = message.steps.find(({ program }) => program === MEMO);
       const landed: Landed = {
-        ...{ id, signatures, bytes, slot: now, at: time.now(), wall: time.wall(), message, error: effect.error, fee: effect.fee, before },
-        memo: memo === undefined ? null : `[${memo.data.length}] ${Buffer.from(memo.data).toString('utf8')}`,
+        ...{
+          id,
+          signatures,
+          bytes,
+          slot: now,
+          at: time.now(),
+          wall: time.wall(),
+          message,
+          error: effect.error,
+          fee: effect.fee,
+          before,
+        },
+        memo:
+          memo === undefined
+            ? null
+            : `[${memo.data.length}] ${Buffer.from(memo.data).toString('utf8')}`,
         after: message.keys.map((key) => account(key, now)),
       };
       remember(landed);

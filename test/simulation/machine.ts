@@ -1,4 +1,12 @@
-import { createClient, local, memoryJournal, type Client, type Journal, type LocalTransport, type SigningIntent } from '../../src/index.js';
+import {
+  createClient,
+  local,
+  memoryJournal,
+  type Client,
+  type Journal,
+  type LocalTransport,
+  type SigningIntent,
+} from '../../src/index.js';
 import { journalAt } from '../../adapters/journals/file/journal.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
 import { JUPITER_KEY } from './keys.js';
@@ -17,7 +25,10 @@ export interface Signed {
   readonly at: number;
 }
 
-/** A process that runs the library: killed at any of its calls to the outside, and started again over the same journal. */
+/**
+ * A process that runs the library: killed at any of its calls to the outside, and started again
+ * over the same journal.
+ */
 export interface Machine {
   /** Undefined while it is down. */
   clients(): readonly Client[] | undefined;
@@ -28,12 +39,21 @@ export interface Machine {
   /** Ends it at once, or at one of its next calls to the outside. */
   kill(calls: number, power: boolean, ended: () => void): void;
   /** Signs for a caller that uses the service. */
-  sign(message: Uint8Array, intent: SigningIntent, about: { readonly attempt: string; readonly host: string }): Uint8Array;
+  sign(
+    message: Uint8Array,
+    intent: SigningIntent,
+    about: { readonly attempt: string; readonly host: string },
+  ): Uint8Array;
   readonly signed: readonly Signed[];
-  /** By a signature of a swap, or the address that a payment was signed for: the attempt and its host. */
+  /**
+   * By a signature of a swap, or the address that a payment was signed for: the attempt and its
+   * host.
+   */
   readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
   readonly paymentsOf: ReadonlyMap<string, string>;
-  /** Paths of addresses whose paid answer was read to its end by a process that had not ended yet. */
+  /**
+   * Paths of addresses whose paid answer was read to its end by a process that had not ended yet.
+   */
   readonly arrived: ReadonlySet<string>;
   journal(): Journal;
 }
@@ -60,18 +80,26 @@ export function createMachine(world: World): Machine {
   let ending: Promise<void> = Promise.resolve();
   let dying: { calls: number; readonly end: () => void } | undefined;
 
-  /** Each call to the outside goes through here: that of a process that has ended stands still for ever. */
+  /**
+   * Each call to the outside goes through here: that of a process that has ended stands still for
+   * ever.
+   */
   async function outside(of: number): Promise<void> {
     if (of === life && dying !== undefined && (dying.calls -= 1) <= 0) dying.end();
     if (of !== life || !isUp) await new Promise<never>(() => undefined);
   }
 
-  async function request(of: number, input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  async function request(
+    of: number,
+    input: RequestInfo | URL,
+    init: RequestInit = {},
+  ): Promise<Response> {
     await outside(of);
     const { signal } = init;
     if (signal?.aborted === true) throw signal.reason;
     const stopped = new Promise<never>((_, reject) => {
-      const refuse = () => reject(signal?.reason instanceof Error ? signal.reason : new TypeError('aborted'));
+      const refuse = () =>
+        reject(signal?.reason instanceof Error ? signal.reason : new TypeError('aborted'));
       // As fetch listens: until its garbage is collected, which is later than this run.
       signal?.addEventListener('abort', refuse, { once: true });
     });
@@ -80,7 +108,10 @@ export function createMachine(world: World): Machine {
     let url = new URL(input instanceof Request ? input.url : input);
     let { method = 'GET', body } = init;
     for (let hops = 0; hops <= MOST_HOPS; hops += 1) {
-      const response = await Promise.race([answered(of, url, { ...init, method, body: body ?? null }), stopped]);
+      const response = await Promise.race([
+        answered(of, url, { ...init, method, body: body ?? null }),
+        stopped,
+      ]);
       const location = response.headers.get('location');
       if (location === null || init.redirect === 'manual')
         return hops === 0 ? response : Object.defineProperties(response, redirected(url));
@@ -100,14 +131,21 @@ export function createMachine(world: World): Machine {
       response.ok && paymentIn(headers) !== undefined
         ? atItsEnd(response, () => void (of === life && isUp && arrived.add(url.pathname)))
         : response;
-    const served: Served = await world.serve(url, { method, headers, body: typeof body === 'string' ? body : '' });
+    const served: Served = await world.serve(url, {
+      method,
+      headers,
+      body: typeof body === 'string' ? body : '',
+    });
     return new Promise<Response>((resolve, reject) => {
       if (served === 'hangs') return;
       const deliver = () => {
         if (of !== life || !isUp) return;
         // An answer that comes is a call to the outside too: a process may end right before it.
         outside(of).then(
-          () => (served === 'lost' || served.response === undefined ? reject(lost(url)) : resolve(watched(served.response))),
+          () =>
+            served === 'lost' || served.response === undefined
+              ? reject(lost(url))
+              : resolve(watched(served.response)),
           reject,
         );
       };
@@ -129,7 +167,11 @@ export function createMachine(world: World): Machine {
     isUp = true;
     ending = new Promise((resolve) => (end = resolve));
     if (plan.isDurable) {
-      const parts = { disk: disk.port(() => outside(of)), processes: processes.as(life), compactFrom: 20_000 };
+      const parts = {
+        disk: disk.port(() => outside(of)),
+        processes: processes.as(life),
+        compactFrom: 20_000,
+      };
       kept = journalAt('/journal', parts);
     }
     const common = {
@@ -156,15 +198,21 @@ export function createMachine(world: World): Machine {
         return sign(message, intent);
       },
     };
-    clients = Array.from({ length: plan.clients }, () => createClient({ ...common, signer, autoSwap: plan.autoSwap }));
+    clients = Array.from({ length: plan.clients }, () =>
+      createClient({ ...common, signer, autoSwap: plan.autoSwap }),
+    );
     for (const client of clients) {
       client.on('*', (event) => {
-        trace(`${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`);
+        trace(
+          `${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`,
+        );
         world.shows(JSON.stringify(event));
         if (event.type === 'payment.required') world.work.looks(event.id);
-        if (event.type === 'payment.chosen' || event.type === 'payment.failed') world.work.chose(event.id);
+        if (event.type === 'payment.chosen' || event.type === 'payment.failed')
+          world.work.chose(event.id);
         if (event.type === 'payment.required') hosts.set(event.id, new URL(event.url).host);
-        if (event.type === 'swap.signed') swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
+        if (event.type === 'swap.signed')
+          swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
       });
       // Loads what a client loads with its first payment.
@@ -207,7 +255,9 @@ export function createMachine(world: World): Machine {
 
 /** What fetch says of a connection that failed. */
 function lost({ href }: URL): TypeError {
-  return new TypeError('fetch failed', { cause: Object.assign(new Error(`connect ECONNREFUSED ${href}`), { code: 'ECONNREFUSED' }) });
+  return new TypeError('fetch failed', {
+    cause: Object.assign(new Error(`connect ECONNREFUSED ${href}`), { code: 'ECONNREFUSED' }),
+  });
 }
 
 /** What fetch says of a response that redirects led to. */
@@ -228,5 +278,8 @@ function atItsEnd({ body, status, headers }: Response, end: () => void): Respons
     end();
     controller.close();
   };
-  return new Response(new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 }), { status, headers });
+  return new Response(
+    new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 }),
+    { status, headers },
+  );
 }

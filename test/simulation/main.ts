@@ -28,7 +28,13 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : Number(values.seed);
   const count = isOne ? 1 : Number(values.workers);
   const drop = values.drop === '' ? [] : values.drop.split(',').map(Number);
-  const orders = { step: count, ms: Number(values.minutes ?? 1) * 60_000, runs: isOne ? 1 : 1e9, drop, trace: values.trace };
+  const orders = {
+    step: count,
+    ms: Number(values.minutes ?? 1) * 60_000,
+    runs: isOne ? 1 : 1e9,
+    drop,
+    trace: values.trace,
+  };
   const file = await bundle('worker', without);
   print(`Simulating from seed ${seed}${without === undefined ? '' : ` without ${without}`}.`);
   const started = Date.now();
@@ -40,13 +46,17 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
       found ??= report;
       for (const { stop } of workers) stop();
     } else if (report.kind === 'suspect')
-      print(`Seed ${report.seed} breaks a promise after ${seconds().toFixed(0)} s. Looking for the least of it.`);
+      print(
+        `Seed ${report.seed} breaks a promise after ${seconds().toFixed(0)} s. Looking for the least of it.`,
+      );
     else {
       ran += 1;
       if (isOne) print(`Seed ${report.seed} has trace ${report.hash}.`);
     }
   };
-  const workers = Array.from({ length: count }, (_, index) => start(file, { ...orders, seed: seed + index }, hear, print));
+  const workers = Array.from({ length: count }, (_, index) =>
+    start(file, { ...orders, seed: seed + index }, hear, print),
+  );
   await Promise.all(workers.map(({ ended }) => ended));
   print(`${ran} runs in ${seconds().toFixed(0)} s, ${(ran / seconds()).toFixed(1)} a second.`);
   return found;
@@ -54,18 +64,28 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
 
 function show({ seed, drop, broken, lines }: Broken, without: string | undefined): void {
   const { parts, ...rest } = planOf(seed);
-  print(`\nSeed ${seed} breaks a promise:\n  ${broken.join('\n  ')}\n\nWith these parts left of its plan:`);
+  print(
+    `\nSeed ${seed} breaks a promise:\n  ${broken.join('\n  ')}\n\nWith these parts left of its plan:`,
+  );
   parts.forEach((part, index) => !drop.includes(index) && print(`  ${JSON.stringify(part)}`));
-  print(`  ${JSON.stringify(rest, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`);
+  print(
+    `  ${JSON.stringify(rest, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`,
+  );
   print(`\n${lines.slice(-200).join('\n')}`);
   const mend = without === undefined ? '' : ` --without ${without}`;
-  print(`\nReplay it: npm run simulate -- --seed ${seed}${drop.length === 0 ? '' : ` --drop ${drop.join(',')}`}${mend}`);
+  print(
+    `\nReplay it: npm run simulate -- --seed ${seed}${drop.length === 0 ? '' : ` --drop ${drop.join(',')}`}${mend}`,
+  );
 }
 
 if (values.without === 'every') {
   for (const { name } of mends) {
     const found = await search(name);
-    print(found === undefined ? `MISSED without ${name}\n` : `found without ${name}: ${found.broken[0]}\n`);
+    print(
+      found === undefined
+        ? `MISSED without ${name}\n`
+        : `found without ${name}: ${found.broken[0]}\n`,
+    );
     if (found === undefined) process.exitCode = 1;
   }
 } else {

@@ -1,11 +1,18 @@
 import type { Broken } from './judge.js';
 
-/** A mend that can be taken back: exact text of a file as it stands, and as it was before, or as a careless change would make it. */
+/**
+ * A mend that can be taken back: exact text of a file as it stands, and as it was before, or as a
+ * careless change would make it.
+ */
 export interface Mend {
   readonly name: string;
   /** The promise that does not hold without it. */
   readonly breaks: Broken['promise'];
-  readonly changes: readonly { readonly file: string; readonly now: string; readonly before: string }[];
+  readonly changes: readonly {
+    readonly file: string;
+    readonly now: string;
+    readonly before: string;
+  }[];
 }
 
 export const mends: readonly Mend[] = [
@@ -38,7 +45,8 @@ export const mends: readonly Mend[] = [
       {
         file: 'src/payments/execute/swap-cost.ts',
         now: "if (outcome.code === 'swap_expired') return undefined;",
-        before: "if (outcome.code === 'swap_expired' || outcome.code === 'swap_failed') return undefined;",
+        before:
+          "if (outcome.code === 'swap_expired' || outcome.code === 'swap_failed') return undefined;",
       },
     ],
   },
@@ -68,7 +76,9 @@ export const mends: readonly Mend[] = [
   {
     name: 'index-reach',
     breaks: 'paid once',
-    changes: [{ file: 'src/payments/reconcile/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' }],
+    changes: [
+      { file: 'src/payments/reconcile/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' },
+    ],
   },
   {
     name: 'nodes-judge-blockhashes',
@@ -76,8 +86,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/reconcile/fate.ts',
-        now: 'tip.height > sent.lastValidBlockHeight ? await expiredAt(node, sent, tip.slot, signal) : undefined;',
-        before: 'tip.height > sent.lastValidBlockHeight ? tip.slot : undefined;',
+        now: '? await expiredAt(node, sent, tip.slot, signal)',
+        before: '? tip.slot',
       },
       {
         file: 'src/solana/rpc/connection.ts',
@@ -104,7 +114,8 @@ export const mends: readonly Mend[] = [
       {
         file: 'src/payments/execute/reservation.ts',
         now: '      await journal.put(open);\n',
-        before: '      config.runtime.sleep(3_000).then(() => journal.put(open)).catch(() => undefined);\n',
+        before:
+          '      config.runtime.sleep(3_000).then(() => journal.put(open)).catch(() => undefined);\n',
       },
     ],
   },
@@ -114,15 +125,17 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/reconcile/earlier-payment.ts',
-        now: '    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });',
-        before: '    if (idempotencyKey !== undefined) found.push({ ...attempt, payment, receipt });',
+        now: 'if (idempotencyKey !== undefined || (lost && untold))',
+        before: 'if (idempotencyKey !== undefined)',
       },
     ],
   },
   {
     name: 'swaps-have-a-limit',
     breaks: 'within caps',
-    changes: [{ file: 'src/policy/cost.ts', now: '  add(SWAPS, BigInt(swaps.swaps));\n', before: '' }],
+    changes: [
+      { file: 'src/policy/cost.ts', now: '  add(SWAPS, BigInt(swaps.swaps));\n', before: '' },
+    ],
   },
   {
     name: 'only-what-is-safe-is-retried',
@@ -149,12 +162,24 @@ export const mends: readonly Mend[] = [
   {
     name: 'own-headers-follow-no-redirect',
     breaks: 'payments stay with their sellers',
-    changes: [{ file: 'src/internal/request.ts', now: '          ...(paysItself ? unfollowed(request, passed) : {}),\n', before: '' }],
+    changes: [
+      {
+        file: 'src/internal/request.ts',
+        now: '          ...(paysItself ? unfollowed(request, passed) : {}),\n',
+        before: '',
+      },
+    ],
   },
   {
     name: 'payments-follow-no-redirect',
     breaks: 'payments stay with their sellers',
-    changes: [{ file: 'src/internal/request.ts', now: "        redirect: 'manual',\n        cache", before: '        cache' }],
+    changes: [
+      {
+        file: 'src/internal/request.ts',
+        now: "        redirect: 'manual',\n        cache",
+        before: '        cache',
+      },
+    ],
   },
   {
     name: 'young-sellers-get-a-memo',
@@ -171,7 +196,11 @@ export const mends: readonly Mend[] = [
     name: 'signals-have-one-listener',
     breaks: 'throws what it says',
     changes: [
-      { file: 'src/internal/abort.ts', now: 'waiting.get(signal) ?? startGroup(signal);', before: 'startGroup(signal);' },
+      {
+        file: 'src/internal/abort.ts',
+        now: 'waiting.get(signal) ?? startGroup(signal);',
+        before: 'startGroup(signal);',
+      },
       {
         file: 'src/internal/abort.ts',
         now: 'if (all.size > 0 || waiting.get(signal)?.all !== all) return;',
@@ -203,13 +232,23 @@ export const mends: readonly Mend[] = [
   {
     name: 'few-offers-are-priced',
     breaks: 'asks no more than it must',
-    changes: [{ file: 'src/payments/plan/choose.ts', now: '(unpinned += 1) > MAX_UNPINNED', before: '(unpinned += 1) > 1_000' }],
+    changes: [
+      {
+        file: 'src/payments/plan/choose.ts',
+        now: '(unpinned += 1) > MAX_UNPINNED',
+        before: '(unpinned += 1) > 1_000',
+      },
+    ],
   },
   {
     name: 'keys-hold-one-purchase',
     breaks: 'receipts are true',
     changes: [
-      { file: 'src/service/plan-step.ts', now: 'bearer !== undefined && !isOffered(step, bearer)', before: 'step === undefined' },
+      {
+        file: 'src/service/plan-step.ts',
+        now: 'bearer !== undefined && !isOffered(step, bearer)',
+        before: 'step === undefined',
+      },
       {
         file: 'src/service/pay-step.ts',
         now: 'read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase)',
@@ -223,8 +262,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/service/pay-step.ts',
-        now: 'idempotencyKey !== undefined && (known.idempotencyKey !== idempotencyKey || known.url !== url)',
-        before: "idempotencyKey === '' && url === ''",
+        now: '(known.idempotencyKey !== idempotencyKey || known.url !== url)',
+        before: "known.url === ''",
       },
     ],
   },

@@ -25,7 +25,16 @@ export interface NodeState {
 }
 
 export const honest = (): NodeState => ({
-  ...{ behind: 0, indexBehind: 0, statusBehind: 0, accountsBehind: 0, heightOff: 0, slotOff: 0, isHasty: false, isDown: false },
+  ...{
+    behind: 0,
+    indexBehind: 0,
+    statusBehind: 0,
+    accountsBehind: 0,
+    heightOff: 0,
+    slotOff: 0,
+    isHasty: false,
+    isDown: false,
+  },
 });
 
 type Json = Readonly<Record<string, unknown>>;
@@ -44,14 +53,35 @@ class Refusal extends Error {
   }
 }
 
-/** Answers a JSON-RPC question as the node at an address does in a state. `submit` takes what it is given to send. */
-export function answerRpc(ledger: Ledger, state: NodeState, address: string, body: string, submit: (bytes: Uint8Array) => void): string {
-  const { id, method, params } = JSON.parse(body) as { id: unknown; method: string; params?: readonly unknown[] }; // web3.js wrote it.
+/**
+ * Answers a JSON-RPC question as the node at an address does in a state. `submit` takes what it is
+ * given to send.
+ */
+export function answerRpc(
+  ledger: Ledger,
+  state: NodeState,
+  address: string,
+  body: string,
+  submit: (bytes: Uint8Array) => void,
+): string {
+  const { id, method, params } = JSON.parse(body) as {
+    id: unknown;
+    method: string;
+    params?: readonly unknown[];
+  }; // web3.js wrote it.
   try {
-    return JSON.stringify({ jsonrpc: '2.0', id, result: answer(ledger, state, method, params ?? [], submit) });
+    return JSON.stringify({
+      jsonrpc: '2.0',
+      id,
+      result: answer(ledger, state, method, params ?? [], submit),
+    });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return JSON.stringify({ jsonrpc: '2.0', id, error: { code: error.code, message: `${error.message}, at ${address}` } });
+    return JSON.stringify({
+      jsonrpc: '2.0',
+      id,
+      error: { code: error.code, message: `${error.message}, at ${address}` },
+    });
   }
 }
 
@@ -65,18 +95,28 @@ function answer(
   const tip = ledger.slot() - state.behind;
   const options = optionsIn(params);
   const slot = tip - DEPTH[options.commitment];
-  if (options.minContextSlot > slot) throw new Refusal(-32016, 'Minimum context slot has not been reached');
+  if (options.minContextSlot > slot)
+    throw new Refusal(-32016, 'Minimum context slot has not been reached');
   const context = { slot };
   switch (method) {
     case 'getGenesisHash':
       return GENESIS;
     case 'getLatestBlockhash': {
       const lastValidBlockHeight = ledger.heightAt(slot) + 150 + state.heightOff;
-      return { context: { slot: slot + state.slotOff }, value: { blockhash: ledger.hashAt(slot), lastValidBlockHeight } };
+      return {
+        context: { slot: slot + state.slotOff },
+        value: { blockhash: ledger.hashAt(slot), lastValidBlockHeight },
+      };
     }
     case 'getEpochInfo': {
       const blockHeight = ledger.heightAt(slot);
-      return { absoluteSlot: slot, blockHeight, epoch: 700, slotIndex: slot % 432_000, slotsInEpoch: 432_000 };
+      return {
+        absoluteSlot: slot,
+        blockHeight,
+        epoch: 700,
+        slotIndex: slot % 432_000,
+        slotsInEpoch: 432_000,
+      };
     }
     case 'isBlockhashValid': {
       const height = ledger.heightOf(String(params[0])) ?? -Infinity;
@@ -91,13 +131,18 @@ function answer(
       return [{ slot, prioritizationFee: 2_000 }];
     case 'getMultipleAccounts': {
       const from = slot - state.accountsBehind;
-      return { context, value: (params[0] as string[]).map((address) => accountJson(ledger.account(address, from))) };
+      return {
+        context,
+        value: (params[0] as string[]).map((address) => accountJson(ledger.account(address, from))),
+      };
     }
     case 'getTokenAccountsByOwner': {
       const { programId } = params[1] as { programId: string };
       const value = [...ledger.addresses()].flatMap((pubkey) => {
         const account = ledger.account(pubkey, slot - state.accountsBehind);
-        return account?.token?.owner === params[0] && account?.owner === programId ? [{ pubkey, account: accountJson(account) }] : [];
+        return account?.token?.owner === params[0] && account?.owner === programId
+          ? [{ pubkey, account: accountJson(account) }]
+          : [];
       });
       return { context, value };
     }
@@ -110,22 +155,35 @@ function answer(
     }
     case 'getSignatureStatuses': {
       const seen = tip - state.statusBehind;
-      return { context, value: (params[0] as string[]).map((one) => statusOf(ledger.landed(one), seen)) };
+      return {
+        context,
+        value: (params[0] as string[]).map((one) => statusOf(ledger.landed(one), seen)),
+      };
     }
     case 'getTransaction': {
       const found = ledger.landed(String(params[0]));
-      return found === undefined || found.slot > slot - state.statusBehind ? null : transactionJson(found);
+      return found === undefined || found.slot > slot - state.statusBehind
+        ? null
+        : transactionJson(found);
     }
     case 'getSignaturesForAddress':
-      return signaturesFor(ledger, slot - state.indexBehind, String(params[0]), params[1] as Json | undefined);
+      return signaturesFor(
+        ledger,
+        slot - state.indexBehind,
+        String(params[0]),
+        params[1] as Json | undefined,
+      );
     default:
       throw new Refusal(-32601, `Method not found: ${method}`);
   }
 }
 
 function optionsIn(params: readonly unknown[]): { commitment: Commitment; minContextSlot: number } {
-  const found = params.filter((one): one is Json => typeof one === 'object' && one !== null && !Array.isArray(one));
-  const value = (name: string): unknown => found.map((one) => one[name]).find((one) => one !== undefined);
+  const found = params.filter(
+    (one): one is Json => typeof one === 'object' && one !== null && !Array.isArray(one),
+  );
+  const value = (name: string): unknown =>
+    found.map((one) => one[name]).find((one) => one !== undefined);
   const commitment = value('commitment');
   return {
     commitment: commitment === 'processed' || commitment === 'finalized' ? commitment : 'confirmed',
@@ -136,14 +194,22 @@ function optionsIn(params: readonly unknown[]): { commitment: Commitment; minCon
 function accountJson(account: Account | undefined): unknown {
   if (account === undefined) return null;
   const { lamports, owner } = account;
-  return { lamports: Number(lamports), owner, data: [dataOf(account), 'base64'], executable: false, rentEpoch: 0, space: bytesOf(account) };
+  return {
+    lamports: Number(lamports),
+    owner,
+    data: [dataOf(account), 'base64'],
+    executable: false,
+    rentEpoch: 0,
+    space: bytesOf(account),
+  };
 }
 
 function simulate(ledger: Ledger, slot: number, params: readonly unknown[]): unknown {
   const message = readMessage(readWire(Buffer.from(String(params[0]), 'base64')).message);
   const effect = ledger.simulate(message, slot);
   const { addresses } = (params[1] as { accounts: { addresses: string[] } }).accounts;
-  const after = (address: string) => (effect.changes.has(address) ? effect.changes.get(address) : ledger.account(address, slot));
+  const after = (address: string) =>
+    effect.changes.has(address) ? effect.changes.get(address) : ledger.account(address, slot);
   return {
     context: { slot },
     value: {
@@ -168,7 +234,13 @@ function innerJson({ inner }: Effect): unknown {
         programId: program,
         parsed: {
           type: 'transferChecked',
-          info: { source, destination, authority, mint, tokenAmount: { amount: amount.toString() } },
+          info: {
+            source,
+            destination,
+            authority,
+            mint,
+            tokenAmount: { amount: amount.toString() },
+          },
         },
         stackHeight: 2,
       })),
@@ -178,14 +250,16 @@ function innerJson({ inner }: Effect): unknown {
 function statusOf(landed: Landed | undefined, tip: number): unknown {
   if (landed === undefined || landed.slot > tip) return null;
   const depth = tip - landed.slot;
-  const confirmationStatus = depth >= DEPTH.finalized ? 'finalized' : depth >= DEPTH.confirmed ? 'confirmed' : 'processed';
+  const confirmationStatus =
+    depth >= DEPTH.finalized ? 'finalized' : depth >= DEPTH.confirmed ? 'confirmed' : 'processed';
   const confirmations = confirmationStatus === 'finalized' ? null : depth;
   return { slot: landed.slot, confirmations, err: landed.error, status: {}, confirmationStatus };
 }
 
 function signaturesFor(ledger: Ledger, slot: number, address: string, options: Json = {}): unknown {
   // A cluster has votes in each slot; the newest is all that is asked for.
-  if (address === VOTE_PROGRAM) return [{ signature: `vote ${slot}`, slot, err: null, memo: null, blockTime: null }];
+  if (address === VOTE_PROGRAM)
+    return [{ signature: `vote ${slot}`, slot, err: null, memo: null, blockTime: null }];
   const listed = [...ledger.of(address)].reverse().filter((one) => one.slot <= slot);
   const { before, until, limit = 1_000 } = options;
   const from = before === undefined ? 0 : listed.findIndex(({ id }) => id === before) + 1;
@@ -198,16 +272,35 @@ function signaturesFor(ledger: Ledger, slot: number, address: string, options: J
   }));
 }
 
-function transactionJson({ slot, message, signatures, error, fee, before, after }: Landed): unknown {
-  const [numRequiredSignatures, numReadonlySignedAccounts, numReadonlyUnsignedAccounts] = message.header;
+function transactionJson({
+  slot,
+  message,
+  signatures,
+  error,
+  fee,
+  before,
+  after,
+}: Landed): unknown {
+  const [numRequiredSignatures, numReadonlySignedAccounts, numReadonlyUnsignedAccounts] =
+    message.header;
   const balances = (accounts: readonly (Account | undefined)[]) =>
     accounts.flatMap((account, accountIndex) =>
       account?.token === undefined
         ? []
         : [
             {
-              ...{ accountIndex, mint: account.token.mint, owner: account.token.owner, programId: account.owner },
-              uiTokenAmount: { amount: account.token.amount.toString(), decimals: 0, uiAmount: null, uiAmountString: '0' },
+              ...{
+                accountIndex,
+                mint: account.token.mint,
+                owner: account.token.owner,
+                programId: account.owner,
+              },
+              uiTokenAmount: {
+                amount: account.token.amount.toString(),
+                decimals: 0,
+                uiAmount: null,
+                uiAmountString: '0',
+              },
             },
           ],
     );
@@ -230,7 +323,13 @@ function transactionJson({ slot, message, signatures, error, fee, before, after 
       },
     },
     meta: {
-      ...{ err: error, fee: Number(fee), innerInstructions: null, logMessages: null, loadedAddresses: { writable: [], readonly: [] } },
+      ...{
+        err: error,
+        fee: Number(fee),
+        innerInstructions: null,
+        logMessages: null,
+        loadedAddresses: { writable: [], readonly: [] },
+      },
       preBalances: before.map((account) => Number(account?.lamports ?? 0n)),
       postBalances: after.map((account) => Number(account?.lamports ?? 0n)),
       preTokenBalances: balances(before),

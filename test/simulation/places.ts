@@ -3,7 +3,8 @@ import { base58 } from '@scure/base';
 import { PublicKey } from '@solana/web3.js';
 import { addressOf } from './wire.js';
 
-// Addresses are the same in each run, so that deriving them is paid for once; what lies at them is for the seed to say.
+// Addresses are the same in each run, so that deriving them is paid for once; what lies at them is
+// for the seed to say.
 
 export const SYSTEM = '11111111111111111111111111111111';
 export const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
@@ -23,21 +24,29 @@ export const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 export const USDT = 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB';
 export const PYUSD = '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo';
 
-const named = (name: string): string => addressOf(createHash('sha256').update(`exact-change simulation: ${name}`).digest());
+const named = (name: string): string =>
+  addressOf(createHash('sha256').update(`exact-change simulation: ${name}`).digest());
 
 export const SELLERS: readonly string[] = ['0', '1', '2'].map((name) => named(`payee ${name}`));
 export const FACILITATOR = named('facilitator');
 export const STRANGER = named('stranger');
 /** Tokens of sellers' own: worth nothing, whatever their markets say. */
-export const OWN_MINTS: readonly string[] = Array.from({ length: 24 }, (_, index) => named(`mint ${index}`));
+export const OWN_MINTS: readonly string[] = Array.from({ length: 24 }, (_, index) =>
+  named(`mint ${index}`),
+);
 
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const key = createPrivateKey({
-  key: Buffer.concat([PKCS8, createHash('sha256').update('exact-change simulation: wallet').digest()]),
+  key: Buffer.concat([
+    PKCS8,
+    createHash('sha256').update('exact-change simulation: wallet').digest(),
+  ]),
   format: 'der',
   type: 'pkcs8',
 });
-export const WALLET: string = base58.encode(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32));
+export const WALLET: string = base58.encode(
+  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32),
+);
 
 export function signAsWallet(message: Uint8Array): Uint8Array {
   return new Uint8Array(sign(null, message, key));

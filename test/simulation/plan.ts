@@ -7,7 +7,17 @@ import { createRandom, type Random } from './random.js';
 /** How a caller reads the body of an answer. */
 export type Reader = 'text' | 'json' | 'bytes' | 'stream' | 'clone' | 'half';
 
-export type Answer = 'bare' | 'breaks' | 'error' | 'busy' | 'again' | 'denied' | 'lost' | 'hangs' | 'redirects' | 'pending';
+export type Answer =
+  | 'bare'
+  | 'breaks'
+  | 'error'
+  | 'busy'
+  | 'again'
+  | 'denied'
+  | 'lost'
+  | 'hangs'
+  | 'redirects'
+  | 'pending';
 /** What a seller does with a request without a payment, instead of naming its terms. */
 export type Door = 'busy' | 'lost' | 'moves' | 'moves with its method';
 export type Settling = 'late' | 'never' | 'denies' | 'twice';
@@ -24,7 +34,10 @@ export type Terms =
   | 'many'
   | 'many tokens';
 
-/** One thing that happens, or is wrong, in a run. A run is its parts, so that dropping one shrinks it. Times are in milliseconds. */
+/**
+ * One thing that happens, or is wrong, in a run. A run is its parts, so that dropping one shrinks
+ * it. Times are in milliseconds.
+ */
 export type Part =
   | {
       readonly kind: 'buy';
@@ -44,7 +57,13 @@ export type Part =
       /** The caller gives up a try after so long. */
       readonly abort: number | undefined;
     }
-  | { readonly kind: 'kill'; readonly at: number; readonly calls: number; readonly power: boolean; readonly down: number }
+  | {
+      readonly kind: 'kill';
+      readonly at: number;
+      readonly calls: number;
+      readonly power: boolean;
+      readonly down: number;
+    }
   | {
       readonly kind: 'node';
       readonly node: number;
@@ -62,11 +81,27 @@ export type Part =
     }
   | { readonly kind: 'fork'; readonly at: number; readonly slots: number; readonly again: boolean }
   | { readonly kind: 'jump'; readonly at: number; readonly ms: number }
-  | { readonly kind: 'dust' | 'spend'; readonly at: number; readonly mint: string; readonly amount: number }
+  | {
+      readonly kind: 'dust' | 'spend';
+      readonly at: number;
+      readonly mint: string;
+      readonly amount: number;
+    }
   | { readonly kind: 'terms'; readonly seller: number; readonly what: Terms; readonly size: number }
-  | { readonly kind: 'answer'; readonly seller: number; readonly what: Answer; readonly share: number }
+  | {
+      readonly kind: 'answer';
+      readonly seller: number;
+      readonly what: Answer;
+      readonly share: number;
+    }
   | { readonly kind: 'door'; readonly seller: number; readonly what: Door; readonly share: number }
-  | { readonly kind: 'settling'; readonly seller: number; readonly what: Settling; readonly share: number; readonly delay: number }
+  | {
+      readonly kind: 'settling';
+      readonly seller: number;
+      readonly what: Settling;
+      readonly share: number;
+      readonly delay: number;
+    }
   | { readonly kind: 'sends'; readonly share: number }
   /** What was signed for one item is handed to the service under the key of another too. */
   | { readonly kind: 'theft'; readonly item: number; readonly under: number };
@@ -89,7 +124,10 @@ export interface Plan {
   readonly isDurable: boolean;
   /** Whether all calls of a run have one signal, which lasts. */
   readonly hasSignal: boolean;
-  /** Whether callers sign for themselves what a service in the process plans, instead of using a client in it. */
+  /**
+   * Whether callers sign for themselves what a service in the process plans, instead of using a
+   * client in it.
+   */
   readonly isService: boolean;
   readonly autoSwap: boolean;
   readonly resign: 0 | 1;
@@ -109,7 +147,10 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A run as a seed says. Each kind of fault is in some runs only, so that none hides what another would show. */
+/**
+ * A run as a seed says. Each kind of fault is in some runs only, so that none hides what another
+ * would show.
+ */
 export function planOf(seed: number): Plan {
   const random = createRandom(`plan ${seed}`);
   const length = random.pick([2, 4, 4, 12]) * MINUTE;
@@ -128,15 +169,31 @@ export function planOf(seed: number): Plan {
   };
 
   for (let seller = 0; seller < 3; seller += 1) {
-    const each = (name: string, share: number, add: (random: Random) => void) => swarm(`${name} ${seller}`, share, add);
+    const each = (name: string, share: number, add: (random: Random) => void) =>
+      swarm(`${name} ${seller}`, share, add);
     each('token', 0.45, (own) =>
-      parts.push({ kind: 'terms', seller, what: own.pick(['own token', 'new tokens', 'in SOL', 'in PYUSD']), size: own.int(0, 9) }),
+      parts.push({
+        kind: 'terms',
+        seller,
+        what: own.pick(['own token', 'new tokens', 'in SOL', 'in PYUSD']),
+        size: own.int(0, 9),
+      }),
     );
-    each('form', 0.3, (own) => parts.push({ kind: 'terms', seller, what: own.pick(FORMS), size: own.int(8, 24) }));
-    each('raise', 0.15, (own) => parts.push({ kind: 'terms', seller, what: 'raises', size: own.int(5, 200) }));
+    each('form', 0.3, (own) =>
+      parts.push({ kind: 'terms', seller, what: own.pick(FORMS), size: own.int(8, 24) }),
+    );
+    each('raise', 0.15, (own) =>
+      parts.push({ kind: 'terms', seller, what: 'raises', size: own.int(5, 200) }),
+    );
     each('settling', 0.5, (own) => {
       const what = own.pick<Settling>(['late', 'late', 'never', 'never', 'denies', 'twice']);
-      parts.push({ kind: 'settling', seller, what, share: own.pick([0.3, 1]), delay: own.int(1_000, 70_000) });
+      parts.push({
+        kind: 'settling',
+        seller,
+        what,
+        share: own.pick([0.3, 1]),
+        delay: own.int(1_000, 70_000),
+      });
     });
     each('answer', 0.6, (own) => {
       const what = own.pick<Answer>([
@@ -170,7 +227,13 @@ export function planOf(seed: number): Plan {
   });
   swarm('outage', 0.2, (own) => {
     const what = own.pick(['isDown', 'behind'] as const);
-    parts.push({ kind: 'node', node: own.int(0, nodes - 1), what, size: own.int(10, 200), ...span(own) });
+    parts.push({
+      kind: 'node',
+      node: own.int(0, nodes - 1),
+      what,
+      size: own.int(10, 200),
+      ...span(own),
+    });
   });
   swarm('market', 0.35, (own) =>
     parts.push({
@@ -181,16 +244,42 @@ export function planOf(seed: number): Plan {
     }),
   );
   swarm('sends', 0.2, (own) => parts.push({ kind: 'sends', share: own.pick([0.3, 0.9, 1]) }));
-  swarm('fork', 0.15, (own) => parts.push({ kind: 'fork', at: time(own), slots: own.int(2, 25), again: own.chance(0.5) }));
-  swarm('jump', 0.12, (own) => parts.push({ kind: 'jump', at: time(own), ms: own.pick([-1, 1]) * own.pick([2_000, MINUTE, HOUR]) }));
-  swarm('dust', 0.15, (own) => parts.push({ kind: 'dust', at: time(own), mint: own.pick([USDC, USDT, SOL]), amount: own.int(1, 2_000) }));
+  swarm('fork', 0.15, (own) =>
+    parts.push({ kind: 'fork', at: time(own), slots: own.int(2, 25), again: own.chance(0.5) }),
+  );
+  swarm('jump', 0.12, (own) =>
+    parts.push({
+      kind: 'jump',
+      at: time(own),
+      ms: own.pick([-1, 1]) * own.pick([2_000, MINUTE, HOUR]),
+    }),
+  );
+  swarm('dust', 0.15, (own) =>
+    parts.push({
+      kind: 'dust',
+      at: time(own),
+      mint: own.pick([USDC, USDT, SOL]),
+      amount: own.int(1, 2_000),
+    }),
+  );
   swarm('spend', 0.15, (own) =>
-    parts.push({ kind: 'spend', at: time(own), mint: own.pick([USDC, USDT, SOL]), amount: own.int(1, 3_000_000) }),
+    parts.push({
+      kind: 'spend',
+      at: time(own),
+      mint: own.pick([USDC, USDT, SOL]),
+      amount: own.int(1, 3_000_000),
+    }),
   );
   swarm('kill', isDurable ? 0.5 : 0, (own) => {
     for (let count = own.int(1, 3); count > 0; count -= 1) {
       const calls = own.chance(0.3) ? 0 : own.int(1, 60);
-      parts.push({ kind: 'kill', at: time(own), calls, power: own.chance(0.3), down: own.pick([0, 1_000, MINUTE]) });
+      parts.push({
+        kind: 'kill',
+        at: time(own),
+        calls,
+        power: own.chance(0.3),
+        down: own.pick([0, 1_000, MINUTE]),
+      });
     }
   });
 
@@ -201,7 +290,11 @@ export function planOf(seed: number): Plan {
   const usual = buying.chance(0.5) ? buying.int(0, 2) : undefined;
   const crowd = buying.chance(0.3);
   const patience = buying.pick([1, 3, 3, 6]);
-  for (let item = buying.pick(isService ? [1, 2, 4, 8, 16, 24] : [1, 2, 4, 4, 8, 16]); item > 0; item -= 1) {
+  for (
+    let item = buying.pick(isService ? [1, 2, 4, 8, 16, 24] : [1, 2, 4, 4, 8, 16]);
+    item > 0;
+    item -= 1
+  ) {
     const key = buying.chance(0.35);
     const seller = usual ?? buying.int(0, 2);
     const buy: Part & { kind: 'buy' } = {
@@ -221,7 +314,12 @@ export function planOf(seed: number): Plan {
     };
     parts.push(buy);
     // The same key in two calls at once, which mean one purchase.
-    if (key && buying.chance(0.2)) parts.push({ ...buy, at: buy.at + buying.pick([0, 500, 20_000]), client: buying.int(0, clients - 1) });
+    if (key && buying.chance(0.2))
+      parts.push({
+        ...buy,
+        at: buy.at + buying.pick([0, 500, 20_000]),
+        client: buying.int(0, clients - 1),
+      });
   }
 
   swarm('theft', isService ? 0.4 : 0, (own) => {
@@ -250,10 +348,22 @@ export function planOf(seed: number): Plan {
   };
 }
 
-const FORMS: readonly Terms[] = ['version 1', 'version 1', 'young version 1', 'memo', 'payment id', 'many', 'many tokens'];
+const FORMS: readonly Terms[] = [
+  'version 1',
+  'version 1',
+  'young version 1',
+  'memo',
+  'payment id',
+  'many',
+  'many tokens',
+];
 
 /** What a node may lie about, and by how much; more often what has hidden a payment before. */
-const LIES: readonly (readonly [what: keyof NodeState, sizes: readonly number[], weight: number])[] = [
+const LIES: readonly (readonly [
+  what: keyof NodeState,
+  sizes: readonly number[],
+  weight: number,
+])[] = [
   ['indexBehind', [60, 250, 250, 2_000], 3],
   ['statusBehind', [5, 60, 250, 2_000], 1],
   ['accountsBehind', [5, 60, 250, 2_000], 1],
@@ -276,17 +386,33 @@ function limitsOf(own: Random): Limit[] {
   });
   const limits = [usd(1_000_000, 0), usd(own.pick([10_000_000, 2_000_000]), DAY)];
   if (own.chance(0.4)) limits.push(usd(own.pick([500_000, 1_000_000, 2_500_000]), undefined));
-  if (own.chance(0.25)) limits.push(usd(own.pick([400_000, 1_000_000]), DAY, hostOf(own.int(0, 2))));
+  if (own.chance(0.25))
+    limits.push(usd(own.pick([400_000, 1_000_000]), DAY, hostOf(own.int(0, 2))));
   if (own.chance(0.2)) limits.push(usd(own.pick([300_000, 1_000_000]), own.pick([MINUTE, HOUR])));
-  limits.push({ unit: 'lamports', limit: BigInt(own.pick([50_000_000, 50_000_000, 4_200_000, 2_200_000, 60_000])), windowMs: DAY });
-  if (own.chance(0.2)) limits.push({ unit: 'swaps', limit: BigInt(own.int(1, 4)), windowMs: own.pick([MINUTE, HOUR]) });
-  if (own.chance(0.15)) limits.push({ unit: 'payments', limit: BigInt(own.int(1, 5)), windowMs: own.pick([MINUTE, HOUR]) });
+  limits.push({
+    unit: 'lamports',
+    limit: BigInt(own.pick([50_000_000, 50_000_000, 4_200_000, 2_200_000, 60_000])),
+    windowMs: DAY,
+  });
+  if (own.chance(0.2))
+    limits.push({
+      unit: 'swaps',
+      limit: BigInt(own.int(1, 4)),
+      windowMs: own.pick([MINUTE, HOUR]),
+    });
+  if (own.chance(0.15))
+    limits.push({
+      unit: 'payments',
+      limit: BigInt(own.int(1, 5)),
+      windowMs: own.pick([MINUTE, HOUR]),
+    });
   return limits;
 }
 
 /** The limits as the library takes them. */
 export function policyOf({ limits, resign }: Plan): PolicyOptions {
-  const dollars = (micro: bigint) => `${micro / 1_000_000n}.${String(micro % 1_000_000n).padStart(6, '0')}`;
+  const dollars = (micro: bigint) =>
+    `${micro / 1_000_000n}.${String(micro % 1_000_000n).padStart(6, '0')}`;
   const find = (unit: Limit['unit'], windowMs: number | undefined) =>
     limits.find((one) => one.unit === unit && one.windowMs === windowMs && one.host === undefined);
   const named = [find('USD', 0), find('USD', DAY), find('USD', undefined), find('lamports', DAY)];
@@ -294,7 +420,11 @@ export function policyOf({ limits, resign }: Plan): PolicyOptions {
   const others: LimitOptions[] = limits
     .filter((one) => !named.includes(one))
     .map(({ unit, limit, windowMs, host }) => ({
-      ...(unit === 'USD' ? { usd: dollars(limit) } : unit === 'lamports' ? { lamports: limit } : { [unit]: Number(limit) }),
+      ...(unit === 'USD'
+        ? { usd: dollars(limit) }
+        : unit === 'lamports'
+          ? { lamports: limit }
+          : { [unit]: Number(limit) }),
       per: windowMs === MINUTE ? 'minute' : windowMs === HOUR ? 'hour' : 'day',
       ...(host === undefined ? {} : { host }),
     }));

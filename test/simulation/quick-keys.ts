@@ -7,6 +7,11 @@ const PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 export const ed25519 = {
   ...pure,
   verify(signature: Uint8Array, message: Uint8Array, key: Uint8Array): boolean {
-    return verify(null, message, createPublicKey({ key: Buffer.concat([PREFIX, key]), format: 'der', type: 'spki' }), signature);
+    return verify(
+      null,
+      message,
+      createPublicKey({ key: Buffer.concat([PREFIX, key]), format: 'der', type: 'spki' }),
+      signature,
+    );
   },
 };

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Chance that a seed decides. A fork has a stream of its own, so that what one part of a run draws moves no other. */
+/**
+ * Chance that a seed decides. A fork has a stream of its own, so that what one part of a run draws
+ * moves no other.
+ */
 export interface Random {
   /** From 0 up to 1. */
   next(): number;
@@ -15,7 +18,12 @@ export interface Random {
 /** sfc32, begun from a hash of the name. */
 export function createRandom(name: string): Random {
   const digest = createHash('sha256').update(name).digest();
-  let [a, b, c, d] = [0, 4, 8, 12].map((at) => digest.readUInt32LE(at)) as [number, number, number, number];
+  let [a, b, c, d] = [0, 4, 8, 12].map((at) => digest.readUInt32LE(at)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   const word = (): number => {
     const sum = (((a + b) | 0) + d) | 0;
     d = (d + 1) | 0;

@@ -19,7 +19,10 @@ export interface Outcome {
 }
 
 const MINUTE = 60_000;
-/** What a world that has healed is given to let everything end: a blockhash lives for a minute or two, and clients rest between their looks. */
+/**
+ * What a world that has healed is given to let everything end: a blockhash lives for a minute or
+ * two, and clients rest between their looks.
+ */
 const HEALING = [3 * MINUTE, 5 * MINUTE, 20 * MINUTE];
 const ASK_SPENT_MS = 20_000;
 /** Callers give up in the end: nothing that they wait for takes longer. */
@@ -30,7 +33,8 @@ export async function run(plan: Plan): Promise<Outcome> {
   const world = createWorld(plan);
   const undo = world.install();
   const loose: string[] = [];
-  const onLoose = (error: unknown) => void loose.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  const onLoose = (error: unknown) =>
+    void loose.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.on('unhandledRejection', onLoose);
   process.on('warning', onLoose);
   try {
@@ -38,9 +42,17 @@ export async function run(plan: Plan): Promise<Outcome> {
       if (!(error instanceof Error)) throw error;
       return [{ promise: 'goes on', how: error.stack ?? error.message }];
     });
-    const all = [...broken, ...loose.map((how): Broken => ({ promise: 'throws what it says', how }))];
+    const all = [
+      ...broken,
+      ...loose.map((how): Broken => ({ promise: 'throws what it says', how })),
+    ];
     const hash = createHash('sha256').update(world.lines.join('\n')).digest('hex').slice(0, 16);
-    return { broken: all, hash, lines: world.lines, landed: world.ledger.all().filter(({ at }) => at >= 0) };
+    return {
+      broken: all,
+      hash,
+      lines: world.lines,
+      landed: world.ledger.all().filter(({ at }) => at >= 0),
+    };
   } finally {
     process.off('unhandledRejection', onLoose);
     process.off('warning', onLoose);
@@ -54,7 +66,8 @@ async function live(world: World): Promise<Broken[]> {
   machine.start();
   const restart = (down: number) => () => clock.after(down, () => machine.start());
   for (const part of plan.parts)
-    if (part.kind === 'kill') world.upset(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
+    if (part.kind === 'kill')
+      world.upset(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
 
   const said: Said[] = [];
   let isOver = false;
@@ -66,7 +79,9 @@ async function live(world: World): Promise<Broken[]> {
   };
   void asking();
   const shop = plan.isService ? buyByService : buy;
-  const buying = Promise.all(plan.parts.map(async (part) => (part.kind === 'buy' ? shop(world, machine, part) : undefined)));
+  const buying = Promise.all(
+    plan.parts.map(async (part) => (part.kind === 'buy' ? shop(world, machine, part) : undefined)),
+  );
   await Promise.race([buying, clock.wait(PATIENCE_MS)]);
   trace('the callers are done');
   if (clock.now() < plan.length) await clock.wait(plan.length - clock.now());
@@ -81,16 +96,22 @@ async function live(world: World): Promise<Broken[]> {
   }
   await ask(world, machine, said);
   const attempts: Attempt[] = [];
-  for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK })) attempts.push(attempt);
-  for (const one of world.ledger.all()) trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
+  for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK }))
+    attempts.push(attempt);
+  for (const one of world.ledger.all())
+    trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
   for (const { receipt } of attempts) world.shows(JSON.stringify(receipt ?? {}));
   for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
-  await Promise.race([Promise.all([...(machine.clients() ?? []), machine.service()].map(async (one) => one?.close())), clock.wait(MINUTE)]);
+  await Promise.race([
+    Promise.all([...(machine.clients() ?? []), machine.service()].map(async (one) => one?.close())),
+    clock.wait(MINUTE),
+  ]);
   return judge(world, machine, said, attempts);
 }
 
 async function resume(machine: Machine): Promise<void> {
-  for (const one of [...(machine.clients() ?? []), machine.service()]) await one?.resume().catch(() => undefined);
+  for (const one of [...(machine.clients() ?? []), machine.service()])
+    await one?.resume().catch(() => undefined);
 }
 
 /** Asks what is spent, unless the process ends over it. */

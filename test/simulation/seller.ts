@@ -1,12 +1,22 @@
 import type { Landed, Ledger } from './ledger.js';
 import type { MarketState, Token } from './market.js';
 import { FACILITATOR, MEMO, NETWORK, PYUSD, SELLERS, SOL, USDC } from './places.js';
-import { hostOf, type Answer, type Door, type Part, type Plan, type Settling, type Terms } from './plan.js';
+import {
+  hostOf,
+  type Answer,
+  type Door,
+  type Part,
+  type Plan,
+  type Settling,
+  type Terms,
+} from './plan.js';
 import type { Random } from './random.js';
 import { paymentIn, readHeader } from './traffic.js';
 import { readMessage, readWire, writeWire } from './wire.js';
 
-/** What a seller does with a request: an answer after so long, a lost connection, or nothing at all. */
+/**
+ * What a seller does with a request: an answer after so long, a lost connection, or nothing at all.
+ */
 export type Served = { readonly ms: number; readonly response?: Response } | 'lost' | 'hangs';
 
 export interface Seller {
@@ -73,7 +83,8 @@ export function createSeller(
 
   const isYoung = terms.has('young version 1');
   const version = isYoung || terms.has('version 1') ? 1 : 2;
-  const memoFor = (url: URL): string | undefined => (terms.has('memo') ? `order ${url.pathname}` : undefined);
+  const memoFor = (url: URL): string | undefined =>
+    terms.has('memo') ? `order ${url.pathname}` : undefined;
 
   const unpaid = (url: URL): Response => {
     const token = tokenFor();
@@ -114,13 +125,17 @@ export function createSeller(
       },
     });
     const amount = amountOf(token);
-    const others = terms.has('many tokens') ? own.slice(0, terms.get('many tokens')).filter((one) => one !== token) : [];
+    const others = terms.has('many tokens')
+      ? own.slice(0, terms.get('many tokens')).filter((one) => one !== token)
+      : [];
     const accepts = [
       ...others.map((one) => offer(one, amountOf(one))),
       offer(token, amount),
       ...(terms.has('many') ? [offer(token, amount * 2n)] : []),
     ];
-    const extensions = terms.has('payment id') ? { 'payment-identifier': { info: { required: false } } } : undefined;
+    const extensions = terms.has('payment id')
+      ? { 'payment-identifier': { info: { required: false } } }
+      : undefined;
     const body = {
       x402Version: version,
       error: 'Payment required',
@@ -132,11 +147,15 @@ export function createSeller(
     return json(402, {}, { 'payment-required': encode(body) });
   };
 
-  /** Whether its facilitator takes the memo of a payment: one of the first version knows none, and a younger one demands one. */
+  /**
+   * Whether its facilitator takes the memo of a payment: one of the first version knows none, and a
+   * younger one demands one.
+   */
   const isFit = (url: URL, message: Uint8Array): boolean => {
     const memo = readMessage(message).steps.find(({ program }) => program === MEMO);
     const wanted = memoFor(url);
-    if (wanted !== undefined) return memo !== undefined && Buffer.from(memo.data).toString('utf8') === wanted;
+    if (wanted !== undefined)
+      return memo !== undefined && Buffer.from(memo.data).toString('utf8') === wanted;
     return version === 2 || isYoung === (memo !== undefined);
   };
 
@@ -156,9 +175,17 @@ export function createSeller(
       return { said: true, id: '', ms: random.int(50, 500) };
     }
     const landed: Landed | string = ledger.land(bytes);
-    if (how === 'twice') after(delay, () => void ledger.land(writeWire(message, [random.bytes(64), ...signatures.slice(1)])));
+    if (how === 'twice')
+      after(
+        delay,
+        () => void ledger.land(writeWire(message, [random.bytes(64), ...signatures.slice(1)])),
+      );
     const went = typeof landed !== 'string' && landed.error === null;
-    return { said: went && how !== 'denies', id: typeof landed === 'string' ? '' : landed.id, ms: random.int(300, 1_500) };
+    return {
+      said: went && how !== 'denies',
+      id: typeof landed === 'string' ? '' : landed.id,
+      ms: random.int(300, 1_500),
+    };
   };
 
   const paid = (url: URL, header: string): Served => {
@@ -171,14 +198,19 @@ export function createSeller(
         errorReason: said ? undefined : 'invalid_transaction',
       }),
     };
-    const how: Answer | undefined = answers.find(({ share }) => random.chance(share))?.what ?? (said ? undefined : 'denied');
-    const text = answered.get(header) ?? JSON.stringify({ item: url.pathname, text: 'x'.repeat(40) });
+    const how: Answer | undefined =
+      answers.find(({ share }) => random.chance(share))?.what ?? (said ? undefined : 'denied');
+    const text =
+      answered.get(header) ?? JSON.stringify({ item: url.pathname, text: 'x'.repeat(40) });
     answered.set(header, text);
     switch (how) {
       case undefined:
         return {
           ms,
-          response: new Response(streamOf(text, false), { status: 200, headers: { ...word, 'content-type': 'application/json' } }),
+          response: new Response(streamOf(text, false), {
+            status: 200,
+            headers: { ...word, 'content-type': 'application/json' },
+          }),
         };
       case 'bare':
         return { ms, response: new Response(text, { status: 200 }) };
@@ -198,13 +230,23 @@ export function createSeller(
           response: json(
             402,
             {},
-            { 'payment-response': encode({ success: false, errorReason: 'settlement_pending', transaction: id, network: NETWORK }) },
+            {
+              'payment-response': encode({
+                success: false,
+                errorReason: 'settlement_pending',
+                transaction: id,
+                network: NETWORK,
+              }),
+            },
           ),
         };
       case 'redirects':
         return {
           ms,
-          response: new Response(null, { status: 302, headers: { ...word, location: `https://${hostOf((number + 1) % 3)}/elsewhere` } }),
+          response: new Response(null, {
+            status: 302,
+            headers: { ...word, location: `https://${hostOf((number + 1) % 3)}/elsewhere` },
+          }),
         };
       case 'lost':
       case 'hangs':
@@ -214,13 +256,21 @@ export function createSeller(
 
   /** One that has moved once stays there. */
   const answer = (url: URL): Served => {
-    const how: Door | undefined = url.search === '' ? doors.find(({ share }) => random.chance(share))?.what : undefined;
+    const how: Door | undefined =
+      url.search === '' ? doors.find(({ share }) => random.chance(share))?.what : undefined;
     const ms = random.int(10, 200);
     if (how === undefined) return { ms, response: unpaid(url) };
     if (how === 'lost') return how;
-    if (how === 'busy') return { ms, response: json(503, { error: 'busy' }, random.chance(0.5) ? { 'retry-after': '2' } : {}) };
+    if (how === 'busy')
+      return {
+        ms,
+        response: json(503, { error: 'busy' }, random.chance(0.5) ? { 'retry-after': '2' } : {}),
+      };
     const location = `https://${hostOf((number + random.int(0, 1)) % 3)}${url.pathname}?moved`;
-    return { ms, response: new Response(null, { status: how === 'moves' ? 302 : 307, headers: { location } }) };
+    return {
+      ms,
+      response: new Response(null, { status: how === 'moves' ? 302 : 307, headers: { location } }),
+    };
   };
 
   return {
@@ -232,8 +282,15 @@ export function createSeller(
   };
 }
 
-function json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } });
+function json(
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
 }
 
 function encode(value: object): string {

@@ -1,4 +1,9 @@
-import { isExactChangeError, type LocalTransport, type PaymentResult, type SigningIntent } from '../../src/index.js';
+import {
+  isExactChangeError,
+  type LocalTransport,
+  type PaymentResult,
+  type SigningIntent,
+} from '../../src/index.js';
 import { ask, read, urlOf, type Buy } from './caller.js';
 import { textOf } from './keys.js';
 import type { Machine } from './machine.js';
@@ -12,8 +17,8 @@ const MOST_STEPS = 10;
 const WAIT_MS = 2_000;
 
 /**
- * A caller that has a key and nothing else: the service in the process says what to sign, and the caller presents the payment by itself. It wants one
- * thing once, always under a key of its own.
+ * A caller that has a key and nothing else: the service in the process says what to sign, and the
+ * caller presents the payment by itself. It wants one thing once, always under a key of its own.
  */
 export async function buyByService(world: World, machine: Machine, part: Buy): Promise<void> {
   const { clock, trace } = world;
@@ -45,17 +50,33 @@ interface Kept {
   signedPayment: string | undefined;
 }
 
-async function purchase(world: World, machine: Machine, service: LocalTransport, part: Buy, kept: Kept): Promise<string> {
+async function purchase(
+  world: World,
+  machine: Machine,
+  service: LocalTransport,
+  part: Buy,
+  kept: Kept,
+): Promise<string> {
   const unpaid = await ask(world, part, {});
   if (unpaid === undefined || unpaid.status !== 402) return 'no terms';
   const paymentRequired = {
-    ...{ url: urlOf(part), status: 402, headers: Object.fromEntries(unpaid.headers.entries()), body: await unpaid.text() },
+    ...{
+      url: urlOf(part),
+      status: 402,
+      headers: Object.fromEntries(unpaid.headers.entries()),
+      body: await unpaid.text(),
+    },
   };
   const common = { paymentRequired, wallet: WALLET, autoSwap: world.plan.autoSwap };
   let more: Signed = {};
   for (let step = 0; step < MOST_STEPS; step += 1) {
     const post = (item: number, signed: Signed) =>
-      world.work.during(Promise.race([service.autoPay({ ...common, idempotencyKey: `key-${item}`, ...signed }), machine.ended()]));
+      world.work.during(
+        Promise.race([
+          service.autoPay({ ...common, idempotencyKey: `key-${item}`, ...signed }),
+          machine.ended(),
+        ]),
+      );
     const answer = await post(part.item, more);
     if (answer === undefined) return 'the process ended';
     world.shows(JSON.stringify(answer));
@@ -65,7 +86,8 @@ async function purchase(world: World, machine: Machine, service: LocalTransport,
     more = next;
     if (more.signedPayment === undefined) continue;
     for (const theft of world.plan.parts)
-      if (theft.kind === 'theft' && theft.item === part.item) await post(theft.under, more).catch(() => undefined);
+      if (theft.kind === 'theft' && theft.item === part.item)
+        await post(theft.under, more).catch(() => undefined);
   }
   return 'too many steps';
 }
@@ -82,12 +104,26 @@ async function follow(
   const about = { attempt: `item ${part.item}`, host: hostOf(part.seller) };
   if (swap !== undefined) {
     const { inputMint, maxInAmount, outputMint, minOutAmount } = swap.quote;
-    const intent = { kind: 'swap', network: NETWORK, inputMint, maxInAmount, outputMint, minOutAmount } as const;
+    const intent = {
+      kind: 'swap',
+      network: NETWORK,
+      inputMint,
+      maxInAmount,
+      outputMint,
+      minOutAmount,
+    } as const;
     return { signedSwap: sign(machine, swap.transaction, intent, about) };
   }
   if (payment !== undefined) {
     const { mint = '', amount = '', payTo = '' } = offer;
-    const intent = { kind: 'payment', network: NETWORK, mint, amount, payTo, url: urlOf(part) } as const;
+    const intent = {
+      kind: 'payment',
+      network: NETWORK,
+      mint,
+      amount,
+      payTo,
+      url: urlOf(part),
+    } as const;
     kept.signedPayment = sign(machine, payment.transaction, intent, about);
     return { signedPayment: kept.signedPayment };
   }
@@ -102,11 +138,18 @@ async function follow(
     return more;
   }
   const { signedPayment } = kept;
-  return state === 'submitted' && more.signedPayment === undefined && signedPayment !== undefined ? { signedPayment } : state;
+  return state === 'submitted' && more.signedPayment === undefined && signedPayment !== undefined
+    ? { signedPayment }
+    : state;
 }
 
 /** Signs as a wallet does that puts its signature where it is missing. */
-function sign(machine: Machine, transaction: string, intent: SigningIntent, about: { attempt: string; host: string }): string {
+function sign(
+  machine: Machine,
+  transaction: string,
+  intent: SigningIntent,
+  about: { attempt: string; host: string },
+): string {
   const { signatures, message } = readWire(Buffer.from(transaction, 'base64'));
   const own = machine.sign(message, intent, about);
   // The wallet pays for its swaps and signs last of a payment.

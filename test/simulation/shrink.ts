@@ -5,7 +5,11 @@ import { run } from './run.js';
 const MOST_MS = 60_000;
 
 /** The parts of a plan, by their numbers, without which the same promise is still broken. */
-export async function shrink(plan: Plan, broken: readonly Broken[], { now }: { now(): number }): Promise<number[]> {
+export async function shrink(
+  plan: Plan,
+  broken: readonly Broken[],
+  { now }: { now(): number },
+): Promise<number[]> {
   const end = now() + MOST_MS;
   const promises = new Set(broken.map(({ promise }) => promise));
   const dropped = new Set<number>();

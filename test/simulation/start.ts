@@ -16,14 +16,18 @@ export function start(
   hear: (report: Report) => void,
   tell: (line: string) => void = () => undefined,
 ): Started {
-  const child = spawn(process.execPath, [file, JSON.stringify(orders)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [file, JSON.stringify(orders)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   createInterface(child.stdout).on('line', (line) => {
     if (line.startsWith('{'))
       hear(JSON.parse(line) as Report); // The worker wrote it.
     else tell(line);
   });
   const ended = new Promise<void>((resolve, reject) => {
-    child.on('close', (code, signal) => (code === 0 || signal !== null ? resolve() : reject(new Error(`A worker ended with ${code}.`))));
+    child.on('close', (code, signal) =>
+      code === 0 || signal !== null ? resolve() : reject(new Error(`A worker ended with ${code}.`)),
+    );
   });
   return { stop: () => void child.kill(), ended };
 }

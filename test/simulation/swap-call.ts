@@ -32,12 +32,29 @@ export interface Meta {
   readonly isWritable: boolean;
 }
 
-export type SwapOrder = Omit<SwapCall, 'source' | 'destination' | 'vaultIn' | 'vaultOut' | 'authority'>;
+export type SwapOrder = Omit<
+  SwapCall,
+  'source' | 'destination' | 'vaultIn' | 'vaultOut' | 'authority'
+>;
 
 /** The instruction, as Jupiter's answers give it. */
 export function writeSwap(order: SwapOrder): { programId: string; accounts: Meta[]; data: string } {
-  const { mode, user, inputMint, outputMint, inputProgram, outputProgram, inAmount, outAmount, slippageBps } = order;
-  const meta = (pubkey: string, isWritable = false, isSigner = false): Meta => ({ pubkey, isSigner, isWritable });
+  const {
+    mode,
+    user,
+    inputMint,
+    outputMint,
+    inputProgram,
+    outputProgram,
+    inAmount,
+    outAmount,
+    slippageBps,
+  } = order;
+  const meta = (pubkey: string, isWritable = false, isSigner = false): Meta => ({
+    pubkey,
+    isSigner,
+    isWritable,
+  });
   const numbers = Buffer.alloc(22);
   numbers.writeBigUInt64LE(mode === 'ExactIn' ? inAmount : outAmount, 0);
   numbers.writeBigUInt64LE(mode === 'ExactIn' ? outAmount : inAmount, 8);
@@ -48,26 +65,76 @@ export function writeSwap(order: SwapOrder): { programId: string; accounts: Meta
       meta(user, false, true),
       meta(accountOf(user, inputMint, inputProgram), true),
       meta(accountOf(user, outputMint, outputProgram), true),
-      ...[inputMint, outputMint, inputProgram, outputProgram, JUPITER, EVENT_AUTHORITY, JUPITER].map((one) => meta(one)),
+      ...[
+        inputMint,
+        outputMint,
+        inputProgram,
+        outputProgram,
+        JUPITER,
+        EVENT_AUTHORITY,
+        JUPITER,
+      ].map((one) => meta(one)),
       meta(accountOf(POOL_AUTHORITY, inputMint, inputProgram), true),
       meta(accountOf(POOL_AUTHORITY, outputMint, outputProgram), true),
       meta(POOL_AUTHORITY),
     ],
-    data: Buffer.concat([Buffer.from(FORMS[mode], 'hex'), numbers, Buffer.from(ROUTE)]).toString('base64'),
+    data: Buffer.concat([Buffer.from(FORMS[mode], 'hex'), numbers, Buffer.from(ROUTE)]).toString(
+      'base64',
+    ),
   };
 }
 
 export function readSwap({ accounts, data }: Step): SwapCall | undefined {
   const form = Buffer.from(data.subarray(0, 8)).toString('hex');
-  const mode = form === FORMS.ExactIn ? 'ExactIn' : form === FORMS.ExactOut ? 'ExactOut' : undefined;
-  const [user, source, destination, inputMint, outputMint, inputProgram, outputProgram, , , , vaultIn, vaultOut, authority] = accounts;
-  if (mode === undefined || user === undefined || source === undefined || destination === undefined || inputMint === undefined)
+  const mode =
+    form === FORMS.ExactIn ? 'ExactIn' : form === FORMS.ExactOut ? 'ExactOut' : undefined;
+  const [
+    user,
+    source,
+    destination,
+    inputMint,
+    outputMint,
+    inputProgram,
+    outputProgram,
+    ,
+    ,
+    ,
+    vaultIn,
+    vaultOut,
+    authority,
+  ] = accounts;
+  if (
+    mode === undefined ||
+    user === undefined ||
+    source === undefined ||
+    destination === undefined ||
+    inputMint === undefined
+  )
     return undefined;
-  if (outputMint === undefined || inputProgram === undefined || outputProgram === undefined) return undefined;
-  if (vaultIn === undefined || vaultOut === undefined || authority === undefined || data.length < 30) return undefined;
+  if (outputMint === undefined || inputProgram === undefined || outputProgram === undefined)
+    return undefined;
+  if (
+    vaultIn === undefined ||
+    vaultOut === undefined ||
+    authority === undefined ||
+    data.length < 30
+  )
+    return undefined;
   const [first, second] = [u64At(data, 8), u64At(data, 16)];
   return {
-    ...{ mode, user, source, destination, inputMint, outputMint, inputProgram, outputProgram, vaultIn, vaultOut, authority },
+    ...{
+      mode,
+      user,
+      source,
+      destination,
+      inputMint,
+      outputMint,
+      inputProgram,
+      outputProgram,
+      vaultIn,
+      vaultOut,
+      authority,
+    },
     inAmount: mode === 'ExactIn' ? first : second,
     outAmount: mode === 'ExactIn' ? second : first,
     slippageBps: u16At(data, 24),

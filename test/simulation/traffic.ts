@@ -1,6 +1,9 @@
 import { addressOf, readWire } from './wire.js';
 
-/** What the library's requests look like from outside. Purchases are told by the path of their address, wherever redirects lead. */
+/**
+ * What the library's requests look like from outside. Purchases are told by the path of their
+ * address, wherever redirects lead.
+ */
 export interface Traffic {
   /** A call of the library begins that may ask for a price. */
   begins(method: string, url: string): void;
@@ -19,19 +22,24 @@ export interface Traffic {
 export interface Showing {
   readonly method: string;
   readonly host: string;
-  /** The seller gave the payment an id, or was given one by the library: it knows a second request for the first. */
+  /**
+   * The seller gave the payment an id, or was given one by the library: it knows a second request
+   * for the first.
+   */
   readonly hasId: boolean;
 }
 
 /** A redirect adds a query, and its target is a place of its own. */
-const placeOf = (method: string, { pathname, search }: URL): string => `${method} ${pathname}${search}`;
+const placeOf = (method: string, { pathname, search }: URL): string =>
+  `${method} ${pathname}${search}`;
 
 export function createTraffic(): Traffic {
   const calls = new Map<string, number>();
   const handed = new Map<string, number>();
   const asked = new Map<string, number>();
   const shown = new Map<string, Showing[]>();
-  const add = (counts: Map<string, number>, name: string) => void counts.set(name, (counts.get(name) ?? 0) + 1);
+  const add = (counts: Map<string, number>, name: string) =>
+    void counts.set(name, (counts.get(name) ?? 0) + 1);
   return {
     ...{ calls, handed, asked, shown },
     begins: (method, url) => add(calls, placeOf(method, new URL(url))),
@@ -50,7 +58,11 @@ export function paymentIn(headers: Headers): string | undefined {
 }
 
 /** What a payment header says, read by code of the simulator's own. */
-export function readHeader(header: string): { readonly bytes: Uint8Array; readonly signature: string; readonly hasId: boolean } {
+export function readHeader(header: string): {
+  readonly bytes: Uint8Array;
+  readonly signature: string;
+  readonly hasId: boolean;
+} {
   const { payload, extensions } = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as {
     payload: { transaction: string };
     extensions?: object;
@@ -58,5 +70,9 @@ export function readHeader(header: string): { readonly bytes: Uint8Array; readon
   const bytes = Buffer.from(payload.transaction, 'base64');
   // The fee payer's comes first.
   const own = readWire(bytes).signatures[1];
-  return { bytes, signature: own === undefined ? '' : addressOf(own), hasId: extensions !== undefined };
+  return {
+    bytes,
+    signature: own === undefined ? '' : addressOf(own),
+    hasId: extensions !== undefined,
+  };
 }

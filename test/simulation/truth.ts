@@ -26,11 +26,18 @@ export const FINE = 10n ** 9n;
 export function outsOf(all: readonly Landed[], machine: Machine, tokens: readonly Token[]): Out[] {
   const bySignature = new Map(machine.signed.map((one) => [one.signature, one]));
   return all.flatMap((landed) => {
-    const signed = landed.signatures.map((one) => bySignature.get(one)).find((one) => one !== undefined);
+    const signed = landed.signatures
+      .map((one) => bySignature.get(one))
+      .find((one) => one !== undefined);
     if (signed === undefined) return [];
     const isPayment = signed.intent.kind === 'payment';
-    const attempt = isPayment ? machine.paymentsOf.get(signed.signature) : machine.swapsOf.get(signed.signature)?.attempt;
-    const host = signed.intent.kind === 'payment' ? new URL(signed.intent.url).host : machine.swapsOf.get(signed.signature)?.host;
+    const attempt = isPayment
+      ? machine.paymentsOf.get(signed.signature)
+      : machine.swapsOf.get(signed.signature)?.attempt;
+    const host =
+      signed.intent.kind === 'payment'
+        ? new URL(signed.intent.url).host
+        : machine.swapsOf.get(signed.signature)?.host;
     return [
       {
         ...{ landed, signed, attempt: attempt ?? '', host: host ?? '' },
@@ -42,7 +49,10 @@ export function outsOf(all: readonly Landed[], machine: Machine, tokens: readonl
   });
 }
 
-function taken({ message, before, after, fee }: Landed, tokens: readonly Token[]): Pick<Out, 'worth' | 'lamports'> {
+function taken(
+  { message, before, after, fee }: Landed,
+  tokens: readonly Token[],
+): Pick<Out, 'worth' | 'lamports'> {
   let worth = 0n;
   let rent = 0n;
   message.keys.forEach((address, index) => {
@@ -79,7 +89,13 @@ export function measure(out: Out, unit: string, countsFees: boolean): bigint {
     const worth = countsFees ? out.worth : out.worth - out.lamports * SOL_WORTH;
     return worth > 0n ? worth : 0n;
   }
-  return unit === 'lamports' ? out.lamports : unit === 'swaps' ? out.swaps : unit === 'payments' ? out.payments : 0n;
+  return unit === 'lamports'
+    ? out.lamports
+    : unit === 'swaps'
+      ? out.swaps
+      : unit === 'payments'
+        ? out.payments
+        : 0n;
 }
 
 /** In the measure's unit: dollars are finer. */

@@ -7,7 +7,10 @@ export interface Step {
   readonly data: Uint8Array;
 }
 
-/** A v0 message without lookup tables. Read by code of the simulator's own: an error in the library's cannot agree with itself. */
+/**
+ * A v0 message without lookup tables. Read by code of the simulator's own: an error in the
+ * library's cannot agree with itself.
+ */
 export interface Message {
   /** Fee payer first. */
   readonly signers: readonly string[];
@@ -16,7 +19,11 @@ export interface Message {
   readonly blockhash: string;
   readonly steps: readonly Step[];
   /** As on the wire. */
-  readonly compiled: readonly { readonly programIdIndex: number; readonly accounts: readonly number[]; readonly data: Uint8Array }[];
+  readonly compiled: readonly {
+    readonly programIdIndex: number;
+    readonly accounts: readonly number[];
+    readonly data: Uint8Array;
+  }[];
 }
 
 export interface Wire {
@@ -82,13 +89,18 @@ export function readMessage(bytes: Uint8Array): Message {
     accounts: reader.list(() => reader.byte()),
     data: reader.take(reader.count()),
   }));
-  if (reader.count() !== 0 || reader.rest().length > 0) throw new RangeError('The message names lookup tables.');
+  if (reader.count() !== 0 || reader.rest().length > 0)
+    throw new RangeError('The message names lookup tables.');
   const key = (index: number): string => {
     const found = keys[index];
     if (found === undefined) throw new RangeError('An account that is not there.');
     return found;
   };
-  const steps = compiled.map(({ programIdIndex, accounts, data }) => ({ program: key(programIdIndex), accounts: accounts.map(key), data }));
+  const steps = compiled.map(({ programIdIndex, accounts, data }) => ({
+    program: key(programIdIndex),
+    accounts: accounts.map(key),
+    data,
+  }));
   return { signers: keys.slice(0, header[0]), keys, header, blockhash, steps, compiled };
 }
 

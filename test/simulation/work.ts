@@ -34,13 +34,16 @@ export function createWork({ now }: Pick<Clock, 'now'>): Work {
     ...{ spells, choices },
     async during(call) {
       const last = spells[spells.length - 1];
-      if (running === 0 || last === undefined) spells.push({ calls: 1, prices: 0, mints: new Set() });
+      if (running === 0 || last === undefined)
+        spells.push({ calls: 1, prices: 0, mints: new Set() });
       else last.calls += 1;
       running += 1;
       return call.finally(() => (running -= 1));
     },
     asksJupiter({ searchParams }) {
-      if (running > 0) for (const side of ['inputMint', 'outputMint']) spells[spells.length - 1]?.mints.add(searchParams.get(side) ?? '');
+      if (running > 0)
+        for (const side of ['inputMint', 'outputMint'])
+          spells[spells.length - 1]?.mints.add(searchParams.get(side) ?? '');
     },
     isPriced() {
       const last = spells[spells.length - 1];

@@ -31,7 +31,8 @@ const clock = { now: Date.now.bind(Date) };
 
 async function work({ seed, step, ms, runs, drop, trace }: Orders): Promise<void> {
   const say = (report: Report) => void process.stdout.write(`${JSON.stringify(report)}\n`);
-  // What is made once in a process, with chance of its own, is made before the runs: the first is like all others.
+  // What is made once in a process, with chance of its own, is made before the runs: the first is
+  // like all others.
   await run(planOf(0));
   const end = clock.now() + ms;
   for (let count = 0; count < runs && clock.now() < end; count += 1) {

@@ -5,7 +5,17 @@ import { createClock, type Clock } from './clock.js';
 import { createLedger, SLOT_MS, type Ledger } from './ledger.js';
 import { calm, createMarket, PINNED, vaultOf, type MarketState, type Token } from './market.js';
 import { answerRpc, honest, type NodeState } from './node.js';
-import { accountOf, FACILITATOR, OWN_MINTS, POOL_AUTHORITY, SELLERS, STRANGER, TOKEN, TOKEN_2022, WALLET } from './places.js';
+import {
+  accountOf,
+  FACILITATOR,
+  OWN_MINTS,
+  POOL_AUTHORITY,
+  SELLERS,
+  STRANGER,
+  TOKEN,
+  TOKEN_2022,
+  WALLET,
+} from './places.js';
 import { hostOf, type Part, type Plan } from './plan.js';
 import { createRandom, type Random } from './random.js';
 import { createSeller, type Seller, type Served } from './seller.js';
@@ -13,7 +23,10 @@ import { createStranger } from './stranger.js';
 import { createWork, type Work } from './work.js';
 import { createTraffic, type Traffic } from './traffic.js';
 
-/** Everything around the process: the chain, its nodes, Jupiter, sellers, and what goes wrong with them. */
+/**
+ * Everything around the process: the chain, its nodes, Jupiter, sellers, and what goes wrong with
+ * them.
+ */
 export interface World {
   readonly plan: Plan;
   readonly clock: Clock;
@@ -21,7 +34,10 @@ export interface World {
   readonly tokens: readonly Token[];
   readonly random: Random;
   /** What the process's requests come to. */
-  serve(url: URL, init: { readonly method: string; readonly headers: Headers; readonly body: string }): Promise<Served>;
+  serve(
+    url: URL,
+    init: { readonly method: string; readonly headers: Headers; readonly body: string },
+  ): Promise<Served>;
   /** Something that goes wrong after so long, unless the world has healed by then. */
   upset(ms: number, call: () => void): void;
   /** Nothing is wrong from now on. */
@@ -42,7 +58,9 @@ export interface World {
   readonly lines: readonly string[];
 }
 
-export const NODE_URLS: readonly string[] = NODE_KEYS.map((key, node) => `https://n${node}.test/${key}`);
+export const NODE_URLS: readonly string[] = NODE_KEYS.map(
+  (key, node) => `https://n${node}.test/${key}`,
+);
 export const JUPITER_URL = 'https://jup.test';
 
 export function createWorld(plan: Plan): World & { install(): () => void } {
@@ -65,7 +83,15 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 
   const nodes = Array.from({ length: plan.nodes }, honest);
   const sellers: Seller[] = SELLERS.map((_, number) =>
-    createSeller(number, { plan, parts: plan.parts, ledger, market, tokens, random: random.fork(`seller ${number}`), after: clock.after }),
+    createSeller(number, {
+      plan,
+      parts: plan.parts,
+      ledger,
+      market,
+      tokens,
+      random: random.fork(`seller ${number}`),
+      after: clock.after,
+    }),
   );
   const stranger = createStranger(ledger, tokens, random.fork('stranger'));
   let losing = 0;
@@ -110,7 +136,20 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 
   const chance = random.fork('network');
   return {
-    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, leaks, settled: [], traffic: createTraffic(), work },
+    ...{
+      plan,
+      clock,
+      ledger,
+      tokens,
+      random,
+      upset,
+      trace,
+      lines,
+      leaks,
+      settled: [],
+      traffic: createTraffic(),
+      work,
+    },
     shows(text) {
       const leak = leakIn(text);
       if (leak !== undefined) leaks.push(leak);
@@ -127,13 +166,24 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
           if (chance.chance(losing)) return;
           clock.after(chance.int(200, 1_500), () => void ledger.land(bytes));
         };
-        return { ms: chance.int(5, 60), response: new Response(answerRpc(ledger, state, url.href, body, submit)) };
+        return {
+          ms: chance.int(5, 60),
+          response: new Response(answerRpc(ledger, state, url.href, body, submit)),
+        };
       }
       if (url.origin === JUPITER_URL) {
         work.asksJupiter(url);
         if (chance.chance(market.hanging)) return 'hangs';
-        const { status, body: answer } = traders.answer(method, url, body, headers.get('x-api-key') ?? '');
-        return { ms: chance.int(20, 150), response: new Response(JSON.stringify(answer), { status }) };
+        const { status, body: answer } = traders.answer(
+          method,
+          url,
+          body,
+          headers.get('x-api-key') ?? '',
+        );
+        return {
+          ms: chance.int(20, 150),
+          response: new Response(JSON.stringify(answer), { status }),
+        };
       }
       const seller = sellers.find((_, number) => url.host === hostOf(number));
       const served = seller === undefined ? 'lost' : await seller.serve(url, headers);
@@ -143,7 +193,13 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
     heal() {
       isHealed = true;
       for (const state of nodes) Object.assign(state, honest());
-      Object.assign(market, { isDown: false, hanging: 0, gone: 0, failing: 0, stealing: 0 } satisfies Partial<MarketState>);
+      Object.assign(market, {
+        isDown: false,
+        hanging: 0,
+        gone: 0,
+        failing: 0,
+        stealing: 0,
+      } satisfies Partial<MarketState>);
       losing = 0;
     },
   };
@@ -161,9 +217,15 @@ function found(ledger: Ledger, { funds }: Plan, tokens: readonly Token[]): void 
     const { mint, program, decimals } = token;
     ledger.put(mint, mintAccount(program, decimals));
     ledger.put(vaultOf(token), tokenAccount(program, mint, POOL_AUTHORITY, plenty));
-    for (const payee of SELLERS) ledger.put(accountOf(payee, mint, program), tokenAccount(program, mint, payee, 0n));
+    for (const payee of SELLERS)
+      ledger.put(accountOf(payee, mint, program), tokenAccount(program, mint, payee, 0n));
     ledger.put(accountOf(STRANGER, mint, program), tokenAccount(program, mint, STRANGER, plenty));
     const held = funds[mint] ?? 0n;
-    if (held > 0n) ledger.put(accountOf(WALLET, mint, program), tokenAccount(program, mint, WALLET, held), STRANGER);
+    if (held > 0n)
+      ledger.put(
+        accountOf(WALLET, mint, program),
+        tokenAccount(program, mint, WALLET, held),
+        STRANGER,
+      );
   }
 }

@@ -3,15 +3,20 @@ import { expect, it } from 'vitest';
 import { BUNDLED } from '../../scripts/bundling.js';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const dependenciesOf = (manifest: string) => (JSON.parse(read(manifest)) as { dependencies: Record<string, string> }).dependencies;
+const dependenciesOf = (manifest: string) =>
+  (JSON.parse(read(manifest)) as { dependencies: Record<string, string> }).dependencies;
 const dependencies = dependenciesOf('package.json');
 const sandbox = dependenciesOf('adapters/sandbox/package.json');
 const [, section = ''] = read('SECURITY.md').split('## Dependencies');
-const named = [...section.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) => (name.startsWith('test/') ? [] : name));
+const named = [...section.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) =>
+  name.startsWith('test/') ? [] : name,
+);
 
 it('SECURITY.md names what is installed with the package, and what is in its files', () => {
   const others = ['npm run check:lockfile', 'dist/LICENSES.txt'];
-  expect([...new Set(named)].sort()).toEqual([...new Set([...Object.keys(dependencies), ...BUNDLED, ...others])].sort());
+  expect([...new Set(named)].sort()).toEqual(
+    [...new Set([...Object.keys(dependencies), ...BUNDLED, ...others])].sort(),
+  );
 });
 
 // Its demo has the client in it. In Node `buffer` is Node's own.

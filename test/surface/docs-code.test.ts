@@ -31,7 +31,10 @@ const OPTIONS = [
 ];
 const mistakes = OPTIONS.map(misspelt);
 
-/** What the compiler says of texts that are files only here, in one program: the packages behind them are read once. */
+/**
+ * What the compiler says of texts that are files only here, in one program: the packages behind
+ * them are read once.
+ */
 function complaintsAbout(texts: readonly string[]): string[][] {
   const read = ts.readConfigFile(`${root}tsconfig.json`, (name) => ts.sys.readFile(name));
   const parsed = ts.parseJsonConfigFileContent(read.config, ts.sys, root);
@@ -46,14 +49,17 @@ function complaintsAbout(texts: readonly string[]): string[][] {
   host.fileExists = (name) => files.has(name) || fileExists(name);
   host.getSourceFile = (name, ...rest) => {
     const text = files.get(name);
-    return text === undefined ? getSourceFile(name, ...rest) : ts.createSourceFile(name, text, ts.ScriptTarget.ES2021);
+    return text === undefined
+      ? getSourceFile(name, ...rest)
+      : ts.createSourceFile(name, text, ts.ScriptTarget.ES2021);
   };
   const program = ts.createProgram([...files.keys()], options, host);
   return [...files.keys()].slice(1).map((name) => {
     const source = program.getSourceFile(name);
-    return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(({ messageText }) =>
-      ts.flattenDiagnosticMessageText(messageText, '\n'),
-    );
+    return [
+      ...program.getSyntacticDiagnostics(source),
+      ...program.getSemanticDiagnostics(source),
+    ].map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
   });
 }
 
@@ -63,6 +69,8 @@ describe('the code in README and the guides', () => {
     const [right, wrong] = [found.slice(0, blocks.length), found.slice(blocks.length)];
     const broken = blocks.map((code, index) => ({ code, complaints: right[index] }));
     expect(broken.filter(({ complaints }) => complaints?.length !== 0)).toEqual([]);
-    expect(mistakes.map(({ option }, index) => [option, wrong[index]?.length])).toEqual(mistakes.map(({ option }) => [option, 1]));
+    expect(mistakes.map(({ option }, index) => [option, wrong[index]?.length])).toEqual(
+      mistakes.map(({ option }) => [option, 1]),
+    );
   });
 });

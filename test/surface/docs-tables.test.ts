@@ -10,23 +10,33 @@ const at = (path: string) => new URL(`../../${path}`, import.meta.url);
 
 it.each(documents)('%s shows what comes from the code as the code has it', async (document) => {
   const text = await readFile(at(document), 'utf8');
-  const anew = await format(withTables(document, text), { parser: 'markdown', printWidth: 140, singleQuote: true });
+  const anew = await format(withTables(document, text), {
+    parser: 'markdown',
+    printWidth: 140,
+    singleQuote: true,
+  });
   expect(anew).toBe(text);
 });
 
 describe('the rules of the firewall', () => {
   const rules = ruleTexts();
 
-  it.each(rules.map(({ stage, rule: { id } }) => [id, stage] as const))('%s is named in a test that proves the stage %s', (id, stage) => {
-    const texts = stageTexts[stage].provedBy.map(textOf);
-    expect(texts.some((text) => new RegExp(`\\b${id}\\b`).test(text))).toBe(true);
-  });
+  it.each(rules.map(({ stage, rule: { id } }) => [id, stage] as const))(
+    '%s is named in a test that proves the stage %s',
+    (id, stage) => {
+      const texts = stageTexts[stage].provedBy.map(textOf);
+      expect(texts.some((text) => new RegExp(`\\b${id}\\b`).test(text))).toBe(true);
+    },
+  );
 
   it('have each an id of their own, and read as the rest of a sentence and a reason', () => {
     const ids = rules.map(({ rule }) => rule.id);
     expect(new Set(ids).size).toBe(ids.length);
     const odd = rules.filter(
-      ({ rule: { id, refuses, why } }) => !/^[a-z0-9_]+$/.test(id) || !/^[^A-Z|][^|]*[^.|]$/.test(refuses) || !/^[A-Z][^|]*\.$/.test(why),
+      ({ rule: { id, refuses, why } }) =>
+        !/^[a-z0-9_]+$/.test(id) ||
+        !/^[^A-Z|][^|]*[^.|]$/.test(refuses) ||
+        !/^[A-Z][^|]*\.$/.test(why),
     );
     expect(odd).toEqual([]);
   });
@@ -34,6 +44,8 @@ describe('the rules of the firewall', () => {
 
 /** A file, or all files of a folder. */
 function textOf(path: string): string {
-  const paths = statSync(at(path)).isDirectory() ? readdirSync(at(path)).map((name) => `${path}/${name}`) : [path];
+  const paths = statSync(at(path)).isDirectory()
+    ? readdirSync(at(path)).map((name) => `${path}/${name}`)
+    : [path];
   return paths.map((one) => readFileSync(at(one), 'utf8')).join('\n');
 }

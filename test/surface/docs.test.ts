@@ -7,7 +7,13 @@ import { blocksOf, GUIDES, readGuide } from '../helpers/guides.js';
 import { parse, readText } from './modules.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const PAGES = [...GUIDES, 'adapters/sandbox/README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const PAGES = [
+  ...GUIDES,
+  'adapters/sandbox/README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+];
 
 /** A page without its code blocks. */
 const proseOf = (page: string): string => readGuide(page).replace(/^```.*?^```$/gms, '');
@@ -26,35 +32,54 @@ function anchorsOf(page: string): string[] {
   });
 }
 
-/** What is wrong with a link of a page; undefined if it leads to a file of the repository, and to a heading of it. */
+/**
+ * What is wrong with a link of a page; undefined if it leads to a file of the repository, and to a
+ * heading of it.
+ */
 function brokenLink(page: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#');
   const file = path === '' ? page : join(dirname(page), path);
-  if (file.startsWith('..') || !existsSync(root + file) || !statSync(root + file).isFile()) return `${target}: no such file`;
-  if (anchor !== undefined && !anchorsOf(file).includes(anchor)) return `${target}: no such heading`;
+  if (file.startsWith('..') || !existsSync(root + file) || !statSync(root + file).isFile())
+    return `${target}: no such file`;
+  if (anchor !== undefined && !anchorsOf(file).includes(anchor))
+    return `${target}: no such heading`;
   return undefined;
 }
 
 describe('the pages of the documentation', () => {
   it.each(PAGES)('%s links to files and headings that exist', (page) => {
-    const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(
+      ([, target = '']) => target,
+    );
     const inside = targets.filter((target) => !/^https?:/.test(target));
-    expect(inside.map((target) => brokenLink(page, target)).filter((one) => one !== undefined)).toEqual([]);
+    expect(
+      inside.map((target) => brokenLink(page, target)).filter((one) => one !== undefined),
+    ).toEqual([]);
   });
 
   it.each(PAGES)('%s names files and folders that exist', (page) => {
-    const named = [...proseOf(page).matchAll(/`((?:src|adapters|test|scripts|examples|bench|docs|\.ci)\/[\w./-]*)`/g)];
-    expect(named.map(([, path = '']) => path).filter((path) => !existsSync(root + path))).toEqual([]);
+    const named = [
+      ...proseOf(page).matchAll(
+        /`((?:src|adapters|test|scripts|examples|bench|docs|\.ci)\/[\w./-]*)`/g,
+      ),
+    ];
+    expect(named.map(([, path = '']) => path).filter((path) => !existsSync(root + path))).toEqual(
+      [],
+    );
   });
 
   it.each(PAGES)('%s names scripts that package.json has', (page) => {
     const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
-    const named = [...readGuide(page).matchAll(/\bnpm run ([a-z][\w:-]*)/g)].map(([, name = '']) => name);
+    const named = [...readGuide(page).matchAll(/\bnpm run ([a-z][\w:-]*)/g)].map(
+      ([, name = '']) => name,
+    );
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 
   it('holds only code in languages that a test compiles or runs, or plain text', () => {
-    const languages = new Set(GUIDES.flatMap((guide) => blocksOf(guide)).map(({ language }) => language));
+    const languages = new Set(
+      GUIDES.flatMap((guide) => blocksOf(guide)).map(({ language }) => language),
+    );
     expect([...languages].sort()).toEqual(['json', 'sh', 'text', 'ts']);
   });
 });
@@ -72,7 +97,9 @@ function sectionOf(page: string, title: string): string {
 }
 
 const namesATest = (statement: string): boolean =>
-  [...statement.matchAll(/[`(](test\/[\w./-]+)[`)]/g)].some(([, path = '']) => existsSync(root + path));
+  [...statement.matchAll(/[`(](test\/[\w./-]+)[`)]/g)].some(([, path = '']) =>
+    existsSync(root + path),
+  );
 
 describe('a promise names a test that shows it', () => {
   it.each([
@@ -83,7 +110,9 @@ describe('a promise names a test that shows it', () => {
     ['SECURITY.md', 'Dependencies'],
     ['docs/policy.md', 'Safe by default'],
   ])('in %s, %s', (page, title) => {
-    const statements = statementsIn(sectionOf(page, title)).filter((statement) => !statement.endsWith(':'));
+    const statements = statementsIn(sectionOf(page, title)).filter(
+      (statement) => !statement.endsWith(':'),
+    );
     expect(statements.length).toBeGreaterThan(0);
     expect(statements.filter((statement) => !namesATest(statement))).toEqual([]);
   });
@@ -110,7 +139,9 @@ describe('README', () => {
   });
 
   it('leads to every guide', () => {
-    const missing = GUIDES.filter((guide) => guide !== 'README.md' && !readText('README.md').includes(`](${guide}`));
+    const missing = GUIDES.filter(
+      (guide) => guide !== 'README.md' && !readText('README.md').includes(`](${guide}`),
+    );
     expect(missing).toEqual([]);
   });
 
@@ -130,7 +161,8 @@ function membersOf(path: string, name: string): string[] {
   for (const statement of parse(path, readText(path)).statements) {
     if (!ts.isInterfaceDeclaration(statement) || statement.name.text !== name) continue;
     for (const { name: member } of statement.members) {
-      if (member !== undefined && (ts.isIdentifier(member) || ts.isStringLiteral(member))) found.push(member.text);
+      if (member !== undefined && (ts.isIdentifier(member) || ts.isStringLiteral(member)))
+        found.push(member.text);
     }
   }
   return found;
@@ -164,5 +196,9 @@ it.each([
   const members = membersOf(path, name);
   expect(members).not.toEqual([]);
   const tables = tablesOf(page);
-  expect(members.filter((member) => !new RegExp(`\`(?:client\\.)?${member.replace('.', '\\.')}\\b`).test(tables))).toEqual([]);
+  expect(
+    members.filter(
+      (member) => !new RegExp(`\`(?:client\\.)?${member.replace('.', '\\.')}\\b`).test(tables),
+    ),
+  ).toEqual([]);
 });

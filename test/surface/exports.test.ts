@@ -3,7 +3,10 @@ import { exportedNames } from './exports.js';
 import { readText } from './modules.js';
 
 interface Manifest {
-  exports: Record<string, string | Record<'import' | 'require', { types: string; default: string }>>;
+  exports: Record<
+    string,
+    string | Record<'import' | 'require', { types: string; default: string }>
+  >;
   typesVersions?: Record<'*', Record<string, string[]>>;
 }
 
@@ -15,15 +18,27 @@ const manifestOf = (folder: string) => JSON.parse(readText(`${folder}package.jso
 const entry = (built: string) => built.replace(/^\.\/dist\//, '').replace(/\.js$/, '');
 const subpaths = PACKAGES.flatMap(({ name, folder }) =>
   Object.entries(manifestOf(folder).exports).flatMap(([subpath, target]) =>
-    typeof target === 'string' ? [] : [{ specifier: name + subpath.slice(1), folder, entry: entry(target.import.default), target }],
+    typeof target === 'string'
+      ? []
+      : [
+          {
+            specifier: name + subpath.slice(1),
+            folder,
+            entry: entry(target.import.default),
+            target,
+          },
+        ],
   ),
 );
 
 describe('the public surface', () => {
-  // A changed list is a changed promise. If it is meant, accept it with `npx vitest run --project unit test/surface/exports -u` and write it in CHANGELOG.
+  // A changed list is a changed promise. If it is meant, accept it with
+  // `npx vitest run --project unit test/surface/exports -u` and write it in CHANGELOG.
   it('exports these names', { timeout: 120_000 }, async () => {
     const names = exportedNames(subpaths.map(({ folder, entry }) => `${folder}${entry}.ts`));
-    const lists = [...names.values()].map((list, index) => [subpaths[index]?.specifier, ...list.map((name) => `  ${name}`)].join('\n'));
+    const lists = [...names.values()].map((list, index) =>
+      [subpaths[index]?.specifier, ...list.map((name) => `  ${name}`)].join('\n'),
+    );
     await expect(`${lists.join('\n\n')}\n`).toMatchFileSnapshot('exports.txt');
   });
 
@@ -42,13 +57,19 @@ describe('the public surface', () => {
 
   it.each(subpaths)('builds, aliases and documents $specifier', ({ folder, entry }) => {
     const source = `${folder}${entry}.ts`;
-    expect(readText(`${folder}tsup.config.ts`)).toMatch(new RegExp(`'?${entry}'?: '${entry}\\.ts'`));
-    for (const config of ['tsconfig.json', 'vitest.config.ts', 'typedoc.json']) expect(readText(config)).toContain(source);
+    expect(readText(`${folder}tsup.config.ts`)).toMatch(
+      new RegExp(`'?${entry}'?: '${entry}\\.ts'`),
+    );
+    for (const config of ['tsconfig.json', 'vitest.config.ts', 'typedoc.json'])
+      expect(readText(config)).toContain(source);
   });
 
   it('has a typesVersions row for every subpath but the root, for TypeScript that does not read exports', () => {
     const below = subpaths.filter(({ specifier }) => specifier.startsWith('exact-change/'));
-    const rows = below.map(({ specifier, target }) => [specifier.replace('exact-change/', ''), [target.import.types]]);
+    const rows = below.map(({ specifier, target }) => [
+      specifier.replace('exact-change/', ''),
+      [target.import.types],
+    ]);
     expect(Object.entries(manifestOf('').typesVersions?.['*'] ?? {})).toEqual(rows);
   });
 });

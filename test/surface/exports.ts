@@ -1,7 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
-/** The names that entry files export, types included, one line each: `value createClient`, `type Client`. */
+/**
+ * The names that entry files export, types included, one line each: `value createClient`,
+ * `type Client`.
+ */
 export function exportedNames(entries: readonly string[]): Map<string, string[]> {
   const root = fileURLToPath(new URL('../../', import.meta.url));
   const program = ownProgram(entries.map((entry) => root + entry));
@@ -22,7 +25,10 @@ export function exportedNames(entries: readonly string[]): Map<string, string[]>
   );
 }
 
-/** The files alone that these reach by relative imports: what packages declare is five times as much, and gives no name to this one. */
+/**
+ * The files alone that these reach by relative imports: what packages declare is five times as
+ * much, and gives no name to this one.
+ */
 function ownProgram(paths: readonly string[]): ts.Program {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2021,
@@ -33,14 +39,19 @@ function ownProgram(paths: readonly string[]): ts.Program {
   };
   const host = ts.createCompilerHost(options);
   host.resolveModuleNameLiterals = (names, from) =>
-    names.map(({ text }) => (text.startsWith('.') ? ts.resolveModuleName(text, from, options, host) : { resolvedModule: undefined }));
+    names.map(({ text }) =>
+      text.startsWith('.')
+        ? ts.resolveModuleName(text, from, options, host)
+        : { resolvedModule: undefined },
+    );
   return ts.createProgram(paths, options, host);
 }
 
 function describe(symbol: ts.Symbol, checker: ts.TypeChecker): string {
   if ((symbol.flags & ts.SymbolFlags.Alias) === 0) return line(symbol, symbol.name);
   const target = checker.getAliasedSymbol(symbol);
-  if (target.declarations === undefined) throw new Error(`${symbol.name} is exported from outside of this repository`);
+  if (target.declarations === undefined)
+    throw new Error(`${symbol.name} is exported from outside of this repository`);
   return line(target, symbol.name);
 }
 

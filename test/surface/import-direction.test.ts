@@ -17,33 +17,88 @@ describe('import direction', () => {
       { 'src/solana/rpc.ts': "import { choose } from '../protocols/choose.js';" },
       /protocols lies above solana/,
     ],
-    ['a type from a higher part', { 'src/errors.ts': "import type { Plan } from './payments/plan.js';" }, /payments lies above errors/],
-    ['siblings', { 'src/protocols/exact.ts': "import { q } from '../swaps/quote.js';" }, /protocols and swaps are neighbours/],
-    ['an export from a higher part', { 'src/policy/caps.ts': "export { client } from '../client.js';" }, /client lies above policy/],
-    ['a type in import() form', { 'src/amount.ts': "export type E = import('./client.js').Client;" }, /client lies above amount/],
-    ['a dynamic import upwards', { 'src/swaps/plan.ts': "export const f = () => import('../client.js');" }, /client lies above swaps/],
-    ['a part without a place', { 'src/utils.ts': "import { a } from './amount.js';" }, /utils has no place/],
-    ['src that imports an adapter', { 'src/client.ts': "import { local } from '../adapters/local/index.js';" }, /does not know the edges/],
+    [
+      'a type from a higher part',
+      { 'src/errors.ts': "import type { Plan } from './payments/plan.js';" },
+      /payments lies above errors/,
+    ],
+    [
+      'siblings',
+      { 'src/protocols/exact.ts': "import { q } from '../swaps/quote.js';" },
+      /protocols and swaps are neighbours/,
+    ],
+    [
+      'an export from a higher part',
+      { 'src/policy/caps.ts': "export { client } from '../client.js';" },
+      /client lies above policy/,
+    ],
+    [
+      'a type in import() form',
+      { 'src/amount.ts': "export type E = import('./client.js').Client;" },
+      /client lies above amount/,
+    ],
+    [
+      'a dynamic import upwards',
+      { 'src/swaps/plan.ts': "export const f = () => import('../client.js');" },
+      /client lies above swaps/,
+    ],
+    [
+      'a part without a place',
+      { 'src/utils.ts': "import { a } from './amount.js';" },
+      /utils has no place/,
+    ],
+    [
+      'src that imports an adapter',
+      { 'src/client.ts': "import { local } from '../adapters/local/index.js';" },
+      /does not know the edges/,
+    ],
     [
       'index that imports another adapter',
       { 'src/index.ts': "import { s } from '../adapters/sandbox/index.js';" },
       /does not know the edges/,
     ],
-    ['a relative import without .js', { 'src/client.ts': "import { a } from './amount';" }, /end in \.js/],
-    ['a Node module by its prefix', { 'src/journal/memory.ts': "import { readFile } from 'node:fs/promises';" }, /outside Node/],
-    ['a Node module by its bare name', { 'src/journal/memory.ts': "import crypto from 'crypto';" }, /outside Node/],
+    [
+      'a relative import without .js',
+      { 'src/client.ts': "import { a } from './amount';" },
+      /end in \.js/,
+    ],
+    [
+      'a Node module by its prefix',
+      { 'src/journal/memory.ts': "import { readFile } from 'node:fs/promises';" },
+      /outside Node/,
+    ],
+    [
+      'a Node module by its bare name',
+      { 'src/journal/memory.ts': "import crypto from 'crypto';" },
+      /outside Node/,
+    ],
     ['a Node module by require', { 'src/amount.ts': "const fs = require('fs');" }, /outside Node/],
-    ['web3.js outside src/solana', { 'src/protocols/exact.ts': "import { PublicKey } from '@solana/web3.js';" }, /only src\/solana\/ may/],
+    [
+      'web3.js outside src/solana',
+      { 'src/protocols/exact.ts': "import { PublicKey } from '@solana/web3.js';" },
+      /only src\/solana\/ may/,
+    ],
     [
       'a type of web3.js outside src/solana',
       { 'src/config.ts': "import type { Connection } from '@solana/web3.js';" },
       /only src\/solana\/ may/,
     ],
-    ['spl-token in an adapter', { 'adapters/local.ts': "import { getMint } from '@solana/spl-token';" }, /only src\/solana\/ may/],
-    ['Jupiter outside src/swaps', { 'src/payments/fund.ts': "import { SwapApi } from '@jup-ag/api';" }, /only src\/swaps\/ may/],
+    [
+      'spl-token in an adapter',
+      { 'adapters/local.ts': "import { getMint } from '@solana/spl-token';" },
+      /only src\/solana\/ may/,
+    ],
+    [
+      'Jupiter outside src/swaps',
+      { 'src/payments/fund.ts': "import { SwapApi } from '@jup-ag/api';" },
+      /only src\/swaps\/ may/,
+    ],
     [
       'a second door for Jupiter',
-      { 'src/swaps/a.ts': "import { SwapApi } from '@jup-ag/api';", 'src/swaps/b.ts': "import type { QuoteResponse } from '@jup-ag/api';" },
+      {
+        'src/swaps/a.ts': "import { SwapApi } from '@jup-ag/api';",
+        'src/swaps/b.ts': "import type { QuoteResponse } from '@jup-ag/api';",
+      },
       /src\/swaps\/a\.ts and src\/swaps\/b\.ts import @jup-ag\/api/,
     ],
     [
@@ -51,7 +106,11 @@ describe('import direction', () => {
       { 'src/wire/swap.ts': "import { checkQuote } from '../swaps/check-quote.js';" },
       /knows types and leaves only/,
     ],
-    ['a schema outside of the wire', { 'adapters/http/handler.ts': "import * as v from 'valibot';" }, /only src\/wire\/ may/],
+    [
+      'a schema outside of the wire',
+      { 'adapters/http/handler.ts': "import * as v from 'valibot';" },
+      /only src\/wire\/ may/,
+    ],
     [
       'a second door for ky',
       { 'src/internal/http.ts': "import ky from 'ky';", 'src/swaps/b.ts': "import ky from 'ky';" },
@@ -62,13 +121,21 @@ describe('import direction', () => {
       { 'adapters/sandbox/chain/vm.ts': "import { a } from '../../../src/amount.js';" },
       /must not share code/,
     ],
-    ['the sandbox that imports the package', { 'adapters/sandbox/index.ts': "import { a } from 'exact-change';" }, /must not share code/],
+    [
+      'the sandbox that imports the package',
+      { 'adapters/sandbox/index.ts': "import { a } from 'exact-change';" },
+      /must not share code/,
+    ],
     [
       'a test builder that imports src',
       { 'test/fixtures/terms.ts': "import type { A } from '../../src/protocols/types.js';" },
       /must not share code/,
     ],
-    ['an example that imports src', { 'examples/demo.ts': "import { createClient } from '../src/index.js';" }, /by its name/],
+    [
+      'an example that imports src',
+      { 'examples/demo.ts': "import { createClient } from '../src/index.js';" },
+      /by its name/,
+    ],
     [
       'a heavy package behind static imports of index',
       {
@@ -110,17 +177,24 @@ describe('import direction', () => {
 
   it('accepts the arrows of the layout', () => {
     const files = {
-      'src/index.ts': "export { local } from '../adapters/local/index.js'; export { createClient } from './client.js';",
-      'src/client.ts': "import type { Engine } from './payments/engine.js'; export const load = () => import('./payments/engine.js');",
-      'src/payments/engine.ts': "import { exact } from '../protocols/exact.js'; import { quote } from '../swaps/jupiter.js';",
+      'src/index.ts':
+        "export { local } from '../adapters/local/index.js'; export { createClient } from './client.js';",
+      'src/client.ts':
+        "import type { Engine } from './payments/engine.js'; export const load = () => import('./payments/engine.js');",
+      'src/payments/engine.ts':
+        "import { exact } from '../protocols/exact.js'; import { quote } from '../swaps/jupiter.js';",
       'src/protocols/exact.ts': "import { build } from '../solana/transaction.js';",
-      'src/swaps/jupiter.ts': "import { SwapApi } from '@jup-ag/api'; import { http } from '../internal/http.js';",
+      'src/swaps/jupiter.ts':
+        "import { SwapApi } from '@jup-ag/api'; import { http } from '../internal/http.js';",
       'src/internal/http.ts': "import ky from 'ky';",
-      'src/solana/transaction.ts': "import { PublicKey } from '@solana/web3.js'; import { fail } from '../errors.js';",
+      'src/solana/transaction.ts':
+        "import { PublicKey } from '@solana/web3.js'; import { fail } from '../errors.js';",
       'src/solana/buffer.ts': "import { Buffer } from 'buffer';",
       'adapters/local/index.ts': "import type { Transport } from '../../src/transport.js';",
-      'adapters/sandbox/index.ts': "import { createServer } from 'node:http'; import { address } from '@solana/kit';",
-      'examples/demo.ts': "import { startSandbox } from 'exact-change-sandbox'; import { paint } from './paint.js';",
+      'adapters/sandbox/index.ts':
+        "import { createServer } from 'node:http'; import { address } from '@solana/kit';",
+      'examples/demo.ts':
+        "import { startSandbox } from 'exact-change-sandbox'; import { paint } from './paint.js';",
       'test/integration/pay.test.ts': "import { createClient } from '../../src/index.js';",
     };
     expect(check(files)).toEqual([]);

@@ -2,7 +2,10 @@ import { builtinModules } from 'node:module';
 import { posix } from 'node:path';
 import { importsOf, type Files, type Import } from './modules.js';
 
-/** The parts of src/, lowest first. A part imports lower rows and itself, never a neighbour of its own row. */
+/**
+ * The parts of src/, lowest first. A part imports lower rows and itself, never a neighbour of its
+ * own row.
+ */
 const ROWS: readonly (readonly string[])[] = [
   ['internal', 'errors', 'amount', 'network'],
   ['solana'],
@@ -28,7 +31,8 @@ const COMPOSED = new Set(['adapters/local/index.ts', 'adapters/remote/index.ts']
 const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly why: string }[] = [
   {
     root: 'src/index.ts',
-    heavy: /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky|valibot|pg|pg-boss|standardwebhooks)(\/|$)/,
+    heavy:
+      /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky|valibot|pg|pg-boss|standardwebhooks)(\/|$)/,
     why: 'the first import of the package would load it',
   },
   {
@@ -39,17 +43,21 @@ const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly 
 ];
 
 /** Where each package may be imported, and in how many files. */
-const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly once: boolean }[] = [
-  { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swaps\//, once: true },
-  { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
-  { name: /^ky(\/|$)/, where: /^src\//, once: true },
-  { name: /^valibot(\/|$)/, where: /^src\/wire\//, once: false },
-  { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
-  // The name is Node's own and that of the npm package; both give the class that web3.js and spl-token want.
-  { name: /^buffer\/?$/, where: /^src\/solana\//, once: false },
-];
+const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly once: boolean }[] =
+  [
+    { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swaps\//, once: true },
+    { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
+    { name: /^ky(\/|$)/, where: /^src\//, once: true },
+    { name: /^valibot(\/|$)/, where: /^src\/wire\//, once: false },
+    { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
+    // The name is Node's own and that of the npm package; both give the class that web3.js and
+    // spl-token want.
+    { name: /^buffer\/?$/, where: /^src\/solana\//, once: false },
+  ];
 
-/** What the wire may load: it describes what the rest does, and knows the rest by its types alone. */
+/**
+ * What the wire may load: it describes what the rest does, and knows the rest by its types alone.
+ */
 const LEAVES_OF_THE_WIRE = /^src\/(wire\/|(errors|amount|network|solana\/address)\.ts$)/;
 
 /** Code that must not agree with src/ by sharing its mistakes. */
@@ -61,7 +69,10 @@ interface Arrow extends Import {
   readonly to: string | undefined;
 }
 
-/** Every arrow between files, or from a file to a package, that the layout forbids; one sentence each. */
+/**
+ * Every arrow between files, or from a file to a package, that the layout forbids; one sentence
+ * each.
+ */
 export function violations(files: Files): string[] {
   const arrows = [...files].flatMap(([from, text]) =>
     importsOf(from, text).map((one): Arrow => ({ ...one, from, to: target(from, one.specifier) })),
@@ -81,17 +92,25 @@ function target(from: string, specifier: string): string | undefined {
 
 function badArrow({ from, to, specifier, kind }: Arrow): string[] {
   const bad = (why: string) => [`${from} imports ${specifier}: ${why}`];
-  if (INDEPENDENT.test(from) && (to?.startsWith('src/') === true || /^exact-change(\/|$)/.test(specifier)))
+  if (
+    INDEPENDENT.test(from) &&
+    (to?.startsWith('src/') === true || /^exact-change(\/|$)/.test(specifier))
+  )
     return bad('it must not share code with src/');
   if (from.startsWith('examples/')) {
     const own = to?.startsWith('examples/') ?? true;
     return own ? [] : bad('examples use the package by its name');
   }
   if (!from.startsWith('src/')) return to === undefined ? badPackage(from, specifier, bad) : [];
-  if (to === undefined) return isBuiltin(specifier) ? bad('src/ runs outside Node too') : badPackage(from, specifier, bad);
+  if (to === undefined)
+    return isBuiltin(specifier)
+      ? bad('src/ runs outside Node too')
+      : badPackage(from, specifier, bad);
   if (!/\.js$/.test(specifier)) return bad('relative imports end in .js');
-  if (!to.startsWith('src/')) return from === 'src/index.ts' && COMPOSED.has(to) ? [] : bad('src/ does not know the edges');
-  if (from.startsWith('src/wire/') && kind !== 'type' && !LEAVES_OF_THE_WIRE.test(to)) return bad('the wire knows types and leaves only');
+  if (!to.startsWith('src/'))
+    return from === 'src/index.ts' && COMPOSED.has(to) ? [] : bad('src/ does not know the edges');
+  if (from.startsWith('src/wire/') && kind !== 'type' && !LEAVES_OF_THE_WIRE.test(to))
+    return bad('the wire knows types and leaves only');
   return badLayer(from, to, bad);
 }
 
@@ -99,19 +118,26 @@ function badPackage(from: string, specifier: string, bad: (why: string) => strin
   // The doors are those of the library; the sandbox and the tests come through their own.
   if (!/^(src|adapters)\//.test(from)) return [];
   const door = DOORS.find(({ name }) => name.test(specifier));
-  return door === undefined || door.where.test(from) ? [] : bad(`only ${door.where.source.replace(/[\\^]/g, '')} may`);
+  return door === undefined || door.where.test(from)
+    ? []
+    : bad(`only ${door.where.source.replace(/[\\^]/g, '')} may`);
 }
 
 function isBuiltin(specifier: string): boolean {
-  return specifier !== 'buffer' && (specifier.startsWith('node:') || builtinModules.includes(specifier));
+  return (
+    specifier !== 'buffer' && (specifier.startsWith('node:') || builtinModules.includes(specifier))
+  );
 }
 
 function badLayer(from: string, to: string, bad: (why: string) => string[]): string[] {
   const [source, goal] = [part(from), part(to)];
   const [row, goalRow] = [rowOf(source), rowOf(goal)];
-  if (row === -1 || goalRow === -1) return bad(`${row === -1 ? source : goal} has no place among the parts of src/`);
+  if (row === -1 || goalRow === -1)
+    return bad(`${row === -1 ? source : goal} has no place among the parts of src/`);
   if (source === goal || goalRow < row || (goalRow === row && SHARED_ROWS.includes(row))) return [];
-  return bad(goalRow === row ? `${source} and ${goal} are neighbours` : `${goal} lies above ${source}`);
+  return bad(
+    goalRow === row ? `${source} and ${goal} are neighbours` : `${goal} lies above ${source}`,
+  );
 }
 
 function part(path: string): string {
@@ -124,12 +150,23 @@ function rowOf(name: string): number {
 
 function secondDoors(arrows: readonly Arrow[]): string[] {
   return DOORS.filter(({ once }) => once).flatMap(({ name }) => {
-    const doors = new Set(arrows.filter(({ from, specifier }) => from.startsWith('src/') && name.test(specifier)).map(({ from }) => from));
-    return doors.size < 2 ? [] : [`${[...doors].sort().join(' and ')} import ${name.source.replace(/\(.*$|[\\^]/g, '')}: one of them may`];
+    const doors = new Set(
+      arrows
+        .filter(({ from, specifier }) => from.startsWith('src/') && name.test(specifier))
+        .map(({ from }) => from),
+    );
+    return doors.size < 2
+      ? []
+      : [
+          `${[...doors].sort().join(' and ')} import ${name.source.replace(/\(.*$|[\\^]/g, '')}: one of them may`,
+        ];
   });
 }
 
-function heavyLoad(arrows: readonly Arrow[], { root, heavy, why }: (typeof LOADS)[number]): string[] {
+function heavyLoad(
+  arrows: readonly Arrow[],
+  { root, heavy, why }: (typeof LOADS)[number],
+): string[] {
   const loads = arrows.filter(({ kind }) => kind === 'static');
   const loaded = new Set([root]);
   // A Set is walked in the order of insertion, additions included.
@@ -141,7 +178,10 @@ function heavyLoad(arrows: readonly Arrow[], { root, heavy, why }: (typeof LOADS
     .map(({ from, specifier }) => `${from} imports ${specifier}: ${why}`);
 }
 
-/** Files that import each other, by types too: none of them can be read first. Dynamic imports are how a light part loads a heavy one. */
+/**
+ * Files that import each other, by types too: none of them can be read first. Dynamic imports are
+ * how a light part loads a heavy one.
+ */
 function circles(arrows: readonly Arrow[]): string[] {
   const goals = new Map<string, Set<string>>();
   for (const { from, to, kind } of arrows) {
@@ -152,7 +192,10 @@ function circles(arrows: readonly Arrow[]): string[] {
   for (let size = -1; size !== goals.size;) {
     size = goals.size;
     const reached = new Set([...goals.values()].flatMap((to) => [...to]));
-    for (const [from, to] of goals) if (!reached.has(from) || ![...to].some((goal) => goals.has(goal))) goals.delete(from);
+    for (const [from, to] of goals)
+      if (!reached.has(from) || ![...to].some((goal) => goals.has(goal))) goals.delete(from);
   }
-  return goals.size === 0 ? [] : [`${[...goals.keys()].sort().join(', ')}: some of them import each other in a circle`];
+  return goals.size === 0
+    ? []
+    : [`${[...goals.keys()].sort().join(', ')}: some of them import each other in a circle`];
 }

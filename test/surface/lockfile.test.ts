@@ -3,7 +3,8 @@ import { lockfileProblems, type Lockfile } from '../../scripts/check-lockfile.js
 import { readText } from './modules.js';
 
 const integrity = 'sha512-AA==';
-const check = (path: string, entry: Lockfile['packages'][string]) => lockfileProblems({ packages: { [path]: { integrity, ...entry } } });
+const check = (path: string, entry: Lockfile['packages'][string]) =>
+  lockfileProblems({ packages: { [path]: { integrity, ...entry } } });
 
 describe('the lock file', () => {
   it('is clean', () => {

@@ -16,9 +16,13 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** The TypeScript and JavaScript files below these folders of the repository. */
 export function readSources(...folders: string[]): Files {
   const paths = folders.flatMap((folder) =>
-    readdirSync(root + folder, { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.replaceAll('\\', '/')}`),
+    readdirSync(root + folder, { recursive: true, encoding: 'utf8' }).map(
+      (path) => `${folder}/${path.replaceAll('\\', '/')}`,
+    ),
   );
-  const sources = paths.filter((path) => /(?<!\.d)\.[mc]?[jt]s$/.test(path) && !/\/(node_modules|dist)\//.test(path));
+  const sources = paths.filter(
+    (path) => /(?<!\.d)\.[mc]?[jt]s$/.test(path) && !/\/(node_modules|dist)\//.test(path),
+  );
   return new Map(sources.sort().map((path) => [path, readFileSync(root + path, 'utf8')]));
 }
 
@@ -34,23 +38,33 @@ export function parse(path: string, text: string): ts.SourceFile {
 export function importsOf(path: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (kind: Import['kind'], node: ts.Node | undefined) => {
-    if (node !== undefined && ts.isStringLiteralLike(node)) found.push({ specifier: node.text, kind });
+    if (node !== undefined && ts.isStringLiteralLike(node))
+      found.push({ specifier: node.text, kind });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) add(isTypeOnly(node) ? 'type' : 'static', node.moduleSpecifier);
-    if (ts.isExportDeclaration(node)) add(node.isTypeOnly ? 'type' : 'static', node.moduleSpecifier);
+    if (ts.isImportDeclaration(node))
+      add(isTypeOnly(node) ? 'type' : 'static', node.moduleSpecifier);
+    if (ts.isExportDeclaration(node))
+      add(node.isTypeOnly ? 'type' : 'static', node.moduleSpecifier);
     if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference))
       add('static', node.moduleReference.expression);
-    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add('type', node.argument.literal);
+    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+      add('type', node.argument.literal);
     if (ts.isCallExpression(node)) {
       if (node.expression.kind === ts.SyntaxKind.ImportKeyword) add('dynamic', node.arguments[0]);
-      if (ts.isIdentifier(node.expression) && node.expression.text === 'require') add('static', node.arguments[0]);
+      if (ts.isIdentifier(node.expression) && node.expression.text === 'require')
+        add('static', node.arguments[0]);
     }
     ts.forEachChild(node, visit);
   };
   // Neither parents nor comments are looked at, and they would be most of the time that this takes.
   const { Latest: languageVersion } = ts.ScriptTarget;
-  visit(ts.createSourceFile(path, text, { languageVersion, jsDocParsingMode: ts.JSDocParsingMode.ParseNone }));
+  visit(
+    ts.createSourceFile(path, text, {
+      languageVersion,
+      jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
+    }),
+  );
   return found;
 }
 

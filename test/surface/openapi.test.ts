@@ -20,13 +20,17 @@ const all = { ...operations, ...webhookOperations };
 /** Every `$ref` in a value. */
 function refsIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, one]) => (key === '$ref' ? [String(one)] : refsIn(one)));
+  return Object.entries(value).flatMap(([key, one]) =>
+    key === '$ref' ? [String(one)] : refsIn(one),
+  );
 }
 
 describe('the OpenAPI document', () => {
   // Where this fails and the change is meant: `npm run openapi`.
   it('in the repository is what the wire gives', () => {
-    expect(JSON.parse(readText('adapters/http/openapi.json'))).toEqual(JSON.parse(JSON.stringify(document)));
+    expect(JSON.parse(readText('adapters/http/openapi.json'))).toEqual(
+      JSON.parse(JSON.stringify(document)),
+    );
   });
 
   it('has every operation and page by its path, method and id', () => {
@@ -34,7 +38,9 @@ describe('the OpenAPI document', () => {
       ...Object.entries(all).map(([id, { method, path }]) => [path, method.toLowerCase(), id]),
       ...Object.entries(pages).map(([id, { method, path }]) => [path, method.toLowerCase(), id]),
     ];
-    const paths = Object.entries(document['paths'] as Record<string, Record<string, { operationId: string }>>);
+    const paths = Object.entries(
+      document['paths'] as Record<string, Record<string, { operationId: string }>>,
+    );
     const found = paths.flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => [path, method, operationId]),
     );
@@ -53,13 +59,25 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it.each(Object.entries(examples))('shows of %s a call, an answer and a problem that are what they should be', (id, example) => {
-    const operation = all[id as keyof typeof all];
-    const request = operation.query !== undefined ? readQuery(operation, writeQuery(example.request)) : example.request;
-    expect(readAs<unknown>(operation.request, request)).toEqual({ ok: true, value: example.request });
-    expect(readAs<unknown>(operation.response, example.answer)).toEqual({ ok: true, value: example.answer });
-    expect(readAs(problem, example.problem)).toEqual({ ok: true, value: example.problem });
-  });
+  it.each(Object.entries(examples))(
+    'shows of %s a call, an answer and a problem that are what they should be',
+    (id, example) => {
+      const operation = all[id as keyof typeof all];
+      const request =
+        operation.query !== undefined
+          ? readQuery(operation, writeQuery(example.request))
+          : example.request;
+      expect(readAs<unknown>(operation.request, request)).toEqual({
+        ok: true,
+        value: example.request,
+      });
+      expect(readAs<unknown>(operation.response, example.answer)).toEqual({
+        ok: true,
+        value: example.answer,
+      });
+      expect(readAs(problem, example.problem)).toEqual({ ok: true, value: example.problem });
+    },
+  );
 });
 
 interface Described {
@@ -71,8 +89,16 @@ interface Described {
 }
 interface Told {
   readonly operationId: string;
-  readonly parameters: readonly { readonly name: string; readonly required: boolean; readonly schema: Described }[];
-  readonly requestBody: { readonly content: { readonly 'application/json': { readonly schema: Described; readonly example: unknown } } };
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly required: boolean;
+    readonly schema: Described;
+  }[];
+  readonly requestBody: {
+    readonly content: {
+      readonly 'application/json': { readonly schema: Described; readonly example: unknown };
+    };
+  };
 }
 
 /** Where a value is not as described; each of its fields must be. */
@@ -81,23 +107,45 @@ function faults(value: unknown, one: Described | undefined, at = ''): string[] {
   const { properties, required = [], maxLength = 0, pattern = '' } = one;
   if (properties === undefined) {
     if (one.const !== undefined) return value === one.const ? [] : [`${at} is another`];
-    return typeof value === 'string' && value.length <= maxLength && new RegExp(pattern, 'u').test(value) ? [] : [`${at} has another form`];
+    return typeof value === 'string' &&
+      value.length <= maxLength &&
+      new RegExp(pattern, 'u').test(value)
+      ? []
+      : [`${at} has another form`];
   }
   if (typeof value !== 'object' || value === null) return [`${at} is no object`];
-  const fields = Object.entries(value).flatMap(([name, field]) => faults(field, properties[name], `${at}.${name}`));
-  return [...fields, ...required.filter((name) => !(name in value)).map((name) => `${at}.${name} is missing`)];
+  const fields = Object.entries(value).flatMap(([name, field]) =>
+    faults(field, properties[name], `${at}.${name}`),
+  );
+  return [
+    ...fields,
+    ...required.filter((name) => !(name in value)).map((name) => `${at}.${name} is missing`),
+  ];
 }
 
 describe('the webhooks of the document', () => {
   const told = document['webhooks'] as Record<string, { readonly post: Told }>;
-  const schemaOf = (type: string) => told[type]?.post.requestBody.content['application/json'].schema;
+  const schemaOf = (type: string) =>
+    told[type]?.post.requestBody.content['application/json'].schema;
   const SECRET = `whsec_${'A'.repeat(32)}`;
   const NOW = 1_767_225_600_000;
-  const endpoint = { id: 'e', url: 'https://a.test/', events: [], caller: '', secrets: [{ secret: SECRET }], createdAt: 0 };
+  const endpoint = {
+    id: 'e',
+    url: 'https://a.test/',
+    events: [],
+    caller: '',
+    secrets: [{ secret: SECRET }],
+    createdAt: 0,
+  };
 
   const { payment, receipt } = fullAttemptOf();
   const attempt = attemptOf();
-  const signed = { ...attempt, state: 'signed', ...(payment && { payment }), ...(receipt && { receipt }) } as const;
+  const signed = {
+    ...attempt,
+    state: 'signed',
+    ...(payment && { payment }),
+    ...(receipt && { receipt }),
+  } as const;
   const swap = {
     signature: 's',
     transaction: 'AAEC',
@@ -115,10 +163,20 @@ describe('the webhooks of the document', () => {
   const events: readonly WebhookEvent[] = [
     ...eventsOf(
       attempt,
-      { ...attempt, swap: { ...swap, outcome: { state: 'confirmed', inAmount: '3', outAmount: '4', feeLamports: '5' } } },
+      {
+        ...attempt,
+        swap: {
+          ...swap,
+          outcome: { state: 'confirmed', inAmount: '3', outAmount: '4', feeLamports: '5' },
+        },
+      },
       NOW,
     ),
-    ...eventsOf(attempt, { ...attempt, swap: { ...swap, outcome: { state: 'failed', code: 'swap_expired' } } }, NOW),
+    ...eventsOf(
+      attempt,
+      { ...attempt, swap: { ...swap, outcome: { state: 'failed', code: 'swap_expired' } } },
+      NOW,
+    ),
     ...eventsOf(signed, { ...signed, state: 'settled' }, NOW),
     ...eventsOf(signed, { ...signed, state: 'unsettled' }, NOW),
     ...eventsOf(attempt, undefined, NOW),
@@ -127,7 +185,9 @@ describe('the webhooks of the document', () => {
 
   it('are all that there are, by their names', () => {
     expect(Object.keys(told).sort()).toEqual([...webhookEvents].sort());
-    expect(Object.entries(told).map(([name, { post }]) => [name, post.operationId])).toEqual(webhookEvents.map((name) => [name, name]));
+    expect(Object.entries(told).map(([name, { post }]) => [name, post.operationId])).toEqual(
+      webhookEvents.map((name) => [name, name]),
+    );
     expect(new Set(events.map(({ type }) => type))).toEqual(new Set(webhookEvents));
   });
 
@@ -159,9 +219,13 @@ describe('the webhooks of the document', () => {
       const { properties = {}, required = [] } = schemaOf(type)?.properties?.['data'] ?? {};
       for (const name of Object.keys(properties)) {
         const { [name]: _, ...less } = data;
-        if (required.includes(name)) expect(() => verify({ ...rest, data: less }), name).toThrow(/lacks/);
+        if (required.includes(name))
+          expect(() => verify({ ...rest, data: less }), name).toThrow(/lacks/);
         else expect(verify({ ...rest, data: less })).toMatchObject({ type });
-        expect(() => verify({ ...rest, data: { ...data, [name]: 'x'.repeat(8_193) } }), name).toThrow(/lacks/);
+        expect(
+          () => verify({ ...rest, data: { ...data, [name]: 'x'.repeat(8_193) } }),
+          name,
+        ).toThrow(/lacks/);
       }
     }
   });

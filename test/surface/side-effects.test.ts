@@ -15,7 +15,10 @@ describe('the library by itself', () => {
     ['export const log = console;', 'src/a.ts:1 uses console'],
     ['export const f = () => ({ console });', 'src/a.ts:1 uses console'],
     ['export const node = () =>\n  process.versions.node;', 'src/a.ts:2 uses process'],
-    ['export const f = () => { const { process } = globalThis; return process?.env.KEY; };', 'src/a.ts:1 reads the environment'],
+    [
+      'export const f = () => { const { process } = globalThis; return process?.env.KEY; };',
+      'src/a.ts:1 reads the environment',
+    ],
     ["export const f = (x: string) => Buffer.from(x, 'hex');", 'src/a.ts:1 uses Buffer'],
     ['globalThis.fetch = pay;', 'src/a.ts:1 runs on import'],
     ['install();', 'src/a.ts:1 runs on import'],

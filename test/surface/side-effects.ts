@@ -3,16 +3,30 @@ import { parse, type Files } from './modules.js';
 
 const FORBIDDEN = new Set(['console', 'process', 'Buffer']);
 
-/** Where library code would print, read the environment, lean on a Node global, or do something when it is merely imported. */
+/**
+ * Where library code would print, read the environment, lean on a Node global, or do something when
+ * it is merely imported.
+ */
 export function sideEffects(files: Files): string[] {
   return [...files].flatMap(([path, text]) => {
     const source = parse(path, text);
     const bound = boundNames(source);
-    const found = source.statements.filter((one) => acts(one)).map((one) => at(one, 'runs on import'));
+    const found = source.statements
+      .filter((one) => acts(one))
+      .map((one) => at(one, 'runs on import'));
     const visit = (node: ts.Node): void => {
-      if (ts.isIdentifier(node) && FORBIDDEN.has(node.text) && !bound.has(node.text) && isReference(node))
+      if (
+        ts.isIdentifier(node) &&
+        FORBIDDEN.has(node.text) &&
+        !bound.has(node.text) &&
+        isReference(node)
+      )
         found.push(at(node, `uses ${node.text}`));
-      if (ts.isPropertyAccessExpression(node) && node.name.text === 'env' && /process\??$/.test(node.expression.getText(source)))
+      if (
+        ts.isPropertyAccessExpression(node) &&
+        node.name.text === 'env' &&
+        /process\??$/.test(node.expression.getText(source))
+      )
         found.push(at(node, 'reads the environment'));
       ts.forEachChild(node, visit);
     };
@@ -25,22 +39,30 @@ export function sideEffects(files: Files): string[] {
   });
 }
 
-/** Names that are the file's own: imported, or `process` taken from globalThis to ask which runtime this is. */
+/**
+ * Names that are the file's own: imported, or `process` taken from globalThis to ask which runtime
+ * this is.
+ */
 function boundNames(source: ts.SourceFile): Set<string> {
   const names = new Set<string>();
   const visit = (node: ts.Node): void => {
     if (ts.isImportSpecifier(node)) names.add(node.name.text);
-    if (ts.isBindingElement(node) && ts.isIdentifier(node.name) && node.name.text === 'process') names.add('process');
+    if (ts.isBindingElement(node) && ts.isIdentifier(node.name) && node.name.text === 'process')
+      names.add('process');
     ts.forEachChild(node, visit);
   };
   visit(source);
   return names;
 }
 
-/** A name of a global, rather than of a member: `console.log`, `globalThis.console` and `globalThis['console']` all reach it, `x.console` does not. */
+/**
+ * A name of a global, rather than of a member: `console.log`, `globalThis.console` and
+ * `globalThis['console']` all reach it, `x.console` does not.
+ */
 function isReference(node: ts.Identifier): boolean {
   const { parent } = node;
-  if (ts.isPropertyAccessExpression(parent) && parent.name === node) return parent.expression.getText() === 'globalThis';
+  if (ts.isPropertyAccessExpression(parent) && parent.name === node)
+    return parent.expression.getText() === 'globalThis';
   return !(
     ((ts.isPropertyAssignment(parent) ||
       ts.isPropertySignature(parent) ||
@@ -53,7 +75,10 @@ function isReference(node: ts.Identifier): boolean {
   );
 }
 
-/** Statements other than declarations. An assignment or a call at the top of a module would run for any importer. */
+/**
+ * Statements other than declarations. An assignment or a call at the top of a module would run for
+ * any importer.
+ */
 function acts(node: ts.Statement): boolean {
   return !(
     ts.isImportDeclaration(node) ||

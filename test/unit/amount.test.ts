@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ceilDiv, formatUiAmount, maxAmount, minAmount, parseAmount, parseUiAmount, toAmount, U64_MAX } from '../../src/amount.js';
+import {
+  ceilDiv,
+  formatUiAmount,
+  maxAmount,
+  minAmount,
+  parseAmount,
+  parseUiAmount,
+  toAmount,
+  U64_MAX,
+} from '../../src/amount.js';
 
 const good: readonly (readonly [string, bigint])[] = [
   ['0', 0n],
@@ -22,7 +31,10 @@ const good: readonly (readonly [string, bigint])[] = [
   ['18446744073709551615', U64_MAX],
 ];
 
-/** What security.md P1 warns of: BigInt, Number or Python would take many of these, each for another amount. */
+/**
+ * What security.md P1 warns of: BigInt, Number or Python would take many of these, each for another
+ * amount.
+ */
 const bad: readonly string[] = [
   // beyond the range
   '18446744073709551616',
@@ -222,24 +234,42 @@ describe('an amount in base units', () => {
   it('is nothing else', () => {
     expect(bad.length).toBeGreaterThanOrEqual(120);
     expect(new Set(bad).size).toBe(bad.length);
-    expect(bad.filter((text) => parseAmount(text) !== undefined || toAmount(text) !== undefined)).toEqual([]);
+    expect(
+      bad.filter((text) => parseAmount(text) !== undefined || toAmount(text) !== undefined),
+    ).toEqual([]);
     expect(notText.filter((value) => parseAmount(value) !== undefined)).toEqual([]);
     // Arguments come past the types; only a bigint in range passes.
-    const asArgument = notText.filter((value) => value !== 1n).filter((value) => toAmount(value as string) !== undefined);
+    const asArgument = notText
+      .filter((value) => value !== 1n)
+      .filter((value) => toAmount(value as string) !== undefined);
     expect(asArgument).toEqual([]);
     expect([toAmount(-1n), toAmount(U64_MAX + 1n)]).toEqual([undefined, undefined]);
   });
 
   it('reads back as it was written, for every u64, and for nothing beyond', () => {
-    fc.assert(fc.property(fc.bigInt(0n, U64_MAX), (amount) => parseAmount(amount.toString()) === amount));
-    fc.assert(fc.property(fc.bigInt({ min: U64_MAX + 1n }), (amount) => parseAmount(amount.toString()) === undefined));
-    fc.assert(fc.property(fc.bigInt({ max: -1n }), (amount) => parseAmount(amount.toString()) === undefined));
+    fc.assert(
+      fc.property(fc.bigInt(0n, U64_MAX), (amount) => parseAmount(amount.toString()) === amount),
+    );
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: U64_MAX + 1n }),
+        (amount) => parseAmount(amount.toString()) === undefined,
+      ),
+    );
+    fc.assert(
+      fc.property(
+        fc.bigInt({ max: -1n }),
+        (amount) => parseAmount(amount.toString()) === undefined,
+      ),
+    );
   });
 
   it('is text exactly as BigInt writes it: whatever else is taken for a number is refused', () => {
     const texts = fc.oneof(
       fc.string(),
-      fc.string({ unit: fc.constantFrom('0', '1', '9', ' ', '-', '+', '.', 'e', 'x', '_', '\n', '\u0661') }),
+      fc.string({
+        unit: fc.constantFrom('0', '1', '9', ' ', '-', '+', '.', 'e', 'x', '_', '\n', '\u0661'),
+      }),
     );
     fc.assert(
       fc.property(texts, (text) => {
@@ -318,7 +348,8 @@ describe('an amount for people', () => {
     const pair = fc.tuple(fc.bigInt(0n, U64_MAX), fc.bigInt(0n, U64_MAX));
     fc.assert(
       fc.property(pair, fc.integer({ min: 0, max: 9 }), ([a, b], decimals) => {
-        const read = (amount: bigint) => parseUiAmount(formatUiAmount(amount, decimals), decimals) ?? -1n;
+        const read = (amount: bigint) =>
+          parseUiAmount(formatUiAmount(amount, decimals), decimals) ?? -1n;
         expect(read(a) < read(b)).toBe(a < b);
       }),
     );
@@ -338,6 +369,12 @@ describe('arithmetic', () => {
   });
 
   it('picks the larger and the smaller', () => {
-    expect([maxAmount(1n, 2n), maxAmount(2n, 1n), minAmount(1n, 2n), minAmount(2n, 1n), minAmount(3n, 3n)]).toEqual([2n, 2n, 1n, 1n, 3n]);
+    expect([
+      maxAmount(1n, 2n),
+      maxAmount(2n, 1n),
+      minAmount(1n, 2n),
+      minAmount(2n, 1n),
+      minAmount(3n, 3n),
+    ]).toEqual([2n, 2n, 1n, 1n, 3n]);
   });
 });

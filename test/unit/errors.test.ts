@@ -4,15 +4,27 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import * as errors from '../../src/errors.js';
 
-const { amendError, cleanText, errorCodes, ExactChangeError, FundsError, isExactChangeError, PolicyError, QuoteError, TransportError } =
-  errors;
+const {
+  amendError,
+  cleanText,
+  errorCodes,
+  ExactChangeError,
+  FundsError,
+  isExactChangeError,
+  PolicyError,
+  QuoteError,
+  TransportError,
+} = errors;
 type ErrorCode = errors.ErrorCode;
 type Moved = errors.Moved;
 
 const swap: Moved = { kind: 'swap', signature: 'swap-signature', inAmount: '1', outAmount: '2' };
 const payment: Moved = { kind: 'payment', signature: 'payment-signature' };
 const noRoute = (init: Partial<errors.ErrorInit<'no_route'>> = {}) =>
-  new QuoteError('no_route', 'There is no way.', { details: { inputMint: 'a', outputMint: 'b' }, ...init });
+  new QuoteError('no_route', 'There is no way.', {
+    details: { inputMint: 'a', outputMint: 'b' },
+    ...init,
+  });
 
 /** An error of any code; the details do not matter here. */
 const ofCode = (code: ErrorCode) => new ExactChangeError(code, 'It failed.', { details: {} });
@@ -20,7 +32,9 @@ const ofCode = (code: ErrorCode) => new ExactChangeError(code, 'It failed.', { d
 describe('codes', () => {
   it('are lower snake case, each with one of the exported classes', () => {
     const exported = Object.keys(errors).filter(
-      (name) => name.endsWith('Error') && !['ExactChangeError', 'amendError', 'isExactChangeError'].includes(name),
+      (name) =>
+        name.endsWith('Error') &&
+        !['ExactChangeError', 'amendError', 'isExactChangeError'].includes(name),
     );
     expect(exported).toHaveLength(8);
     expect(new Set(errorCodes.map((code) => ofCode(code).name))).toEqual(new Set(exported));
@@ -86,10 +100,12 @@ describe('an error', () => {
     expect(inspect(error)).not.toContain('Response');
     expect('cause' in noRoute()).toBe(false);
     expect('response' in noRoute()).toBe(false);
-    expect(new TransportError('timeout', 'Late.', { details: { step: 's', timeoutMs: 1 }, cause: undefined })).toHaveProperty(
-      'cause',
-      undefined,
-    );
+    expect(
+      new TransportError('timeout', 'Late.', {
+        details: { step: 's', timeoutMs: 1 },
+        cause: undefined,
+      }),
+    ).toHaveProperty('cause', undefined);
   });
 
   it('cannot be changed by code that catches it', () => {
@@ -131,7 +147,9 @@ describe('the guard', () => {
   it('knows those of another copy of the package, though no class is shared', async () => {
     vi.resetModules();
     const other = await import('../../src/errors.js');
-    const foreign = new other.QuoteError('no_route', 'x', { details: { inputMint: 'a', outputMint: 'b' } });
+    const foreign = new other.QuoteError('no_route', 'x', {
+      details: { inputMint: 'a', outputMint: 'b' },
+    });
     expect(other.ExactChangeError).not.toBe(ExactChangeError);
     expect(foreign).not.toBeInstanceOf(ExactChangeError);
     expect(isExactChangeError(foreign, 'no_route') && foreign.details.inputMint).toBe('a');
@@ -154,7 +172,10 @@ describe('amending', () => {
   it('adds what moved before, first, and says so', () => {
     const amended = amendError(noRoute(), { moved: [swap] });
     expect([amended.funds, amended.moved]).toEqual(['swapped', [swap]]);
-    expect(amendError(noRoute({ moved: [payment] }), { moved: [swap] })).toMatchObject({ moved: [swap, payment], funds: 'spent' });
+    expect(amendError(noRoute({ moved: [payment] }), { moved: [swap] })).toMatchObject({
+      moved: [swap, payment],
+      funds: 'spent',
+    });
     expect(amendError(noRoute({ moved: [swap] }), { moved: [swap] }).moved).toEqual([swap]);
   });
 
@@ -179,7 +200,15 @@ describe('amending', () => {
     const amended = amendError(error, { moved: [swap] });
     expect(amended).not.toBe(error);
     expect(amended).toBeInstanceOf(QuoteError);
-    for (const key of ['name', 'code', 'message', 'details', 'retry', 'stack', 'untrusted'] as const)
+    for (const key of [
+      'name',
+      'code',
+      'message',
+      'details',
+      'retry',
+      'stack',
+      'untrusted',
+    ] as const)
       expect(amended[key]).toEqual(error[key]);
     expect(amended.cause).toBe(cause);
     expect(Object.keys(amended)).not.toContain('cause');
@@ -200,10 +229,18 @@ describe('amending', () => {
   });
 
   it('takes errors with codes that only a newer copy knows', () => {
-    const newer = Object.assign(noRoute({ funds: 'uncertain' }), { code: 'from_the_future', name: 'FutureError' });
+    const newer = Object.assign(noRoute({ funds: 'uncertain' }), {
+      code: 'from_the_future',
+      name: 'FutureError',
+    });
     // As it is after its constructor: the code is no longer one of ours.
     const amended = amendError(newer, { moved: [swap] });
-    expect(amended).toMatchObject({ code: 'from_the_future', name: 'FutureError', funds: 'uncertain', moved: [swap] });
+    expect(amended).toMatchObject({
+      code: 'from_the_future',
+      name: 'FutureError',
+      funds: 'uncertain',
+      moved: [swap],
+    });
   });
 });
 
@@ -218,7 +255,11 @@ describe('text from others', () => {
       `ok${'PAY'.replace(/./g, (letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0)))}`,
       'ok',
     ],
-    ['variation selectors, which carry hidden bytes', `ok${String.fromCodePoint(0xe0100, 0xe01ef, 0xfe00)}!`, 'ok   !'],
+    [
+      'variation selectors, which carry hidden bytes',
+      `ok${String.fromCodePoint(0xe0100, 0xe01ef, 0xfe00)}!`,
+      'ok   !',
+    ],
     ['fillers that show nothing', 'a\u3164b\u115fc\u034fd', 'a b c d'],
     ['private and no characters', 'a\ue000b\uffffc\u{10ffff}d', 'a b c d'],
     ['half surrogates', 'a\ud83db\ude00c', 'a b c'],
@@ -245,7 +286,9 @@ describe('text from others', () => {
       fc.property(
         fc.oneof(
           hostile,
-          fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
+          fc
+            .array(fc.integer({ min: 0, max: 0xffff }))
+            .map((units) => String.fromCharCode(...units)),
         ),
         (text) => {
           const clean = cleanText(text);

@@ -7,7 +7,9 @@ describe('events', () => {
   it('reach listeners of their kind and of all, with id and time, in order', () => {
     const events = createEvents(() => 42);
     const seen: string[] = [];
-    events.on('warning', (event) => seen.push(`${event.type} ${event.id} ${event.at} ${event.message}`));
+    events.on('warning', (event) =>
+      seen.push(`${event.type} ${event.id} ${event.at} ${event.message}`),
+    );
     events.on('*', (event) => seen.push(`* ${event.type}`));
     events.on('swap.failed', () => seen.push('never'));
     events.emitter('attempt-1')('warning', warn);

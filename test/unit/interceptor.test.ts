@@ -14,7 +14,8 @@ let unpaid = 0;
 let paid = 0;
 const seller: Fetch = function (this: unknown, input, init) {
   // As browsers do: fetch is a function of the window, not of whatever holds it.
-  if (this !== undefined && this !== globalThis) return Promise.reject(new TypeError('Illegal invocation'));
+  if (this !== undefined && this !== globalThis)
+    return Promise.reject(new TypeError('Illegal invocation'));
   const pays = new Request(input, init).headers.has('x-payment');
   if (pays) paid += 1;
   else unpaid += 1;
@@ -68,7 +69,11 @@ function wrapByAnother(): { calls: () => number; unwrap(): void; wrapper: Fetch 
   const below = globalThis.fetch;
   const wrapper = vi.fn<Fetch>((input, init) => below(input, init));
   globalThis.fetch = wrapper;
-  return { calls: () => wrapper.mock.calls.length, unwrap: () => (globalThis.fetch = below), wrapper };
+  return {
+    calls: () => wrapper.mock.calls.length,
+    unwrap: () => (globalThis.fetch = below),
+    wrapper,
+  };
 }
 
 async function buy(): Promise<number> {
@@ -142,7 +147,9 @@ describe('one interceptor', () => {
 
   it('installs nothing where the options are wrong', () => {
     const refusing = () => {
-      throw new ConfigError('invalid_option', 'Option network must be right.', { details: { option: 'network' } });
+      throw new ConfigError('invalid_option', 'Option network must be right.', {
+        details: { option: 'network' },
+      });
     };
     expect(() => new Stub({}, refusing)).toThrow(ConfigError);
     expect(globalThis.fetch).toBe(seller);
@@ -151,25 +158,38 @@ describe('one interceptor', () => {
   it.each([0, 'false', 1])('refuses %j as install', (install) => {
     // Past the types, as a caller in JavaScript may.
     const wrong = { install } as unknown as InterceptorOptions;
-    expect(() => new Stub(wrong)).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option: 'install' } }));
+    expect(() => new Stub(wrong)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option: 'install' } }),
+    );
     expect(globalThis.fetch).toBe(seller);
   });
 
-  it.each([[undefined], ['a key'], [null]])('refuses %j as options, and what is no fetch', (options) => {
-    class Bare extends Interceptor {
-      constructor(given: InterceptorOptions) {
-        super(given, createStub);
+  it.each([[undefined], ['a key'], [null]])(
+    'refuses %j as options, and what is no fetch',
+    (options) => {
+      class Bare extends Interceptor {
+        constructor(given: InterceptorOptions) {
+          super(given, createStub);
+        }
       }
-    }
-    expect(() => new Bare(options as unknown as InterceptorOptions)).toThrow(expect.objectContaining({ details: { option: 'options' } }));
-    expect(() => new Bare({ fetch: options ?? 5 } as unknown as InterceptorOptions)).toThrow(ConfigError);
-    expect(globalThis.fetch).toBe(seller);
-  });
+      expect(() => new Bare(options as unknown as InterceptorOptions)).toThrow(
+        expect.objectContaining({ details: { option: 'options' } }),
+      );
+      expect(() => new Bare({ fetch: options ?? 5 } as unknown as InterceptorOptions)).toThrow(
+        ConfigError,
+      );
+      expect(globalThis.fetch).toBe(seller);
+    },
+  );
 
   it('passes every other option to the client', () => {
     const create = vi.fn(createStub);
     new Stub({ install: false, network: 'solana-devnet', autoSwap: true }, create);
-    expect(create).toHaveBeenCalledWith({ network: 'solana-devnet', autoSwap: true, fetch: expect.any(Function) });
+    expect(create).toHaveBeenCalledWith({
+      network: 'solana-devnet',
+      autoSwap: true,
+      fetch: expect.any(Function),
+    });
   });
 });
 
@@ -216,7 +236,11 @@ describe('a fetch among the options that calls the global one later', () => {
   const later = () => Promise.resolve();
   const ways: readonly (readonly [string, Fetch])[] = [
     ['with what it was given', async (input, init) => later().then(() => fetch(input, init))],
-    ['with a copy of init', async (input, init) => later().then(() => fetch(input, { ...init, headers: new Headers(init?.headers) }))],
+    [
+      'with a copy of init',
+      async (input, init) =>
+        later().then(() => fetch(input, { ...init, headers: new Headers(init?.headers) })),
+    ],
   ];
 
   it.each(ways)('comes out below, and nothing is paid twice: %s', async (_, way) => {
@@ -241,12 +265,17 @@ describe('a fetch among the options that calls the global one later', () => {
     const interceptor = new Stub({
       fetch: async (input, init) => later().then(() => fetch(new Request(input, init))),
     });
-    await expect(buy()).rejects.toMatchObject({ code: 'invalid_option', details: { option: 'fetch' } });
+    await expect(buy()).rejects.toMatchObject({
+      code: 'invalid_option',
+      details: { option: 'fetch' },
+    });
     interceptor.restore();
   });
 
   it('pays for equal requests made together that go elsewhere', async () => {
-    const interceptor = new Stub({ fetch: async (input, init) => later().then(() => seller.call(undefined, input, init)) });
+    const interceptor = new Stub({
+      fetch: async (input, init) => later().then(() => seller.call(undefined, input, init)),
+    });
     const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(new Request(url))));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
     expect([unpaid, paid]).toEqual([20, 20]);
@@ -261,16 +290,19 @@ describe('two interceptors', () => {
     ['first twice', [0, 0, 1, 1]],
   ];
 
-  it.each(orders)('never pay twice, and leave the original function: restored %s', async (_, order) => {
-    const both = [new Stub(), new Stub()];
-    expect(await buy()).toBe(200);
-    expect([unpaid, paid]).toEqual([1, 1]);
-    both[order[0] ?? 0]?.restore();
-    expect(await buy()).toBe(200);
-    expect([unpaid, paid]).toEqual([1, 1]);
-    for (const which of order) both[which]?.restore();
-    expect(globalThis.fetch).toBe(seller);
-  });
+  it.each(orders)(
+    'never pay twice, and leave the original function: restored %s',
+    async (_, order) => {
+      const both = [new Stub(), new Stub()];
+      expect(await buy()).toBe(200);
+      expect([unpaid, paid]).toEqual([1, 1]);
+      both[order[0] ?? 0]?.restore();
+      expect(await buy()).toBe(200);
+      expect([unpaid, paid]).toEqual([1, 1]);
+      for (const which of order) both[which]?.restore();
+      expect(globalThis.fetch).toBe(seller);
+    },
+  );
 });
 
 describe('wrappers of other libraries', () => {
@@ -301,7 +333,11 @@ describe('wrappers of other libraries', () => {
 
   it('between two of ours: every order of leaving ends at the original', async () => {
     const leave = [0, 1, 2] as const;
-    const orders = leave.flatMap((a) => leave.flatMap((b) => leave.filter((c) => new Set([a, b, c]).size === 3).map((c) => [a, b, c])));
+    const orders = leave.flatMap((a) =>
+      leave.flatMap((b) =>
+        leave.filter((c) => new Set([a, b, c]).size === 3).map((c) => [a, b, c]),
+      ),
+    );
     expect(orders).toHaveLength(6);
     for (const order of orders) {
       globalThis.fetch = seller;
@@ -316,7 +352,8 @@ describe('wrappers of other libraries', () => {
         const status = await buy();
         expect(paid).toBe(status === 200 ? 1 : 0);
       }
-      // What a third party put back may be a wrapper of ours that has stepped aside: it goes with the next restore.
+      // What a third party put back may be a wrapper of ours that has stepped aside: it goes with
+      // the next restore.
       upper.restore();
       lower.restore();
       expect(globalThis.fetch).toBe(seller);
@@ -343,6 +380,8 @@ describe('wrappers of other libraries', () => {
 it('leaves no trace of options in the wrapper or the object', async () => {
   const interceptor = new Stub({ walletSecretKey: 'canary-of-a-secret' });
   const { inspect } = await import('node:util');
-  const shown = inspect([interceptor, globalThis.fetch], { showHidden: true, depth: 10 }) + JSON.stringify(interceptor);
+  const shown =
+    inspect([interceptor, globalThis.fetch], { showHidden: true, depth: 10 }) +
+    JSON.stringify(interceptor);
   expect(shown).not.toContain('canary');
 });

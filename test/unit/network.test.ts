@@ -49,22 +49,36 @@ describe('networks', () => {
 });
 
 describe('pinned mints', () => {
-  it.each([SOLANA_MAINNET, SOLANA_DEVNET])('of %s are addresses, each once, with their program', (network) => {
-    const pinned = pinnedMints(network);
-    for (const { mint, tokenProgram, decimals } of pinned) {
-      expect(isAddress(mint)).toBe(true);
-      expect([TOKEN_PROGRAM, TOKEN_2022_PROGRAM]).toContain(tokenProgram);
-      expect([6, 9]).toContain(decimals);
-    }
-    expect(new Set(pinned.map(({ mint }) => mint)).size).toBe(pinned.length);
-    expect(new Set(pinned.map(({ symbol }) => symbol)).size).toBe(pinned.length);
-    expect(pinned.filter(({ dollar }) => !dollar).map(({ symbol }) => symbol)).toEqual(['SOL']);
-  });
+  it.each([SOLANA_MAINNET, SOLANA_DEVNET])(
+    'of %s are addresses, each once, with their program',
+    (network) => {
+      const pinned = pinnedMints(network);
+      for (const { mint, tokenProgram, decimals } of pinned) {
+        expect(isAddress(mint)).toBe(true);
+        expect([TOKEN_PROGRAM, TOKEN_2022_PROGRAM]).toContain(tokenProgram);
+        expect([6, 9]).toContain(decimals);
+      }
+      expect(new Set(pinned.map(({ mint }) => mint)).size).toBe(pinned.length);
+      expect(new Set(pinned.map(({ symbol }) => symbol)).size).toBe(pinned.length);
+      expect(pinned.filter(({ dollar }) => !dollar).map(({ symbol }) => symbol)).toEqual(['SOL']);
+    },
+  );
 
   it('are found by exact symbol or address only', () => {
-    expect(pinnedMint(SOLANA_MAINNET, 'USDC')?.mint).toBe('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v');
-    expect(pinnedMint(SOLANA_MAINNET, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v')?.symbol).toBe('USDC');
-    for (const name of ['usdc', ' USDC', 'USDС', '', 'constructor', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'])
+    expect(pinnedMint(SOLANA_MAINNET, 'USDC')?.mint).toBe(
+      'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    );
+    expect(pinnedMint(SOLANA_MAINNET, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v')?.symbol).toBe(
+      'USDC',
+    );
+    for (const name of [
+      'usdc',
+      ' USDC',
+      'USDС',
+      '',
+      'constructor',
+      '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+    ])
       expect(pinnedMint(SOLANA_MAINNET, name)).toBeUndefined();
   });
 });

@@ -17,7 +17,10 @@ export interface RecordingServer {
   close(): Promise<void>;
 }
 
-/** A server on the loopback that keeps what it saw; by default it answers 402 to whatever brings no payment header, else 200. */
+/**
+ * A server on the loopback that keeps what it saw; by default it answers 402 to whatever brings no
+ * payment header, else 200.
+ */
 export async function startRecording(
   answer: (request: IncomingMessage, response: ServerResponse) => void = asksForPayment,
 ): Promise<RecordingServer> {
@@ -29,7 +32,13 @@ export async function startRecording(
     request.on('end', () => {
       const body = Buffer.concat(chunks);
       const { method = '', url = '', rawHeaders } = request;
-      seen.push({ method, url, rawHeaders, body, hash: createHash('sha256').update(body).digest('hex') });
+      seen.push({
+        method,
+        url,
+        rawHeaders,
+        body,
+        hash: createHash('sha256').update(body).digest('hex'),
+      });
       answer(request, response);
     });
   });
@@ -57,6 +66,7 @@ function asksForPayment(request: IncomingMessage, response: ServerResponse): voi
 export function headersOf(seen: Seen | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
   const raw = seen?.rawHeaders ?? [];
-  for (let at = 0; at < raw.length; at += 2) headers[(raw[at] ?? '').toLowerCase()] = raw[at + 1] ?? '';
+  for (let at = 0; at < raw.length; at += 2)
+    headers[(raw[at] ?? '').toLowerCase()] = raw[at + 1] ?? '';
   return headers;
 }

@@ -24,11 +24,17 @@ export interface OpenFile {
 
 /** What the journal asks of a file system. Rejects as `node:fs` does. */
 export interface Disk {
-  /** For reading and writing, from now on for its owner's eyes only; rejects with `ENOENT` where it is not there. */
+  /**
+   * For reading and writing, from now on for its owner's eyes only; rejects with `ENOENT` where it
+   * is not there.
+   */
   open(path: string): Promise<OpenFile>;
   /** A new file, for its owner's eyes only; rejects with `EEXIST` where one is there. */
   create(path: string): Promise<OpenFile>;
-  /** Gives a file another name, where that name is free: `EEXIST` where it is not. `EXDEV` if the file is mounted at `from`. */
+  /**
+   * Gives a file another name, where that name is free: `EEXIST` where it is not. `EXDEV` if the
+   * file is mounted at `from`.
+   */
   link(from: string, to: string): Promise<void>;
   /** Gives a file another name, in place of the file that had it. */
   rename(from: string, to: string): Promise<void>;
@@ -71,7 +77,9 @@ export function onPlatform(name: string, disk: Disk): Disk {
   };
 }
 
-/** The file may be older than this release, or from a copy: what it holds is secret all the same. */
+/**
+ * The file may be older than this release, or from a copy: what it holds is secret all the same.
+ */
 async function madePrivate(handle: FileHandle): Promise<FileHandle> {
   try {
     const { mode } = await handle.stat();
@@ -101,7 +109,12 @@ function openFile(handle: FileHandle): OpenFile {
     async write(bytes, position) {
       // A disk that is nearly full takes a part.
       for (let done = 0; done < bytes.length;) {
-        const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
+        const { bytesWritten } = await handle.write(
+          bytes,
+          done,
+          bytes.length - done,
+          position + done,
+        );
         done += bytesWritten;
       }
     },
@@ -117,7 +130,12 @@ function idOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): Fil
 
 /** Whether a rejection of a disk has one of some codes, such as `ENOENT`. */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && codes.some((code) => code === error.code);
+  return (
+    typeof error === 'object' &&
+    error !== null &&
+    'code' in error &&
+    codes.some((code) => code === error.code)
+  );
 }
 
 /** Removes a file that may be gone already. */

@@ -1,4 +1,9 @@
-import { cleanText, isExactChangeError, TransportError, type ExactChangeError } from '../../../src/errors.js';
+import {
+  cleanText,
+  isExactChangeError,
+  TransportError,
+  type ExactChangeError,
+} from '../../../src/errors.js';
 
 export function damaged(path: string, offset: number): TransportError<'journal_damaged'> {
   return new TransportError(

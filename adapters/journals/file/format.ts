@@ -24,7 +24,10 @@ export type FileContent = StoreContent & Partial<OutboxContent>;
 /** What a file holds. */
 export interface Decoded {
   readonly records: readonly FileRecord[];
-  /** How many bytes of it are whole lines; what follows was being written when its writer ended, and was promised to no caller. */
+  /**
+   * How many bytes of it are whole lines; what follows was being written when its writer ended, and
+   * was promised to no caller.
+   */
   readonly length: number;
 }
 
@@ -64,15 +67,26 @@ export function encodeLine(value: unknown): Uint8Array {
 
 /** Records that stand or fall together: a line is there as a whole or not at all. */
 export function encodeRecords(records: readonly FileRecord[]): Uint8Array {
-  return encodeLine(records.map((record) => ('carry' in record ? { carry: carryJson(record.carry) } : record)));
+  return encodeLine(
+    records.map((record) => ('carry' in record ? { carry: carryJson(record.carry) } : record)),
+  );
 }
 
 export function encodeHeader(): Uint8Array {
   return encodeLine({ format: FORMAT, version: VERSION });
 }
 
-/** A whole file that says what its stores know. Of attempts that are over, what could be presented is left out. */
-export function encodeContent({ attempts, carried, widestMs, jobs = [], endpoints = [] }: FileContent): Uint8Array {
+/**
+ * A whole file that says what its stores know. Of attempts that are over, what could be presented
+ * is left out.
+ */
+export function encodeContent({
+  attempts,
+  carried,
+  widestMs,
+  jobs = [],
+  endpoints = [],
+}: FileContent): Uint8Array {
   const records: FileRecord[] = [
     { widest: widestMs },
     ...carried.map((carry) => ({ carry })),
@@ -81,11 +95,15 @@ export function encodeContent({ attempts, carried, widestMs, jobs = [], endpoint
     ...jobs.map((job) => ({ job })),
   ];
   const lines = [encodeHeader()];
-  for (let at = 0; at < records.length; at += RECORDS_A_LINE) lines.push(encodeRecords(records.slice(at, at + RECORDS_A_LINE)));
+  for (let at = 0; at < records.length; at += RECORDS_A_LINE)
+    lines.push(encodeRecords(records.slice(at, at + RECORDS_A_LINE)));
   return joined(lines);
 }
 
-/** Reads a file. Only the end of it may be torn; anything else that is not as it was written is damage, and nothing of the file counts. */
+/**
+ * Reads a file. Only the end of it may be torn; anything else that is not as it was written is
+ * damage, and nothing of the file counts.
+ */
 export function decode(bytes: Uint8Array): Decoded | Damage | Foreign {
   const records: FileRecord[] = [];
   let at = 0;
@@ -97,7 +115,9 @@ export function decode(bytes: Uint8Array): Decoded | Damage | Foreign {
     const found = at === 0 ? readHeader(value) : readRecords(value);
     if (found === undefined) {
       const last = at > 0 && (end === -1 || end === bytes.length - 1);
-      return last && value === undefined && isTorn(line, end === -1) ? { records, length: at } : { damagedAt: at };
+      return last && value === undefined && isTorn(line, end === -1)
+        ? { records, length: at }
+        : { damagedAt: at };
     }
     if ('version' in found) return found;
     for (const record of found) records.push(record);
@@ -109,7 +129,10 @@ export function decode(bytes: Uint8Array): Decoded | Damage | Foreign {
 function decodeLine(line: Uint8Array): unknown {
   const json = line.subarray(JSON_AT);
   try {
-    if (decoder.decode(line.subarray(0, JSON_AT)) !== `${crc32(json).toString(16).padStart(8, '0')} `) return undefined;
+    if (
+      decoder.decode(line.subarray(0, JSON_AT)) !== `${crc32(json).toString(16).padStart(8, '0')} `
+    )
+      return undefined;
     return JSON.parse(decoder.decode(json));
   } catch {
     return undefined;
@@ -117,7 +140,8 @@ function decodeLine(line: Uint8Array): unknown {
 }
 
 /**
- * Whether the last line, which does not read, was cut off while it was written: it has no end, or a hole that never reached the disk.
+ * Whether the last line, which does not read, was cut off while it was written: it has no end, or a
+ * hole that never reached the disk.
  * A line that is whole up to some place was promised to a caller: what follows it then is damage.
  */
 function isTorn(line: Uint8Array, open: boolean): boolean {
@@ -141,14 +165,17 @@ function hasHole(line: Uint8Array): boolean {
 }
 
 function readHeader(value: unknown): readonly FileRecord[] | Foreign | undefined {
-  if (!isRecord(value) || value['format'] !== FORMAT || value['version'] === undefined) return undefined;
+  if (!isRecord(value) || value['format'] !== FORMAT || value['version'] === undefined)
+    return undefined;
   return value['version'] === VERSION ? [] : { version: value['version'] };
 }
 
 function readRecords(value: unknown): readonly FileRecord[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const records = value.map(readRecord);
-  return records.every((record): record is FileRecord => record !== undefined) ? records : undefined;
+  return records.every((record): record is FileRecord => record !== undefined)
+    ? records
+    : undefined;
 }
 
 function readRecord(value: unknown): FileRecord | undefined {
@@ -166,16 +193,23 @@ function readRecord(value: unknown): FileRecord | undefined {
 }
 
 function carryJson({ cost, ...rest }: Carried): object {
-  return { ...rest, cost: Object.fromEntries([...cost].map(([unit, value]) => [unit, value.toString()])) };
+  return {
+    ...rest,
+    cost: Object.fromEntries([...cost].map(([unit, value]) => [unit, value.toString()])),
+  };
 }
 
 function readCarry(value: unknown): Carried | undefined {
   if (!isRecord(value)) return undefined;
   const { wallet, network, host, payTo, mint, until, cost } = value;
-  if (typeof wallet !== 'string' || typeof network !== 'string' || typeof host !== 'string') return undefined;
-  if (typeof payTo !== 'string' || typeof mint !== 'string' || typeof until !== 'number') return undefined;
+  if (typeof wallet !== 'string' || typeof network !== 'string' || typeof host !== 'string')
+    return undefined;
+  if (typeof payTo !== 'string' || typeof mint !== 'string' || typeof until !== 'number')
+    return undefined;
   // Before costs had units of their own, a carry had the three that there were.
-  const sums = readCost(cost ?? { [mint]: value['amount'], [USD]: value['microUsd'], [PAYMENTS]: value['payments'] });
+  const sums = readCost(
+    cost ?? { [mint]: value['amount'], [USD]: value['microUsd'], [PAYMENTS]: value['payments'] },
+  );
   return sums === undefined ? undefined : { wallet, network, host, payTo, mint, cost: sums, until };
 }
 

@@ -13,15 +13,24 @@ import { shareLog, type Share } from './shared.js';
 
 /** A journal in a file. */
 export interface FileJournal extends Journal {
-  /** Closes the file and frees its lock, once no other journal of this process uses it and all that was begun is written. */
+  /**
+   * Closes the file and frees its lock, once no other journal of this process uses it and all that
+   * was begun is written.
+   */
   close(): Promise<void>;
 }
 
 /** A journal in the file at a path, on any disk. */
-export function journalAt(path: string, parts: LogParts, options: JournalOptions = {}): FileJournal {
+export function journalAt(
+  path: string,
+  parts: LogParts,
+  options: JournalOptions = {},
+): FileJournal {
   // From JavaScript it may be anything.
   if (typeof path !== 'string' || path === '' || path.includes('\0'))
-    throw new ConfigError('invalid_option', 'fileJournal needs the path of a file.', { details: { option: 'path' } });
+    throw new ConfigError('invalid_option', 'fileJournal needs the path of a file.', {
+      details: { option: 'path' },
+    });
   const file = resolve(path);
   const keepsEvents = wantsOutbox(options);
   const listeners = createOutboxListeners();
@@ -34,7 +43,10 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
       opened.log.keepEvents();
       const { added, dropped } = opened.log.listeners;
       const stops = [added.add(listeners.added.call), dropped.add(listeners.dropped.call)];
-      return { ...opened, leave: () => opened.leave().finally(() => stops.forEach((stop) => stop())) };
+      return {
+        ...opened,
+        leave: () => opened.leave().finally(() => stops.forEach((stop) => stop())),
+      };
     } catch (error) {
       share = undefined;
       throw unavailable(file, error);
@@ -42,9 +54,13 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
   };
   const run = async <T>(work: Work<T>): Promise<T> => {
     if (closed !== undefined)
-      throw new TransportError('journal_unavailable', `This journal was closed. Make another one with fileJournal.`, {
-        details: { step: 'file' },
-      });
+      throw new TransportError(
+        'journal_unavailable',
+        `This journal was closed. Make another one with fileJournal.`,
+        {
+          details: { step: 'file' },
+        },
+      );
     share ??= open();
     const { log } = await share;
     return log.run(work);
@@ -76,7 +92,8 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
         write({ release: id });
         tell(stores, write, before, undefined);
       }),
-    similar: (owner, fingerprint, idempotencyKey) => run(({ attempts }) => attempts.similar(owner, fingerprint, idempotencyKey)),
+    similar: (owner, fingerprint, idempotencyKey) =>
+      run(({ attempts }) => attempts.similar(owner, fingerprint, idempotencyKey)),
     async *attempts(owner, filter) {
       yield* await run(({ attempts }) => attempts.attempts(owner, filter));
     },
@@ -84,7 +101,9 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
       yield* await run(({ attempts }) => attempts.owners());
     },
     used: (owner, caps, now) => run(({ attempts }) => attempts.used(owner, caps, now)),
-    ...(keepsEvents && { outbox: outboxOver((work) => run(({ outbox }, write) => work(outbox, write)), listeners) }),
+    ...(keepsEvents && {
+      outbox: outboxOver((work) => run(({ outbox }, write) => work(outbox, write)), listeners),
+    }),
     close() {
       closed ??= share === undefined ? Promise.resolve() : leave(share);
       return closed;

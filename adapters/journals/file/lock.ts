@@ -15,14 +15,17 @@ interface Holder extends ProcessId {
   readonly id: string;
 }
 
-// Of locks that this process gave up while the disk failed: they may still lie about, and it will not hold them again.
+// Of locks that this process gave up while the disk failed: they may still lie about, and it will
+// not hold them again.
 const givenUp = new Set<string>();
 
 /**
- * Locks the file at `path` by a file beside it, `<path>.lock`, that says which process holds it. It is made under a name of its own and then
- * linked to that place, which succeeds for one alone. A holder that has ended is succeeded, not removed: the process that links
- * `<path>.lock.after.<its id>` first is its only successor, and no other may touch the place; a successor that ended on the way is succeeded in turn. Whether a holder
- * has ended the kernel says: it listens on a socket beside the file, which no other process can keep alive.
+ * Locks the file at `path` by a file beside it, `<path>.lock`, that says which process holds it. It
+ * is made under a name of its own and then linked to that place, which succeeds for one alone. A
+ * holder that has ended is succeeded, not removed: the process that links
+ * `<path>.lock.after.<its id>` first is its only successor, and no other may touch the place; a
+ * successor that ended on the way is succeeded in turn. Whether a holder has ended the kernel says:
+ * it listens on a socket beside the file, which no other process can keep alive.
  *
  * Rejects with `journal_locked` if another process holds it.
  */
@@ -39,7 +42,10 @@ export async function lockFile(path: string, disk: Disk, processes: Processes): 
     await file.write(new TextEncoder().encode(JSON.stringify(holder)), 0);
     // A lock that is empty after a power failure would name no holder.
     await file.sync();
-    while (!(await isLinked(disk, draft, place)) && !(await succeed(path, place, draft, disk, processes)));
+    while (
+      !(await isLinked(disk, draft, place)) &&
+      !(await succeed(path, place, draft, disk, processes))
+    );
     return heldBy(file, place, disk, own, id, life);
   } catch (error) {
     givenUp.add(id);
@@ -53,18 +59,26 @@ export async function lockFile(path: string, disk: Disk, processes: Processes): 
 }
 
 /** Takes the place of holders that have ended. False if another process changed it meanwhile. */
-async function succeed(path: string, place: string, draft: string, disk: Disk, processes: Processes): Promise<boolean> {
+async function succeed(
+  path: string,
+  place: string,
+  draft: string,
+  disk: Disk,
+  processes: Processes,
+): Promise<boolean> {
   const ended: Holder[] = [];
   for (let at = place; ; at = afterOf(place, ended)) {
     const holder = await readHolder(path, at, disk);
     if (holder === undefined) break;
-    if (!givenUp.has(holder.id) && (await processes.isAlive(holder, dirname(path)))) throw locked(path, holder.pid);
+    if (!givenUp.has(holder.id) && (await processes.isAlive(holder, dirname(path))))
+      throw locked(path, holder.pid);
     ended.push(holder);
   }
   if (ended.length === 0) return false;
   const next = afterOf(place, ended);
   if (!(await isLinked(disk, draft, next))) return false;
-  // Where the place has changed hands, its holder's successor was found before, and has cleared the way that we came.
+  // Where the place has changed hands, its holder's successor was found before, and has cleared the
+  // way that we came.
   if ((await readHolder(path, place, disk))?.id !== ended[0]?.id) {
     await disk.unlink(next);
     return false;
@@ -81,12 +95,20 @@ function afterOf(place: string, holders: readonly Holder[]): string {
   return `${place}.after.${holders[holders.length - 1]?.id ?? ''}`;
 }
 
-function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId, id: string, life: Life): FileLock {
+function heldBy(
+  file: OpenFile,
+  place: string,
+  disk: Disk,
+  own: FileId,
+  id: string,
+  life: Life,
+): FileLock {
   // The file stays open: no other can get its inode as long as it is.
   const isHeld = async () => {
     try {
       const [{ device, inode }, isSeen] = await Promise.all([disk.identify(place), life.isSeen()]);
-      // A holder that is not seen to live counts as ended, and its lock may go to another at any time.
+      // A holder that is not seen to live counts as ended, and its lock may go to another at any
+      // time.
       return isSeen && device === own.device && inode === own.inode;
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return false;
@@ -99,7 +121,8 @@ function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId, id: stri
       try {
         if (await isHeld()) await disk.unlink(place);
       } catch (error) {
-        // Not before: a process that succeeded it meanwhile would lose its own lock to the unlink above.
+        // Not before: a process that succeeded it meanwhile would lose its own lock to the unlink
+        // above.
         givenUp.add(id);
         throw error;
       } finally {
@@ -142,9 +165,14 @@ async function readHolder(path: string, at: string, disk: Disk): Promise<Holder 
 
 function isHolder(value: unknown): value is Holder {
   if (typeof value !== 'object' || value === null) return false;
-  const { id, pid, start, host, kernel, volume, socket }: Partial<Record<keyof Holder, unknown>> = value;
-  const texts = typeof id === 'string' && typeof host === 'string' && [start, kernel, volume].every(isTextOrNone);
-  const isOwnSocket = socket === undefined || (typeof socket === 'string' && /^\.[0-9a-f]{32}\.sock$/.test(socket));
+  const { id, pid, start, host, kernel, volume, socket }: Partial<Record<keyof Holder, unknown>> =
+    value;
+  const texts =
+    typeof id === 'string' &&
+    typeof host === 'string' &&
+    [start, kernel, volume].every(isTextOrNone);
+  const isOwnSocket =
+    socket === undefined || (typeof socket === 'string' && /^\.[0-9a-f]{32}\.sock$/.test(socket));
   return texts && isOwnSocket && typeof pid === 'number' && Number.isInteger(pid) && pid > 0;
 }
 

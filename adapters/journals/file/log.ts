@@ -1,8 +1,20 @@
 import { dirname } from 'node:path';
-import { createAttemptStore, isClosed, type AttemptStore, type Carried, type StoreContent } from '../../../src/journal/attempt-store.js';
+import {
+  createAttemptStore,
+  isClosed,
+  type AttemptStore,
+  type Carried,
+  type StoreContent,
+} from '../../../src/journal/attempt-store.js';
 import { ConfigError } from '../../../src/errors.js';
 import { announce, createOutboxListeners, type OutboxListeners } from '../../../src/outbox/port.js';
-import { createOutboxStore, hasReaders, type Leases, type OutboxRecord, type OutboxStore } from '../../../src/outbox/store.js';
+import {
+  createOutboxStore,
+  hasReaders,
+  type Leases,
+  type OutboxRecord,
+  type OutboxStore,
+} from '../../../src/outbox/store.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { removeFile, type Disk } from './disk.js';
 import { damaged, unavailable } from './failures.js';
@@ -24,7 +36,10 @@ export type Work<T> = (stores: Stores, write: (record: FileRecord) => void) => T
 
 /** Stores whose changes are in a file before any caller learns of them. */
 export interface FileLog {
-  /** Runs work, and resolves once what it wrote is on the disk. Work that comes while the disk is busy shares the next write. */
+  /**
+   * Runs work, and resolves once what it wrote is on the disk. Work that comes while the disk is
+   * busy shares the next write.
+   */
   run<T>(work: Work<T>): Promise<T>;
   /** From now on events are kept, whatever journal writes what they tell of. */
   keepEvents(): void;
@@ -54,7 +69,8 @@ const WORTH_IT = 1 / 2;
 /**
  * Opens, or makes, the journal at a path, and keeps all other processes out of it.
  *
- * Rejects with `journal_locked`, `journal_damaged`, `invalid_option` for the file of a newer version, or as the disk does.
+ * Rejects with `journal_locked`, `journal_damaged`, `invalid_option` for the file of a newer
+ * version, or as the disk does.
  */
 export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   const lock = await lockFile(path, parts.disk, parts.processes);
@@ -66,7 +82,11 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   }
 }
 
-async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogParts): Promise<FileLog> {
+async function logOn(
+  path: string,
+  lock: FileLock,
+  { disk, compactFrom }: LogParts,
+): Promise<FileLog> {
   const directory = dirname(path);
   const draft = `${path}.compact`;
   await removeFile(disk, draft);
@@ -92,7 +112,8 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
     const size = await file.size();
     if (upTo !== undefined && size > upTo) await file.truncate(upTo);
     const decoded = readable(path, await file.read());
-    if (upTo !== undefined && decoded.length !== upTo) throw damaged(path, Math.min(size, decoded.length));
+    if (upTo !== undefined && decoded.length !== upTo)
+      throw damaged(path, Math.min(size, decoded.length));
     if (upTo === undefined && size > decoded.length) await file.truncate(decoded.length);
     await file.sync();
     attempts = attemptsOf(decoded);
@@ -103,11 +124,16 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
 
   const check = async (): Promise<void> => {
     const { device, inode } = await disk.identify(path);
-    if (device !== id.device || inode !== id.inode) throw new Error('Another file has been put in its place.');
-    if (!(await lock.isHeld())) throw new Error(`Its lock, ${path}.lock, or the socket that this names, was taken away.`);
+    if (device !== id.device || inode !== id.inode)
+      throw new Error('Another file has been put in its place.');
+    if (!(await lock.isHeld()))
+      throw new Error(`Its lock, ${path}.lock, or the socket that this names, was taken away.`);
   };
 
-  /** Cuts off what may have been written, if the file is still this process's: the next holder's lines must stay. */
+  /**
+   * Cuts off what may have been written, if the file is still this process's: the next holder's
+   * lines must stay.
+   */
   const recover = async (): Promise<void> => {
     await check();
     await reload(length);
@@ -134,13 +160,17 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
       for (const tell of outcomes) tell();
       announce(listeners, outbox, records);
     } catch (cause) {
-      // What failed must not come back: were this process to end now, the line could be found whole.
+      // What failed must not come back: were this process to end now, the line could be found
+      // whole.
       if (doubtful) await recover().catch(() => undefined);
       for (const job of batch) job.fail(unavailable(path, cause));
     }
   };
 
-  /** Rewrites the file where much of it is over. What fails before the new file has the name leaves the old one as it is. */
+  /**
+   * Rewrites the file where much of it is over. What fails before the new file has the name leaves
+   * the old one as it is.
+   */
   const compact = async (): Promise<void> => {
     const content = lean(attempts.content());
     const bytes = encodeContent({ ...content, ...outbox.content() });
@@ -161,8 +191,14 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
       throw error;
     }
     const last = file;
-    [file, attempts, length, checkAt] = [next, createAttemptStore(content), bytes.length, Math.max(compactFrom, 2 * bytes.length)];
-    // Until the directory is on the disk, a power failure could bring the old file back, without what is written from here on.
+    [file, attempts, length, checkAt] = [
+      next,
+      createAttemptStore(content),
+      bytes.length,
+      Math.max(compactFrom, 2 * bytes.length),
+    ];
+    // Until the directory is on the disk, a power failure could bring the old file back, without
+    // what is written from here on.
     doubtful = true;
     await last.close();
     await disk.syncDirectory(directory);
@@ -249,16 +285,25 @@ function isOutboxRecord(record: FileRecord): record is OutboxRecord {
   return 'job' in record || 'jobDone' in record || 'endpoint' in record || 'endpointGone' in record;
 }
 
-/** Without what could be presented or sent again, if no call will: a repeat under the same key presents what is delivered too. */
+/**
+ * Without what could be presented or sent again, if no call will: a repeat under the same key
+ * presents what is delivered too.
+ */
 function lean({ attempts, ...rest }: StoreContent): StoreContent {
-  const isOver = (one: Attempt) => one.state === 'unsettled' || (isClosed(one) && one.idempotencyKey === undefined);
-  return { ...rest, attempts: attempts.map((attempt) => (isOver(attempt) ? withoutBytes(attempt) : attempt)) };
+  const isOver = (one: Attempt) =>
+    one.state === 'unsettled' || (isClosed(one) && one.idempotencyKey === undefined);
+  return {
+    ...rest,
+    attempts: attempts.map((attempt) => (isOver(attempt) ? withoutBytes(attempt) : attempt)),
+  };
 }
 
 function withoutBytes({ swap, payment, ...rest }: Attempt): Attempt {
   return {
     ...rest,
     ...(swap === undefined ? {} : { swap: { ...swap, transaction: '' } }),
-    ...(payment === undefined ? {} : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
+    ...(payment === undefined
+      ? {}
+      : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
   };
 }

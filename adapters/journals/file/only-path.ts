@@ -3,7 +3,8 @@ import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './format.js';
 
 /**
- * Opens the file at a path, or makes it. The lock is beside a path, so a file that has a second path has a second lock: it is refused.
+ * Opens the file at a path, or makes it. The lock is beside a path, so a file that has a second
+ * path has a second lock: it is refused.
  *
  * @param draft - A name beside the path that is free.
  */
@@ -17,14 +18,20 @@ export async function openOrCreate(path: string, draft: string, disk: Disk): Pro
   }
   try {
     const names = await file.names();
-    if (names > 1) throw secondPath(path, `It has ${names} names (hard links): remove all but one, and back it up by copying it.`);
+    if (names > 1)
+      throw secondPath(
+        path,
+        `It has ${names} names (hard links): remove all but one, and back it up by copying it.`,
+      );
     // No file can get a name beside a place at which it is mounted. Rewriting would fail there too.
     await disk.link(path, draft);
     await removeFile(disk, draft);
     return file;
   } catch (error) {
     await file.close();
-    throw hasCode(error, 'EXDEV') ? secondPath(path, 'The file itself is mounted there: mount its directory instead.') : error;
+    throw hasCode(error, 'EXDEV')
+      ? secondPath(path, 'The file itself is mounted there: mount its directory instead.')
+      : error;
   }
 }
 
@@ -44,7 +51,11 @@ async function create(path: string, draft: string, disk: Disk): Promise<OpenFile
 }
 
 function secondPath(path: string, why: string): ConfigError<'invalid_option'> {
-  return new ConfigError('invalid_option', `The journal at ${path} can be reached by a second path, past its lock. ${why}`, {
-    details: { option: 'journal' },
-  });
+  return new ConfigError(
+    'invalid_option',
+    `The journal at ${path} can be reached by a second path, past its lock. ${why}`,
+    {
+      details: { option: 'journal' },
+    },
+  );
 }

@@ -12,7 +12,10 @@ export interface ProcessId {
   readonly pid: number;
   /** When it started, where the system tells: process ids are used again. */
   readonly start?: string;
-  /** Where its id means something: the host and, where the system tells, the process namespace (each container has its own). */
+  /**
+   * Where its id means something: the host and, where the system tells, the process namespace (each
+   * container has its own).
+   */
   readonly host: string;
   /** The kernel that it runs on, since that was started, if the system tells. */
   readonly kernel?: string;
@@ -49,7 +52,12 @@ export function processesOn(system: NodeJS.Platform): Processes {
   return {
     async live(directory, id) {
       const name = `.${id}.sock`;
-      const [status, host, boot, volume] = await Promise.all([statusOf(pid), hostOf(), bootOf(), volumeOf(directory)]);
+      const [status, host, boot, volume] = await Promise.all([
+        statusOf(pid),
+        hostOf(),
+        bootOf(),
+        volumeOf(directory),
+      ]);
       const kernel = kernelOf(boot, system);
       const socket = kernel === undefined ? undefined : await listenIn(directory, name);
       const process: ProcessId = {
@@ -70,7 +78,8 @@ export function processesOn(system: NodeJS.Platform): Processes {
       const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
       const answer = other.socket === undefined ? 'unknown' : await knock(directory, other.socket);
       if (answer === 'accepts') return true;
-      if (other.socket === undefined || !isOfOneKernel(other, kernelOf(boot, system), volume)) return mayRun(other, boot);
+      if (other.socket === undefined || !isOfOneKernel(other, kernelOf(boot, system), volume))
+        return mayRun(other, boot);
       // A full queue is told from an ended process by Linux alone.
       if (answer === 'refuses' && system !== 'linux') return mayRun(other, boot);
       return answer === 'unknown';
@@ -83,16 +92,21 @@ export function processesOn(system: NodeJS.Platform): Processes {
 }
 
 /**
- * Whether the kernel that is asked here is the one on which a process listens, or has taken the disk over from it. Two ids of a kernel prove nothing on a
- * file system that one kernel has to itself: some containers are given ids of their own.
+ * Whether the kernel that is asked here is the one on which a process listens, or has taken the
+ * disk over from it. Two ids of a kernel prove nothing on a file system that one kernel has to
+ * itself: some containers are given ids of their own.
  */
 function isOfOneKernel(other: ProcessId, kernel: string | undefined, volume: string): boolean {
-  const isComparable = kernel !== undefined && other.kernel !== undefined && volume === other.volume;
+  const isComparable =
+    kernel !== undefined && other.kernel !== undefined && volume === other.volume;
   return isComparable && (kernel === other.kernel || isLocal(volume));
 }
 
 /** By its id, which means something only in its own namespace. */
-async function mayRun({ pid: other, start, host }: ProcessId, boot: string | undefined): Promise<boolean> {
+async function mayRun(
+  { pid: other, start, host }: ProcessId,
+  boot: string | undefined,
+): Promise<boolean> {
   if (host !== (await hostOf())) return true;
   if (!exists(other)) return false;
   const status = await statusOf(other);
@@ -110,14 +124,21 @@ function exists(other: number): boolean {
   }
 }
 
-/** Linux alone tells, in proc(5): field 3 is the state, field 22 the start in clock ticks since this boot. */
-async function statusOf(other: number): Promise<{ readonly ticks: string; readonly ended: boolean } | undefined> {
+/**
+ * Linux alone tells, in proc(5): field 3 is the state, field 22 the start in clock ticks since this
+ * boot.
+ */
+async function statusOf(
+  other: number,
+): Promise<{ readonly ticks: string; readonly ended: boolean } | undefined> {
   try {
     const text = await readFile(`/proc/${other}/stat`, 'utf8');
     // The second field is the program's name in brackets, and may hold anything.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [state, ticks] = [fields[0], fields[19]];
-    return state === undefined || ticks === undefined ? undefined : { ticks, ended: /^[ZX]$/.test(state) };
+    return state === undefined || ticks === undefined
+      ? undefined
+      : { ticks, ended: /^[ZX]$/.test(state) };
   } catch {
     return undefined;
   }
@@ -128,7 +149,10 @@ async function bootOf(): Promise<string | undefined> {
   return text.trim() || undefined;
 }
 
-/** Containers share a kernel whatever their names are. Without an id of this boot, the kernel of a Linux is not known. */
+/**
+ * Containers share a kernel whatever their names are. Without an id of this boot, the kernel of a
+ * Linux is not known.
+ */
 function kernelOf(boot: string | undefined, system: NodeJS.Platform): string | undefined {
   return boot ?? (system === 'linux' ? undefined : hostname());
 }

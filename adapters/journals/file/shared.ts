@@ -16,7 +16,8 @@ interface OpenFiles {
   [LOGS]?: Map<string, Entry> | undefined;
 }
 
-// One for the process: ES modules and CommonJS are two copies of this file, and would lock each other out.
+// One for the process: ES modules and CommonJS are two copies of this file, and would lock each
+// other out.
 function logs(): Map<string, Entry> {
   const place: typeof globalThis & OpenFiles = globalThis;
   return (place[LOGS] ??= new Map<string, Entry>());
@@ -29,11 +30,15 @@ export interface Share {
   leave(): Promise<void>;
 }
 
-/** The log of a file for this process: one, by whatever path and from whatever copy of the package it is asked for. */
+/**
+ * The log of a file for this process: one, by whatever path and from whatever copy of the package
+ * it is asked for.
+ */
 export async function shareLog(path: string, parts: LogParts): Promise<Share> {
   const real = await realPath(path, parts.disk);
   const all = logs();
-  for (let before = all.get(real)?.closing; before !== undefined; before = all.get(real)?.closing) await before.catch(() => undefined);
+  for (let before = all.get(real)?.closing; before !== undefined; before = all.get(real)?.closing)
+    await before.catch(() => undefined);
   const entry: Entry = all.get(real) ?? { log: openLog(real, parts), users: 0 };
   all.set(real, entry);
   entry.users += 1;

@@ -3,18 +3,26 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { hasCode } from './disk.js';
 
-/** Bytes: what `sun_path` holds on every system, without the zero at its end (macOS has 104, Linux 108). A longer path is cut off silently. */
+/**
+ * Bytes: what `sun_path` holds on every system, without the zero at its end (macOS has 104, Linux
+ * 108). A longer path is cut off silently.
+ */
 const LONGEST_ADDRESS = 103;
 const OWNER_ONLY = 0o600;
 
-/** A socket in a directory, on which this process listens. The kernel refuses connections to it once the process has ended. */
+/**
+ * A socket in a directory, on which this process listens. The kernel refuses connections to it once
+ * the process has ended.
+ */
 export interface LifeSocket {
   /** Whether other processes still find it. */
   isThere(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Undefined if this system, or this file system, has no sockets that a process can reach by a path. */
+/**
+ * Undefined if this system, or this file system, has no sockets that a process can reach by a path.
+ */
 export async function listenIn(directory: string, name: string): Promise<LifeSocket | undefined> {
   const path = join(directory, name);
   const server = createServer((connection) => void connection.destroy());
@@ -32,7 +40,8 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
   try {
     await atAddress(directory, name, listen);
     server.unref();
-    // Only after listening can its mode be set. Until then the worst that another user can do is connect.
+    // Only after listening can its mode be set. Until then the worst that another user can do is
+    // connect.
     await chmod(path, OWNER_ONLY);
     const { ino } = await lstat(path, { bigint: true });
     // A file system may take a socket and not lead back to it: a refusal would prove nothing.
@@ -45,8 +54,9 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
 }
 
 /**
- * What the kernel says of a socket. `accepts`: a process listens on it. `refuses`: none does; on other systems than Linux also, if more wait for that
- * process than it has room for. `gone`: it is not there. `unknown`: nothing for certain.
+ * What the kernel says of a socket. `accepts`: a process listens on it. `refuses`: none does; on
+ * other systems than Linux also, if more wait for that process than it has room for. `gone`: it is
+ * not there. `unknown`: nothing for certain.
  */
 export type Answer = 'accepts' | 'refuses' | 'gone' | 'unknown';
 
@@ -66,12 +76,21 @@ export async function knock(directory: string, name: string): Promise<Answer> {
   } catch (error) {
     if (hasCode(error, 'ECONNREFUSED')) return 'refuses';
     // The address may be missing although the socket is there: without /proc, a long path has none.
-    return hasCode(error, 'ENOENT') && (await inodeOf(join(directory, name))) === undefined ? 'gone' : 'unknown';
+    return hasCode(error, 'ENOENT') && (await inodeOf(join(directory, name))) === undefined
+      ? 'gone'
+      : 'unknown';
   }
 }
 
-/** Works with an address of a socket that is short enough: its path, or else one by way of its open directory, which Linux has. */
-async function atAddress(directory: string, name: string, work: (address: string) => Promise<void>): Promise<void> {
+/**
+ * Works with an address of a socket that is short enough: its path, or else one by way of its open
+ * directory, which Linux has.
+ */
+async function atAddress(
+  directory: string,
+  name: string,
+  work: (address: string) => Promise<void>,
+): Promise<void> {
   const path = join(directory, name);
   if (Buffer.byteLength(path) <= LONGEST_ADDRESS) return work(path);
   const handle = await open(directory, 'r');

@@ -18,15 +18,24 @@ const { statfs }: { readonly statfs?: typeof files.statfs } = files;
 const LOCAL_PREFIX = 'local';
 
 /**
- * Where a directory is, so that two processes of one kernel that say the same find the same sockets in it: the kind of a local file
- * system, or else the number of its device. A network file system that is mounted twice has two, and refuses in one what listens in the other.
+ * Where a directory is, so that two processes of one kernel that say the same find the same sockets
+ * in it: the kind of a local file system, or else the number of its device. A network file system
+ * that is mounted twice has two, and refuses in one what listens in the other.
  */
 export async function volumeOf(directory: string): Promise<string> {
-  const [stats, system] = await Promise.all([files.stat(directory, { bigint: true }), statfs?.(directory).catch(() => undefined)]);
-  return system !== undefined && LOCAL.has(system.type) ? `${LOCAL_PREFIX} ${system.type.toString(16)}` : String(stats.dev);
+  const [stats, system] = await Promise.all([
+    files.stat(directory, { bigint: true }),
+    statfs?.(directory).catch(() => undefined),
+  ]);
+  return system !== undefined && LOCAL.has(system.type)
+    ? `${LOCAL_PREFIX} ${system.type.toString(16)}`
+    : String(stats.dev);
 }
 
-/** Whether one kernel at a time has it: if another one has it now, all processes of the first have ended. */
+/**
+ * Whether one kernel at a time has it: if another one has it now, all processes of the first have
+ * ended.
+ */
 export function isLocal(volume: string): boolean {
   return volume.startsWith(LOCAL_PREFIX);
 }

@@ -1,8 +1,20 @@
 import { copyOf } from '../../../src/journal/attempt-json.js';
 import { isFoundByRequest } from '../../../src/journal/attempt-store.js';
-import { costIn, countedAt, dropsSwap, keepsSwap, lacksRoom, mayDropSwap } from '../../../src/journal/counting.js';
+import {
+  costIn,
+  countedAt,
+  dropsSwap,
+  keepsSwap,
+  lacksRoom,
+  mayDropSwap,
+} from '../../../src/journal/counting.js';
 import { jobsOf } from '../../../src/outbox/notices.js';
-import { attemptStates, mayFollow, openStates, type AttemptState } from '../../../src/journal/states.js';
+import {
+  attemptStates,
+  mayFollow,
+  openStates,
+  type AttemptState,
+} from '../../../src/journal/states.js';
 import type { Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
 import { takenOf, type Cap } from '../../../src/policy/caps.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
@@ -32,7 +44,11 @@ export interface Telling {
 }
 
 /** The attempts of a journal in the database's tables, which exist. */
-export function attemptsIn(database: Database, tables: Tables, { adding, always }: Telling): Omit<Journal, 'coordination' | 'outbox'> {
+export function attemptsIn(
+  database: Database,
+  tables: Tables,
+  { adding, always }: Telling,
+): Omit<Journal, 'coordination' | 'outbox'> {
   const { attempts, schema } = tables;
   const reserve = batchedReserve(database, tables);
   const put = (only = '') => `
@@ -46,40 +62,66 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
   const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
 
   /** By the record as it stands. With caps, no reservation of the owner is made meanwhile. */
-  const putWithin = (step: string, attempt: Attempt, values: unknown[], caps: readonly Cap[]): Promise<Row[] | CapBlock> =>
+  const putWithin = (
+    step: string,
+    attempt: Attempt,
+    values: unknown[],
+    caps: readonly Cap[],
+  ): Promise<Row[] | CapBlock> =>
     adding(step, digest('attempt', attempt.id), async (query, add) => {
-      if (caps.length > 0) await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
-      const [row] = await query(`select record from ${attempts} where id = $1 for update`, [attempt.id]);
+      if (caps.length > 0)
+        await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
+      const [row] = await query(`select record from ${attempts} where id = $1 for update`, [
+        attempt.id,
+      ]);
       if (row === undefined) return [];
       const before = recordOf(row);
       if (dropsSwap(before, attempt)) return [];
       const asked = caps.map((cap) => ({ cap, cost: 0n }));
-      const rows = caps.length === 0 ? [] : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
+      const rows =
+        caps.length === 0
+          ? []
+          : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
       for (const [index, cap] of caps.entries()) {
         const block = lacksRoom(cap, attempt, BigInt(rows[index]?.['used'] ?? 0), before);
         if (block !== undefined) return block;
       }
       const written = await query(put(), values);
       const jobs = written.length > 0 ? jobsOf(before, attempt, systemRuntime.now()) : [];
-      // Another process may have begun to keep events at any time; while none does, there is no place for them.
-      if (jobs.length > 0 && (always || (await hasOutbox({ query: (_, ...question) => query(...question) }, tables)))) await add(jobs);
+      // Another process may have begun to keep events at any time; while none does, there is no
+      // place for them.
+      if (
+        jobs.length > 0 &&
+        (always || (await hasOutbox({ query: (_, ...question) => query(...question) }, tables)))
+      )
+        await add(jobs);
       return written;
     });
 
-  const putAsItStands = (attempt: Attempt, values: unknown[]) => putWithin('put', attempt, values, []);
+  const putAsItStands = (attempt: Attempt, values: unknown[]) =>
+    putWithin('put', attempt, values, []);
   const telling: Writes = { put: putAsItStands, release: releaseTelling(adding, release()) };
   const writes = always ? telling : untilTold(database, tables, { put, release }, telling);
 
   /** @param write - Gives a row if it wrote one. */
-  const replace = async (given: Attempt, write: (attempt: Attempt, values: unknown[]) => Promise<Row[] | CapBlock>) => {
+  const replace = async (
+    given: Attempt,
+    write: (attempt: Attempt, values: unknown[]) => Promise<Row[] | CapBlock>,
+  ) => {
     const attempt = copyOf(given);
     const from = states.filter((state) => mayFollow(state, attempt.state));
-    const written = await pastDeadlock(() => write(attempt, [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)]));
+    const written = await pastDeadlock(() =>
+      write(attempt, [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)]),
+    );
     if ('cap' in written) return written;
     if (written.length > 0) return undefined;
-    // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
-    const [existing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
-    if (existing === undefined) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
+    // Asked afterwards: within one statement an attempt that is being released would still seem to
+    // be there.
+    const [existing] = await database.query('put', `select state from ${attempts} where id = $1`, [
+      attempt.id,
+    ]);
+    if (existing === undefined)
+      throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
     if (decided.some((state) => state === existing['state'])) return undefined;
     throw new Error(`The attempt ${attempt.id} is something else by now: it must not go on.`);
   };
@@ -87,7 +129,9 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
   return {
     async reserve(given, caps) {
       const attempt = copyOf(given);
-      const asked = caps.map((cap) => ({ cap, cost: takenOf(cap, attempt) })).filter(({ cost }) => cost > 0n);
+      const asked = caps
+        .map((cap) => ({ cap, cost: takenOf(cap, attempt) }))
+        .filter(({ cost }) => cost > 0n);
       const key = lockFor(attempt);
       const values = [
         ...ownerParts(attempt),
@@ -101,20 +145,27 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
       const row = await reserve(key, values);
       if (row?.['taken'] !== undefined) return { taken: attemptOf(row['taken']) };
       const blocking = row?.['n'] === undefined ? undefined : asked[Number(row['n'])];
-      return blocking === undefined ? undefined : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
+      return blocking === undefined
+        ? undefined
+        : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
     },
 
     // What ends without a payment is held against the record as it stands.
-    put: async (attempt) => void (await replace(attempt, mayDropSwap(attempt) ? putAsItStands : writes.put)),
+    put: async (attempt) =>
+      void (await replace(attempt, mayDropSwap(attempt) ? putAsItStands : writes.put)),
 
-    raise: (given, caps) => replace(given, (attempt, values) => putWithin('raise', attempt, values, caps)),
+    raise: (given, caps) =>
+      replace(given, (attempt, values) => putWithin('raise', attempt, values, caps)),
 
     async release(id) {
       await writes.release([id, releasable]);
     },
 
     async similar(owner, fingerprint, idempotencyKey) {
-      const [column, name] = idempotencyKey === undefined ? ['request', digest(fingerprint)] : ['key', digest(idempotencyKey)];
+      const [column, name] =
+        idempotencyKey === undefined
+          ? ['request', digest(fingerprint)]
+          : ['key', digest(idempotencyKey)];
       const text = `select record from ${attempts} where wallet = $1 and network = $2 and ${column} = $3 order by seq`;
       return (await database.query('similar', text, [...ownerParts(owner), name])).map(recordOf);
     },
@@ -128,7 +179,12 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
         order by seq limit ${PAGE}`;
       let last: string | undefined = '0';
       while (last !== undefined) {
-        const rows: Row[] = await database.query('attempts', text, [...ownerParts(owner), last, state ?? null, since ?? -Infinity]);
+        const rows: Row[] = await database.query('attempts', text, [
+          ...ownerParts(owner),
+          last,
+          state ?? null,
+          since ?? -Infinity,
+        ]);
         for (const row of rows) yield recordOf(row);
         last = rows.length < PAGE ? undefined : rows[rows.length - 1]?.['place'];
       }
@@ -143,7 +199,10 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
 
     async used(owner, caps, now) {
       const asked = caps.map((cap) => ({ cap, cost: 0n }));
-      const rows = await database.query('used', usedRows, [...ownerParts(owner), ...capValues(asked, now)]);
+      const rows = await database.query('used', usedRows, [
+        ...ownerParts(owner),
+        ...capValues(asked, now),
+      ]);
       return rows.map((row) => BigInt(row['used'] ?? 0));
     },
   };
@@ -155,7 +214,10 @@ interface Writes {
   release(values: unknown[]): Promise<Row[]>;
 }
 
-/** Single statements for as long as no journal keeps events in the schema. They look at it themselves: another process may begin at any time. */
+/**
+ * Single statements for as long as no journal keeps events in the schema. They look at it
+ * themselves: another process may begin at any time.
+ */
 function untilTold(
   database: Database,
   tables: Tables,
@@ -164,7 +226,10 @@ function untilTold(
 ): Writes {
   const only = `and to_regclass('${tables.endpoints}') is null`;
   let isTold = false;
-  const write = async <T>(alone: () => Promise<Row[]>, withEvents: () => Promise<T>): Promise<Row[] | T> => {
+  const write = async <T>(
+    alone: () => Promise<Row[]>,
+    withEvents: () => Promise<T>,
+  ): Promise<Row[] | T> => {
     const rows = isTold ? [] : await alone();
     if (rows.length > 0) return rows;
     isTold ||= await hasOutbox(database, tables);

@@ -7,8 +7,14 @@ import { pastDeadlock } from './deadlock.js';
 // How many calls one statement does at most.
 const MOST = 32;
 
-/** Calls that one statement does together, each of them or none; gives a row for each, in order, where there is something to tell. */
-export type Together<T> = (database: Database, batch: readonly T[]) => Promise<readonly (Row | undefined)[]>;
+/**
+ * Calls that one statement does together, each of them or none; gives a row for each, in order,
+ * where there is something to tell.
+ */
+export type Together<T> = (
+  database: Database,
+  batch: readonly T[],
+) => Promise<readonly (Row | undefined)[]>;
 
 interface Waiting<T> {
   readonly value: T;
@@ -16,13 +22,25 @@ interface Waiting<T> {
   reject(error: unknown): void;
 }
 
-/** Makes a reservation, and tells what the database's function said. `key` is the owner's: those of one owner take turns in the database. */
-export function batchedReserve(database: Database, tables: Tables): (key: string, values: readonly unknown[]) => Promise<Row | undefined> {
-  return batched(database, 'reserve', (inner, batch) => inner.query('reserve', reserveCall(tables, batch.length), batch.flat()));
+/**
+ * Makes a reservation, and tells what the database's function said. `key` is the owner's: those of
+ * one owner take turns in the database.
+ */
+export function batchedReserve(
+  database: Database,
+  tables: Tables,
+): (key: string, values: readonly unknown[]) => Promise<Row | undefined> {
+  return batched(database, 'reserve', (inner, batch) =>
+    inner.query('reserve', reserveCall(tables, batch.length), batch.flat()),
+  );
 }
 
 /** Calls of one key that come while one is under way go together, in one statement. */
-export function batched<T>(database: Database, step: string, perform: Together<T>): (key: string, value: T) => Promise<Row | undefined> {
+export function batched<T>(
+  database: Database,
+  step: string,
+  perform: Together<T>,
+): (key: string, value: T) => Promise<Row | undefined> {
   // A list is here as long as it is worked on.
   const queues = new Map<string, Waiting<T>[]>();
 
@@ -45,7 +63,8 @@ export function batched<T>(database: Database, step: string, perform: Together<T
       try {
         await together(inner, batch);
       } catch (error) {
-        // The database fails or is silent: it does so for those that wait, too. Calls that have an answer keep it.
+        // The database fails or is silent: it does so for those that wait, too. Calls that have an
+        // answer keep it.
         for (const one of [...batch, ...queue.splice(0)]) one.reject(error);
       }
     }
@@ -67,9 +86,17 @@ export function batched<T>(database: Database, step: string, perform: Together<T
     );
 }
 
-/** Whether the database refused what one call brought: bad data, an id that is there, or too much of it (SQLSTATE classes 22, 23 and 54). */
+/**
+ * Whether the database refused what one call brought: bad data, an id that is there, or too much of
+ * it (SQLSTATE classes 22, 23 and 54).
+ */
 function isOwnFault(error: unknown): boolean {
   if (!isExactChangeError(error, 'journal_unavailable')) return false;
   const { cause } = error;
-  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && /^(22|23|54)[0-9A-Z]{3}$/.test(cause.code);
+  return (
+    cause instanceof Error &&
+    'code' in cause &&
+    typeof cause.code === 'string' &&
+    /^(22|23|54)[0-9A-Z]{3}$/.test(cause.code)
+  );
 }

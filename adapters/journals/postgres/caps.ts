@@ -13,7 +13,9 @@ interface Asked {
 
 /** Ten arrays for the parameters $3 to $12 of a statement with {@link capRows}. */
 export function capValues(asked: readonly Asked[], now: number): unknown[] {
-  const since = asked.map(({ cap }) => (cap.windowMs === undefined ? -Infinity : now - cap.windowMs));
+  const since = asked.map(({ cap }) =>
+    cap.windowMs === undefined ? -Infinity : now - cap.windowMs,
+  );
   const hours = since.map((time) => Math.floor(time / HOUR_MS));
   return [
     asked.map((_, index) => index),
@@ -31,8 +33,8 @@ export function capValues(asked: readonly Asked[], now: number): unknown[] {
 }
 
 /**
- * The caps of the parameters as rows, `used` among their columns: the hours that lie in the window, the attempts of the one that it begins in, and
- * older ones that are not decided.
+ * The caps of the parameters as rows, `used` among their columns: the hours that lie in the window,
+ * the attempts of the one that it begins in, and older ones that are not decided.
  */
 export function capRows({ attempts, spent }: Tables): string {
   // `counts` of the policy, once for sums and once for single attempts.

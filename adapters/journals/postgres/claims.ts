@@ -13,14 +13,22 @@ export interface SharedClaims extends Claims {
   clear(database: Database): Promise<void>;
 }
 
-/** The keys of 64 bits that some connection to this database holds. Postgres shows them in two halves. */
+/**
+ * The keys of 64 bits that some connection to this database holds. Postgres shows them in two
+ * halves.
+ */
 const HOLDERS = `
   select (classid::bigint << 32) | objid::bigint from pg_locks
   where locktype = 'advisory' and objsubid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
 
 /** @param instance - Unlike that of any other instance. */
-export function sharedClaims(session: Session, database: Database, { claims }: Tables, instance: string): SharedClaims {
+export function sharedClaims(
+  session: Session,
+  database: Database,
+  { claims }: Tables,
+  instance: string,
+): SharedClaims {
   const mine = new Set<string>();
   const write = (query: Query, ids: readonly string[], { holder }: Line) =>
     query(
@@ -48,17 +56,22 @@ export function sharedClaims(session: Session, database: Database, { claims }: T
     },
     async live(ids) {
       const named = new Map(ids.map((id) => [name(id), id]));
-      // What this instance claims, it knows itself: a row of its own whose deletion was lost must not seem alive.
+      // What this instance claims, it knows itself: a row of its own whose deletion was lost must
+      // not seem alive.
       const text = `select distinct id from ${claims} where id = any ($1::text[]) and instance <> $2 and holder in (${HOLDERS})`;
       const rows = await database.query('claims', text, [[...named.keys()], instance]);
-      return new Set([...ids.filter((id) => mine.has(name(id))), ...rows.flatMap((row) => named.get(row['id'] ?? '') ?? [])]);
+      return new Set([
+        ...ids.filter((id) => mine.has(name(id))),
+        ...rows.flatMap((row) => named.get(row['id'] ?? '') ?? []),
+      ]);
     },
     get any() {
       return mine.size > 0;
     },
     async restore(query, line) {
       await write(query, [...mine], line);
-      // What instances left that have ended. An instance that lost its connection and has not got another one yet writes its claims again, as above.
+      // What instances left that have ended. An instance that lost its connection and has not got
+      // another one yet writes its claims again, as above.
       await query(`delete from ${claims} where holder not in (${HOLDERS})`);
     },
     async clear(direct) {

@@ -3,8 +3,16 @@ import type { Database } from './database.js';
 import { ownerParts } from './keys.js';
 import type { Tables } from './tables.js';
 
-/** Counts up from 1 under a name. A name that was not used for a day is forgotten: what is counted by it, a blockhash, lives for minutes. */
-export async function nextIn(database: Database, { counters }: Tables, owner: Owner, name: string): Promise<number> {
+/**
+ * Counts up from 1 under a name. A name that was not used for a day is forgotten: what is counted
+ * by it, a blockhash, lives for minutes.
+ */
+export async function nextIn(
+  database: Database,
+  { counters }: Tables,
+  owner: Owner,
+  name: string,
+): Promise<number> {
   const [row] = await database.query(
     'next',
     `insert into ${counters} as c (wallet, network, name, next) values ($1, $2, $3, 1)
@@ -13,6 +21,10 @@ export async function nextIn(database: Database, { counters }: Tables, owner: Ow
     [...ownerParts(owner), name],
   );
   const number = Number(row?.['number']);
-  if (number === 1) await database.query('next', `delete from ${counters} where used_at < now() - interval '1 day'`);
+  if (number === 1)
+    await database.query(
+      'next',
+      `delete from ${counters} where used_at < now() - interval '1 day'`,
+    );
   return number;
 }

@@ -4,19 +4,26 @@ import { failure } from './failure.js';
 import type { Gate } from './gate.js';
 import { ignored, type OpenPool, type PostgresClient } from './pool.js';
 
-/** A row without what is null in it. Statements return text, as types may be parsed in ways of the caller's own. */
+/**
+ * A row without what is null in it. Statements return text, as types may be parsed in ways of the
+ * caller's own.
+ */
 export type Row = Readonly<Partial<Record<string, string>>>;
 
 export type Query = (text: string, values?: unknown[]) => Promise<Row[]>;
 
-/** Statements with a deadline: each call resolves or rejects within `timeoutMs`, and a connection that failed is not used again. */
+/**
+ * Statements with a deadline: each call resolves or rejects within `timeoutMs`, and a connection
+ * that failed is not used again.
+ */
 export interface Database {
   readonly timeoutMs: number;
   /** One statement. Rejects with `journal_unavailable`. */
   query(step: string, text: string, values?: unknown[]): Promise<Row[]>;
   /**
-   * Statements that happen together or not at all, each seeing what others committed before it. Those of one key take turns, so that no more
-   * than one connection of the process waits for a lock that they all need.
+   * Statements that happen together or not at all, each seeing what others committed before it.
+   * Those of one key take turns, so that no more than one connection of the process waits for a
+   * lock that they all need.
    */
   transaction<T>(step: string, key: string, work: (query: Query) => Promise<T>): Promise<T>;
   /** Statements on one connection, each by itself. */
@@ -50,7 +57,11 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
   };
 
   const queue = createLocks();
-  const use = async <T>(step: string, work: (query: Query) => Promise<T>, key?: string): Promise<T> => {
+  const use = async <T>(
+    step: string,
+    work: (query: Query) => Promise<T>,
+    key?: string,
+  ): Promise<T> => {
     const deadline = startDeadline(timeoutMs, undefined);
     const perform = async (): Promise<T> => {
       const client = await checkOut(deadline.signal);
@@ -74,8 +85,9 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     }
   };
 
-  // Read committed, whatever the database's default is: a session that waits for a lock must see what its holder wrote. A holder whose machine is gone
-  // must not block the others until TCP notices.
+  // Read committed, whatever the database's default is: a session that waits for a lock must see
+  // what its holder wrote. A holder whose machine is gone must not block the others until TCP
+  // notices.
   const begin = `begin isolation level read committed; set local lock_timeout = ${timeoutMs}; set local idle_in_transaction_session_timeout = ${timeoutMs}`;
 
   const database: Database = {
@@ -107,13 +119,20 @@ export function queryOn(client: PostgresClient): Query {
   };
 }
 
-/** Several statements at once give several results, which are of no use. Every statement of ours that gives rows selects text alone. */
-function hasRows(result: unknown): result is { readonly rows: Readonly<Record<string, string | null>>[] } {
+/**
+ * Several statements at once give several results, which are of no use. Every statement of ours
+ * that gives rows selects text alone.
+ */
+function hasRows(
+  result: unknown,
+): result is { readonly rows: Readonly<Record<string, string | null>>[] } {
   return typeof result === 'object' && result !== null && 'rows' in result;
 }
 
 function withoutNulls(row: Readonly<Record<string, string | null>>): Row {
-  return Object.fromEntries(Object.entries(row).flatMap(([name, text]) => (text === null ? [] : [[name, text]])));
+  return Object.fromEntries(
+    Object.entries(row).flatMap(([name, text]) => (text === null ? [] : [[name, text]])),
+  );
 }
 
 /** The same, where each call passes a gate and waits for what must be there first. */

@@ -12,8 +12,12 @@ export function failure(step: string, cause: unknown): unknown {
 
 /** What a call on a closed journal gets. */
 export function closed(step: string): TransportError {
-  return new TransportError('journal_unavailable', 'The Postgres journal is closed. Make another one.', {
-    details: { step },
-    retry: 'never',
-  });
+  return new TransportError(
+    'journal_unavailable',
+    'The Postgres journal is closed. Make another one.',
+    {
+      details: { step },
+      retry: 'never',
+    },
+  );
 }

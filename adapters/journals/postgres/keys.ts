@@ -1,7 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Owner } from '../../../src/journal/types.js';
 
-/** Any text, also one that Postgres could not store or index, as something short. JSON tells half surrogates apart, UTF-8 would not. */
+/**
+ * Any text, also one that Postgres could not store or index, as something short. JSON tells half
+ * surrogates apart, UTF-8 would not.
+ */
 export function digest(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

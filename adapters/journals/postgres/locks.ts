@@ -5,7 +5,10 @@ import type { Query } from './database.js';
 import { closed } from './failure.js';
 import type { Session } from './session.js';
 
-/** A process that frees a lock says so; a holder whose process died says nothing, and is noticed this much later at most. */
+/**
+ * A process that frees a lock says so; a holder whose process died says nothing, and is noticed
+ * this much later at most.
+ */
 const POLL_MS = 1_000;
 
 /** Locks that hold between processes, under keys of advisory locks. */
@@ -17,14 +20,21 @@ export interface SharedLocks {
   lost(): void;
   /** Whether anything is locked. */
   readonly any: boolean;
-  /** Locks again, on a new connection, what is still being worked under; as far as no other process has it by now. */
+  /**
+   * Locks again, on a new connection, what is still being worked under; as far as no other process
+   * has it by now.
+   */
   restore(query: Query): Promise<void>;
   /** No call gets a lock any more, nor waits for one. Work that has begun is not stopped. */
   close(): void;
 }
 
 /** @param keyOf - The key of a name; equal names in any process have equal keys. */
-export function sharedLocks(session: Session, channel: string, keyOf: (name: string) => string): SharedLocks {
+export function sharedLocks(
+  session: Session,
+  channel: string,
+  keyOf: (name: string) => string,
+): SharedLocks {
   // Within the process all calls wait for one lock in one place, and the session asks for it once.
   const queue = createLocks();
   const closing = new AbortController();
@@ -50,16 +60,21 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
     await session.run('unlock', (query) => query(text, [keys, channel])).catch(() => undefined);
   };
 
-  const take = async (key: string, signals: readonly (AbortSignal | undefined)[]): Promise<void> => {
+  const take = async (
+    key: string,
+    signals: readonly (AbortSignal | undefined)[],
+  ): Promise<void> => {
     for (;;) {
       // Listened for from before the question, so that no answer is missed.
       const notice = noticeOf(waiting, key, signals);
       try {
         const asking = tryLock(key);
-        const locked = await signals.reduce<Promise<boolean>>(untilAborted, asking).catch((reason: unknown) => {
-          void asking.then((late) => (late ? unlock([key]) : undefined)).catch(() => undefined);
-          throw reason;
-        });
+        const locked = await signals
+          .reduce<Promise<boolean>>(untilAborted, asking)
+          .catch((reason: unknown) => {
+            void asking.then((late) => (late ? unlock([key]) : undefined)).catch(() => undefined);
+            throw reason;
+          });
         if (locked) return;
         await notice.promise;
       } finally {
@@ -102,14 +117,19 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
     close: () => closing.abort(closed('lock')),
     async restore(query) {
       for (const [key, times] of held) {
-        for (let time = 0; time < times; time += 1) await query('select pg_try_advisory_lock($1::bigint)::text', [key]);
+        for (let time = 0; time < times; time += 1)
+          await query('select pg_try_advisory_lock($1::bigint)::text', [key]);
       }
     },
   };
 }
 
 /** Resolves when the key is said to be free, or after a while; rejects when a signal fires. */
-function noticeOf(waiting: Map<string, Set<() => void>>, key: string, signals: readonly (AbortSignal | undefined)[]) {
+function noticeOf(
+  waiting: Map<string, Set<() => void>>,
+  key: string,
+  signals: readonly (AbortSignal | undefined)[],
+) {
   let wake = (): void => undefined;
   let refuse = (_reason: unknown): void => undefined;
   const promise = new Promise<void>((resolve, reject) => {
@@ -121,7 +141,9 @@ function noticeOf(waiting: Map<string, Set<() => void>>, key: string, signals: r
   const all = waiting.get(key) ?? new Set();
   waiting.set(key, all.add(wake));
   const timer = setTimeout(wake, POLL_MS);
-  const ends = signals.flatMap((signal) => (signal === undefined ? [] : [onAbort(signal, () => refuse(signal.reason))]));
+  const ends = signals.flatMap((signal) =>
+    signal === undefined ? [] : [onAbort(signal, () => refuse(signal.reason))],
+  );
   return {
     promise,
     forget() {

@@ -5,12 +5,20 @@ import { digest, lockKey } from './keys.js';
 import type { Tables } from './tables.js';
 
 /** Whether a journal of the schema keeps events, or did: its endpoints have a table then. */
-export async function hasOutbox(database: Pick<Database, 'query'>, { endpoints }: Tables): Promise<boolean> {
-  const [found] = await database.query('tables', 'select to_regclass($1)::text as name', [endpoints]);
+export async function hasOutbox(
+  database: Pick<Database, 'query'>,
+  { endpoints }: Tables,
+): Promise<boolean> {
+  const [found] = await database.query('tables', 'select to_regclass($1)::text as name', [
+    endpoints,
+  ]);
   return found?.['name'] !== undefined;
 }
 
-/** Makes the table of endpoints where it is missing. What events need besides must be there: a process that sees the table adds some. */
+/**
+ * Makes the table of endpoints where it is missing. What events need besides must be there: a
+ * process that sees the table adds some.
+ */
 export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {
   // Looked at without any right to create: the table may have been made by another user.
   if (await hasOutbox(database, tables)) return;
@@ -42,7 +50,10 @@ export function endpointsIn(
         // One that adds waits for one that is adding: the count must hold until it is written.
         await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
         if (!hasPlaceFor(endpoint, (await query(all)).map(endpointOf), most)) return false;
-        await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [endpoint.id, JSON.stringify(endpoint)]);
+        await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [
+          endpoint.id,
+          JSON.stringify(endpoint),
+        ]);
         return true;
       });
     },
@@ -53,12 +64,23 @@ export function endpointsIn(
         return changed && write(query, { ...changed, id });
       }),
     async removeEndpoint(id) {
-      return (await database.query('remove an endpoint', `delete from ${endpoints} where id = $1 returning id`, [id])).length > 0;
+      return (
+        (
+          await database.query(
+            'remove an endpoint',
+            `delete from ${endpoints} where id = $1 returning id`,
+            [id],
+          )
+        ).length > 0
+      );
     },
   };
 
   async function write(query: Query, endpoint: Endpoint): Promise<Endpoint> {
-    await query(`update ${endpoints} set record = $2 where id = $1`, [endpoint.id, JSON.stringify(endpoint)]);
+    await query(`update ${endpoints} set record = $2 where id = $1`, [
+      endpoint.id,
+      JSON.stringify(endpoint),
+    ]);
     return endpoint;
   }
 }

@@ -6,7 +6,10 @@ import type { Database, Query } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { loadPeer } from './peer.js';
 
-/** Jobs in Postgres, kept by pg-boss. Each call is part of the transaction that its `query` is of. Times are milliseconds since the epoch. */
+/**
+ * Jobs in Postgres, kept by pg-boss. Each call is part of the transaction that its `query` is of.
+ * Times are milliseconds since the epoch.
+ */
 export interface JobQueue {
   add(query: Query, jobs: readonly NextJob[]): Promise<void>;
   /** Those that are due at the time, or by the database's own clock. */
@@ -21,14 +24,22 @@ export interface JobQueue {
 
 const QUEUE = 'webhooks';
 
-/** The lane of a job, as text that any text becomes: its owner in one half, its place in the other. pg-boss keeps it, and makes nothing of it. */
+/**
+ * The lane of a job, as text that any text becomes: its owner in one half, its place in the other.
+ * pg-boss keeps it, and makes nothing of it.
+ */
 const KEY = 'singleton_key collate "C"';
 const HALF = 32;
 /** Stands after all that an owner has. */
 const PAST = 'g';
 
-/** Until Postgres has counted a table that grew at once, it takes it for a small one that is as well read whole: once for each step. */
-const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `set local ${name} = off`).join('; ');
+/**
+ * Until Postgres has counted a table that grew at once, it takes it for a small one that is as well
+ * read whole: once for each step.
+ */
+const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit']
+  .map((name) => `set local ${name} = off`)
+  .join('; ');
 
 function keyOf({ owner, place }: Lane): string {
   return ownerKey(owner) + placeKey(place);
@@ -42,43 +53,59 @@ function placeKey(place: string): string {
   return digest('place', place).slice(0, HALF);
 }
 
-/** A job waits for as long as it takes, however often a process dies over it: pg-boss drops none of its own accord. */
+/**
+ * A job waits for as long as it takes, however often a process dies over it: pg-boss drops none of
+ * its own accord.
+ */
 const KEPT = {
   retryLimit: 2 ** 31 - 1,
   // Sixty years. Some more, in seconds, are no `integer` of Postgres.
   retentionMinutes: 60 * 365 * 24 * 60,
 };
 
-/** The schema that pg-boss has to itself: it takes names of at most 50 letters, and writes them without quotes. */
+/**
+ * The schema that pg-boss has to itself: it takes names of at most 50 letters, and writes them
+ * without quotes.
+ */
 export function jobSchema(schema: string): string {
   const name = `${schema}_jobs`;
   return name.length <= 50 ? name : `${schema.slice(0, 28)}_${digest(schema).slice(0, 16)}_jobs`;
 }
 
-/** Makes pg-boss' tables where they are missing, and the queue. Rejects with `ConfigError` (`missing_dependency`) where pg-boss is not installed. */
+/**
+ * Makes pg-boss' tables where they are missing, and the queue. Rejects with `ConfigError`
+ * (`missing_dependency`) where pg-boss is not installed.
+ */
 export async function prepareJobs(database: Database, schema: string): Promise<void> {
   const key = lockKey(schema, 'tables');
   await database.connection('tables', async (query) => {
     const boss = await bossOf(schema, executeOn(query));
-    // pg-boss has a lock of its own, and yet fails where several begin at once: its statements come in one message, which sees names as they were.
+    // pg-boss has a lock of its own, and yet fails where several begin at once: its statements come
+    // in one message, which sees names as they were.
     await query('select pg_advisory_lock($1::bigint)::text', [key]);
     await boss.start();
     // Looked at first: a user that may write the tables may have no right to more.
     if ((await boss.getQueue(QUEUE)) === null) {
       await boss.createQueue(QUEUE, { name: QUEUE, ...KEPT });
-      await query(`create index on "${schema}".job (${KEY}, start_after, created_on, id) where state < 'active'`);
+      await query(
+        `create index on "${schema}".job (${KEY}, start_after, created_on, id) where state < 'active'`,
+      );
     }
     await query('select pg_advisory_unlock($1::bigint)::text', [key]);
   });
 }
 
 /**
- * Jobs in tables that exist. pg-boss asks the database's clock, fixes leases when a job is written, and gives what is oldest: a process that delivers has a clock of its
- * own, says when they take it, and gives callers their turns. So jobs are taken past pg-boss, in the columns that it reads.
+ * Jobs in tables that exist. pg-boss asks the database's clock, fixes leases when a job is written,
+ * and gives what is oldest: a process that delivers has a clock of its own, says when they take it,
+ * and gives callers their turns. So jobs are taken past pg-boss, in the columns that it reads.
  */
 export function jobsIn(schema: string): JobQueue {
   let loading: Promise<PgBoss> | undefined;
-  const boss = () => (loading ??= bossOf(schema, () => Promise.reject(new Error('Every statement belongs to a transaction.'))));
+  const boss = () =>
+    (loading ??= bossOf(schema, () =>
+      Promise.reject(new Error('Every statement belongs to a transaction.')),
+    ));
   const jobs = `"${schema}".job`;
   /** The owner after which to go on: each question begins with another. */
   let cursor = '';
@@ -89,8 +116,10 @@ export function jobsIn(schema: string): JobQueue {
     where name = $1 and state = 'active' and started_on + expire_in > $2`;
   const next = (after: string, before = '') =>
     `(select ${KEY} from ${jobs} where name = $1 and state < 'active' and ${KEY} > ${after} ${before} order by ${KEY} limit 1)`;
-  // By the index alone from each owner to the next, and from each of its places to the next: never over all jobs. As many owners as jobs are asked for, so that
-  // each has its turn. Pairs are compared, as an index of pg-boss begins with the time: by that one, each place would be searched for among all jobs.
+  // By the index alone from each owner to the next, and from each of its places to the next: never
+  // over all jobs. As many owners as jobs are asked for, so that each has its turn. Pairs are
+  // compared, as an index of pg-boss begins with the time: by that one, each place would be
+  // searched for among all jobs.
   const take = `with recursive owners as (
       select left(${next('$2')}, ${HALF}) as owner, 1 as place
       union all
@@ -131,26 +160,48 @@ export function jobsIn(schema: string): JobQueue {
     async add(query, next) {
       let inserted = 0;
       const executeSql: PgBoss.Db['executeSql'] = async (text, values) => {
-        const rows = await query(/\breturning\b/i.test(text) ? text : `${text} returning id::text`, values);
+        const rows = await query(
+          /\breturning\b/i.test(text) ? text : `${text} returning id::text`,
+          values,
+        );
         inserted += rows.length;
         return { rows };
       };
       await (await boss()).insert(next.map(insertOf), { db: { executeSql } });
       // pg-boss drops without a word what is for a queue that it does not know.
       if (inserted !== next.length)
-        throw new Error(`pg-boss took ${inserted} of ${next.length} jobs: see that "${schema}".queue has a row of the name ${QUEUE}.`);
+        throw new Error(
+          `pg-boss took ${inserted} of ${next.length} jobs: see that "${schema}".queue has a row of the name ${QUEUE}.`,
+        );
     },
-    async take(query, { limit, leaseMs, now, perEndpoint = limit, perCaller = limit, without = {} }) {
+    async take(
+      query,
+      { limit, leaseMs, now, perEndpoint = limit, perCaller = limit, without = {} },
+    ) {
       const { callers = [], but = [], endpoints = [] } = without;
-      const lists = [endpoints.map(placeKey), callers.map((caller) => ownerKey(ofCaller(caller))), but.map(placeKey)];
+      const lists = [
+        endpoints.map(placeKey),
+        callers.map((caller) => ownerKey(ofCaller(caller))),
+        but.map(placeKey),
+      ];
       const taken: OutboxJob[] = [];
       await query(BY_INDEX);
       // One process after the other: two that look at the same time would find the same.
       await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(schema, 'take')]);
       // Once around, from wherever the last question ended.
       for (let isRound = cursor === ''; ;) {
-        const rows = await query(take, [QUEUE, cursor, limit - taken.length, perEndpoint, timeOf(now), leaseMs, ...lists, perCaller]);
-        for (const { id, job } of rows) if (id !== undefined && job !== undefined) taken.push({ ...jobOf(job), id });
+        const rows = await query(take, [
+          QUEUE,
+          cursor,
+          limit - taken.length,
+          perEndpoint,
+          timeOf(now),
+          leaseMs,
+          ...lists,
+          perCaller,
+        ]);
+        for (const { id, job } of rows)
+          if (id !== undefined && job !== undefined) taken.push({ ...jobOf(job), id });
         const [page] = rows;
         cursor = page?.['full_page'] === 'true' ? `${page['last'] ?? ''}${PAST}` : '';
         if (taken.length >= limit || (cursor === '' && isRound)) return taken;
@@ -162,15 +213,23 @@ export function jobsIn(schema: string): JobQueue {
       return row?.['next'] === undefined ? undefined : Number(row['next']);
     },
     async end(query, ids) {
-      // Removed instead of completed: a job that is done is of no more use, and needs no clearing away.
-      const ended: unknown = await (await boss()).deleteJob(QUEUE, [...ids], { db: { executeSql: executeOn(query) } });
-      return typeof ended === 'object' && ended !== null && 'affected' in ended ? Number(ended.affected) : 0;
+      // Removed instead of completed: a job that is done is of no more use, and needs no clearing
+      // away.
+      const ended: unknown = await (
+        await boss()
+      ).deleteJob(QUEUE, [...ids], { db: { executeSql: executeOn(query) } });
+      return typeof ended === 'object' && ended !== null && 'affected' in ended
+        ? Number(ended.affected)
+        : 0;
     },
     trim: async (query, { ofOne, inAll }) => (await query(trim, [QUEUE, ofOne, inAll])).length,
   };
 }
 
-/** One that opens no connections, sets no timers and prints nothing: it is asked for single statements. */
+/**
+ * One that opens no connections, sets no timers and prints nothing: it is asked for single
+ * statements.
+ */
 async function bossOf(schema: string, executeSql: PgBoss.Db['executeSql']): Promise<PgBoss> {
   const { default: Boss } = await loadPeer('pg-boss', () => import('pg-boss'));
   return new Boss({ schema, db: { executeSql }, supervise: false, schedule: false });
@@ -196,7 +255,10 @@ function jobOf(text: string): NextJob {
   return JSON.parse(text) as NextJob;
 }
 
-/** Of those that are due at the same time and were written together, the lowest id comes first: in their order. */
+/**
+ * Of those that are due at the same time and were written together, the lowest id comes first: in
+ * their order.
+ */
 function idOf({ dueAt }: NextJob, place: number): string {
   const time = Math.max(0, Math.floor(dueAt)).toString(16).padStart(12, '0');
   const order = (place % 65_536).toString(16).padStart(4, '0');

@@ -9,10 +9,16 @@ import type { JobQueue } from './outbox-queue.js';
 import { ignored } from './pool.js';
 import type { Tables } from './tables.js';
 
-/** How long jobs may wait that another process took since and died over. Looking for them reads all jobs: it is not done each time. */
+/**
+ * How long jobs may wait that another process took since and died over. Looking for them reads all
+ * jobs: it is not done each time.
+ */
 const LOOK_MS = 2_000;
 
-/** Of so many jobs that are added one leads to a count of all, which reads all: the outbox holds about so many more than it is to, for each process. */
+/**
+ * Of so many jobs that are added one leads to a count of all, which reads all: the outbox holds
+ * about so many more than it is to, for each process.
+ */
 const COUNTED = 1_000;
 
 /** A transaction that may add jobs, which are announced once it is committed. */
@@ -40,7 +46,12 @@ export interface Channel {
 }
 
 /** An outbox in the tables of the journal and of pg-boss, which exist. */
-export function outboxIn(database: Database, tables: Tables, queue: JobQueue, channel: Channel): PostgresOutbox {
+export function outboxIn(
+  database: Database,
+  tables: Tables,
+  queue: JobQueue,
+  channel: Channel,
+): PostgresOutbox {
   const { added: listeners, dropped } = createOutboxListeners();
   const stops = new Set<() => void>();
   /** When a lease may be over that was not freed. Milliseconds since the epoch. */
@@ -59,17 +70,21 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
         }),
       );
       if (added.length > 0) listeners.call();
-      // By chance, so that it is done also where each process adds but a few; after the write, which must not wait for it or fail with it.
+      // By chance, so that it is done also where each process adds but a few; after the write,
+      // which must not wait for it or fail with it.
       if (Math.random() * COUNTED < added.length) void trimmed().catch(ignored);
       return result;
     };
 
   const trimmed = async (): Promise<void> => {
-    const count = await pastDeadlock(() => database.transaction('trim', digest('trim'), (query) => queue.trim(query, MOST_JOBS)));
+    const count = await pastDeadlock(() =>
+      database.transaction('trim', digest('trim'), (query) => queue.trim(query, MOST_JOBS)),
+    );
     if (count > 0) dropped.call(count);
   };
 
-  // A process that ends a job delivers, and so hears of what takes its place: to tell the others would only make commits wait for each other.
+  // A process that ends a job delivers, and so hears of what takes its place: to tell the others
+  // would only make commits wait for each other.
   const replacing = addingWith(() => Promise.resolve());
 
   // One statement, which is a transaction by itself: many deliveries end at the same time.
@@ -90,7 +105,8 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
         database.transaction('take', digest('take'), async (query) => {
           const { now, leaseMs } = options;
           // A clock that was set back would not look for long.
-          if (now >= lookAt || now < lookAt - LOOK_MS) lookAt = Math.min((await queue.free(query, now)) ?? Infinity, now + LOOK_MS);
+          if (now >= lookAt || now < lookAt - LOOK_MS)
+            lookAt = Math.min((await queue.free(query, now)) ?? Infinity, now + LOOK_MS);
           const jobs = await queue.take(query, options);
           if (jobs.length > 0) lookAt = Math.min(lookAt, now + leaseMs);
           return jobs;

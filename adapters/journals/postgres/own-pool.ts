@@ -3,7 +3,10 @@ import { startDeadline, untilAborted } from '../../../src/internal/deadline.js';
 import { loadPeer } from './peer.js';
 import { ignored, type OpenPool } from './pool.js';
 
-/** Opens a pool of our own. Rejects with `ConfigError` (`missing_dependency`) where `pg` is not installed. */
+/**
+ * Opens a pool of our own. Rejects with `ConfigError` (`missing_dependency`) where `pg` is not
+ * installed.
+ */
 export async function openPool(connectionString: string, timeoutMs: number): Promise<OpenPool> {
   const Pool = await loadPool();
   const pool = new Pool({

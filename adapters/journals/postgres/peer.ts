@@ -1,6 +1,9 @@
 import { ConfigError } from '../../../src/errors.js';
 
-/** Loads an optional package. Rejects with `ConfigError` (`missing_dependency`) where it is not installed. */
+/**
+ * Loads an optional package. Rejects with `ConfigError` (`missing_dependency`) where it is not
+ * installed.
+ */
 export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

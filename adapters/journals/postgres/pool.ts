@@ -6,7 +6,10 @@ export interface PostgresClient {
   ref?(): void;
   unref?(): void;
   on(event: 'error' | 'end', listener: () => void): unknown;
-  on(event: 'notification', listener: (notice: { readonly channel: string; readonly payload?: string | undefined }) => void): unknown;
+  on(
+    event: 'notification',
+    listener: (notice: { readonly channel: string; readonly payload?: string | undefined }) => void,
+  ): unknown;
   removeListener(event: string, listener: () => void): unknown;
 }
 
@@ -24,5 +27,6 @@ export interface OpenPool {
   close(): Promise<void>;
 }
 
-// A client or a pool that says "error" to no listener ends the process. What it means for a query, the query's promise says.
+// A client or a pool that says "error" to no listener ends the process. What it means for a query,
+// the query's promise says.
 export const ignored = (): void => undefined;

@@ -2,9 +2,13 @@ import { capRows } from './caps.js';
 import type { Tables } from './tables.js';
 
 /** The columns of an attempt that change with it, in the order of the parameters. */
-export const ATTEMPT_COLUMNS = 'state, keep, at, host, bare_host, pay_to, mint, units, costs, key, request, record';
+export const ATTEMPT_COLUMNS =
+  'state, keep, at, host, bare_host, pay_to, mint, units, costs, key, request, record';
 
-/** The types of the parameters: the owner, the caps, what the attempt resigns, its id, its columns; the key of the lock, and how long to wait for it. */
+/**
+ * The types of the parameters: the owner, the caps, what the attempt resigns, its id, its columns;
+ * the key of the lock, and how long to wait for it.
+ */
 const PARAMETERS = `text, text,
   int[], text[], numeric[], numeric[], float8[], float8[], float8[], text[], text[], text[],
   text, text, text, boolean, float8, text, text, text, text, text[], numeric[], text, text, text,
@@ -13,9 +17,10 @@ const PARAMETERS = `text, text,
 const COUNT = PARAMETERS.split(',').length;
 
 /**
- * Reserves in the database itself: no call waits for the way between it and a holder of the lock, nor for a holder that is gone. In a function
- * each statement sees what was committed before it began, as long as transactions are read committed; so what comes after the lock sees what
- * its last holder wrote.
+ * Reserves in the database itself: no call waits for the way between it and a holder of the lock,
+ * nor for a holder that is gone. In a function each statement sees what was committed before it
+ * began, as long as transactions are read committed; so what comes after the lock sees what its
+ * last holder wrote.
  */
 export function reserveFunction(tables: Tables): string {
   const { schema, attempts } = tables;
@@ -46,7 +51,10 @@ export function reserveFunction(tables: Tables): string {
     $reserve$;`;
 }
 
-/** Calls it for several attempts, one after the other; one row each, in order. What one reserves counts for the next. */
+/**
+ * Calls it for several attempts, one after the other; one row each, in order. What one reserves
+ * counts for the next.
+ */
 export function reserveCall({ schema }: Tables, times: number): string {
   const call = (first: number) => {
     const parameters = Array.from({ length: COUNT }, (_, index) => `$${first + index + 1}`);

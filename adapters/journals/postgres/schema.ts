@@ -7,24 +7,33 @@ import type { Tables } from './tables.js';
 /** The version of the tables that this code reads and writes. */
 const VERSION = 2;
 
-/** Makes the tables where they are missing. Rejects with `ConfigError` (`invalid_option`) where a newer version of the package made them. */
+/**
+ * Makes the tables where they are missing. Rejects with `ConfigError` (`invalid_option`) where a
+ * newer version of the package made them.
+ */
 export async function prepareTables(database: Database, tables: Tables): Promise<void> {
   // Looked at without any right to create: the tables may have been made by another user.
-  const found = await database.query('tables', 'select to_regclass($1)::text as name', [tables.version]);
+  const found = await database.query('tables', 'select to_regclass($1)::text as name', [
+    tables.version,
+  ]);
   if (found[0]?.['name'] === undefined) {
     const key = lockKey(tables.schema, 'tables');
     await database.transaction('tables', key, async (query) => {
       await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
-      const [row] = await query('select to_regclass($1)::text as name, to_regnamespace($2)::text as schema', [
-        tables.version,
-        `"${tables.schema}"`,
-      ]);
-      // Asked only where it is missing, because "if not exists" too wants the right to create schemas.
+      const [row] = await query(
+        'select to_regclass($1)::text as name, to_regnamespace($2)::text as schema',
+        [tables.version, `"${tables.schema}"`],
+      );
+      // Asked only where it is missing, because "if not exists" too wants the right to create
+      // schemas.
       if (row?.['schema'] === undefined) await query(`create schema "${tables.schema}"`);
       if (row?.['name'] === undefined) await create(query, tables);
     });
   }
-  const [row] = await database.query('tables', `select max(version)::text as version from ${tables.version}`);
+  const [row] = await database.query(
+    'tables',
+    `select max(version)::text as version from ${tables.version}`,
+  );
   if (row?.['version'] === String(VERSION)) return;
   throw new ConfigError(
     'invalid_option',
@@ -34,9 +43,10 @@ export async function prepareTables(database: Database, tables: Tables): Promise
 }
 
 /**
- * `spent` holds what was spent by unit, hour, host, payee and mint, so that a cap adds up hours and looks at single attempts of one hour only. A
- * trigger keeps it, so that it is right whatever writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the
- * numbers of JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
+ * `spent` holds what was spent by unit, hour, host, payee and mint, so that a cap adds up hours and
+ * looks at single attempts of one hour only. A trigger keeps it, so that it is right whatever
+ * writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the numbers of
+ * JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
  */
 async function create(query: Query, tables: Tables): Promise<void> {
   const { schema, attempts, spent, books, claims, counters, version } = tables;

@@ -11,9 +11,14 @@ const GIVES_UP: readonly string[] = ['unlock', 'unclaim'];
 
 const REOPEN_MS = { first: 50, most: 2_000 };
 
-/** One connection, kept: what Postgres forgets when it ends, however that happens, is held by it. */
+/**
+ * One connection, kept: what Postgres forgets when it ends, however that happens, is held by it.
+ */
 export interface Session {
-  /** Runs statements on the connection, one call after the other; opens it where it is not. Rejects with `journal_unavailable`. */
+  /**
+   * Runs statements on the connection, one call after the other; opens it where it is not. Rejects
+   * with `journal_unavailable`.
+   */
   run<T>(step: string, work: (query: Query, line: Line) => Promise<T>): Promise<T>;
   /** Opens the connection again if it was lost, in the background. */
   revive(): void;
@@ -82,7 +87,8 @@ export function createSession(database: Database, events: SessionEvents): Sessio
     const turn = tail.then(async () => {
       // Work that ran out of time while other work had its turn does not begin.
       if (deadline.signal.aborted) {
-        // What should have been given up would be held for ever: it goes with the connection, and the rest is put back on another.
+        // What should have been given up would be held for ever: it goes with the connection, and
+        // the rest is put back on another.
         if (GIVES_UP.includes(step)) open?.end();
         throw deadline.signal.reason;
       }
@@ -92,7 +98,8 @@ export function createSession(database: Database, events: SessionEvents): Sessio
       try {
         return await untilAborted(work(line.query, line), deadline.signal);
       } catch (error) {
-        // What became of the statement is not known: what it may have locked goes with the connection.
+        // What became of the statement is not known: what it may have locked goes with the
+        // connection.
         line.end();
         throw error;
       } finally {
@@ -136,8 +143,11 @@ export function createSession(database: Database, events: SessionEvents): Sessio
   };
 }
 
-/** Half a minute of silence is the most that Postgres lets a machine that is gone keep its locks. */
-const KEEPALIVE = 'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4';
+/**
+ * Half a minute of silence is the most that Postgres lets a machine that is gone keep its locks.
+ */
+const KEEPALIVE =
+  'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4';
 
 async function prepare(line: Open, events: SessionEvents): Promise<void> {
   // The name is made of our own letters.

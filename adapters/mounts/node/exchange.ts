@@ -7,7 +7,10 @@ import { RequestRefusal } from '../../http/refusal.js';
 import { requestOf, type Incoming } from './incoming.js';
 import { turnOf } from './turns.js';
 
-/** One request of Node, answered by a handler after those that came before it. Rejects where the handler does, with nothing answered. */
+/**
+ * One request of Node, answered by a handler after those that came before it. Rejects where the
+ * handler does, with nothing answered.
+ */
 export async function exchange(
   handler: FetchHandler,
   message: IncomingMessage,

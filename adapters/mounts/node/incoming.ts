@@ -19,18 +19,23 @@ export interface Incoming {
 
 const SCHEMES: readonly string[] = ['http', 'https'];
 const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
-// What fetch forbids in a Request. A handler hears of a method that no path serves, and says what its path knows (RFC 9110, 15.5.6).
+// What fetch forbids in a Request. A handler hears of a method that no path serves, and says what
+// its path knows (RFC 9110, 15.5.6).
 const FORBIDDEN_METHODS: readonly string[] = ['CONNECT', 'TRACE', 'TRACK'];
 const NO_METHOD = 'UNSERVED';
 
-/** Bytes of a body that is not wanted: enough for a caller that sends too much by mistake to read the answer. */
+/**
+ * Bytes of a body that is not wanted: enough for a caller that sends too much by mistake to read
+ * the answer.
+ */
 const MAX_DISCARDED = 1_048_576;
 
 const addresses = new WeakMap<Request, string>();
 
 /**
- * The address of the caller of a request that came through a mount on Node, for `rateLimit`: the other end of the connection, or what Express makes of
- * it (`trust proxy`). Undefined for any other request.
+ * The address of the caller of a request that came through a mount on Node, for `rateLimit`: the
+ * other end of the connection, or what Express makes of it (`trust proxy`). Undefined for any other
+ * request.
  *
  * @example
  * const limit = rateLimit({ perMinute: 60, keyOf: (request) => clientAddress(request) ?? '' });
@@ -39,8 +44,15 @@ export function clientAddress(request: Request): string | undefined {
   return addresses.get(request);
 }
 
-/** The `Request` of a message of Node; its signal aborts when the caller goes away unanswered. Throws {@link RequestRefusal}. */
-export function requestOf(message: IncomingMessage, outgoing: ServerResponse, incoming: Incoming): Request {
+/**
+ * The `Request` of a message of Node; its signal aborts when the caller goes away unanswered.
+ * Throws {@link RequestRefusal}.
+ */
+export function requestOf(
+  message: IncomingMessage,
+  outgoing: ServerResponse,
+  incoming: Incoming,
+): Request {
   const { method: asked = 'GET' } = message;
   const method = FORBIDDEN_METHODS.includes(asked) ? NO_METHOD : asked;
   const url = urlOf(message, incoming);
@@ -58,7 +70,8 @@ export function requestOf(message: IncomingMessage, outgoing: ServerResponse, in
   };
   // Node's own type of the same stream, which is global from Node 18.
   if (method !== 'GET' && method !== 'HEAD')
-    init.body = incoming.body ?? (bodyOf(message, outgoing) as globalThis.ReadableStream<Uint8Array>);
+    init.body =
+      incoming.body ?? (bodyOf(message, outgoing) as globalThis.ReadableStream<Uint8Array>);
   const request = new Request(url, init);
   if (incoming.address !== undefined) addresses.set(request, incoming.address);
   return request;
@@ -69,8 +82,12 @@ function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target);
   const host = absolute?.[1] ?? headers.host ?? 'localhost';
   const path = absolute?.[2] ?? target;
-  if (!SCHEMES.includes(scheme) || !HOST.test(host) || !/^(?:\/|\?|$)/.test(path)) throw unreadable();
-  if (hosts !== undefined && ![host, host.replace(/:[0-9]+$/, '')].some((name) => hosts.includes(name.toLowerCase())))
+  if (!SCHEMES.includes(scheme) || !HOST.test(host) || !/^(?:\/|\?|$)/.test(path))
+    throw unreadable();
+  if (
+    hosts !== undefined &&
+    ![host, host.replace(/:[0-9]+$/, '')].some((name) => hosts.includes(name.toLowerCase()))
+  )
     throw new RequestRefusal(
       'not_found',
       'This service does not go by that host. Use one that it does, or have its operator add this one.',
@@ -85,12 +102,16 @@ function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming
 }
 
 function unreadable(): RequestRefusal {
-  return new RequestRefusal('malformed_request', 'The address, the host or the scheme of the request cannot be read. Check them.');
+  return new RequestRefusal(
+    'malformed_request',
+    'The address, the host or the scheme of the request cannot be read. Check them.',
+  );
 }
 
 function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers {
   const headers = new Headers();
-  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
   if (body === undefined) return headers;
   // They describe what came, and not what a parser made of it.
   headers.delete('content-encoding');
@@ -130,8 +151,9 @@ function bodyOf(message: IncomingMessage, outgoing: ServerResponse): ReadableStr
 const discarded = new WeakSet<IncomingMessage>();
 
 /**
- * Lets the rest of a body through to nowhere, so that the caller gets to read the answer; one that is long is cut off with its connection, which Node would read
- * to the end. How long it may take, the server's requestTimeout says.
+ * Lets the rest of a body through to nowhere, so that the caller gets to read the answer; one that
+ * is long is cut off with its connection, which Node would read to the end. How long it may take,
+ * the server's requestTimeout says.
  */
 function discardRest(message: IncomingMessage): void {
   if (discarded.has(message)) return;

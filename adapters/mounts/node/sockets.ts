@@ -2,8 +2,8 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The connections of a server, each with the answers that it waits for. Node's own `close` waits for every caller that holds a connection open, and, before
- * Node 18.2, cannot be told otherwise.
+ * The connections of a server, each with the answers that it waits for. Node's own `close` waits
+ * for every caller that holds a connection open, and, before Node 18.2, cannot be told otherwise.
  */
 export function watchSockets(server: Server): { end(graceMs: number): Promise<void> } {
   const sockets = new Map<Socket, Set<ServerResponse>>();

@@ -6,7 +6,8 @@ export const MAX_AGE = 150n;
 /** Slots until a block is final. */
 export const FINALITY = 32n;
 export const SLOTS_PER_EPOCH = 432_000n;
-// Mainnet skipped slots: a height is never a slot's number, and code that confuses the two should fail here.
+// Mainnet skipped slots: a height is never a slot's number, and code that confuses the two should
+// fail here.
 const SKIPPED_SLOTS = 21_600_000n;
 const FIRST_SLOT = 440_208_000n;
 const KEPT = 512;
@@ -33,12 +34,16 @@ export class Blocks {
   /** The block that is `depth` slots behind the tip. */
   at(depth: bigint): Block {
     const block = this.blocks[this.blocks.length - 1 - Number(depth)];
-    if (!block) throw new Error(`The sandbox keeps ${KEPT} blocks; block ${depth} behind the newest is not among them.`);
+    if (!block)
+      throw new Error(
+        `The sandbox keeps ${KEPT} blocks; block ${depth} behind the newest is not among them.`,
+      );
     return block;
   }
 
   advance(count = 1): void {
-    let slot = (this.blocks[this.blocks.length - 1]?.slot ?? FIRST_SLOT) + BigInt(Math.max(0, count - KEPT));
+    let slot =
+      (this.blocks[this.blocks.length - 1]?.slot ?? FIRST_SLOT) + BigInt(Math.max(0, count - KEPT));
     for (let made = 0; made < Math.min(count, KEPT); made += 1) {
       slot += 1n;
       const block = { slot, height: slot - SKIPPED_SLOTS, hash: toBase58(randomBytes(32)) };

@@ -18,12 +18,18 @@ const base58Decoder = getBase58Decoder();
 const base64Encoder = getBase64Encoder();
 const base64Decoder = getBase64Decoder();
 
-/** The 32 bytes of an address. Anything else must not reach the runtime: it aborts the whole process on a key of another length. */
+/**
+ * The 32 bytes of an address. Anything else must not reach the runtime: it aborts the whole process
+ * on a key of another length.
+ */
 export function keyBytes(address: Address): Uint8Array {
   return new Uint8Array(addressEncoder.encode(address));
 }
 
-/** Of the 32 bytes of an address. The same ones are read again and again, and their base58 takes longer than anything else about an account. */
+/**
+ * Of the 32 bytes of an address. The same ones are read again and again, and their base58 takes
+ * longer than anything else about an account.
+ */
 export function addressOf(bytes: Uint8Array): Address {
   const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
   const known = addresses.get(key);
@@ -48,12 +54,16 @@ export function toBase64(bytes: Uint8Array): string {
 
 /** Undefined for text that is not base58. */
 export function fromBase58(text: string): Uint8Array | undefined {
-  return /^[1-9A-HJ-NP-Za-km-z]*$/.test(text) ? new Uint8Array(base58Encoder.encode(text)) : undefined;
+  return /^[1-9A-HJ-NP-Za-km-z]*$/.test(text)
+    ? new Uint8Array(base58Encoder.encode(text))
+    : undefined;
 }
 
 /** Undefined for text that is not padded base64 of the standard alphabet. */
 export function fromBase64(text: string): Uint8Array | undefined {
-  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text) ? new Uint8Array(base64Encoder.encode(text)) : undefined;
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
+    ? new Uint8Array(base64Encoder.encode(text))
+    : undefined;
 }
 
 export function view(bytes: Uint8Array): DataView {

@@ -14,20 +14,33 @@ import { memosOf } from './memo.js';
 import { seed } from './seed.js';
 import { allKeys, loadKeys, lookupTableData, LOOKUP_TABLE_PROGRAM } from './tables.js';
 import { Timers } from './timers.js';
-import { associatedTokenAccount, isExtended, readMint, readToken, tokenData, withU64 } from './token.js';
+import {
+  associatedTokenAccount,
+  isExtended,
+  readMint,
+  readToken,
+  tokenData,
+  withU64,
+} from './token.js';
 import { Vm } from './vm.js';
 import type { Simulated } from './vm.js';
 import { isStaticWritable } from './wire.js';
 import type { WireTransaction } from './wire.js';
 
 export interface ChainOptions {
-  /** Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet: about 400). */
+  /**
+   * Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet:
+   * about 400).
+   */
   readonly slotMs?: number;
   /** Milliseconds from `sendTransaction` to `confirmed`; 0 makes it immediate. Default 200. */
   readonly confirmationMs?: number;
 }
 
-/** What happens on the chain: a slot begins, a transaction reaches a commitment, an account is written from outside. */
+/**
+ * What happens on the chain: a slot begins, a transaction reaches a commitment, an account is
+ * written from outside.
+ */
 export type ChainEvent =
   | { readonly kind: 'slot'; readonly block: Block }
   | { readonly kind: 'transaction'; readonly level: Commitment; readonly landed: Landed }
@@ -51,7 +64,10 @@ const NOT_RUN: Omit<Simulated, 'failure'> = {
   after: new Map(),
 };
 
-/** A Solana cluster of one: the real runtime, and around it slots, blockhashes that expire, confirmation that takes its time, and history. */
+/**
+ * A Solana cluster of one: the real runtime, and around it slots, blockhashes that expire,
+ * confirmation that takes its time, and history.
+ */
 export class SandboxChain implements Chain {
   readonly blocks = new Blocks();
   readonly history = new History();
@@ -97,7 +113,10 @@ export class SandboxChain implements Chain {
   }
 
   /** Every account of a program whose data matches. */
-  ownedBy(program: Address, matches: (data: Uint8Array) => boolean): { address: Address; account: ChainAccount }[] {
+  ownedBy(
+    program: Address,
+    matches: (data: Uint8Array) => boolean,
+  ): { address: Address; account: ChainAccount }[] {
     return this.vm.ownedBy(program, matches);
   }
 
@@ -107,7 +126,12 @@ export class SandboxChain implements Chain {
   }
 
   fundSol(address: Address, lamports: bigint): void {
-    const account = this.account(address) ?? { lamports: 0n, data: new Uint8Array(), owner: SYSTEM_PROGRAM, executable: false };
+    const account = this.account(address) ?? {
+      lamports: 0n,
+      data: new Uint8Array(),
+      owner: SYSTEM_PROGRAM,
+      executable: false,
+    };
     this.setAccount(address, { ...account, lamports: account.lamports + lamports });
   }
 
@@ -126,24 +150,40 @@ export class SandboxChain implements Chain {
   }
 
   async tokenBalance(owner: Address, mint: SandboxMint): Promise<bigint> {
-    return readToken(this.account(await associatedTokenAccount(owner, mint.address, mint.tokenProgram)))?.amount ?? 0n;
+    return (
+      readToken(this.account(await associatedTokenAccount(owner, mint.address, mint.tokenProgram)))
+        ?.amount ?? 0n
+    );
   }
 
   /** Writes a lookup table that v0 transactions may use from now on; returns its address. */
-  createLookupTable(addresses: readonly Address[], options: { readonly address?: Address; readonly authority?: Address } = {}): Address {
+  createLookupTable(
+    addresses: readonly Address[],
+    options: { readonly address?: Address; readonly authority?: Address } = {},
+  ): Address {
     const address = options.address ?? addressOf(randomBytes(32));
     const data = lookupTableData(addresses, options.authority);
-    this.setAccount(address, { lamports: this.rent(BigInt(data.length)), data, owner: LOOKUP_TABLE_PROGRAM, executable: false });
+    this.setAccount(address, {
+      lamports: this.rent(BigInt(data.length)),
+      data,
+      owner: LOOKUP_TABLE_PROGRAM,
+      executable: false,
+    });
     return address;
   }
 
   /** Runs a transaction on the state of now and forgets it. */
   simulate(transaction: WireTransaction, options: SimulateOptions = {}): Simulated {
     const failure = options.replaceBlockhash ? undefined : this.refusal(transaction);
-    return failure === undefined ? this.vm.simulate(transaction, options.verifySignatures ?? false) : { ...NOT_RUN, failure };
+    return failure === undefined
+      ? this.vm.simulate(transaction, options.verifySignatures ?? false)
+      : { ...NOT_RUN, failure };
   }
 
-  /** Takes a transaction in: it runs half way through the confirmation delay, if it still can, and is `confirmed` at its end. */
+  /**
+   * Takes a transaction in: it runs half way through the confirmation delay, if it still can, and
+   * is `confirmed` at its end.
+   */
   submit(transaction: WireTransaction): void {
     const half = this.confirmationMs / 2;
     this.timers.after(half, () => {
@@ -154,12 +194,20 @@ export class SandboxChain implements Chain {
 
   /** Sends lamports from the faucet as a transaction of its own; returns its signature. */
   airdrop(to: Address, lamports: bigint): string {
-    const transaction = airdropTransaction(to, lamports, this.blocks.tip.hash, (this.airdrops += 1));
+    const transaction = airdropTransaction(
+      to,
+      lamports,
+      this.blocks.tip.hash,
+      (this.airdrops += 1),
+    );
     this.submit(transaction);
     return transaction.signature;
   }
 
-  /** Lets so many slots pass at once. By default as many as expire every blockhash there is, also in the eyes of a reader of finalized blocks. */
+  /**
+   * Lets so many slots pass at once. By default as many as expire every blockhash there is, also in
+   * the eyes of a reader of finalized blocks.
+   */
   warp(slots = Number(MAX_AGE + FINALITY) + 1): void {
     this.blocks.advance(slots);
     this.enterSlot();
@@ -191,7 +239,10 @@ export class SandboxChain implements Chain {
       slot: this.slot,
       time: Math.floor(Date.now() / 1000),
       keys,
-      writable: [...transaction.keys.filter((_, index) => isStaticWritable(transaction, index)), ...loaded.writable],
+      writable: [
+        ...transaction.keys.filter((_, index) => isStaticWritable(transaction, index)),
+        ...loaded.writable,
+      ],
       loaded,
       before,
       after: readBalances(keys, read),
@@ -228,9 +279,15 @@ export class SandboxChain implements Chain {
 
   private enterSlot(): void {
     const block = this.blocks.tip;
-    this.vm.setSlot(block.slot, BigInt(Math.floor(Date.now() / 1000)), block.slot / SLOTS_PER_EPOCH, this.blocks.slotHashes());
+    this.vm.setSlot(
+      block.slot,
+      BigInt(Math.floor(Date.now() / 1000)),
+      block.slot / SLOTS_PER_EPOCH,
+      this.blocks.slotHashes(),
+    );
     this.emit({ kind: 'slot', block });
-    for (const landed of this.history.finalize(block.slot - FINALITY)) this.reach(landed, 'finalized');
+    for (const landed of this.history.finalize(block.slot - FINALITY))
+      this.reach(landed, 'finalized');
   }
 
   private emit(event: ChainEvent): void {
@@ -239,7 +296,13 @@ export class SandboxChain implements Chain {
 
   private emptyToken(owner: Address, mint: SandboxMint, native: boolean): ChainAccount {
     const asPyusd = isExtended(this.account(mint.address));
-    const fields = { tokenProgram: mint.tokenProgram, mint: mint.address, owner, amount: 0n, asPyusd };
+    const fields = {
+      tokenProgram: mint.tokenProgram,
+      mint: mint.address,
+      owner,
+      amount: 0n,
+      asPyusd,
+    };
     const lamports = this.rent(BigInt(tokenData(fields).length));
     const data = tokenData({ ...fields, nativeReserve: native ? lamports : undefined });
     return { lamports, data, owner: mint.tokenProgram, executable: false };
@@ -248,6 +311,10 @@ export class SandboxChain implements Chain {
   private mintSupply({ address }: SandboxMint, amount: bigint, native: boolean): void {
     const account = this.account(address);
     const mint = readMint(account);
-    if (account && mint && !native) this.setAccount(address, { ...account, data: withU64(account.data, 36, mint.supply + amount) });
+    if (account && mint && !native)
+      this.setAccount(address, {
+        ...account,
+        data: withU64(account.data, 36, mint.supply + amount),
+      });
   }
 }

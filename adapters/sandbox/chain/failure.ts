@@ -1,10 +1,16 @@
 import { encodeJson, isList } from './json.js';
 import type { Json } from './json.js';
 
-/** A transaction's error in the form JSON-RPC gives it: `"BlockhashNotFound"`, `{"InstructionError":[0,{"Custom":1}]}`, ... */
+/**
+ * A transaction's error in the form JSON-RPC gives it: `"BlockhashNotFound"`,
+ * `{"InstructionError":[0,{"Custom":1}]}`, ...
+ */
 export type Failure = Json;
 
-/** Reads the runtime's debug text, such as `InstructionError(0, Custom(6001))`: its typed errors do not exist at run time. */
+/**
+ * Reads the runtime's debug text, such as `InstructionError(0, Custom(6001))`: its typed errors do
+ * not exist at run time.
+ */
 export function parseFailure(text: string): Failure {
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\d+|[(){},:]/g) ?? [];
   let at = 0;
@@ -41,7 +47,10 @@ export function parseFailure(text: string): Failure {
   return value();
 }
 
-/** Whether a transaction that failed so is in a block and paid its fee. Any other failure never lands. */
+/**
+ * Whether a transaction that failed so is in a block and paid its fee. Any other failure never
+ * lands.
+ */
 export function isCharged(failure: Failure): boolean {
   const [kind] = variant(failure);
   return kind === 'InstructionError' || kind === 'InsufficientFundsForRent';
@@ -68,10 +77,12 @@ const TRANSACTION_SENTENCES: Readonly<Record<string, string>> = {
   SanitizeFailure: 'Transaction failed to sanitize accounts offsets correctly',
   TooManyAccountLocks: 'Transaction locked too many accounts',
   AddressLookupTableNotFound: "Transaction loads an address table account that doesn't exist",
-  InvalidAddressLookupTableOwner: 'Transaction loads an address table account with an invalid owner',
+  InvalidAddressLookupTableOwner:
+    'Transaction loads an address table account with an invalid owner',
   InvalidAddressLookupTableData: 'Transaction loads an address table account with invalid data',
   InvalidAddressLookupTableIndex: 'Transaction address table lookup uses an invalid index',
-  InvalidRentPayingAccount: 'Transaction leaves an account with a lower balance than rent-exempt minimum',
+  InvalidRentPayingAccount:
+    'Transaction leaves an account with a lower balance than rent-exempt minimum',
   InvalidWritableAccount: 'Transaction contains an invalid account reference',
   MaxLoadedAccountsDataSizeExceeded: 'Transaction exceeded max loaded accounts data size cap',
 };
@@ -125,5 +136,7 @@ export function describeFailure(failure: Failure): string {
 function describeInstruction(error: Json): string {
   if (typeof error === 'string') return INSTRUCTION_SENTENCES[error] ?? error;
   const [kind, detail] = variant(error);
-  return kind === 'Custom' && typeof detail === 'number' ? `custom program error: 0x${detail.toString(16)}` : kind;
+  return kind === 'Custom' && typeof detail === 'number'
+    ? `custom program error: 0x${detail.toString(16)}`
+    : kind;
 }

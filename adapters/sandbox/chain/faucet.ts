@@ -13,16 +13,29 @@ const PUBLIC_KEY_BYTES = 32;
 
 // Its key is no secret: there is nothing to win with it outside a sandbox.
 const key = createPrivateKey({
-  key: Buffer.concat([PKCS8_PREFIX, createHash('sha256').update('the faucet of the sandbox').digest()]),
+  key: Buffer.concat([
+    PKCS8_PREFIX,
+    createHash('sha256').update('the faucet of the sandbox').digest(),
+  ]),
   format: 'der',
   type: 'pkcs8',
 });
 
 /** The account behind `requestAirdrop`. */
-export const FAUCET: Address = addressOf(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-PUBLIC_KEY_BYTES));
+export const FAUCET: Address = addressOf(
+  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-PUBLIC_KEY_BYTES),
+);
 
-/** A signed transfer from the faucet. `count` goes into a memo: equal airdrops on one blockhash are two transactions. */
-export function airdropTransaction(to: Address, lamports: bigint, blockhash: string, count: number): WireTransaction {
+/**
+ * A signed transfer from the faucet. `count` goes into a memo: equal airdrops on one blockhash are
+ * two transactions.
+ */
+export function airdropTransaction(
+  to: Address,
+  lamports: bigint,
+  blockhash: string,
+  count: number,
+): WireTransaction {
   const transfer = new Uint8Array(12);
   view(transfer).setUint32(0, 2, true);
   view(transfer).setBigUint64(4, lamports, true);

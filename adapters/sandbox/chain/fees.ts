@@ -17,7 +17,10 @@ export function unitPrice(transaction: WireTransaction): bigint {
 /** Lamports that the fee payer is charged. */
 export function feeOf(transaction: WireTransaction): bigint {
   const { price, units } = budgetOf(transaction);
-  return BigInt(transaction.header.signers) * LAMPORTS_PER_SIGNATURE + (price * units + 999_999n) / 1_000_000n;
+  return (
+    BigInt(transaction.header.signers) * LAMPORTS_PER_SIGNATURE +
+    (price * units + 999_999n) / 1_000_000n
+  );
 }
 
 function budgetOf({ instructions, keys }: WireTransaction): { price: bigint; units: bigint } {

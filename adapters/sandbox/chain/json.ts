@@ -1,5 +1,12 @@
 /** What a JSON-RPC node says: JSON whose integers may be larger than a double holds. */
-export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json | undefined };
+export type Json =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json | undefined };
 
 /** JSON text; a bigint becomes a bare integer, as Solana's nodes write u64. */
 export function encodeJson(value: Json): string {

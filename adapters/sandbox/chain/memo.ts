@@ -6,7 +6,10 @@ const MEMO_PROGRAMS: ReadonlySet<string> = new Set([
   'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo',
 ]);
 
-/** The transaction's memos as `getSignaturesForAddress` gives them: `[length] text`, several joined by `; `. */
+/**
+ * The transaction's memos as `getSignaturesForAddress` gives them: `[length] text`, several joined
+ * by `; `.
+ */
 export function memosOf(transaction: WireTransaction, keys: readonly Address[]): string | null {
   const memos = transaction.instructions
     .filter(({ programIndex }) => MEMO_PROGRAMS.has(keys[programIndex] ?? ''))

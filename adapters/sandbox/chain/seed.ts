@@ -21,7 +21,11 @@ export function seed(vm: Vm): void {
 }
 
 /** A mint as it lies on the chain. `authority` may mint and freeze; without one no key can. */
-export function mintAccount(mint: SandboxMint, rent: (bytes: bigint) => bigint, authority: Address = NO_KEY): ChainAccount {
+export function mintAccount(
+  mint: SandboxMint,
+  rent: (bytes: bigint) => bigint,
+  authority: Address = NO_KEY,
+): ChainAccount {
   const data = mintData(mint.decimals, authority, mint.symbol === 'PYUSD');
   return { lamports: rent(BigInt(data.length)), data, owner: mint.tokenProgram, executable: false };
 }

@@ -8,8 +8,13 @@ export const LOOKUP_TABLE_PROGRAM = address('AddressLookupTab1e11111111111111111
 const HEADER_SIZE = 56;
 const NEVER = 0xffff_ffff_ffff_ffffn;
 
-/** A lookup table, active and extended long ago, so that it serves from the slot it is written in. */
-export function lookupTableData(addresses: readonly Address[], authority: Address | undefined): Uint8Array {
+/**
+ * A lookup table, active and extended long ago, so that it serves from the slot it is written in.
+ */
+export function lookupTableData(
+  addresses: readonly Address[],
+  authority: Address | undefined,
+): Uint8Array {
   const data = new Uint8Array(HEADER_SIZE + 32 * addresses.length);
   const numbers = view(data);
   numbers.setUint32(0, 1, true);
@@ -24,7 +29,11 @@ export function lookupTableData(addresses: readonly Address[], authority: Addres
 
 /** Undefined for an account that is no lookup table. */
 export function readLookupTable(account: ChainAccount | undefined): Address[] | undefined {
-  if (account?.owner !== LOOKUP_TABLE_PROGRAM || account.data.length < HEADER_SIZE || view(account.data).getUint32(0, true) !== 1)
+  if (
+    account?.owner !== LOOKUP_TABLE_PROGRAM ||
+    account.data.length < HEADER_SIZE ||
+    view(account.data).getUint32(0, true) !== 1
+  )
     return undefined;
   const { data } = account;
   return Array.from({ length: Math.floor((data.length - HEADER_SIZE) / 32) }, (_, index) =>
@@ -42,13 +51,22 @@ export function allKeys(transaction: WireTransaction, loaded: LoadedKeys): Addre
   return [...transaction.keys, ...loaded.writable, ...loaded.readonly];
 }
 
-/** What the transaction's lookups load, undefined if one of them does not resolve (the runtime then says why). */
-export function loadKeys(transaction: WireTransaction, read: (address: Address) => ChainAccount | undefined): LoadedKeys | undefined {
+/**
+ * What the transaction's lookups load, undefined if one of them does not resolve (the runtime then
+ * says why).
+ */
+export function loadKeys(
+  transaction: WireTransaction,
+  read: (address: Address) => ChainAccount | undefined,
+): LoadedKeys | undefined {
   const writable: Address[] = [];
   const readonly: Address[] = [];
   for (const lookup of transaction.lookups) {
     const table = readLookupTable(read(lookup.table));
-    for (const [indexes, into] of [[lookup.writable, writable] as const, [lookup.readonly, readonly] as const]) {
+    for (const [indexes, into] of [
+      [lookup.writable, writable] as const,
+      [lookup.readonly, readonly] as const,
+    ]) {
       for (const index of indexes) {
         const entry = table?.[index];
         if (entry === undefined) return undefined;

@@ -7,11 +7,18 @@ import { addressOf, keyBytes, view } from './bytes.js';
 const MINT_SIZE = 82;
 const ACCOUNT_SIZE = 165;
 export const TOKEN_OWNER_OFFSET = 32;
-// Token-2022 pads a mint to an account's size, then says which of the two it is, then lists extensions.
+// Token-2022 pads a mint to an account's size, then says which of the two it is, then lists
+// extensions.
 const KIND_OFFSET = ACCOUNT_SIZE;
 const KIND_MINT = 1;
 const KIND_ACCOUNT = 2;
-const EXTENSION = { transferFeeConfig: 1, transferFeeAmount: 2, immutableOwner: 7, transferHook: 14, transferHookAccount: 15 };
+const EXTENSION = {
+  transferFeeConfig: 1,
+  transferFeeAmount: 2,
+  immutableOwner: 7,
+  transferHook: 14,
+  transferHookAccount: 15,
+};
 
 export interface TokenState {
   readonly mint: Address;
@@ -31,17 +38,30 @@ export interface MintState {
   readonly freezeAuthority: Address | undefined;
 }
 
-export const isTokenProgram = (program: string): boolean => program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
+export const isTokenProgram = (program: string): boolean =>
+  program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 
-export async function associatedTokenAccount(owner: Address, mint: Address, tokenProgram: Address): Promise<Address> {
+export async function associatedTokenAccount(
+  owner: Address,
+  mint: Address,
+  tokenProgram: Address,
+): Promise<Address> {
   const seeds = [keyBytes(owner), keyBytes(tokenProgram), keyBytes(mint)];
-  const [account] = await getProgramDerivedAddress({ programAddress: ASSOCIATED_TOKEN_PROGRAM, seeds });
+  const [account] = await getProgramDerivedAddress({
+    programAddress: ASSOCIATED_TOKEN_PROGRAM,
+    seeds,
+  });
   return account;
 }
 
 /** Undefined for what is no initialized token account of either program. */
 export function readToken(account: ChainAccount | undefined): TokenState | undefined {
-  if (!account || !isTokenProgram(account.owner) || !isKind(account.data, ACCOUNT_SIZE, KIND_ACCOUNT)) return undefined;
+  if (
+    !account ||
+    !isTokenProgram(account.owner) ||
+    !isKind(account.data, ACCOUNT_SIZE, KIND_ACCOUNT)
+  )
+    return undefined;
   const { data } = account;
   const numbers = view(data);
   const state = data[108];
@@ -59,11 +79,18 @@ export function readToken(account: ChainAccount | undefined): TokenState | undef
 }
 
 /** Whether a mint has extensions, as PYUSD has. */
-export const isExtended = (mint: ChainAccount | undefined): boolean => (mint?.data.length ?? 0) > MINT_SIZE;
+export const isExtended = (mint: ChainAccount | undefined): boolean =>
+  (mint?.data.length ?? 0) > MINT_SIZE;
 
 /** Undefined for what is no initialized mint of either program. */
 export function readMint(account: ChainAccount | undefined): MintState | undefined {
-  if (!account || !isTokenProgram(account.owner) || !isKind(account.data, MINT_SIZE, KIND_MINT) || account.data[45] !== 1) return undefined;
+  if (
+    !account ||
+    !isTokenProgram(account.owner) ||
+    !isKind(account.data, MINT_SIZE, KIND_MINT) ||
+    account.data[45] !== 1
+  )
+    return undefined;
   const { data } = account;
   return {
     mintAuthority: optionalKey(data, 0),
@@ -78,10 +105,15 @@ function isKind(data: Uint8Array, size: number, kind: number): boolean {
 }
 
 function optionalKey(data: Uint8Array, offset: number): Address | undefined {
-  return view(data).getUint32(offset, true) === 1 ? addressOf(data.slice(offset + 4, offset + 36)) : undefined;
+  return view(data).getUint32(offset, true) === 1
+    ? addressOf(data.slice(offset + 4, offset + 36))
+    : undefined;
 }
 
-/** A mint as it lies on the chain. `asPyusd`: with the extensions that give its accounts PYUSD's 187 bytes, a fee of zero and no hook. */
+/**
+ * A mint as it lies on the chain. `asPyusd`: with the extensions that give its accounts PYUSD's 187
+ * bytes, a fee of zero and no hook.
+ */
 export function mintData(decimals: number, authority: Address, asPyusd: boolean): Uint8Array {
   const base = new Uint8Array(MINT_SIZE);
   const key = keyBytes(authority);
@@ -107,7 +139,14 @@ export interface NewToken {
 }
 
 /** A token account as the associated token program makes it. */
-export function tokenData({ tokenProgram, mint, owner, amount, nativeReserve, asPyusd = false }: NewToken): Uint8Array {
+export function tokenData({
+  tokenProgram,
+  mint,
+  owner,
+  amount,
+  nativeReserve,
+  asPyusd = false,
+}: NewToken): Uint8Array {
   const base = new Uint8Array(ACCOUNT_SIZE);
   const numbers = view(base);
   base.set(keyBytes(mint), 0);
@@ -126,14 +165,20 @@ export function tokenData({ tokenProgram, mint, owner, amount, nativeReserve, as
   return extended(base, KIND_ACCOUNT, [[EXTENSION.immutableOwner, 0], ...(asPyusd ? ofMint : [])]);
 }
 
-/** The same account with another u64: a token account's amount lies at 64, a mint's supply at 36. */
+/**
+ * The same account with another u64: a token account's amount lies at 64, a mint's supply at 36.
+ */
 export function withU64(data: Uint8Array, offset: number, value: bigint): Uint8Array {
   const copy = data.slice();
   view(copy).setBigUint64(offset, value, true);
   return copy;
 }
 
-function extended(base: Uint8Array, kind: number, extensions: readonly (readonly [type: number, size: number])[]): Uint8Array {
+function extended(
+  base: Uint8Array,
+  kind: number,
+  extensions: readonly (readonly [type: number, size: number])[],
+): Uint8Array {
   const size = extensions.reduce((sum, [, length]) => sum + 4 + length, KIND_OFFSET + 1);
   const data = new Uint8Array(size);
   data.set(base);

@@ -1,5 +1,9 @@
 import { Account, Clock, FailedTransactionMetadata, LiteSvm } from 'litesvm/dist/internal.js';
-import type { InnerInstruction, SimulatedTransactionInfo, TransactionMetadata } from 'litesvm/dist/internal.js';
+import type {
+  InnerInstruction,
+  SimulatedTransactionInfo,
+  TransactionMetadata,
+} from 'litesvm/dist/internal.js';
 import type { Address } from '@solana/kit';
 import type { ChainAccount } from '../types.js';
 import { addressOf, keyBytes } from './bytes.js';
@@ -30,7 +34,10 @@ export interface Simulated extends Outcome {
   readonly after: ReadonlyMap<Address, ChainAccount>;
 }
 
-/** The Solana runtime in this process. Takes only transactions that `parseTransaction` understood: it aborts the process on others. */
+/**
+ * The Solana runtime in this process. Takes only transactions that `parseTransaction` understood:
+ * it aborts the process on others.
+ */
 export class Vm {
   private readonly svm = new LiteSvm();
 
@@ -47,16 +54,25 @@ export class Vm {
   }
 
   setAccount(address: Address, { lamports, data, owner, executable }: ChainAccount): void {
-    this.svm.setAccount(keyBytes(address), new Account(lamports, data, keyBytes(owner), executable, 0n));
+    this.svm.setAccount(
+      keyBytes(address),
+      new Account(lamports, data, keyBytes(owner), executable, 0n),
+    );
   }
 
   /** Accounts of a program whose data matches: only those are read whole. */
-  ownedBy(program: Address, matches: (data: Uint8Array) => boolean): { address: Address; account: ChainAccount }[] {
+  ownedBy(
+    program: Address,
+    matches: (data: Uint8Array) => boolean,
+  ): { address: Address; account: ChainAccount }[] {
     return this.svm
       .getProgramAccounts(keyBytes(program))
       .map((entry) => ({ entry, account: entry.account() }))
       .filter(({ account }) => account.lamports() > 0n && matches(account.data()))
-      .map(({ entry, account }) => ({ address: addressOf(entry.address), account: readAccount(account) }));
+      .map(({ entry, account }) => ({
+        address: addressOf(entry.address),
+        account: readAccount(account),
+      }));
   }
 
   addProgram(address: Address, bytes: Uint8Array): void {
@@ -67,7 +83,12 @@ export class Vm {
     return this.svm.minimumBalanceForRentExemption(bytes);
   }
 
-  setSlot(slot: bigint, unixSeconds: bigint, epoch: bigint, hashes: { slot: bigint; hash: string }[]): void {
+  setSlot(
+    slot: bigint,
+    unixSeconds: bigint,
+    epoch: bigint,
+    hashes: { slot: bigint; hash: string }[],
+  ): void {
     this.svm.setClock(new Clock(slot, unixSeconds, epoch, epoch + 1n, unixSeconds));
     this.svm.setSlotHashes(hashes);
   }
@@ -82,20 +103,30 @@ export class Vm {
     const result = this.svm.simulateVersionedTransaction(transaction.bytes);
     const after = new Map<Address, ChainAccount>();
     if (!(result instanceof FailedTransactionMetadata)) {
-      for (const entry of result.postAccounts()) after.set(addressOf(entry.address), readAccount(entry.account()));
+      for (const entry of result.postAccounts())
+        after.set(addressOf(entry.address), readAccount(entry.account()));
     }
     return { ...readOutcome(result), after };
   }
 }
 
 function readAccount(account: Account): ChainAccount {
-  return { lamports: account.lamports(), data: account.data(), owner: addressOf(account.owner()), executable: account.executable() };
+  return {
+    lamports: account.lamports(),
+    data: account.data(),
+    owner: addressOf(account.owner()),
+    executable: account.executable(),
+  };
 }
 
-function readOutcome(result: TransactionMetadata | FailedTransactionMetadata | SimulatedTransactionInfo): Outcome {
+function readOutcome(
+  result: TransactionMetadata | FailedTransactionMetadata | SimulatedTransactionInfo,
+): Outcome {
   const text = result.toString();
   const failure =
-    result instanceof FailedTransactionMetadata ? parseFailure(/err: (.+?), meta: TransactionMetadata/s.exec(text)?.[1] ?? '') : undefined;
+    result instanceof FailedTransactionMetadata
+      ? parseFailure(/err: (.+?), meta: TransactionMetadata/s.exec(text)?.[1] ?? '')
+      : undefined;
   const meta = 'meta' in result ? result.meta() : result;
   const returned = meta.returnData();
   const data = returned.data();

@@ -16,7 +16,10 @@ interface WireLookup {
   readonly readonly: Uint8Array;
 }
 
-/** A transaction whose bytes were all understood: only such bytes may reach the runtime, which aborts the process on others. */
+/**
+ * A transaction whose bytes were all understood: only such bytes may reach the runtime, which
+ * aborts the process on others.
+ */
 export interface WireTransaction {
   readonly bytes: Uint8Array;
   readonly message: Uint8Array;
@@ -24,7 +27,11 @@ export interface WireTransaction {
   /** The first signature, base58: the transaction's id. */
   readonly signature: string;
   readonly version: 'legacy' | 0;
-  readonly header: { readonly signers: number; readonly readonlySigners: number; readonly readonlyOthers: number };
+  readonly header: {
+    readonly signers: number;
+    readonly readonlySigners: number;
+    readonly readonlyOthers: number;
+  };
   readonly keys: readonly Address[];
   readonly blockhash: string;
   readonly instructions: readonly WireInstruction[];
@@ -80,7 +87,10 @@ class Reader {
   address = (): Address => addressOf(this.take(32));
 }
 
-/** Decodes a legacy or v0 transaction and applies the runtime's structural checks; throws `MalformedTransaction`. */
+/**
+ * Decodes a legacy or v0 transaction and applies the runtime's structural checks; throws
+ * `MalformedTransaction`.
+ */
 export function parseTransaction(bytes: Uint8Array): WireTransaction {
   if (bytes.length > MAX_TRANSACTION_BYTES) {
     throw new MalformedTransaction(
@@ -92,7 +102,9 @@ export function parseTransaction(bytes: Uint8Array): WireTransaction {
   const start = reader.offset;
   const first = reader.byte();
   if (first > 0x80)
-    throw new MalformedTransaction(`invalid value: integer \`${first & 0x7f}\`, expected a valid transaction message version`);
+    throw new MalformedTransaction(
+      `invalid value: integer \`${first & 0x7f}\`, expected a valid transaction message version`,
+    );
   const version = first === 0x80 ? 0 : 'legacy';
   const header = {
     signers: version === 0 ? reader.byte() : first,
@@ -108,7 +120,11 @@ export function parseTransaction(bytes: Uint8Array): WireTransaction {
   }));
   const lookups =
     version === 0
-      ? reader.list(() => ({ table: reader.address(), writable: reader.take(reader.length()), readonly: reader.take(reader.length()) }))
+      ? reader.list(() => ({
+          table: reader.address(),
+          writable: reader.take(reader.length()),
+          readonly: reader.take(reader.length()),
+        }))
       : [];
   if (reader.offset !== bytes.length) throw new MalformedTransaction('custom: trailing bytes');
 
@@ -126,13 +142,19 @@ export function parseTransaction(bytes: Uint8Array): WireTransaction {
     lookups,
   };
   if (!isSane(transaction)) {
-    throw new MalformedTransaction('invalid transaction: Transaction failed to sanitize accounts offsets correctly', 'sanitize');
+    throw new MalformedTransaction(
+      'invalid transaction: Transaction failed to sanitize accounts offsets correctly',
+      'sanitize',
+    );
   }
   return transaction;
 }
 
 function isSane({ header, keys, signatures, instructions, lookups }: WireTransaction): boolean {
-  const loaded = lookups.reduce((sum, lookup) => sum + lookup.writable.length + lookup.readonly.length, 0);
+  const loaded = lookups.reduce(
+    (sum, lookup) => sum + lookup.writable.length + lookup.readonly.length,
+    0,
+  );
   const count = keys.length + loaded;
   return (
     signatures.length > 0 &&
@@ -142,12 +164,18 @@ function isSane({ header, keys, signatures, instructions, lookups }: WireTransac
     count <= 256 &&
     lookups.every((lookup) => lookup.writable.length + lookup.readonly.length > 0) &&
     instructions.every(
-      ({ programIndex, accounts }) => programIndex > 0 && programIndex < keys.length && accounts.every((index) => index < count),
+      ({ programIndex, accounts }) =>
+        programIndex > 0 && programIndex < keys.length && accounts.every((index) => index < count),
     )
   );
 }
 
-/** Whether the static key at `index` is writable, by the header. Loaded keys are what their lookup says. */
+/**
+ * Whether the static key at `index` is writable, by the header. Loaded keys are what their lookup
+ * says.
+ */
 export function isStaticWritable({ header, keys }: WireTransaction, index: number): boolean {
-  return index < header.signers ? index < header.signers - header.readonlySigners : index < keys.length - header.readonlyOthers;
+  return index < header.signers
+    ? index < header.signers - header.readonlySigners
+    : index < keys.length - header.readonlyOthers;
 }

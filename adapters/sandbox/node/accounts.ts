@@ -19,17 +19,26 @@ interface Found {
 
 function listing(chain: Seen, found: readonly Found[], config: Config): Json {
   const read = (address: Address) => chain.account(address);
-  return found.map(({ address, account }) => ({ pubkey: address, account: encodeAccount(account, config, read) }));
+  return found.map(({ address, account }) => ({
+    pubkey: address,
+    account: encodeAccount(account, config, read),
+  }));
 }
 
 export const accountMethods = {
   getBalance: ({ chain }, params) =>
-    withContext(slotFor(chain, params.config(1, 'commitment')), chain.account(params.address(0))?.lamports ?? 0n),
+    withContext(
+      slotFor(chain, params.config(1, 'commitment')),
+      chain.account(params.address(0))?.lamports ?? 0n,
+    ),
 
   getAccountInfo: ({ chain }, params) => {
     const config = params.config(1);
     const account = chain.account(params.address(0));
-    return withContext(slotFor(chain, config), account ? encodeAccount(account, config, (address) => chain.account(address)) : null);
+    return withContext(
+      slotFor(chain, config),
+      account ? encodeAccount(account, config, (address) => chain.account(address)) : null,
+    );
   },
 
   getMultipleAccounts: ({ chain }, params) => {
@@ -48,7 +57,9 @@ export const accountMethods = {
   getProgramAccounts: ({ chain }, params) => {
     const config = params.config(1);
     const filters = (config.list('filters') ?? []).map(toFilter);
-    const found = chain.ownedBy(params.address(0), () => true).filter(({ account }) => filters.every((matches) => matches(account)));
+    const found = chain
+      .ownedBy(params.address(0), () => true)
+      .filter(({ account }) => filters.every((matches) => matches(account)));
     const list = listing(chain, found, config);
     const slot = slotFor(chain, config);
     return config.flag('withContext') ? withContext(slot, list) : list;
@@ -60,8 +71,10 @@ export const accountMethods = {
     const config = params.config(2);
     const mint = which.address('mint');
     const program = mint ? chain.account(mint)?.owner : which.address('programId');
-    if (mint && !readMint(chain.account(mint))) throw invalidParams('Invalid param: could not find mint');
-    if (!program || !isTokenProgram(program)) throw invalidParams('Invalid param: unrecognized Token program id');
+    if (mint && !readMint(chain.account(mint)))
+      throw invalidParams('Invalid param: could not find mint');
+    if (!program || !isTokenProgram(program))
+      throw invalidParams('Invalid param: unrecognized Token program id');
     const ownedByIt = hasAt(TOKEN_OWNER_OFFSET, keyBytes(owner));
     const found = chain.ownedBy(program, ownedByIt).filter(({ account }) => {
       const token = readToken(account);
@@ -76,7 +89,10 @@ export const accountMethods = {
     const token = readToken(account);
     const mint = token && readMint(chain.account(token.mint));
     if (!token || !mint) throw invalidParams('Invalid param: not a Token account');
-    return withContext(slotFor(chain, params.config(1, 'commitment')), uiTokenAmount(token.amount, mint.decimals));
+    return withContext(
+      slotFor(chain, params.config(1, 'commitment')),
+      uiTokenAmount(token.amount, mint.decimals),
+    );
   },
 
   getTokenSupply: ({ chain }, params) => {
@@ -84,12 +100,18 @@ export const accountMethods = {
     if (!account) throw invalidParams('Invalid param: could not find account');
     const mint = readMint(account);
     if (!mint) throw invalidParams('Invalid param: not a Token mint');
-    return withContext(slotFor(chain, params.config(1, 'commitment')), uiTokenAmount(mint.supply, mint.decimals));
+    return withContext(
+      slotFor(chain, params.config(1, 'commitment')),
+      uiTokenAmount(mint.supply, mint.decimals),
+    );
   },
 
   requestAirdrop: ({ chain }, params) => {
     const lamports = BigInt(params.integer(1));
-    if (lamports > MOST_LAMPORTS) throw invalidParams(`Invalid param: the sandbox gives at most ${MOST_LAMPORTS} lamports at a time.`);
+    if (lamports > MOST_LAMPORTS)
+      throw invalidParams(
+        `Invalid param: the sandbox gives at most ${MOST_LAMPORTS} lamports at a time.`,
+      );
     return chain.airdrop(params.address(0), lamports);
   },
 } satisfies Record<string, Method>;
@@ -107,12 +129,19 @@ function toFilter(value: unknown): (account: ChainAccount) => boolean {
   const memcmp = filter.object('memcmp');
   const offset = memcmp?.integer('offset') ?? 0;
   const text = memcmp?.string('bytes');
-  const wanted = text === undefined ? undefined : memcmp?.string('encoding') === 'base64' ? fromBase64(text) : fromBase58(text);
+  const wanted =
+    text === undefined
+      ? undefined
+      : memcmp?.string('encoding') === 'base64'
+        ? fromBase64(text)
+        : fromBase58(text);
   if (!wanted) throw invalidParams('Invalid param: unrecognized filter');
   const matches = hasAt(offset, wanted);
   return ({ data }) => matches(data);
 }
 
 function hasAt(offset: number, wanted: Uint8Array): (data: Uint8Array) => boolean {
-  return (data) => data.length >= offset + wanted.length && wanted.every((byte, index) => data[offset + index] === byte);
+  return (data) =>
+    data.length >= offset + wanted.length &&
+    wanted.every((byte, index) => data[offset + index] === byte);
 }

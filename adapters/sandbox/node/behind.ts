@@ -4,12 +4,18 @@ import type { SandboxChain } from '../chain/chain.js';
 import type { History } from '../chain/history.js';
 
 /** What the methods of the node see of the chain: all of it, or what there was some slots ago. */
-export interface Seen extends Pick<SandboxChain, 'slot' | 'account' | 'ownedBy' | 'rent' | 'simulate' | 'submit' | 'airdrop'> {
+export interface Seen extends Pick<
+  SandboxChain,
+  'slot' | 'account' | 'ownedBy' | 'rent' | 'simulate' | 'submit' | 'airdrop'
+> {
   readonly blocks: Pick<Blocks, 'tip' | 'at' | 'isValid'>;
   readonly history: Pick<History, 'size' | 'get' | 'of' | 'since'>;
 }
 
-/** The methods that can lag: those that speak of blocks and of history. Accounts are kept as they are now alone. */
+/**
+ * The methods that can lag: those that speak of blocks and of history. Accounts are kept as they
+ * are now alone.
+ */
 export type LaggingMethod =
   | 'getSlot'
   | 'getBlockHeight'
@@ -46,7 +52,8 @@ export function behind(chain: SandboxChain, slots: bigint): Seen {
       get size() {
         return history.size - history.since(tip.slot).length;
       },
-      get: (signature) => [history.get(signature)].find((landed) => landed !== undefined && isOld(landed)),
+      get: (signature) =>
+        [history.get(signature)].find((landed) => landed !== undefined && isOld(landed)),
       of: (address: Address) => history.of(address).filter(isOld),
       since: (slot) => history.since(slot).filter(isOld),
     },

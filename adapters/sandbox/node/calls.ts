@@ -17,13 +17,23 @@ export class Calls {
 
   count({ method, caller }: CallFilter = {}): number {
     return this.counts
-      .filter((entry) => (method ?? entry.method) === entry.method && (caller ?? entry.caller) === entry.caller)
+      .filter(
+        (entry) =>
+          (method ?? entry.method) === entry.method && (caller ?? entry.caller) === entry.caller,
+      )
       .reduce((sum, entry) => sum + entry.count, 0);
   }
 
   byMethod(caller?: string): Record<string, number> {
-    const methods = this.counts.filter((entry) => (caller ?? entry.caller) === entry.caller).map(({ method }) => method);
-    return Object.fromEntries(methods.map((method) => [method, this.count(caller === undefined ? { method } : { method, caller })]));
+    const methods = this.counts
+      .filter((entry) => (caller ?? entry.caller) === entry.caller)
+      .map(({ method }) => method);
+    return Object.fromEntries(
+      methods.map((method) => [
+        method,
+        this.count(caller === undefined ? { method } : { method, caller }),
+      ]),
+    );
   }
 
   reset(): void {

@@ -52,14 +52,20 @@ export const clusterMethods = {
   getLatestBlockhash: ({ chain }, params) => {
     const config = params.config(0);
     const block = blockFor(chain, config);
-    return withContext(slotFor(chain, config), { blockhash: block.hash, lastValidBlockHeight: block.height + MAX_AGE });
+    return withContext(slotFor(chain, config), {
+      blockhash: block.hash,
+      lastValidBlockHeight: block.height + MAX_AGE,
+    });
   },
 
   isBlockhashValid: ({ chain }, params) => {
     const hash = params.string(0);
     if (fromBase58(hash)?.length !== 32) throw invalidParams('Invalid param: WrongSize');
     const config = params.config(1);
-    return withContext(slotFor(chain, config), chain.blocks.isValid(hash, blockAt(chain, config.commitment())));
+    return withContext(
+      slotFor(chain, config),
+      chain.blocks.isValid(hash, blockAt(chain, config.commitment())),
+    );
   },
 
   getMinimumBalanceForRentExemption: ({ chain }, params) => chain.rent(BigInt(params.integer(0))),
@@ -73,7 +79,10 @@ export const clusterMethods = {
     unsigned.set([signers], 0);
     unsigned.set(message, 1 + 64 * signers);
     const transaction = decodeTransaction(unsigned);
-    return withContext(slotFor(chain, params.config(1)), chain.blocks.isValid(transaction.blockhash) ? feeOf(transaction) : null);
+    return withContext(
+      slotFor(chain, params.config(1)),
+      chain.blocks.isValid(transaction.blockhash) ? feeOf(transaction) : null,
+    );
   },
 
   getRecentPrioritizationFees: ({ chain }, params) => {

@@ -18,9 +18,18 @@ export interface Call {
 /** Undefined for what is no JSON-RPC 2.0 request. */
 export function readCall(value: unknown): Call | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const { jsonrpc, id, method, params }: { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown } = value;
+  const {
+    jsonrpc,
+    id,
+    method,
+    params,
+  }: { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown } = value;
   if (jsonrpc !== '2.0' || typeof method !== 'string') return undefined;
-  return { method, params, id: typeof id === 'string' || typeof id === 'number' ? id : id === undefined ? undefined : null };
+  return {
+    method,
+    params,
+    id: typeof id === 'string' || typeof id === 'number' ? id : id === undefined ? undefined : null,
+  };
 }
 
 export function answer(id: Json, result: Json): string {
@@ -28,7 +37,8 @@ export function answer(id: Json, result: Json): string {
 }
 
 export function refuse(id: Json, error: unknown): string {
-  const { code, message, data } = error instanceof RpcError ? error : new RpcError(-32603, `Internal error: ${String(error)}`);
+  const { code, message, data } =
+    error instanceof RpcError ? error : new RpcError(-32603, `Internal error: ${String(error)}`);
   return encodeJson({ jsonrpc: '2.0', error: { code, message, data }, id });
 }
 
@@ -40,7 +50,11 @@ export async function dispatch(
     chain,
     faults,
     controls,
-  }: { readonly chain: SandboxChain; readonly faults: Faults; readonly controls: Pick<NodeControls, 'intercept' | 'parsesCalls'> },
+  }: {
+    readonly chain: SandboxChain;
+    readonly faults: Faults;
+    readonly controls: Pick<NodeControls, 'intercept' | 'parsesCalls'>;
+  },
   call: Call,
   fault: NodeFault | undefined,
   caller: string,
@@ -55,12 +69,24 @@ export async function dispatch(
       const slots = faults.slotsBehind(call.method, caller);
       const seen = slots === 0n ? chain : behind(chain, slots);
       const result = method(
-        { chain: seen, tip: chain.slot, lands: fault?.kind !== 'neverLands', parses: controls.parsesCalls },
+        {
+          chain: seen,
+          tip: chain.slot,
+          lands: fault?.kind !== 'neverLands',
+          parses: controls.parsesCalls,
+        },
         new Params(params),
       );
-      return fault?.kind === 'offBy' ? offBy(result, fault.at === '' ? [] : fault.at.split('.'), fault.by) : result;
+      return fault?.kind === 'offBy'
+        ? offBy(result, fault.at === '' ? [] : fault.at.split('.'), fault.by)
+        : result;
     };
-    return answer(id, intercept ? await intercept(call.method, call.params, (params = call.params) => run(params)) : run(call.params));
+    return answer(
+      id,
+      intercept
+        ? await intercept(call.method, call.params, (params = call.params) => run(params))
+        : run(call.params),
+    );
   } catch (error) {
     return refuse(id, error);
   }

@@ -28,15 +28,21 @@ export function encodeAccount(account: ChainAccount, config: Config, read: Read)
 
 function encodeData(account: ChainAccount, config: Config, read: Read): Json {
   const encoding = config.string('encoding') ?? 'binary';
-  if (encoding === 'jsonParsed') return parsedData(account, read) ?? [toBase64(account.data), 'base64'];
+  if (encoding === 'jsonParsed')
+    return parsedData(account, read) ?? [toBase64(account.data), 'base64'];
   const slice = config.object('dataSlice');
   const offset = slice?.integer('offset') ?? 0;
-  const data = slice ? account.data.slice(offset, offset + (slice.integer('length') ?? 0)) : account.data;
+  const data = slice
+    ? account.data.slice(offset, offset + (slice.integer('length') ?? 0))
+    : account.data;
   if (encoding === 'base64') return [toBase64(data), 'base64'];
   if (encoding !== 'binary' && encoding !== 'base58')
     throw invalidParams(`Invalid params: the sandbox does not speak the encoding \`${encoding}\`.`);
   if (data.length > MOST_BASE58) {
-    throw new RpcError(-32600, 'Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.');
+    throw new RpcError(
+      -32600,
+      'Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.',
+    );
   }
   return encoding === 'binary' ? toBase58(data) : [toBase58(data), 'base58'];
 }
@@ -45,7 +51,11 @@ function parsedData(account: ChainAccount, read: Read): Json | undefined {
   const parsed = parsedToken(account, read) ?? parsedMint(account) ?? parsedTable(account);
   if (parsed === undefined) return undefined;
   const program =
-    account.owner === LOOKUP_TABLE_PROGRAM ? 'address-lookup-table' : account.owner === TOKEN_PROGRAM ? 'spl-token' : 'spl-token-2022';
+    account.owner === LOOKUP_TABLE_PROGRAM
+      ? 'address-lookup-table'
+      : account.owner === TOKEN_PROGRAM
+        ? 'spl-token'
+        : 'spl-token-2022';
   return { program, parsed, space: account.data.length };
 }
 
@@ -61,7 +71,10 @@ function parsedToken(account: ChainAccount, read: Read): Json | undefined {
       tokenAmount: uiTokenAmount(token.amount, mint.decimals),
       state: token.frozen ? 'frozen' : 'initialized',
       isNative: token.nativeReserve !== undefined,
-      rentExemptReserve: token.nativeReserve === undefined ? undefined : uiTokenAmount(token.nativeReserve, mint.decimals),
+      rentExemptReserve:
+        token.nativeReserve === undefined
+          ? undefined
+          : uiTokenAmount(token.nativeReserve, mint.decimals),
       delegate: token.delegate?.address,
       delegatedAmount: token.delegate && uiTokenAmount(token.delegate.amount, mint.decimals),
       closeAuthority: token.closeAuthority,
@@ -73,7 +86,16 @@ function parsedMint(account: ChainAccount): Json | undefined {
   const mint = readMint(account);
   if (!mint) return undefined;
   const { decimals, supply, mintAuthority = null, freezeAuthority = null } = mint;
-  return { type: 'mint', info: { decimals, supply: supply.toString(), isInitialized: true, mintAuthority, freezeAuthority } };
+  return {
+    type: 'mint',
+    info: {
+      decimals,
+      supply: supply.toString(),
+      isInitialized: true,
+      mintAuthority,
+      freezeAuthority,
+    },
+  };
 }
 
 function parsedTable(account: ChainAccount): Json | undefined {

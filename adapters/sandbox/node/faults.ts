@@ -19,10 +19,19 @@ export const invalidParams = (message: string) => new RpcError(-32602, message);
 export type NodeFault =
   | Fault
   /** A JSON-RPC error with this code. */
-  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data?: Json; readonly times?: number }
+  | {
+      readonly kind: 'error';
+      readonly code: number;
+      readonly message: string;
+      readonly data?: Json;
+      readonly times?: number;
+    }
   /** HTTP 429, with a Retry-After in seconds if given. */
   | { readonly kind: 'rateLimited'; readonly retryAfter?: number; readonly times?: number }
-  /** The number at this place of the answer, as `value.lastValidBlockHeight`, is off by so much; all else is right. */
+  /**
+   * The number at this place of the answer, as `value.lastValidBlockHeight`, is off by so much; all
+   * else is right.
+   */
   | { readonly kind: 'offBy'; readonly at: string; readonly by: number; readonly times?: number }
   /** `sendTransaction` answers the signature and forgets the transaction. */
   | { readonly kind: 'neverLands'; readonly times?: number };
@@ -56,7 +65,9 @@ export class Faults {
 
   /** Slots that a method is behind for a caller. */
   slotsBehind(method: string, caller: string): bigint {
-    const slots = [this.lags.get(caller), this.lags.get(undefined)].map((lags) => new Map(Object.entries(lags ?? {})).get(method));
+    const slots = [this.lags.get(caller), this.lags.get(undefined)].map((lags) =>
+      new Map(Object.entries(lags ?? {})).get(method),
+    );
     return BigInt(slots.find((one) => one !== undefined) ?? 0);
   }
 
@@ -68,7 +79,9 @@ export class Faults {
   /** The fault that this call meets, used up by one. */
   take(method: string, caller: string): NodeFault | undefined {
     const entry = this.armed.find(
-      (armed) => (armed.method === method || armed.method === '*') && (armed.caller === undefined || armed.caller === caller),
+      (armed) =>
+        (armed.method === method || armed.method === '*') &&
+        (armed.caller === undefined || armed.caller === caller),
     );
     if (!entry) return undefined;
     entry.left -= 1;

@@ -24,16 +24,27 @@ export function callerOf(request: IncomingMessage): string {
   return query ?? (typeof header === 'string' ? header : '');
 }
 
-export async function handleHttp(state: NodeState, request: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function handleHttp(
+  state: NodeState,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   openToBrowsers(request, response);
   if (request.method === 'OPTIONS') return reply(response, 204, '');
-  if (request.method === 'GET' && request.url?.startsWith('/health')) return reply(response, 200, 'ok', 'text/plain');
+  if (request.method === 'GET' && request.url?.startsWith('/health'))
+    return reply(response, 200, 'ok', 'text/plain');
   if (request.method !== 'POST')
-    return reply(response, 405, 'Used HTTP Method is not allowed. POST or OPTIONS is required\n', 'text/plain');
+    return reply(
+      response,
+      405,
+      'Used HTTP Method is not allowed. POST or OPTIONS is required\n',
+      'text/plain',
+    );
   const body = await readBody(request);
   if (body === undefined) return reply(response, 413, 'The request is too large.\n', 'text/plain');
   const parsed = parse(body);
-  if (parsed === undefined) return reply(response, 200, refuse(null, new RpcError(-32700, 'Parse error')));
+  if (parsed === undefined)
+    return reply(response, 200, refuse(null, new RpcError(-32700, 'Parse error')));
   const isBatch = Array.isArray(parsed);
   const requests: readonly unknown[] = isBatch ? parsed : [parsed];
   if (requests.length === 0) return reply(response, 200, refuse(null, invalidRequest()));
@@ -64,10 +75,19 @@ type OfAnswers = 'error' | 'neverLands' | 'offBy';
 type ConnectionFault = Exclude<NodeFault, { readonly kind: OfAnswers }>;
 
 function isOfConnection(fault: NodeFault | undefined): fault is ConnectionFault {
-  return fault !== undefined && fault.kind !== 'error' && fault.kind !== 'neverLands' && fault.kind !== 'offBy';
+  return (
+    fault !== undefined &&
+    fault.kind !== 'error' &&
+    fault.kind !== 'neverLands' &&
+    fault.kind !== 'offBy'
+  );
 }
 
-function breakOff(fault: ConnectionFault, request: IncomingMessage, response: ServerResponse): void {
+function breakOff(
+  fault: ConnectionFault,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   switch (fault.kind) {
     case 'hang':
       return; // until the client gives up or the node closes
@@ -78,17 +98,33 @@ function breakOff(fault: ConnectionFault, request: IncomingMessage, response: Se
     case 'garbage':
       return reply(response, 200, fault.body ?? '<html>upstream connect error</html>', 'text/html');
     case 'rateLimited': {
-      if (fault.retryAfter !== undefined) response.setHeader('retry-after', String(fault.retryAfter));
-      return reply(response, 429, refuse(null, new RpcError(429, 'Too many requests for a specific RPC call')));
+      if (fault.retryAfter !== undefined)
+        response.setHeader('retry-after', String(fault.retryAfter));
+      return reply(
+        response,
+        429,
+        refuse(null, new RpcError(429, 'Too many requests for a specific RPC call')),
+      );
     }
     case 'status': {
-      for (const [name, value] of Object.entries(fault.headers ?? {})) response.setHeader(name, value);
-      return reply(response, fault.status ?? 500, fault.body ?? 'Internal Server Error', 'text/plain');
+      for (const [name, value] of Object.entries(fault.headers ?? {}))
+        response.setHeader(name, value);
+      return reply(
+        response,
+        fault.status ?? 500,
+        fault.body ?? 'Internal Server Error',
+        'text/plain',
+      );
     }
   }
 }
 
-function reply(response: ServerResponse, status: number, body: string, type = 'application/json'): void {
+function reply(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  type = 'application/json',
+): void {
   if (response.destroyed) return;
   response.statusCode = status;
   if (body && !response.hasHeader('content-type')) response.setHeader('content-type', type);

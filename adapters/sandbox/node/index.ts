@@ -14,9 +14,15 @@ export { RpcError } from './faults.js';
 export type { NodeFault } from './faults.js';
 
 export interface NodeOptions {
-  /** Port of HTTP and WebSocket; the next one serves WebSocket too, as web3.js expects it. 0, the default, finds a free pair. */
+  /**
+   * Port of HTTP and WebSocket; the next one serves WebSocket too, as web3.js expects it. 0, the
+   * default, finds a free pair.
+   */
   readonly port?: number;
-  /** Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet: about 400). */
+  /**
+   * Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet:
+   * about 400).
+   */
   readonly slotMs?: number;
   /** Milliseconds from `sendTransaction` to `confirmed`; 0 makes it immediate. Default 200. */
   readonly confirmationMs?: number;
@@ -35,7 +41,10 @@ export interface SandboxNode {
   close(): Promise<void>;
 }
 
-/** Starts a Solana node of one machine: the real runtime behind JSON-RPC and WebSocket, on 127.0.0.1 only. */
+/**
+ * Starts a Solana node of one machine: the real runtime behind JSON-RPC and WebSocket, on 127.0.0.1
+ * only.
+ */
 export async function startNode(options: NodeOptions = {}): Promise<SandboxNode> {
   const chain = new SandboxChain(options);
   const timers = new Timers();
@@ -78,7 +87,8 @@ export async function startNode(options: NodeOptions = {}): Promise<SandboxNode>
 
   const listening = listenOnPair(options.port ?? 0, () => {
     const server = newServer((request, response) => {
-      handleHttp(state, request, response).catch(() => request.socket.destroy()); // the caller went away
+      // the caller went away
+      handleHttp(state, request, response).catch(() => request.socket.destroy());
     });
     door.attach(server);
     return server;

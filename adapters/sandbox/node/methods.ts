@@ -6,5 +6,10 @@ import { transactionMethods } from './transactions.js';
 
 /** Every HTTP method of the node, by name. */
 export const METHODS: ReadonlyMap<string, Method> = new Map(
-  Object.entries({ ...clusterMethods, ...accountMethods, ...transactionMethods, ...historyMethods }),
+  Object.entries({
+    ...clusterMethods,
+    ...accountMethods,
+    ...transactionMethods,
+    ...historyMethods,
+  }),
 );

@@ -20,7 +20,8 @@ export class Config {
   constructor(private readonly fields: Readonly<Record<string, unknown>> = {}) {}
 
   static from(value: unknown): Config {
-    if (!isObject(value)) throw invalidParams('Invalid params: invalid type, expected a map of options.');
+    if (!isObject(value))
+      throw invalidParams('Invalid params: invalid type, expected a map of options.');
     return new Config(value);
   }
 
@@ -34,11 +35,17 @@ export class Config {
   }
 
   flag(name: string): boolean {
-    return this.typed(name, 'boolean', (value): value is boolean => typeof value === 'boolean') ?? false;
+    return (
+      this.typed(name, 'boolean', (value): value is boolean => typeof value === 'boolean') ?? false
+    );
   }
 
   integer(name: string): number | undefined {
-    return this.typed(name, 'integer', (value): value is number => Number.isInteger(value) && Number(value) >= 0);
+    return this.typed(
+      name,
+      'integer',
+      (value): value is number => Number.isInteger(value) && Number(value) >= 0,
+    );
   }
 
   string(name: string): string | undefined {
@@ -63,14 +70,17 @@ export class Config {
     const text = this.string(name);
     const commitment = text === undefined ? 'finalized' : COMMITMENTS[text];
     if (!commitment)
-      throw invalidParams(`Invalid params: unknown variant \`${text ?? ''}\`, expected one of processed, confirmed, finalized`);
+      throw invalidParams(
+        `Invalid params: unknown variant \`${text ?? ''}\`, expected one of processed, confirmed, finalized`,
+      );
     return commitment;
   }
 
   private typed<T>(name: string, type: string, is: (value: unknown) => value is T): T | undefined {
     const value = this.fields[name];
     if (value === undefined || value === null) return undefined;
-    if (!is(value)) throw invalidParams(`Invalid params: invalid type of \`${name}\`, expected ${type}.`);
+    if (!is(value))
+      throw invalidParams(`Invalid params: invalid type of \`${name}\`, expected ${type}.`);
     return value;
   }
 }
@@ -91,13 +101,15 @@ export class Params {
 
   get(index: number): unknown {
     const value = this.values[index];
-    if (value === undefined) throw invalidParams(`\`params\` should have at least ${index + 1} argument(s)`);
+    if (value === undefined)
+      throw invalidParams(`\`params\` should have at least ${index + 1} argument(s)`);
     return value;
   }
 
   string(index: number): string {
     const value = this.get(index);
-    if (typeof value !== 'string') throw invalidParams('Invalid params: invalid type, expected a string.');
+    if (typeof value !== 'string')
+      throw invalidParams('Invalid params: invalid type, expected a string.');
     return value;
   }
 
@@ -110,7 +122,8 @@ export class Params {
 
   list(index: number, most: number): readonly unknown[] {
     const value = this.get(index);
-    if (!Array.isArray(value)) throw invalidParams('Invalid params: invalid type, expected a sequence.');
+    if (!Array.isArray(value))
+      throw invalidParams('Invalid params: invalid type, expected a sequence.');
     if (value.length > most) throw invalidParams(`Too many inputs provided; max ${most}`);
     return value;
   }
@@ -136,7 +149,8 @@ export function toAddress(value: unknown): Address {
 
 export function toSignature(value: unknown): string {
   const bytes = typeof value === 'string' && value.length <= 128 ? fromBase58(value) : undefined;
-  if (typeof value !== 'string' || bytes?.length !== 64) throw invalidParams(`Invalid param: ${bytes ? 'WrongSize' : 'Invalid'}`);
+  if (typeof value !== 'string' || bytes?.length !== 64)
+    throw invalidParams(`Invalid param: ${bytes ? 'WrongSize' : 'Invalid'}`);
   return value;
 }
 
@@ -144,13 +158,20 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The slot that a read at this commitment speaks of. State itself is always the newest: only this number, blockhashes and history heed commitment. */
+/**
+ * The slot that a read at this commitment speaks of. State itself is always the newest: only this
+ * number, blockhashes and history heed commitment.
+ */
 export function contextSlot(chain: { readonly slot: bigint }, commitment: Commitment): bigint {
   return commitment === 'finalized' ? chain.slot - FINALITY : chain.slot;
 }
 
 /** The slot to answer for, or the refusal of a node that is not that far. */
-export function slotFor(chain: { readonly slot: bigint }, config: Config, commitment = config.commitment()): bigint {
+export function slotFor(
+  chain: { readonly slot: bigint },
+  config: Config,
+  commitment = config.commitment(),
+): bigint {
   const slot = contextSlot(chain, commitment);
   const least = config.integer('minContextSlot');
   if (least !== undefined && slot < BigInt(least)) {

@@ -26,7 +26,9 @@ const u64 = (data: Uint8Array, at: number) => view(data).getBigUint64(at, true);
 const key = (data: Uint8Array, at: number) => addressOf(data.slice(at, at + 32));
 const lamports = (data: Uint8Array) => ({ lamports: u64(data, 4) });
 const amount = (data: Uint8Array) => ({ amount: u64(data, 1).toString() });
-const checkedAmount = (data: Uint8Array) => ({ tokenAmount: uiTokenAmount(u64(data, 1), data[9] ?? 0) });
+const checkedAmount = (data: Uint8Array) => ({
+  tokenAmount: uiTokenAmount(u64(data, 1), data[9] ?? 0),
+});
 
 const SYSTEM: Readonly<Record<number, Form>> = {
   0: {
@@ -37,19 +39,53 @@ const SYSTEM: Readonly<Record<number, Form>> = {
   },
   1: { type: 'assign', accounts: ['account'], size: 36, info: (data) => ({ owner: key(data, 4) }) },
   2: { type: 'transfer', accounts: ['source', 'destination'], size: 12, info: lamports },
-  8: { type: 'allocate', accounts: ['account'], size: 12, info: (data) => ({ space: u64(data, 4) }) },
+  8: {
+    type: 'allocate',
+    accounts: ['account'],
+    size: 12,
+    info: (data) => ({ space: u64(data, 4) }),
+  },
 };
 
 const TOKEN: Readonly<Record<number, Form>> = {
-  3: { type: 'transfer', accounts: ['source', 'destination'], authority: 'authority', size: 9, info: amount },
-  4: { type: 'approve', accounts: ['source', 'delegate'], authority: 'owner', size: 9, info: amount },
+  3: {
+    type: 'transfer',
+    accounts: ['source', 'destination'],
+    authority: 'authority',
+    size: 9,
+    info: amount,
+  },
+  4: {
+    type: 'approve',
+    accounts: ['source', 'delegate'],
+    authority: 'owner',
+    size: 9,
+    info: amount,
+  },
   5: { type: 'revoke', accounts: ['source'], authority: 'owner', size: 1 },
   8: { type: 'burn', accounts: ['account', 'mint'], authority: 'authority', size: 9, info: amount },
   9: { type: 'closeAccount', accounts: ['account', 'destination'], authority: 'owner', size: 1 },
-  12: { type: 'transferChecked', accounts: ['source', 'mint', 'destination'], authority: 'authority', size: 10, info: checkedAmount },
-  13: { type: 'approveChecked', accounts: ['source', 'mint', 'delegate'], authority: 'owner', size: 10, info: checkedAmount },
+  12: {
+    type: 'transferChecked',
+    accounts: ['source', 'mint', 'destination'],
+    authority: 'authority',
+    size: 10,
+    info: checkedAmount,
+  },
+  13: {
+    type: 'approveChecked',
+    accounts: ['source', 'mint', 'delegate'],
+    authority: 'owner',
+    size: 10,
+    info: checkedAmount,
+  },
   17: { type: 'syncNative', accounts: ['account'], size: 1 },
-  18: { type: 'initializeAccount3', accounts: ['account', 'mint'], size: 33, info: (data) => ({ owner: key(data, 1) }) },
+  18: {
+    type: 'initializeAccount3',
+    accounts: ['account', 'mint'],
+    size: 33,
+    info: (data) => ({ owner: key(data, 1) }),
+  },
   22: { type: 'initializeImmutableOwner', accounts: ['account'], size: 1 },
 };
 
@@ -65,13 +101,21 @@ const AUTHORITIES = ['mintTokens', 'freezeAccount', 'accountOwner', 'closeAccoun
 function setAuthority(data: Uint8Array): Form | undefined {
   const authorityType = AUTHORITIES[data[1] ?? -1];
   if (authorityType === undefined || data.length < (data[2] === 1 ? 35 : 3)) return undefined;
-  const first = authorityType === 'mintTokens' || authorityType === 'freezeAccount' ? 'mint' : 'account';
+  const first =
+    authorityType === 'mintTokens' || authorityType === 'freezeAccount' ? 'mint' : 'account';
   const newAuthority = data[2] === 1 ? key(data, 3) : null;
-  return { type: 'setAuthority', accounts: [first], authority: 'authority', size: 3, info: () => ({ authorityType, newAuthority }) };
+  return {
+    type: 'setAuthority',
+    accounts: [first],
+    authority: 'authority',
+    size: 3,
+    info: () => ({ authorityType, newAuthority }),
+  };
 }
 
 function formOf(program: Address, data: Uint8Array): Form | undefined {
-  if (program === SYSTEM_PROGRAM) return data.length < 4 ? undefined : SYSTEM[view(data).getUint32(0, true)];
+  if (program === SYSTEM_PROGRAM)
+    return data.length < 4 ? undefined : SYSTEM[view(data).getUint32(0, true)];
   if (program === ASSOCIATED_TOKEN_PROGRAM) return ASSOCIATED[data[0] ?? 0];
   if (!isTokenProgram(program)) return undefined;
   return data[0] === 6 ? setAuthority(data) : TOKEN[data[0] ?? -1];
@@ -89,17 +133,30 @@ function parseMemo(programId: Address, data: Uint8Array): Info | undefined {
   return text.includes('\ufffd') ? undefined : { program: 'spl-memo', programId, parsed: text };
 }
 
-/** An instruction that is parsed as a node parses it: memos, and the usual ones of System, of both token programs and of their associated accounts. */
-export function parseInstruction(program: Address, accounts: readonly Address[], data: Uint8Array): Info | undefined {
+/**
+ * An instruction that is parsed as a node parses it: memos, and the usual ones of System, of both
+ * token programs and of their associated accounts.
+ */
+export function parseInstruction(
+  program: Address,
+  accounts: readonly Address[],
+  data: Uint8Array,
+): Info | undefined {
   if (program === MEMO_PROGRAM) return parseMemo(program, data);
   const form = formOf(program, data);
-  if (form === undefined || data.length < form.size || accounts.length < form.accounts.length) return undefined;
-  const named = Object.fromEntries(form.accounts.map((name, index) => [name, accounts[index] ?? null]));
+  if (form === undefined || data.length < form.size || accounts.length < form.accounts.length)
+    return undefined;
+  const named = Object.fromEntries(
+    form.accounts.map((name, index) => [name, accounts[index] ?? null]),
+  );
   const info = { ...named, ...form.info?.(data), ...authorityOf(form, accounts) };
   return { program: nameOf(program), programId: program, parsed: { type: form.type, info } };
 }
 
-function authorityOf({ authority, accounts: { length } }: Form, accounts: readonly Address[]): Info {
+function authorityOf(
+  { authority, accounts: { length } }: Form,
+  accounts: readonly Address[],
+): Info {
   const holder = accounts[length];
   if (authority === undefined || holder === undefined) return {};
   const signers = accounts.slice(length + 1);

@@ -29,7 +29,8 @@ function statusOf(landed: Landed, tip: bigint): Json {
 
 function atLeastConfirmed(config: Config) {
   const commitment = config.commitment();
-  if (commitment === 'processed') throw invalidParams('Method does not support commitment below `confirmed`');
+  if (commitment === 'processed')
+    throw invalidParams('Method does not support commitment below `confirmed`');
   return commitment;
 }
 
@@ -52,13 +53,20 @@ export const historyMethods = {
     const commitment = atLeastConfirmed(config);
     const landed = chain.history.get(toSignature(params.get(0)));
     if (!landed || !reaches(landed.level, commitment)) return null;
-    if (landed.transaction.version === 0 && config.integer('maxSupportedTransactionVersion') === undefined) {
+    if (
+      landed.transaction.version === 0 &&
+      config.integer('maxSupportedTransactionVersion') === undefined
+    ) {
       throw new RpcError(
         -32015,
         'Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": 0',
       );
     }
-    return presentTransaction(landed, config.string('encoding') ?? 'json', config.has('maxSupportedTransactionVersion'));
+    return presentTransaction(
+      landed,
+      config.string('encoding') ?? 'json',
+      config.has('maxSupportedTransactionVersion'),
+    );
   },
 
   getSignaturesForAddress: ({ chain, tip }, params) => {
@@ -66,9 +74,11 @@ export const historyMethods = {
     const commitment = atLeastConfirmed(config);
     slotFor({ slot: tip }, config);
     const limit = config.integer('limit') ?? MOST_SIGNATURES;
-    if (limit < 1 || limit > MOST_SIGNATURES) throw invalidParams(`Invalid limit; max ${MOST_SIGNATURES}`);
+    if (limit < 1 || limit > MOST_SIGNATURES)
+      throw invalidParams(`Invalid limit; max ${MOST_SIGNATURES}`);
     const address = params.address(0);
-    if (address === VOTE_PROGRAM) return [presentVote(chain.blocks.at(commitment === 'finalized' ? FINALITY : 1n))];
+    if (address === VOTE_PROGRAM)
+      return [presentVote(chain.blocks.at(commitment === 'finalized' ? FINALITY : 1n))];
     const newest = [...chain.history.of(address)].reverse();
     const before = config.has('before') ? toSignature(config.string('before')) : undefined;
     const until = config.has('until') ? toSignature(config.string('until')) : undefined;
@@ -89,11 +99,21 @@ export const historyMethods = {
   },
 } satisfies Record<string, Method>;
 
-/** A vote of a cluster's, of which each slot has some. It stands for all of them: the sandbox has no validators, and keeps no votes. */
+/**
+ * A vote of a cluster's, of which each slot has some. It stands for all of them: the sandbox has no
+ * validators, and keeps no votes.
+ */
 function presentVote({ slot, hash }: Block): Json {
   const half = fromBase58(hash) ?? [];
   const signature = toBase58(Uint8Array.from([...half, ...half]));
-  return { signature, slot, err: null, memo: null, blockTime: null, confirmationStatus: 'confirmed' };
+  return {
+    signature,
+    slot,
+    err: null,
+    memo: null,
+    blockTime: null,
+    confirmationStatus: 'confirmed',
+  };
 }
 
 /** The end of the list for a signature that is not in it. */

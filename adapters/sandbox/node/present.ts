@@ -24,7 +24,8 @@ function body(landed: Landed, encoding: string): Json {
   const { transaction } = landed;
   if (encoding === 'base64') return [toBase64(transaction.bytes), 'base64'];
   if (encoding === 'base58') return [toBase58(transaction.bytes), 'base58'];
-  if (encoding !== 'json' && encoding !== 'jsonParsed') throw invalidParams(`Invalid params: unknown variant \`${encoding}\``);
+  if (encoding !== 'json' && encoding !== 'jsonParsed')
+    throw invalidParams(`Invalid params: unknown variant \`${encoding}\``);
   const parsed = encoding === 'jsonParsed';
   const { header, keys, blockhash, instructions, lookups, version } = transaction;
   return {
@@ -39,7 +40,9 @@ function body(landed: Landed, encoding: string): Json {
           },
       accountKeys: parsed ? parsedKeys(landed) : keys,
       recentBlockhash: blockhash,
-      instructions: instructions.map((instruction) => presentInstruction(instruction, 1, parsed ? landed.keys : undefined)),
+      instructions: instructions.map((instruction) =>
+        presentInstruction(instruction, 1, parsed ? landed.keys : undefined),
+      ),
       addressTableLookups:
         version === 0
           ? lookups.map(({ table, writable, readonly }) => ({
@@ -52,22 +55,40 @@ function body(landed: Landed, encoding: string): Json {
   };
 }
 
-/** What programs called, by top-level instruction: with keys given as in `jsonParsed`, which is how a simulation shows it. */
-export function presentInner(inner: readonly InnerInstructions[], keys?: readonly Address[], parses = true): Json {
+/**
+ * What programs called, by top-level instruction: with keys given as in `jsonParsed`, which is how
+ * a simulation shows it.
+ */
+export function presentInner(
+  inner: readonly InnerInstructions[],
+  keys?: readonly Address[],
+  parses = true,
+): Json {
   return inner.map(({ index, instructions }) => ({
     index,
-    instructions: instructions.map((instruction) => presentInstruction(instruction, instruction.stackHeight, keys, parses)),
+    instructions: instructions.map((instruction) =>
+      presentInstruction(instruction, instruction.stackHeight, keys, parses),
+    ),
   }));
 }
 
-/** With keys given, accounts are named, and instructions parsed that a node can parse; else accounts are indexes. */
+/**
+ * With keys given, accounts are named, and instructions parsed that a node can parse; else accounts
+ * are indexes.
+ */
 function presentInstruction(
   { programIndex, accounts, data }: WireInstruction,
   stackHeight: number,
   keys?: readonly Address[],
   parses = true,
 ): Json {
-  if (!keys) return { programIdIndex: programIndex, accounts: [...accounts], data: toBase58(data), stackHeight };
+  if (!keys)
+    return {
+      programIdIndex: programIndex,
+      accounts: [...accounts],
+      data: toBase58(data),
+      stackHeight,
+    };
   const programId = keyAt(keys, programIndex);
   const named = [...accounts].map((index) => keyAt(keys, index));
   const parsed = parses ? parseInstruction(programId, named, data) : undefined;
@@ -86,7 +107,9 @@ function parsedKeys({ transaction, keys, loaded }: Landed): Json {
     return {
       pubkey,
       signer: index < transaction.header.signers,
-      writable: own ? isStaticWritable(transaction, index) : index < transaction.keys.length + loaded.writable.length,
+      writable: own
+        ? isStaticWritable(transaction, index)
+        : index < transaction.keys.length + loaded.writable.length,
       source: own ? 'transaction' : 'lookupTable',
     };
   });
@@ -106,8 +129,14 @@ function metaOf({ outcome, before, after, loaded, keys }: Landed, encoding: stri
     innerInstructions: presentInner(inner, encoding === 'jsonParsed' ? keys : undefined),
     logMessages: logs,
     rewards: [],
-    loadedAddresses: encoding === 'jsonParsed' ? undefined : { writable: loaded.writable, readonly: loaded.readonly },
-    returnData: returnData && { programId: returnData.program, data: [toBase64(returnData.data), 'base64'] },
+    loadedAddresses:
+      encoding === 'jsonParsed'
+        ? undefined
+        : { writable: loaded.writable, readonly: loaded.readonly },
+    returnData: returnData && {
+      programId: returnData.program,
+      data: [toBase64(returnData.data), 'base64'],
+    },
     computeUnitsConsumed: unitsConsumed,
   };
 }

@@ -8,8 +8,14 @@ const TRIES = 20;
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Listens on two neighbouring ports: web3.js expects the WebSocket one above the HTTP one. Port 0 finds a free pair. */
-export async function listenOnPair(port: number, make: () => Server): Promise<{ port: number; servers: readonly [Server, Server] }> {
+/**
+ * Listens on two neighbouring ports: web3.js expects the WebSocket one above the HTTP one. Port 0
+ * finds a free pair.
+ */
+export async function listenOnPair(
+  port: number,
+  make: () => Server,
+): Promise<{ port: number; servers: readonly [Server, Server] }> {
   for (let attempt = 1; ; attempt += 1) {
     const first = make();
     const second = make();
@@ -39,7 +45,8 @@ function listen(server: Server, port: number): Promise<number> {
 }
 
 function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string') throw new TypeError('The server listens on no port.');
+  if (address === null || typeof address === 'string')
+    throw new TypeError('The server listens on no port.');
   return address.port;
 }
 
@@ -68,7 +75,10 @@ export async function readBody(request: IncomingMessage): Promise<string | undef
 export function openToBrowsers(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader('access-control-allow-methods', 'POST, GET, OPTIONS');
-  response.setHeader('access-control-allow-headers', request.headers['access-control-request-headers'] ?? '*');
+  response.setHeader(
+    'access-control-allow-headers',
+    request.headers['access-control-request-headers'] ?? '*',
+  );
   response.setHeader('access-control-expose-headers', '*');
   response.setHeader('access-control-max-age', '86400');
 }

@@ -16,7 +16,10 @@ type Notice = { readonly result: Json; readonly last?: boolean } | undefined;
 
 interface Subscription {
   readonly method: string;
-  /** Called once right after the subscription was answered, without an event, and then on each event. */
+  /**
+   * Called once right after the subscription was answered, without an event, and then on each
+   * event.
+   */
   readonly notice: (event: ChainEvent | undefined) => Notice;
 }
 
@@ -32,7 +35,13 @@ function slots(): Subscription {
     method: 'slotNotification',
     notice: (event) =>
       event?.kind === 'slot'
-        ? { result: { parent: event.block.slot - 1n, root: event.block.slot - FINALITY, slot: event.block.slot } }
+        ? {
+            result: {
+              parent: event.block.slot - 1n,
+              root: event.block.slot - FINALITY,
+              slot: event.block.slot,
+            },
+          }
         : undefined,
   };
 }
@@ -40,14 +49,18 @@ function slots(): Subscription {
 function signature(chain: SandboxChain, id: string, config: Config): Subscription {
   const commitment = config.commitment();
   const received = config.flag('enableReceivedNotification');
-  const say = (value: Json, last: boolean): Notice => ({ result: withContext(contextSlot(chain, commitment), value), last });
+  const say = (value: Json, last: boolean): Notice => ({
+    result: withContext(contextSlot(chain, commitment), value),
+    last,
+  });
   let told = false;
   return {
     method: 'signatureNotification',
     notice: () => {
       const landed = chain.history.get(id);
       if (!landed) return undefined;
-      if (reaches(landed.level, commitment)) return say({ err: landed.outcome.failure ?? null }, true);
+      if (reaches(landed.level, commitment))
+        return say({ err: landed.outcome.failure ?? null }, true);
       if (!received || told) return undefined;
       told = true;
       return say('receivedSignature', false);
@@ -65,7 +78,9 @@ function account(chain: SandboxChain, address: Address, config: Config): Subscri
     notice: (event) => {
       const written =
         (event?.kind === 'account' && event.address === address) ||
-        (event?.kind === 'transaction' && event.level === commitment && event.landed.writable.includes(address));
+        (event?.kind === 'transaction' &&
+          event.level === commitment &&
+          event.landed.writable.includes(address));
       const value = written ? now() : null;
       const text = encodeJson(value);
       if (!written || text === before) return undefined;
@@ -131,6 +146,12 @@ export class Subscriptions {
     const notice = subscription?.notice(event);
     if (!subscription || !notice) return;
     if (notice.last) this.open.delete(id);
-    this.notify(encodeJson({ jsonrpc: '2.0', method: subscription.method, params: { result: notice.result, subscription: id } }));
+    this.notify(
+      encodeJson({
+        jsonrpc: '2.0',
+        method: subscription.method,
+        params: { result: notice.result, subscription: id },
+      }),
+    );
   }
 }

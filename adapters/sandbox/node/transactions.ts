@@ -24,7 +24,9 @@ export function decodeTransaction(bytes: Uint8Array): WireTransaction {
     return parseTransaction(bytes);
   } catch (error) {
     if (!(error instanceof MalformedTransaction)) throw error;
-    throw invalidParams(error.kind === 'sanitize' ? error.message : `failed to deserialize ${TYPE}: ${error.message}`);
+    throw invalidParams(
+      error.kind === 'sanitize' ? error.message : `failed to deserialize ${TYPE}: ${error.message}`,
+    );
   }
 }
 
@@ -32,7 +34,8 @@ function readTransaction(params: Params, config: Config): WireTransaction {
   const text = params.string(0);
   const encoding = config.string('encoding') ?? 'base58';
   const most = MOST_ENCODED[encoding];
-  if (most === undefined) throw invalidParams(`unsupported encoding: ${encoding}. Supported encodings: base58, base64`);
+  if (most === undefined)
+    throw invalidParams(`unsupported encoding: ${encoding}. Supported encodings: base58, base64`);
   if (text.length > most) throw tooLarge(encoding, text.length, most);
   const bytes = encoding === 'base58' ? fromBase58(text) : fromBase64(text);
   if (!bytes) throw invalidParams(`invalid ${encoding} encoding: InvalidByte`);
@@ -41,7 +44,9 @@ function readTransaction(params: Params, config: Config): WireTransaction {
 }
 
 function tooLarge(encoding: string, length: number, most: number): RpcError {
-  return invalidParams(`${encoding} encoded ${TYPE} too large: ${length} bytes (max: encoded/raw ${most}/${MAX_TRANSACTION_BYTES})`);
+  return invalidParams(
+    `${encoding} encoded ${TYPE} too large: ${length} bytes (max: encoded/raw ${most}/${MAX_TRANSACTION_BYTES})`,
+  );
 }
 
 const unverified = () => new RpcError(-32003, 'Transaction signature verification failure');
@@ -54,14 +59,23 @@ function simulationResult(result: Simulated, accounts: Json, inner: Json, replac
     accounts,
     unitsConsumed,
     loadedAccountsDataSize: 0,
-    returnData: returnData ? { programId: returnData.program, data: [toBase64(returnData.data), 'base64'] } : null,
+    returnData: returnData
+      ? { programId: returnData.program, data: [toBase64(returnData.data), 'base64'] }
+      : null,
     innerInstructions: inner,
     replacementBlockhash: replacement,
   };
 }
 
-/** What programs called inside; nothing where the transaction did not run because its lookups load nothing. */
-function innerCalls({ chain, parses }: CallContext, transaction: WireTransaction, { inner }: Simulated): Json {
+/**
+ * What programs called inside; nothing where the transaction did not run because its lookups load
+ * nothing.
+ */
+function innerCalls(
+  { chain, parses }: CallContext,
+  transaction: WireTransaction,
+  { inner }: Simulated,
+): Json {
   const loaded = loadKeys(transaction, (address) => chain.account(address));
   return loaded === undefined ? [] : presentInner(inner, allKeys(transaction, loaded), parses);
 }
@@ -70,14 +84,17 @@ function innerCalls({ chain, parses }: CallContext, transaction: WireTransaction
 function watched(chain: Seen, result: Simulated, config: Config | undefined, keys: number): Json {
   if (!config) return null;
   const encoding = config.string('encoding') ?? 'base64';
-  if (encoding === 'base58' || encoding === 'binary') throw invalidParams('base58 encoding not supported');
+  if (encoding === 'base58' || encoding === 'binary')
+    throw invalidParams('base58 encoding not supported');
   const addresses = (config.list('addresses') ?? []).map(toAddress);
   if (addresses.length > keys) throw invalidParams(`Too many accounts provided; max ${keys}`);
   if (result.failure !== undefined) return addresses.map(() => null);
   const read = (address: Address) => result.after.get(address) ?? chain.account(address);
   return addresses.map((address) => {
     const account = read(address);
-    return account && account.lamports > 0n ? encodeAccount(account, config.with('encoding', encoding), read) : null;
+    return account && account.lamports > 0n
+      ? encodeAccount(account, config.with('encoding', encoding), read)
+      : null;
   });
 }
 
@@ -89,14 +106,27 @@ export const transactionMethods = {
     const slot = slotFor(chain, config);
     const verifySignatures = config.flag('sigVerify');
     const replaceBlockhash = config.flag('replaceRecentBlockhash');
-    if (verifySignatures && replaceBlockhash) throw invalidParams('sigVerify may not be used with replaceRecentBlockhash');
+    if (verifySignatures && replaceBlockhash)
+      throw invalidParams('sigVerify may not be used with replaceRecentBlockhash');
     const result = chain.simulate(transaction, { verifySignatures, replaceBlockhash });
     if (result.failure === 'SignatureFailure') throw unverified();
-    const loaded = transaction.lookups.reduce((sum, lookup) => sum + lookup.writable.length + lookup.readonly.length, 0);
-    const accounts = watched(chain, result, config.object('accounts'), transaction.keys.length + loaded);
-    const inner = config.flag('innerInstructions') ? innerCalls(context, transaction, result) : null;
+    const loaded = transaction.lookups.reduce(
+      (sum, lookup) => sum + lookup.writable.length + lookup.readonly.length,
+      0,
+    );
+    const accounts = watched(
+      chain,
+      result,
+      config.object('accounts'),
+      transaction.keys.length + loaded,
+    );
+    const inner = config.flag('innerInstructions')
+      ? innerCalls(context, transaction, result)
+      : null;
     const { hash, height } = chain.blocks.tip;
-    const replacement = replaceBlockhash ? { blockhash: hash, lastValidBlockHeight: height + MAX_AGE } : null;
+    const replacement = replaceBlockhash
+      ? { blockhash: hash, lastValidBlockHeight: height + MAX_AGE }
+      : null;
     return withContext(slot, simulationResult(result, accounts, inner, replacement));
   },
 

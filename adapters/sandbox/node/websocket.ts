@@ -41,7 +41,13 @@ export function webSocketDoor(state: NodeState): WebSocketDoor {
     client.on('message', (data) => receive(textOf(data), client, caller, subscriptions, send));
   };
 
-  const receive = (text: string, client: WebSocket, caller: string, subscriptions: Subscriptions, send: (text: string) => void): void => {
+  const receive = (
+    text: string,
+    client: WebSocket,
+    caller: string,
+    subscriptions: Subscriptions,
+    send: (text: string) => void,
+  ): void => {
     const call = parse(text);
     if (!call) return send(refuse(null, new RpcError(-32700, 'Parse error')));
     const { id, method, params } = call;
@@ -50,7 +56,8 @@ export function webSocketDoor(state: NodeState): WebSocketDoor {
     const fault = state.faults.take(method, caller);
     if (fault?.kind === 'hang') return;
     if (fault?.kind === 'garbage') return send(fault.body ?? 'upstream connect error');
-    if (fault?.kind === 'error') return send(refuse(id, new RpcError(fault.code, fault.message, fault.data)));
+    if (fault?.kind === 'error')
+      return send(refuse(id, new RpcError(fault.code, fault.message, fault.data)));
     if (fault) return client.terminate();
     try {
       const { result, afterwards } = subscriptions.call(method, params);

@@ -10,7 +10,10 @@ import { listen, pathOf, readJson, sendJson } from './http.js';
 /** CAIP-2 id of Solana mainnet: the sandbox answers with its genesis hash. */
 export const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
-/** Endpoints: `/verify`, `/settle`, `/supported`. `fault('/settle', { kind: 'dropAfter' })` lands the payment and loses the answer. */
+/**
+ * Endpoints: `/verify`, `/settle`, `/supported`. `fault('/settle', { kind: 'dropAfter' })` lands
+ * the payment and loses the answer.
+ */
 export interface FacilitatorControls extends ServiceControls {
   /** Refuses connections from now on, at the same port until {@link start}. */
   stop(): Promise<void>;
@@ -25,8 +28,15 @@ export interface FacilitatorService {
   close(): Promise<void>;
 }
 
-/** Serves the official facilitator with the official `exact` scheme of Solana, versions 2 and 1, settling over `rpcUrl`. */
-export async function startFacilitator(options: { port: number; rpcUrl: string; feePayer: KeyPairSigner }): Promise<FacilitatorService> {
+/**
+ * Serves the official facilitator with the official `exact` scheme of Solana, versions 2 and 1,
+ * settling over `rpcUrl`.
+ */
+export async function startFacilitator(options: {
+  port: number;
+  rpcUrl: string;
+  feePayer: KeyPairSigner;
+}): Promise<FacilitatorService> {
   const facilitator = registerExactSvmScheme(new x402Facilitator(), {
     signer: toFacilitatorSvmSigner(options.feePayer, { defaultRpcUrl: options.rpcUrl }),
     networks: MAINNET,
@@ -34,7 +44,10 @@ export async function startFacilitator(options: { port: number; rpcUrl: string; 
   const board = new FaultBoard();
   const listener = await listen(options.port, board, (request, response) => {
     answer(facilitator, request, response).catch((error: unknown) => {
-      if (!response.headersSent) sendJson(response, 500, { error: error instanceof Error ? error.message : 'facilitator failed' });
+      if (!response.headersSent)
+        sendJson(response, 500, {
+          error: error instanceof Error ? error.message : 'facilitator failed',
+        });
     });
   });
   return {
@@ -45,12 +58,20 @@ export async function startFacilitator(options: { port: number; rpcUrl: string; 
   };
 }
 
-async function answer(facilitator: x402Facilitator, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  facilitator: x402Facilitator,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const call = `${request.method ?? ''} ${pathOf(request)}`;
   if (call === 'GET /supported') return sendJson(response, 200, facilitator.getSupported());
-  if (call !== 'POST /verify' && call !== 'POST /settle') return sendJson(response, 404, { error: 'not found' });
+  if (call !== 'POST /verify' && call !== 'POST /settle')
+    return sendJson(response, 404, { error: 'not found' });
   const body = await readJson(request);
-  if (!isPaymentRequest(body)) return sendJson(response, 400, { error: 'paymentPayload and paymentRequirements are required' });
+  if (!isPaymentRequest(body))
+    return sendJson(response, 400, {
+      error: 'paymentPayload and paymentRequirements are required',
+    });
   const result =
     call === 'POST /verify'
       ? await facilitator.verify(body.paymentPayload, body.paymentRequirements)
@@ -59,10 +80,15 @@ async function answer(facilitator: x402Facilitator, request: IncomingMessage, re
 }
 
 /** Only that both halves are there: what is in them is for the official facilitator to judge. */
-function isPaymentRequest(body: unknown): body is { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements } {
+function isPaymentRequest(
+  body: unknown,
+): body is { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements } {
   if (typeof body !== 'object' || body === null) return false;
   const { paymentPayload, paymentRequirements } = body as Record<string, unknown>;
   return (
-    typeof paymentPayload === 'object' && paymentPayload !== null && typeof paymentRequirements === 'object' && paymentRequirements !== null
+    typeof paymentPayload === 'object' &&
+    paymentPayload !== null &&
+    typeof paymentRequirements === 'object' &&
+    paymentRequirements !== null
   );
 }

@@ -1,14 +1,23 @@
 import type { Fault } from '../types.js';
 
-/** What can be done to a service from outside. An endpoint is `GET /swap/v1/quote`, a path alone (`/settle`), or `*` for all. */
+/**
+ * What can be done to a service from outside. An endpoint is `GET /swap/v1/quote`, a path alone
+ * (`/settle`), or `*` for all.
+ */
 export interface ServiceControls {
-  /** Injects a fault; several at one endpoint come in the order they were ordered, each its number of times. Returns how to call it off. */
+  /**
+   * Injects a fault; several at one endpoint come in the order they were ordered, each its number
+   * of times. Returns how to call it off.
+   */
   fault(endpoint: string, fault: Fault): () => void;
   /** Ends all faults and all latency. */
   clearFaults(): void;
   /** Holds every answer of an endpoint back by so many milliseconds; 0 undoes it. */
   setLatency(milliseconds: number, endpoint?: string): void;
-  /** How often an endpoint was called since the start or {@link resetCalls}, refused and failed calls included. */
+  /**
+   * How often an endpoint was called since the start or {@link resetCalls}, refused and failed
+   * calls included.
+   */
   calls(endpoint?: string): number;
   resetCalls(): void;
 }
@@ -45,10 +54,14 @@ export class FaultBoard implements ServiceControls {
   }
 
   /** Counts a call and says what is to happen to it. */
-  admit(method: string, path: string): { readonly fault: Fault | undefined; readonly latency: number } {
+  admit(
+    method: string,
+    path: string,
+  ): { readonly fault: Fault | undefined; readonly latency: number } {
     const names = [`${method} ${path}`, path, '*'];
     for (const name of names) this.#calls.set(name, this.calls(name) + 1);
-    const latency = names.map((name) => this.#latency.get(name)).find((value) => value !== undefined) ?? 0;
+    const latency =
+      names.map((name) => this.#latency.get(name)).find((value) => value !== undefined) ?? 0;
     return { fault: this.#take(names), latency };
   }
 

@@ -13,7 +13,10 @@ export interface Listener {
   start(): Promise<void>;
 }
 
-/** Serves `handler` on 127.0.0.1 behind the faults of `board`, at a free port if it is 0. Every origin may read the answers, injected ones too. */
+/**
+ * Serves `handler` on 127.0.0.1 behind the faults of `board`, at a free port if it is 0. Every
+ * origin may read the answers, injected ones too.
+ */
 export async function listen(port: number, board: FaultBoard, handler: Handler): Promise<Listener> {
   const timers = new Set<NodeJS.Timeout>();
   const front: Handler = (request, response) => {
@@ -33,7 +36,8 @@ export async function listen(port: number, board: FaultBoard, handler: Handler):
   };
 
   let server = await bind(front, port);
-  const { port: bound } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port: bound } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${bound}`,
     async stop() {
@@ -55,7 +59,8 @@ export function pathOf(request: IncomingMessage): string {
 /** The body of a request as JSON; undefined where it is none. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer); // Without an encoding set, a request yields buffers.
+  // Without an encoding set, a request yields buffers.
+  for await (const chunk of request) chunks.push(chunk as Buffer);
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
   } catch {
@@ -72,12 +77,22 @@ export function sendPreflight(request: IncomingMessage, response: ServerResponse
   response.end();
 }
 
-export function sendJson(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
   response.end(JSON.stringify(body));
 }
 
-function handleWithFault(fault: Fault | undefined, request: IncomingMessage, response: ServerResponse, handler: Handler): void {
+function handleWithFault(
+  fault: Fault | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+  handler: Handler,
+): void {
   switch (fault?.kind) {
     case undefined:
       return handler(request, response);
@@ -92,7 +107,10 @@ function handleWithFault(fault: Fault | undefined, request: IncomingMessage, res
       return handler(request, response);
     case 'status':
       request.resume();
-      response.writeHead(fault.status ?? 500, { 'content-type': 'application/json', ...fault.headers });
+      response.writeHead(fault.status ?? 500, {
+        'content-type': 'application/json',
+        ...fault.headers,
+      });
       response.end(fault.body ?? JSON.stringify({ error: 'injected fault' }));
       return;
     case 'garbage':

@@ -26,20 +26,32 @@ export async function start(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-async function assemble(options: SandboxOptions, started: (() => Promise<void>)[], close: () => Promise<void>): Promise<Sandbox> {
+async function assemble(
+  options: SandboxOptions,
+  started: (() => Promise<void>)[],
+  close: () => Promise<void>,
+): Promise<Sandbox> {
   const { seed, jupiterPort = 0, facilitatorPort = 0, apiPort = 0, ...nodeOptions } = options;
   const keys = new KeyRing(seed);
   const node = await startNode(nodeOptions);
   started.push(() => node.close());
   const { chain } = node;
 
-  const [feePayer, merchant, newcomer] = await Promise.all([keys.next('facilitator'), keys.next('merchant'), keys.next('newcomer')]);
+  const [feePayer, merchant, newcomer] = await Promise.all([
+    keys.next('facilitator'),
+    keys.next('merchant'),
+    keys.next('newcomer'),
+  ]);
   chain.fundSol(feePayer.signer.address, FEE_BUDGET);
   for (const mint of MINTS) await chain.fundToken(merchant.signer.address, mint, 0n);
 
   const aggregator = await startAggregator({ port: jupiterPort, chain, rpcUrl: node.url });
   started.push(() => aggregator.close());
-  const facilitator = await startFacilitator({ port: facilitatorPort, rpcUrl: node.url, feePayer: feePayer.signer });
+  const facilitator = await startFacilitator({
+    port: facilitatorPort,
+    rpcUrl: node.url,
+    feePayer: feePayer.signer,
+  });
   started.push(() => facilitator.close());
   const api = await startApi({
     port: apiPort,
@@ -51,7 +63,9 @@ async function assemble(options: SandboxOptions, started: (() => Promise<void>)[
   });
   started.push(() => api.close());
 
-  const createWallet = async (funds: Partial<Record<MintSymbol, string>> = {}): Promise<SandboxWallet> => {
+  const createWallet = async (
+    funds: Partial<Record<MintSymbol, string>> = {},
+  ): Promise<SandboxWallet> => {
     const { signer, secretKey } = await keys.next('wallet');
     for (const mint of MINTS) {
       const uiAmount = funds[mint.symbol];
@@ -63,13 +77,29 @@ async function assemble(options: SandboxOptions, started: (() => Promise<void>)[
     return { secretKey, address: signer.address };
   };
   let made = 0;
-  const createMint = async ({ decimals, picoUsd, program, authority, proceedsTo }: NewMint): Promise<SandboxMint> => {
-    if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) throw new RangeError('The decimals of a mint are 0 to 255.');
+  const createMint = async ({
+    decimals,
+    picoUsd,
+    program,
+    authority,
+    proceedsTo,
+  }: NewMint): Promise<SandboxMint> => {
+    if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
+      throw new RangeError('The decimals of a mint are 0 to 255.');
     if (picoUsd <= 0n) throw new RangeError('The price of a mint must be above zero.');
-    const [minter, pool] = [optionalAddress(authority, 'authority'), optionalAddress(proceedsTo, 'proceedsTo')];
+    const [minter, pool] = [
+      optionalAddress(authority, 'authority'),
+      optionalAddress(proceedsTo, 'proceedsTo'),
+    ];
     const { signer } = await keys.next('mint');
     const tokenProgram = program === 'spl-token-2022' ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
-    const mint: SandboxMint = { symbol: `MINT${(made += 1)}`, address: signer.address, decimals, tokenProgram, picoUsd };
+    const mint: SandboxMint = {
+      symbol: `MINT${(made += 1)}`,
+      address: signer.address,
+      decimals,
+      tokenProgram,
+      picoUsd,
+    };
     chain.setAccount(
       mint.address,
       mintAccount(mint, (bytes) => chain.rent(bytes), minter),
@@ -81,7 +111,9 @@ async function assemble(options: SandboxOptions, started: (() => Promise<void>)[
   const balance = async (owner: string, of: MintSymbol | SandboxMint): Promise<bigint> => {
     if (!isAddress(owner)) throw new TypeError('The owner is no base58 address.');
     const mint = typeof of === 'string' ? SANDBOX_MINTS[of] : of;
-    return mint.symbol === 'SOL' ? (chain.account(owner)?.lamports ?? 0n) : chain.tokenBalance(owner, mint);
+    return mint.symbol === 'SOL'
+      ? (chain.account(owner)?.lamports ?? 0n)
+      : chain.tokenBalance(owner, mint);
   };
 
   return {
@@ -98,13 +130,19 @@ async function assemble(options: SandboxOptions, started: (() => Promise<void>)[
     createWallet,
     createMint,
     balance,
-    controls: { node: node.controls, aggregator: aggregator.controls, facilitator: facilitator.controls, api: api.controls },
+    controls: {
+      node: node.controls,
+      aggregator: aggregator.controls,
+      facilitator: facilitator.controls,
+      api: api.controls,
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
 function optionalAddress(value: string | undefined, name: string): Address | undefined {
-  if (value !== undefined && !isAddress(value)) throw new TypeError(`The ${name} is no base58 address.`);
+  if (value !== undefined && !isAddress(value))
+    throw new TypeError(`The ${name} is no base58 address.`);
   return value;
 }

@@ -1,5 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createKeyPairSignerFromPrivateKeyBytes, getAddressEncoder, getBase58Decoder, type KeyPairSigner } from '@solana/kit';
+import {
+  createKeyPairSignerFromPrivateKeyBytes,
+  getAddressEncoder,
+  getBase58Decoder,
+  type KeyPairSigner,
+} from '@solana/kit';
 
 /** A key pair that may be handed out. */
 export interface Wallet {
@@ -8,7 +13,10 @@ export interface Wallet {
   readonly secretKey: string;
 }
 
-/** Makes keys: from a seed, the n-th wallet of a name is always the same; without one, all are random. */
+/**
+ * Makes keys: from a seed, the n-th wallet of a name is always the same; without one, all are
+ * random.
+ */
 export class KeyRing {
   readonly #seed: string | undefined;
   readonly #made = new Map<string, number>();
@@ -35,6 +43,7 @@ export class KeyRing {
 /** Base units of an amount as people write it (`'1.5'`). */
 export function baseUnits(uiAmount: string, decimals: number): bigint {
   const [, whole = '', fraction = ''] = /^(\d{1,20})(?:\.(\d+))?$/.exec(uiAmount) ?? [];
-  if (whole === '' || fraction.length > decimals) throw new RangeError(`An amount is digits with at most ${decimals} decimals, as '1.5'.`);
+  if (whole === '' || fraction.length > decimals)
+    throw new RangeError(`An amount is digits with at most ${decimals} decimals, as '1.5'.`);
   return BigInt(whole + fraction.padEnd(decimals, '0'));
 }

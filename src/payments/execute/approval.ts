@@ -5,22 +5,39 @@ import type { PaymentContext } from '../context.js';
 import type { Funding } from '../plan/funding.js';
 import { planOf, type PlanPlace } from '../plan/plan.js';
 
-/** Asks whether what comes next may be signed: the payment, and the swap before it where there is one. False if there is no hook to ask; throws if the answer is no. */
+/**
+ * Asks whether what comes next may be signed: the payment, and the swap before it where there is
+ * one. False if there is no hook to ask; throws if the answer is no.
+ */
 export type Approve = (funding: Funding | undefined) => Promise<boolean>;
 
-/** Asks `policy.approve`, with a plan of exactly what would be signed; never again for the payment of a swap that was approved with it. */
-export function approvalFor(context: PaymentContext, place: PlanPlace, choice: Choice, signal: AbortSignal | undefined): Approve {
+/**
+ * Asks `policy.approve`, with a plan of exactly what would be signed; never again for the payment
+ * of a swap that was approved with it.
+ */
+export function approvalFor(
+  context: PaymentContext,
+  place: PlanPlace,
+  choice: Choice,
+  signal: AbortSignal | undefined,
+): Approve {
   const { policy, timeouts } = context.config;
   const { approve } = policy;
   if (approve === undefined) return () => Promise.resolve(false);
   let approved = false;
   return async (funding) => {
     if (funding === undefined && approved) return true;
-    const late = () => new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
+    const late = () =>
+      new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
     const plan = await planOf(context, place, choice, funding, signal, true);
     try {
       // In an async function: the hook may throw at once. Anything but true is a no.
-      const answer: unknown = await bounded(timeouts.signer, late, [signal, context.closing.signal], async () => approve(plan));
+      const answer: unknown = await bounded(
+        timeouts.signer,
+        late,
+        [signal, context.closing.signal],
+        async () => approve(plan),
+      );
       approved = answer === true;
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason;

@@ -1,6 +1,14 @@
 import type { Attempt } from '../../journal/types.js';
 import { costParts } from '../../policy/caps.js';
-import { costOf, LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS, type Expense, type SwapCost } from '../../policy/cost.js';
+import {
+  costOf,
+  LAMPORTS,
+  USD,
+  USD_OF_FEES,
+  USD_OF_SWAPS,
+  type Expense,
+  type SwapCost,
+} from '../../policy/cost.js';
 import { formatUsd } from '../../policy/dollars.js';
 import type { Receipt } from '../../receipt.js';
 import type { Swapped } from '../reconcile/swap-end.js';
@@ -10,12 +18,20 @@ import type { Swapped } from '../reconcile/swap-end.js';
  *
  * @param isPaid - Whether the price has left, or may leave.
  */
-export function costFor(attempt: Expense, networkFeeLamports: bigint, isPaid = true): Receipt['cost'] {
+export function costFor(
+  attempt: Expense,
+  networkFeeLamports: bigint,
+  isPaid = true,
+): Receipt['cost'] {
   const cost = costOf(attempt, isPaid);
-  const [all = 0n, swaps = 0n, fees = 0n] = [USD, USD_OF_SWAPS, USD_OF_FEES].map((unit) => cost.get(unit));
+  const [all = 0n, swaps = 0n, fees = 0n] = [USD, USD_OF_SWAPS, USD_OF_FEES].map((unit) =>
+    cost.get(unit),
+  );
   const rent = (cost.get(LAMPORTS) ?? 0n) - networkFeeLamports;
   return {
-    ...(attempt.microUsd === undefined ? {} : { usd: formatUsd(all), parts: costParts(all, [swaps, fees]) }),
+    ...(attempt.microUsd === undefined
+      ? {}
+      : { usd: formatUsd(all), parts: costParts(all, [swaps, fees]) }),
     networkFeeLamports: networkFeeLamports.toString(),
     rentLamports: (rent > 0n ? rent : 0n).toString(),
   };
@@ -23,10 +39,16 @@ export function costFor(attempt: Expense, networkFeeLamports: bigint, isPaid = t
 
 /** What one swap costs, as its events show it. */
 export function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt['cost'] {
-  return costFor({ mint: '', amount: '0', microUsd: '0', swapped: cost }, networkFeeLamports, false);
+  return costFor(
+    { mint: '', amount: '0', microUsd: '0', swapped: cost },
+    networkFeeLamports,
+    false,
+  );
 }
 
-/** The receipt of a payment as it is signed, after the swap that brought its tokens, if one had to. */
+/**
+ * The receipt of a payment as it is signed, after the swap that brought its tokens, if one had to.
+ */
 export function firstReceipt(
   attempt: Attempt,
   decimals: number,

@@ -2,7 +2,10 @@ import { isStream, watchStream, type Reading } from './watch-stream.js';
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
 
-/** What is made of a body's end. Only one of the two is called, once, and its readers wait for that. Neither may refer to the response. */
+/**
+ * What is made of a body's end. Only one of the two is called, once, and its readers wait for that.
+ * Neither may refer to the response.
+ */
 export interface BodyEnd {
   /** It was read to its end, or its last reader was forgotten and never began. */
   read(): Promise<void>;
@@ -10,15 +13,19 @@ export interface BodyEnd {
   lost(): Promise<void>;
 }
 
-/** Whether a response has a body that may still break off: one that is empty has arrived with its headers. */
+/**
+ * Whether a response has a body that may still break off: one that is empty has arrived with its
+ * headers.
+ */
 export function hasBody(response: Response): boolean {
   return response.body !== null && response.headers.get('content-length') !== '0';
 }
 
 /**
- * Tells how the body of a response ended: read to its end, as a whole, as a stream or in one of its clones, or lost before that, when it breaks off or
- * when the streams of all of them are cancelled or forgotten half read. The response stays the one that fetch gave, with all that it says of itself;
- * only how its body is read is covered by members of its own.
+ * Tells how the body of a response ended: read to its end, as a whole, as a stream or in one of its
+ * clones, or lost before that, when it breaks off or when the streams of all of them are cancelled
+ * or forgotten half read. The response stays the one that fetch gave, with all that it says of
+ * itself; only how its body is read is covered by members of its own.
  */
 export function onBodyEnd(response: Response, end: BodyEnd): void {
   const ending = endingOf(end);
@@ -41,7 +48,12 @@ function endingOf({ read, lost }: BodyEnd): Ending {
   let isBegun = false;
   const ended = () => (told ??= read());
   const broke = () => (told ??= lost());
-  return { begin: () => void (isBegun = true), ended, broke, forgotten: () => void (isBegun ? broke() : ended()) };
+  return {
+    begin: () => void (isBegun = true),
+    ended,
+    broke,
+    forgotten: () => void (isBegun ? broke() : ended()),
+  };
 }
 
 let unreachable: FinalizationRegistry<Ending> | undefined;
@@ -80,7 +92,8 @@ function cover(response: Response, copies: Copies): void {
     watched = watchStream(own, source, copies);
     return watched.stream;
   };
-  const isTaken = (): boolean => watched !== undefined && (watched.stream.locked || watched.isBegun());
+  const isTaken = (): boolean =>
+    watched !== undefined && (watched.stream.locked || watched.isBegun());
   put(response, 'body', { get: body });
   put(response, 'bodyUsed', { get: () => wasUsed() || watched?.isBegun() === true });
   for (const name of READERS) {

@@ -7,13 +7,27 @@ import type { Address } from '../../solana/types.js';
 import type { Choice } from '../plan/choose.js';
 import type { PaymentContext } from '../context.js';
 import { noLongerApproved, type Approve } from './approval.js';
-import { askAbout, broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from '../plan/funding.js';
+import {
+  askAbout,
+  broughtBy,
+  concernsCandidate,
+  findFunding,
+  isPinned,
+  MAX_CANDIDATES,
+  shortOf,
+  type Funding,
+} from '../plan/funding.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import type { Reservation } from './reservation.js';
 import { mintLock, runSwap, runWrap } from './run-swap.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { isOverCap, type SwapTaking } from './swap-cost.js';
-import { freshIn, knownAvailable, readOfferAccounts, type OfferFacts } from '../plan/offer-accounts.js';
+import {
+  freshIn,
+  knownAvailable,
+  readOfferAccounts,
+  type OfferFacts,
+} from '../plan/offer-accounts.js';
 
 interface Task {
   /** The attempt's. */
@@ -36,8 +50,15 @@ export interface HeldFunds extends Taken {
   readonly swap?: Swapped | undefined;
 }
 
-/** Holds the tokens for a payment, and swaps first if there are too few. One swap serves all payments in a pinned mint that wait for it. */
-export async function fundPayment(context: PaymentContext, choice: Choice, task: Task): Promise<HeldFunds> {
+/**
+ * Holds the tokens for a payment, and swaps first if there are too few. One swap serves all
+ * payments in a pinned mint that wait for it.
+ */
+export async function fundPayment(
+  context: PaymentContext,
+  choice: Choice,
+  task: Task,
+): Promise<HeldFunds> {
   const { offer, facts } = choice;
   const { id, emit, signal } = task;
   const { waiting } = context.wallet;
@@ -48,15 +69,21 @@ export async function fundPayment(context: PaymentContext, choice: Choice, task:
     required: offer.amount.toString(),
     missing: missing.toString(),
   });
-  // Counted before the first wait: a call that looks for a swap meanwhile lets it cover this payment too.
+  // Counted before the first wait: a call that looks for a swap meanwhile lets it cover this
+  // payment too.
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
   task.onCounted();
   try {
     const held = await holdNow(context, choice, id, signal);
     if (held !== undefined) return held;
     if (!context.config.autoSwap) throw shortOf(offer, facts);
-    // Held by the call that swaps into this mint; the others wait and mostly find enough afterwards.
-    const work = context.locks.hold([`swap ${offer.mint}`], () => swapAndHold(context, choice, task), [signal, context.closing.signal]);
+    // Held by the call that swaps into this mint; the others wait and mostly find enough
+    // afterwards.
+    const work = context.locks.hold(
+      [`swap ${offer.mint}`],
+      () => swapAndHold(context, choice, task),
+      [signal, context.closing.signal],
+    );
     return await untilAborted(work, signal).catch((error: unknown) => {
       // No call is left to spend what it may come to hold.
       work.then(() => context.ledger.release(facts.source, id)).catch(() => undefined);
@@ -72,7 +99,12 @@ export async function fundPayment(context: PaymentContext, choice: Choice, task:
 // One more where others took what was there before the swap had brought the rest.
 const MAX_SWAPS = 2;
 
-async function swapAndHold(context: PaymentContext, choice: Choice, task: Task, swaps = 1): Promise<HeldFunds> {
+async function swapAndHold(
+  context: PaymentContext,
+  choice: Choice,
+  task: Task,
+  swaps = 1,
+): Promise<HeldFunds> {
   const { offer } = choice;
   const { id } = task;
   throwIfAborted(task.signal);
@@ -83,10 +115,12 @@ async function swapAndHold(context: PaymentContext, choice: Choice, task: Task, 
   const held = await holdNow(context, choice, id, task.signal);
   if (held !== undefined) return { ...held, swap: earlier.swap };
   let taken: Taken | undefined;
-  // Before another call can: those that wait for the account to be free come first once the swap lets go of it.
+  // Before another call can: those that wait for the account to be free come first once the swap
+  // lets go of it.
   const onConfirmed = async () => {
     // The swap has landed, whatever becomes of the hold: it is tried once more below.
-    if (task.signal?.aborted !== true) taken = await takeKnown(context, choice, id).catch(() => undefined);
+    if (task.signal?.aborted !== true)
+      taken = await takeKnown(context, choice, id).catch(() => undefined);
   };
   const swap = await swapFromBest(context, choice, facts, task, onConfirmed);
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
@@ -98,7 +132,10 @@ async function swapAndHold(context: PaymentContext, choice: Choice, task: Task, 
   throw shortOf(offer, await freshFacts(context, choice, task.signal));
 }
 
-/** Swaps from the best token that there is for it, or from the next where the fault is that token's alone. */
+/**
+ * Swaps from the best token that there is for it, or from the next where the fault is that token's
+ * alone.
+ */
 async function swapFromBest(
   context: PaymentContext,
   choice: Choice,
@@ -115,10 +152,14 @@ async function swapFromBest(
       exact
         ? findFunding(context, offer, facts, offer.amount, { signal, except, toSwap: true, exact })
         : findForAll(context, choice, facts, signal, except);
-    const funding = await askAbout(context, offer.mint, task.signal, find).catch((error: unknown) => {
-      // That nothing else is worth the difference says less than what was wrong with the best.
-      throw reason !== undefined && isExactChangeError(error, 'insufficient_funds') ? reason : error;
-    });
+    const funding = await askAbout(context, offer.mint, task.signal, find).catch(
+      (error: unknown) => {
+        // That nothing else is worth the difference says less than what was wrong with the best.
+        throw reason !== undefined && isExactChangeError(error, 'insufficient_funds')
+          ? reason
+          : error;
+      },
+    );
     try {
       return await swapInto(context, choice, funding, task, onConfirmed);
     } catch (error) {
@@ -137,7 +178,10 @@ async function swapFromBest(
 // Choosing takes a few answers of a node; one that hangs is not waited for.
 const ARRIVAL_MS = 1_000;
 
-/** A swap for all calls that wait by the time it is found: calls that are made together arrive one after the other. */
+/**
+ * A swap for all calls that wait by the time it is found: calls that are made together arrive one
+ * after the other.
+ */
 async function findForAll(
   context: PaymentContext,
   choice: Choice,
@@ -147,18 +191,28 @@ async function findForAll(
 ): Promise<Funding> {
   const { waiting, arriving } = context.wallet;
   const { mint, amount } = choice.offer;
-  // Calls that were made together are at different steps; those that are choosing may well lack the same token.
+  // Calls that were made together are at different steps; those that are choosing may well lack the
+  // same token.
   if (arriving.size > 0) {
     const patience = context.config.runtime.idle(ARRIVAL_MS, signal);
     await Promise.race([Promise.all(arriving), patience]);
   }
-  // What is bought of a token that is not pinned may be worth nothing: each payment buys what it lacks, and no more.
+  // What is bought of a token that is not pinned may be worth nothing: each payment buys what it
+  // lacks, and no more.
   const needs = () => (isPinned(context, mint) ? (waiting.get(mint) ?? amount) : amount);
   const needed = needs();
-  const planned = choice.funding !== undefined && !except.has(choice.funding.inputMint) ? choice.funding : undefined;
-  const found = reusable(planned, needed - facts.available) ?? (await findEnough(context, choice, facts, needed, signal, except));
+  const planned =
+    choice.funding !== undefined && !except.has(choice.funding.inputMint)
+      ? choice.funding
+      : undefined;
+  const found =
+    reusable(planned, needed - facts.available) ??
+    (await findEnough(context, choice, facts, needed, signal, except));
   const neededNow = needs();
-  const now = { ...facts, available: (await knownAvailable(context, facts.source)) ?? facts.available };
+  const now = {
+    ...facts,
+    available: (await knownAvailable(context, facts.source)) ?? facts.available,
+  };
   if (neededNow <= needed || reusable(found, neededNow - now.available) !== undefined) return found;
   return findEnough(context, choice, now, neededNow, signal, except).catch(() => found);
 }
@@ -172,7 +226,8 @@ async function findEnough(
   signal: AbortSignal | undefined,
   except: ReadonlySet<Address>,
 ): Promise<Funding> {
-  const find = (amount: bigint) => findFunding(context, offer, facts, amount, { signal, except, toSwap: true });
+  const find = (amount: bigint) =>
+    findFunding(context, offer, facts, amount, { signal, except, toSwap: true });
   return needed <= offer.amount ? find(offer.amount) : find(needed).catch(() => find(offer.amount));
 }
 
@@ -208,16 +263,26 @@ async function swapInto(
     slippageBps: quote.slippageBps,
   };
   const keepWrapped = offer.mint === WSOL_MINT;
-  if (!approved) return runSwap(context, { ...task, request, quote, built, available, keepWrapped });
+  if (!approved)
+    return runSwap(context, { ...task, request, quote, built, available, keepWrapped });
   // Quoted anew, it may take no more than what was shown.
-  return runSwap(context, { ...task, request, quote, built, approved, available: funding.maxInAmount, keepWrapped }).catch(
-    (error: unknown) => {
-      throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;
-    },
-  );
+  return runSwap(context, {
+    ...task,
+    request,
+    quote,
+    built,
+    approved,
+    available: funding.maxInAmount,
+    keepWrapped,
+  }).catch((error: unknown) => {
+    throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;
+  });
 }
 
-/** Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find what it counted on. */
+/**
+ * Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find
+ * what it counted on.
+ */
 function holdNow(
   context: PaymentContext,
   { offer, facts }: Choice,
@@ -225,14 +290,19 @@ function holdNow(
   signal: AbortSignal | undefined,
 ): Promise<Taken | undefined> {
   const take = async () => {
-    if ((await knownAvailable(context, facts.source)) === undefined) await freshFacts(context, { offer, facts }, signal);
+    if ((await knownAvailable(context, facts.source)) === undefined)
+      await freshFacts(context, { offer, facts }, signal);
     throwIfAborted(signal);
     return takeKnown(context, { offer, facts }, id);
   };
   return context.locks.hold([mintLock(offer.mint)], take, [signal, context.closing.signal]);
 }
 
-function takeKnown(context: PaymentContext, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, id: string): Promise<Taken | undefined> {
+function takeKnown(
+  context: PaymentContext,
+  { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
+  id: string,
+): Promise<Taken | undefined> {
   return context.ledger.take(facts.source, id, offer.amount, freshIn(context));
 }
 

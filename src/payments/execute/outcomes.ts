@@ -1,15 +1,24 @@
 import type { Settlement } from '../../protocols/x402/types.js';
 
 /**
- * What may come of presenting a signed payment, as data: the flow goes by it, the documentation shows it, and the tests walk it. The chain has the
- * last word on each, in the background or, where `askFirst`, before the call ends.
+ * What may come of presenting a signed payment, as data: the flow goes by it, the documentation
+ * shows it, and the tests walk it. The chain has the last word on each, in the background or, where
+ * `askFirst`, before the call ends.
  *
  * - `call`: what the caller gets.
- * - `delivered`: what was bought counts as received once its body was read to its end, so that an equal call is a new purchase.
- * - `resign`: nothing was settled as far as the seller says, so the caller's policy may allow one more signature.
+ * - `delivered`: what was bought counts as received once its body was read to its end, so that an
+ *   equal call is a new purchase.
+ * - `resign`: nothing was settled as far as the seller says, so the caller's policy may allow one
+ *   more signature.
  */
 export const outcomes = {
-  success: { when: 'Any 2xx.', call: 'the response', delivered: true, askFirst: false, resign: false },
+  success: {
+    when: 'Any 2xx.',
+    call: 'the response',
+    delivered: true,
+    askFirst: false,
+    resign: false,
+  },
   failure: {
     when: 'A 3xx, 4xx or 5xx, also one that says the payment is settled: a caller that repeats it means the same purchase.',
     call: 'the response',
@@ -61,7 +70,10 @@ export interface SellersWord {
   readonly settlement?: Settlement | undefined;
   /** Why it was refused, in the seller's own words. */
   readonly reason?: string | undefined;
-  /** It has the terms of version 2, which servers send before they settle (x402.md 5.1); those of version 1 come with any refusal. */
+  /**
+   * It has the terms of version 2, which servers send before they settle (x402.md 5.1); those of
+   * version 1 come with any refusal.
+   */
   readonly hasTerms?: boolean;
 }
 
@@ -71,9 +83,14 @@ export function outcomeOf(status: number, word: SellersWord): Exclude<AnswerOutc
   return status >= 200 && status < 300 ? 'success' : 'failure';
 }
 
-function rejectionOf({ settlement, reason, hasTerms = false }: SellersWord): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
+function rejectionOf({
+  settlement,
+  reason,
+  hasTerms = false,
+}: SellersWord): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
   // v1 servers say it in the body, and facilitators name it with a prefix or without.
-  const says = (what: RegExp) => [settlement?.errorReason, reason].some((text) => text !== undefined && what.test(text));
+  const says = (what: RegExp) =>
+    [settlement?.errorReason, reason].some((text) => text !== undefined && what.test(text));
   if (says(/(?:^|_)settlement_pending$/)) return 'pending';
   if (says(/(?:^|_)duplicate_settlement$/)) return 'duplicate';
   return hasTerms && settlement === undefined ? 'refused' : 'unsettled';

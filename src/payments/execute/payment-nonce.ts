@@ -12,20 +12,31 @@ export interface Purpose {
 }
 
 /**
- * 16 bytes that tell a payment from every other. Those of a purchase with a key commit to it and to its place: they end in a hash of both and of the random
- * bytes before. Without a key they are random: any reader of the chain could look up on chain which of some places a hash without a secret was made for.
+ * 16 bytes that tell a payment from every other. Those of a purchase with a key commit to it and to
+ * its place: they end in a hash of both and of the random bytes before. Without a key they are
+ * random: any reader of the chain could look up on chain which of some places a hash without a
+ * secret was made for.
  */
-export function nonceFor({ url, idempotencyKey }: Purpose, randomBytes: (length: number) => Uint8Array): Uint8Array {
+export function nonceFor(
+  { url, idempotencyKey }: Purpose,
+  randomBytes: (length: number) => Uint8Array,
+): Uint8Array {
   if (idempotencyKey === undefined) return randomBytes(NONCE_BYTES);
   const random = randomBytes(RANDOM_BYTES);
   return concatBytes(random, commitment(random, url, idempotencyKey));
 }
 
-/** Whether a memo may belong to a purchase: one that looks like a nonce of ours has to commit to its place and key; of others nothing is known. */
+/**
+ * Whether a memo may belong to a purchase: one that looks like a nonce of ours has to commit to its
+ * place and key; of others nothing is known.
+ */
 export function mayBeFor(memo: string | undefined, { url, idempotencyKey }: Purpose): boolean {
   if (memo === undefined || idempotencyKey === undefined || !isNonce(memo)) return true;
   const nonce = hex.decode(memo);
-  return hex.encode(nonce.subarray(RANDOM_BYTES)) === hex.encode(commitment(nonce.subarray(0, RANDOM_BYTES), url, idempotencyKey));
+  return (
+    hex.encode(nonce.subarray(RANDOM_BYTES)) ===
+    hex.encode(commitment(nonce.subarray(0, RANDOM_BYTES), url, idempotencyKey))
+  );
 }
 
 function isNonce(memo: string): boolean {

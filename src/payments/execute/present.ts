@@ -37,15 +37,22 @@ export interface Rejected {
 }
 
 /**
- * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. The same bytes are sent once more only where the
- * seller's own word and the chain say that they are settled, and the request may be repeated. A lost answer throws `SettlementError`;
- * whatever comes, the chain has the last word, in the background. The attempt is claimed by this call, and no longer when it returns, or soon after where its caller has given up.
+ * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. The same
+ * bytes are sent once more only where the seller's own word and the chain say that they are
+ * settled, and the request may be repeated. A lost answer throws `SettlementError`; whatever comes,
+ * the chain has the last word, in the background. The attempt is claimed by this call, and no
+ * longer when it returns, or soon after where its caller has given up.
  */
-export async function present(context: PaymentContext, open: OpenPayment, showing: Presentation): Promise<Presented> {
+export async function present(
+  context: PaymentContext,
+  open: OpenPayment,
+  showing: Presentation,
+): Promise<Presented> {
   const { call, emit } = showing;
   const deadline = startDeadline(context.config.timeouts.payment, call.signal);
   const body = bodyClaim(open.attempt.id);
-  // While the seller is at work. If it cannot be claimed, a repeated call takes the answer for lost, and pays nothing twice.
+  // While the seller is at work. If it cannot be claimed, a repeated call takes the answer for
+  // lost, and pays nothing twice.
   const claimed = context.claims.take(body).catch(() => undefined);
   let isAwaited = false;
   try {
@@ -61,7 +68,8 @@ export async function present(context: PaymentContext, open: OpenPayment, showin
         );
       throwIfAborted(call.signal);
       const settled = open.attempt.state === 'settled';
-      if (askFirst && settled && mayRepeat(open, showing)) shown = await presentOnce(context, open, showing, claimed, deadline.signal);
+      if (askFirst && settled && mayRepeat(open, showing))
+        shown = await presentOnce(context, open, showing, claimed, deadline.signal);
     }
     if ('response' in shown) {
       deadline.stop(shown.response);
@@ -70,7 +78,8 @@ export async function present(context: PaymentContext, open: OpenPayment, showin
     }
     const { outcome, answer } = shown;
     const rejected = rejection(open, answer, showing.moved);
-    if (open.attempt.state === 'signed') await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
+    if (open.attempt.state === 'signed')
+      await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
     return { rejected, outcome };
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
@@ -85,8 +94,16 @@ export async function present(context: PaymentContext, open: OpenPayment, showin
 }
 
 /** Whether the same bytes may be sent to the seller again: x402.md 5.3. */
-export function mayRepeat({ attempt }: OpenPayment, { call, repeatable }: Pick<Presentation, 'call' | 'repeatable'>): boolean {
-  return repeatable || attempt.payment.hasPaymentId === true || call.method === 'GET' || call.method === 'HEAD';
+export function mayRepeat(
+  { attempt }: OpenPayment,
+  { call, repeatable }: Pick<Presentation, 'call' | 'repeatable'>,
+): boolean {
+  return (
+    repeatable ||
+    attempt.payment.hasPaymentId === true ||
+    call.method === 'GET' ||
+    call.method === 'HEAD'
+  );
 }
 
 /** A 402, and what the seller says of it. */
@@ -96,7 +113,8 @@ interface Answer {
 }
 
 type SellerAnswer =
-  { readonly response: Response; readonly isAwaited: boolean } | { readonly outcome: AnswerOutcome; readonly answer: Answer };
+  | { readonly response: Response; readonly isAwaited: boolean }
+  | { readonly outcome: AnswerOutcome; readonly answer: Answer };
 
 /** @param claimed - Resolves once the answer is claimed for its reader, or cannot be. */
 async function presentOnce(
@@ -112,7 +130,11 @@ async function presentOnce(
   const response = await send(context, open, showing, signal);
   const settlement = readSettlement(response.headers);
   const reason = response.status === 402 ? await reasonOf(response, timeouts.terms) : undefined;
-  const outcome = outcomeOf(response.status, { settlement, reason, hasTerms: response.headers.has('payment-required') });
+  const outcome = outcomeOf(response.status, {
+    settlement,
+    reason,
+    hasTerms: response.headers.has('payment-required'),
+  });
   const receipt: Receipt = {
     ...open.attempt.receipt,
     ...(settlement === undefined ? {} : { settlement }),
@@ -122,25 +144,32 @@ async function presentOnce(
   const isAwaited = delivered && hasBody(response);
   // A 402 may claim a transaction too, one that is still pending: where to look first.
   open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
-  // What is written at the end of the body needs no write now, unless other processes write of this attempt too.
+  // What is written at the end of the body needs no write now, unless other processes write of this
+  // attempt too.
   const noted = isAwaited && open.isForeign !== true ? undefined : note(context, open, emit);
-  await untilAborted(Promise.all([noted, isAwaited ? claimed : undefined]), call.signal).catch((reason: unknown) => {
-    if (open.attempt.delivered) void takeBack(context, open);
-    throw reason;
-  });
+  await untilAborted(Promise.all([noted, isAwaited ? claimed : undefined]), call.signal).catch(
+    (reason: unknown) => {
+      if (open.attempt.delivered) void takeBack(context, open);
+      throw reason;
+    },
+  );
   if (response.status === 402) {
     // A wrong idea of our own balance is the likeliest of our own mistakes.
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
     return { outcome, answer: { response, reason } };
   }
   attachReceipt(response, () => open.attempt.receipt);
-  // Headers are not yet an answer: if the rest is lost on its way, a repeated call must not pay anew, in this process or the next.
+  // Headers are not yet an answer: if the rest is lost on its way, a repeated call must not pay
+  // anew, in this process or the next.
   if (isAwaited) onBodyEnd(response, endOf(context, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt });
   return { response, isAwaited };
 }
 
-/** The answer is worth more than its record: the next write of this attempt, by the call that follows it, catches up. Never rejects. */
+/**
+ * The answer is worth more than its record: the next write of this attempt, by the call that
+ * follows it, catches up. Never rejects.
+ */
 function note(
   context: PaymentContext,
   open: OpenPayment,
@@ -149,12 +178,22 @@ function note(
 ): Promise<void> {
   const { payerSignature } = open.attempt.payment;
   return saveAttempt(context, open, change).catch(() =>
-    emit('warning', { message: `The journal could not be written after payment ${payerSignature}.` }),
+    emit('warning', {
+      message: `The journal could not be written after payment ${payerSignature}.`,
+    }),
   );
 }
 
-/** What the end of an answer's body means for its attempt. Until then the claim on it says that its reader may still come. */
-function endOf(context: PaymentContext, open: OpenPayment, signal: AbortSignal | undefined, emit: Emit): BodyEnd {
+/**
+ * What the end of an answer's body means for its attempt. Until then the claim on it says that its
+ * reader may still come.
+ */
+function endOf(
+  context: PaymentContext,
+  open: OpenPayment,
+  signal: AbortSignal | undefined,
+  emit: Emit,
+): BodyEnd {
   const end = (noted: Promise<void>) => {
     void releaseClaim(context, open, undefined, bodyClaim(open.attempt.id));
     // A reader that has given up is not kept waiting.
@@ -170,7 +209,10 @@ function endOf(context: PaymentContext, open: OpenPayment, signal: AbortSignal |
   };
 }
 
-/** Notes that the answer did not reach its caller after all, also if that one gave up: its next call means the same purchase. */
+/**
+ * Notes that the answer did not reach its caller after all, also if that one gave up: its next call
+ * means the same purchase.
+ */
 async function takeBack(context: PaymentContext, open: OpenPayment): Promise<void> {
   open.attempt = { ...open.attempt, delivered: false };
   await saveAttempt(context, open).catch(() => undefined);
@@ -226,15 +268,27 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 2_000;
 
 /** Asks the chain until it has decided, time is up, or the client closes. */
-async function askChain(context: PaymentContext, open: OpenPayment, emit: Emit, within: AbortSignal): Promise<void> {
+async function askChain(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  within: AbortSignal,
+): Promise<void> {
   const either = new AbortController();
-  const forgets = [within, context.closing.signal].map((one) => onAbort(one, () => either.abort(one.reason)));
+  const forgets = [within, context.closing.signal].map((one) =>
+    onAbort(one, () => either.abort(one.reason)),
+  );
   if (within.aborted || context.closing.signal.aborted) either.abort();
   await askUntil(context, open, emit, either.signal);
   for (const forget of forgets) forget();
 }
 
-async function askUntil(context: PaymentContext, open: OpenPayment, emit: Emit, signal: AbortSignal): Promise<void> {
+async function askUntil(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  signal: AbortSignal,
+): Promise<void> {
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     // A node that does not answer decides nothing.
     if (await decidePayment(context, open, emit, signal).catch(() => false)) return;
@@ -242,13 +296,20 @@ async function askUntil(context: PaymentContext, open: OpenPayment, emit: Emit, 
   }
 }
 
-function boundsOf({ attempt }: OpenPayment): { readonly payerSignature: string; readonly lastValidBlockHeight: string } {
+function boundsOf({ attempt }: OpenPayment): {
+  readonly payerSignature: string;
+  readonly lastValidBlockHeight: string;
+} {
   const { payerSignature, lastValidBlockHeight } = attempt.payment;
   return { payerSignature, lastValidBlockHeight };
 }
 
 /** What a 402 means by what the chain has said so far. */
-function rejection(open: OpenPayment, { response, reason }: Answer, moved: readonly Moved[]): SettlementError<'payment_rejected'> {
+function rejection(
+  open: OpenPayment,
+  { response, reason }: Answer,
+  moved: readonly Moved[],
+): SettlementError<'payment_rejected'> {
   const { attempt } = open;
   const { lastValidBlockHeight } = attempt.payment;
   const base = {
@@ -256,11 +317,18 @@ function rejection(open: OpenPayment, { response, reason }: Answer, moved: reado
     response,
     ...(reason === undefined ? {} : { untrusted: { reason } }),
   };
-  const make = (message: string, more: Pick<ErrorInit<'payment_rejected'>, 'funds' | 'moved' | 'retry'>) =>
-    new SettlementError('payment_rejected', message, { ...base, ...more });
+  const make = (
+    message: string,
+    more: Pick<ErrorInit<'payment_rejected'>, 'funds' | 'moved' | 'retry'>,
+  ) => new SettlementError('payment_rejected', message, { ...base, ...more });
   const { signature } = attempt.receipt.payment;
   if (attempt.state === 'settled' && signature !== undefined) {
-    const paid: Moved = { kind: 'payment', signature, inputMint: attempt.mint, inAmount: attempt.amount };
+    const paid: Moved = {
+      kind: 'payment',
+      signature,
+      inputMint: attempt.mint,
+      inAmount: attempt.amount,
+    };
     return make(
       'The seller answered the paid request with 402, and the chain shows the payment. Ask the seller for its answer with the signature in moved.',
       {

@@ -2,15 +2,19 @@ import { untilAborted } from '../../internal/deadline.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
 
-/** The claim on an attempt whose answer is on its way to its reader: a process that ends before takes it back. */
+/**
+ * The claim on an attempt whose answer is on its way to its reader: a process that ends before
+ * takes it back.
+ */
 export function bodyClaim(id: string): string {
   return `body of ${id}`;
 }
 
 /**
- * Lets go of an attempt, or of its answer, after all that is being written of it: a call that takes it up then finds it as it is. A caller that has
- * given up is not kept waiting; the next call at this wallet is, or it would take the attempt for one that is still at work, and pay beside it. Never
- * rejects.
+ * Lets go of an attempt, or of its answer, after all that is being written of it: a call that takes
+ * it up then finds it as it is. A caller that has given up is not kept waiting; the next call at
+ * this wallet is, or it would take the attempt for one that is still at work, and pay beside it.
+ * Never rejects.
  */
 export function releaseClaim(
   context: PaymentContext,
@@ -37,7 +41,13 @@ export function delayNextCall({ wallet }: PaymentContext, work: Promise<unknown>
   return over;
 }
 
-/** Waits until the calls that have ended at this wallet have let go. Rejects with the signal's reason. */
-export async function claimsReleased({ wallet }: PaymentContext, signal: AbortSignal | undefined): Promise<void> {
+/**
+ * Waits until the calls that have ended at this wallet have let go. Rejects with the signal's
+ * reason.
+ */
+export async function claimsReleased(
+  { wallet }: PaymentContext,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   await untilAborted(Promise.all([...wallet.releasing]), signal);
 }

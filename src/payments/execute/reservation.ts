@@ -9,21 +9,41 @@ import { inProgress } from '../reconcile/earlier-payment.js';
 import { endUnpaid } from '../reconcile/orphaned-attempts.js';
 import { abandon, freeOrphanedBudget, resumeWithNextCall } from '../reconcile/resume.js';
 import { costForSwap } from './attempt-receipt.js';
-import { swapBound, swapCostAfter, type SwapTaking, withoutBound, withSwapCost } from './swap-cost.js';
+import {
+  swapBound,
+  swapCostAfter,
+  type SwapTaking,
+  withoutBound,
+  withSwapCost,
+} from './swap-cost.js';
 
-/** An attempt from its claim to its signed payment, with all that counts against the caps for it. */
+/**
+ * An attempt from its claim to its signed payment, with all that counts against the caps for it.
+ */
 export interface Reservation {
   /** As it stands, with what its swaps have cost. */
   readonly attempt: Attempt;
-  /** Reserves its price. Throws `budget_exhausted`, or `payment_in_progress` if another call has its key. */
+  /**
+   * Reserves its price. Throws `budget_exhausted`, or `payment_in_progress` if another call has its
+   * key.
+   */
   reserve(): Promise<void>;
-  /** Reserves what a swap takes at most, before it is signed. Throws `budget_exhausted` or `amount_over_limit`. */
+  /**
+   * Reserves what a swap takes at most, before it is signed. Throws `budget_exhausted` or
+   * `amount_over_limit`.
+   */
   planSwap(taking: SwapTaking, signal: AbortSignal | undefined): Promise<void>;
   /** Puts a signed swap on record, before it leaves. */
   readonly recordSwap: (swap: SignedSwap) => Promise<void>;
-  /** Takes down what became of the swap that was signed last; it goes on record with the next write. Returns what it cost. */
+  /**
+   * Takes down what became of the swap that was signed last; it goes on record with the next write.
+   * Returns what it cost.
+   */
   readonly endSwap: (outcome: SwapOutcome) => Receipt['cost'];
-  /** Puts the signed payment on record, before it leaves. Rejects if another process took the attempt for an orphan and freed its budget. */
+  /**
+   * Puts the signed payment on record, before it leaves. Rejects if another process took the
+   * attempt for an orphan and freed its budget.
+   */
   sign(payment: SignedPayment, receipt: Receipt): Promise<OpenPayment>;
   /**
    * Frees the tokens, the price, the key and the claim, for no payment was signed. Never rejects.
@@ -33,8 +53,14 @@ export interface Reservation {
   rollBack(source: string, reason: unknown): Promise<void>;
 }
 
-/** Claims an attempt for this call, before it is there for others to see: until its answer is there, no process takes it for an orphan. */
-export async function claimAttempt(context: PaymentContext, reserved: Attempt): Promise<Reservation> {
+/**
+ * Claims an attempt for this call, before it is there for others to see: until its answer is there,
+ * no process takes it for an orphan.
+ */
+export async function claimAttempt(
+  context: PaymentContext,
+  reserved: Attempt,
+): Promise<Reservation> {
   const { claims, journal, ledger, config } = context;
   const { id } = reserved;
   await claims.take(id).catch((error: unknown) => {
@@ -63,7 +89,8 @@ export async function claimAttempt(context: PaymentContext, reserved: Attempt): 
       if (refusal !== undefined) throw refusal;
       const caps = capsFor(config.policy, next);
       const refused = await againWithoutOrphans(context, () => journal.raise(next, caps));
-      if (refused !== undefined) throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
+      if (refused !== undefined)
+        throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
       attempt = next;
     },
     async recordSwap(swap) {
@@ -71,7 +98,10 @@ export async function claimAttempt(context: PaymentContext, reserved: Attempt): 
       attempt = { ...attempt, swap };
       await journal.put(attempt).catch((error: unknown) => {
         // It does not leave now, and so it must not later, should it be on record all the same.
-        attempt = { ...attempt, swap: { ...swap, outcome: { state: 'failed', code: 'journal_unavailable' } } };
+        attempt = {
+          ...attempt,
+          swap: { ...swap, outcome: { state: 'failed', code: 'journal_unavailable' } },
+        };
         throw error;
       });
     },
@@ -82,7 +112,13 @@ export async function claimAttempt(context: PaymentContext, reserved: Attempt): 
     },
     async sign(payment, receipt) {
       // It is spent from now on, however long it waited for a swap or an approval.
-      const open = { ...withoutBound(attempt), state: 'signed' as const, at: config.runtime.now(), payment, receipt };
+      const open = {
+        ...withoutBound(attempt),
+        state: 'signed' as const,
+        at: config.runtime.now(),
+        payment,
+        receipt,
+      };
       await journal.put(open);
       return { attempt: open };
     },
@@ -93,7 +129,8 @@ export async function claimAttempt(context: PaymentContext, reserved: Attempt): 
         // One whose answer was lost may be on record.
         if (isReserved || isUnwritten) await giveUp(context, attempt);
       };
-      // What could not be undone now is freed with all other orphans, which are looked for again; the reason of the failure says more.
+      // What could not be undone now is freed with all other orphans, which are looked for again;
+      // the reason of the failure says more.
       if (isUnwritten) resumeWithNextCall(context);
       await undo().catch(() => resumeWithNextCall(context));
       await claims.drop(id).catch(() => undefined);
@@ -101,14 +138,24 @@ export async function claimAttempt(context: PaymentContext, reserved: Attempt): 
   };
 }
 
-/** Orphaned attempts must not consume budget or block a key: they are freed, and the journal is asked once more. */
-async function againWithoutOrphans<T>(context: PaymentContext, ask: () => Promise<T | undefined>): Promise<T | undefined> {
+/**
+ * Orphaned attempts must not consume budget or block a key: they are freed, and the journal is
+ * asked once more.
+ */
+async function againWithoutOrphans<T>(
+  context: PaymentContext,
+  ask: () => Promise<T | undefined>,
+): Promise<T | undefined> {
   const refused = await ask();
   return refused !== undefined && (await freeOrphanedBudget(context)) ? ask() : refused;
 }
 
-/** Frees the price and the key: no payment was signed. A swap that may still land stays on record, and so does what swaps have cost. */
+/**
+ * Frees the price and the key: no payment was signed. A swap that may still land stays on record,
+ * and so does what swaps have cost.
+ */
 async function giveUp(context: PaymentContext, attempt: Attempt): Promise<void> {
-  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(context, withoutBound(attempt));
+  if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
+    await endUnpaid(context, withoutBound(attempt));
   else await abandon(context, attempt);
 }

@@ -15,8 +15,9 @@ export interface SecondTry {
 }
 
 /**
- * What to sign anew after a 402 that shows that nothing was settled, if the caller's policy allows it: to the same payee, for no
- * higher price. Undefined if there is nothing; the first payment may still land, and both count until the chain decides.
+ * What to sign anew after a 402 that shows that nothing was settled, if the caller's policy allows
+ * it: to the same payee, for no higher price. Undefined if there is nothing; the first payment may
+ * still land, and both count until the chain decides.
  */
 export async function secondTryAfter(
   { config }: PaymentContext,
@@ -25,8 +26,17 @@ export async function secondTryAfter(
   signal: AbortSignal | undefined,
 ): Promise<SecondTry | undefined> {
   const { response } = rejected;
-  if (config.policy.resign === 0 || !outcomes[outcome].resign || response === undefined || attempt.state === 'settled') return undefined;
-  const terms = await readPaymentRequired(response, { timeoutMs: config.timeouts.terms, signal }).catch(() => undefined);
+  if (
+    config.policy.resign === 0 ||
+    !outcomes[outcome].resign ||
+    response === undefined ||
+    attempt.state === 'settled'
+  )
+    return undefined;
+  const terms = await readPaymentRequired(response, {
+    timeoutMs: config.timeouts.terms,
+    signal,
+  }).catch(() => undefined);
   return terms === undefined ? undefined : { terms, refuse: dearerThan(attempt) };
 }
 
@@ -34,15 +44,32 @@ export async function secondTryAfter(
 function dearerThan({ payTo, mint, amount, microUsd }: Attempt): SecondTry['refuse'] {
   return (offer, price) => {
     if (offer.payTo !== payTo) {
-      return new PolicyError('not_allowed', 'The payee has changed since the first payment. Check with the seller before paying again.', {
-        details: { list: 'resign', value: offer.payTo },
-      });
+      return new PolicyError(
+        'not_allowed',
+        'The payee has changed since the first payment. Check with the seller before paying again.',
+        {
+          details: { list: 'resign', value: offer.payTo },
+        },
+      );
     }
     const inKind = offer.mint === mint && offer.amount <= BigInt(amount);
-    const inDollars = offer.mint !== mint && price !== undefined && microUsd !== undefined && price <= BigInt(microUsd);
+    const inDollars =
+      offer.mint !== mint &&
+      price !== undefined &&
+      microUsd !== undefined &&
+      price <= BigInt(microUsd);
     if (inKind || inDollars) return undefined;
-    return new PolicyError('amount_over_limit', 'The price has risen since the first payment. Check with the seller before paying again.', {
-      details: { cap: 'resign', limit: amount, amount: offer.amount.toString(), unit: offer.mint },
-    });
+    return new PolicyError(
+      'amount_over_limit',
+      'The price has risen since the first payment. Check with the seller before paying again.',
+      {
+        details: {
+          cap: 'resign',
+          limit: amount,
+          amount: offer.amount.toString(),
+          unit: offer.mint,
+        },
+      },
+    );
   };
 }

@@ -15,7 +15,13 @@ import { maxAccountsLadder } from '../../swaps/transaction/compose.js';
 import { swapLimits } from '../../swaps/transaction/finish.js';
 import { extractSwap } from '../../swaps/firewall/extract.js';
 import { isJson } from '../../swaps/jupiter/answer.js';
-import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOutlook } from '../../swaps/transaction/prepare.js';
+import {
+  boundsOf,
+  signSwap,
+  type SignedSwap,
+  type SwapDeps,
+  type SwapOutlook,
+} from '../../swaps/transaction/prepare.js';
 import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
 import { copyBuild } from '../../swaps/transaction/read-build.js';
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
@@ -29,7 +35,10 @@ import { rememberAfter } from '../reconcile/swap-outcome.js';
 
 export interface SwapTask {
   readonly request: ResolvedRequest;
-  /** Asked for already, for a payment: used if it is young. Without, the caller asked for the swap by name. */
+  /**
+   * Asked for already, for a payment: used if it is young. Without, the caller asked for the swap
+   * by name.
+   */
   readonly quote?: SwapQuote | undefined;
   /** What was built for that quote, where it came along with it. */
   readonly built?: unknown;
@@ -41,17 +50,26 @@ export interface SwapTask {
   readonly keepWrapped?: boolean | undefined;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
-  /** Called with what a swap takes at most, by its quote and then by its guard, before it is signed; a rejection keeps it from being signed. */
+  /**
+   * Called with what a swap takes at most, by its quote and then by its guard, before it is signed;
+   * a rejection keeps it from being signed.
+   */
   readonly onPlanned?: ((taking: SwapTaking) => Promise<void>) | undefined;
   /** Writes the signed swap down before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
-  /** Called with what became of each swap that was signed, once the chain has decided. Says what it cost. */
+  /**
+   * Called with what became of each swap that was signed, once the chain has decided. Says what it
+   * cost.
+   */
   readonly onDecided?: ((outcome: SwapOutcome) => Receipt['cost']) | undefined;
   /** Called when the proceeds are there, before any other payment or swap may touch them. */
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
 
-type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'>;
+type Watched = Pick<
+  SwapTask,
+  'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'
+>;
 
 // A price moves on: from an older quote the swap would mostly fail.
 const QUOTE_MAX_AGE_MS = 5_000;
@@ -60,8 +78,9 @@ const QUOTE_MAX_AGE_MS = 5_000;
 const MAX_LANDINGS = 2;
 
 /**
- * Swaps and waits for confirmation. A swap that failed over its price, or over a payment that left beside it, or provably never landed, is tried once
- * more with a new quote; one that did not fit a transaction, with fewer accounts.
+ * Swaps and waits for confirmation. A swap that failed over its price, or over a payment that left
+ * beside it, or provably never landed, is tried once more with a new quote; one that did not fit a
+ * transaction, with fewer accounts.
  */
 export async function runSwap(context: PaymentContext, task: SwapTask): Promise<Swapped> {
   const { runtime } = context.config;
@@ -80,15 +99,27 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
       throw withFees(error, failed);
     }
     const guard = { isStrict: false };
-    const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } = quote;
-    task.emit('swap.quoted', { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider });
+    const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } =
+      quote;
+    task.emit('swap.quoted', {
+      inputMint,
+      inAmount,
+      maxInAmount,
+      outputMint,
+      outAmount,
+      minOutAmount,
+      provider,
+    });
     try {
       const swapped = await swapOnce(context, task, quote, built, guard);
       return { ...swapped, feeLamports: swapped.feeLamports + feesOf(failed) };
     } catch (error) {
-      const maxAccounts = isExactChangeError(error, 'transaction_too_large') ? ladder.shift() : undefined;
+      const maxAccounts = isExactChangeError(error, 'transaction_too_large')
+        ? ladder.shift()
+        : undefined;
       if (maxAccounts !== undefined) request = { ...request, maxAccounts };
-      else if (landings >= MAX_LANDINGS || !worthAnother(error, guard)) throw withFees(error, failed);
+      else if (landings >= MAX_LANDINGS || !worthAnother(error, guard))
+        throw withFees(error, failed);
       else landings += 1;
       if (isExactChangeError(error, 'swap_failed')) failed = error;
       quote = undefined;
@@ -98,16 +129,32 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
 }
 
 /** A later quote is bound by what the first was. */
-async function quoteAnew(context: PaymentContext, request: ResolvedRequest, task: SwapTask): Promise<SwapQuote> {
+async function quoteAnew(
+  context: PaymentContext,
+  request: ResolvedRequest,
+  task: SwapTask,
+): Promise<SwapQuote> {
   if (task.quote === undefined) return quoteByName(context, request, task.signal);
-  const quote = await askAbout(context, request.outputMint, task.signal, (signal) => quoteForPayment(context, request, signal));
+  const quote = await askAbout(context, request.outputMint, task.signal, (signal) =>
+    quoteForPayment(context, request, signal),
+  );
   if (task.available !== undefined) checkAvailable(quote, task.available);
   return quote;
 }
 
 /** Turns SOL into wrapped SOL, for a payment that is made in it. */
-export async function runWrap(context: PaymentContext, amount: bigint, task: Watched): Promise<Swapped> {
-  const record = { inputMint: WSOL_MINT, outputMint: WSOL_MINT, inAmount: amount, outAmount: amount, provider: 'wrap' };
+export async function runWrap(
+  context: PaymentContext,
+  amount: bigint,
+  task: Watched,
+): Promise<Swapped> {
+  const record = {
+    inputMint: WSOL_MINT,
+    outputMint: WSOL_MINT,
+    inAmount: amount,
+    outAmount: amount,
+    provider: 'wrap',
+  };
   return exclusively(
     context,
     [WSOL_MINT],
@@ -115,7 +162,10 @@ export async function runWrap(context: PaymentContext, amount: bigint, task: Wat
     () =>
       signWrap(depsOf(context, task.signal), {
         ...{ amount, reserved: () => reservedFor(context, WSOL_MINT, WSOL_MINT) },
-        ...{ onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)), signal: task.signal },
+        ...{
+          onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)),
+          signal: task.signal,
+        },
       }),
     record,
   );
@@ -134,7 +184,10 @@ async function swapOnce(
   await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
   const { approved = false, available } = task;
   // What was approved is within the policy.
-  const mostIn = approved && available !== undefined ? new Map([[quote.inputMint, available]]) : context.config.policy.maxInAmount;
+  const mostIn =
+    approved && available !== undefined
+      ? new Map([[quote.inputMint, available]])
+      : context.config.policy.maxInAmount;
   let planned: SwapOutlook | undefined;
   let building: Promise<SwapBuild> | undefined;
   const order = {
@@ -177,7 +230,10 @@ const IN_FLIGHT_MS = 2_000;
 /** If none of them lands for so long, those that are left may take minutes. */
 const STANDSTILL_MS = 500;
 
-/** Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard fails if one leaves meanwhile. */
+/**
+ * Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard
+ * fails if one leaves meanwhile.
+ */
 async function noneInFlight(
   { config }: PaymentContext,
   reserved: () => Promise<ReservedAmounts>,
@@ -198,8 +254,9 @@ function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
 }
 
 /**
- * Signs and lands while no payment leaves from the accounts that it touches and no other swap of the wallet runs: the guard at its end holds
- * them to the balances that were read before. The caller may stop waiting; the swap goes on to its end.
+ * Signs and lands while no payment leaves from the accounts that it touches and no other swap of
+ * the wallet runs: the guard at its end holds them to the balances that were read before. The
+ * caller may stop waiting; the swap goes on to its end.
  */
 function exclusively(
   context: PaymentContext,
@@ -228,12 +285,19 @@ function exclusively(
     }
     const { swapped, landed, outcome } = end;
     if (landed === undefined) {
-      emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
+      emit('warning', {
+        message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.`,
+      });
       await forgetBoth(context, signed);
-      if (onConfirmed !== undefined) await rememberLeast(context, signed.expected).catch(() => undefined);
+      if (onConfirmed !== undefined)
+        await rememberLeast(context, signed.expected).catch(() => undefined);
     } else await rememberAfter(context, landed, signed.expected).catch(() => undefined);
     const cost = onDecided?.(outcome);
-    emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString(), ...(cost === undefined ? {} : { cost }) });
+    emit('swap.confirmed', {
+      ...swapped.record,
+      feeLamports: swapped.feeLamports.toString(),
+      ...(cost === undefined ? {} : { cost }),
+    });
     await onConfirmed?.();
     return swapped;
   };
@@ -264,7 +328,16 @@ function recordOf(
 ): SwapRecord {
   const { source, output, before } = expected;
   return {
-    ...{ signature, inputMint, outputMint, provider, source, output, blockhash, blockhashSlot: slot },
+    ...{
+      signature,
+      inputMint,
+      outputMint,
+      provider,
+      source,
+      output,
+      blockhash,
+      blockhashSlot: slot,
+    },
     before: { amount: before.amount.toString(), slot: before.slot },
     lastValidBlockHeight: lastValidBlockHeight.toString(),
     transaction: base64.encode(bytes),
@@ -276,7 +349,10 @@ function recordOf(
   };
 }
 
-function uncertain({ signature, lastValidBlockHeight }: SwapRecord): TransactionError<'swap_uncertain'> {
+function uncertain({
+  signature,
+  lastValidBlockHeight,
+}: SwapRecord): TransactionError<'swap_uncertain'> {
   return new TransactionError(
     'swap_uncertain',
     `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
@@ -284,14 +360,25 @@ function uncertain({ signature, lastValidBlockHeight }: SwapRecord): Transaction
   );
 }
 
-/** The one swap instruction: out of a transaction that is built already, from the transport as it is, or out of the transaction that it builds. */
-async function buildOf(context: PaymentContext, quote: SwapQuote, built: unknown, signal: AbortSignal | undefined): Promise<SwapBuild> {
+/**
+ * The one swap instruction: out of a transaction that is built already, from the transport as it
+ * is, or out of the transaction that it builds.
+ */
+async function buildOf(
+  context: PaymentContext,
+  quote: SwapQuote,
+  built: unknown,
+  signal: AbortSignal | undefined,
+): Promise<SwapBuild> {
   const wallet = context.config.signer.address;
   const { transport } = context;
   if (built !== undefined) return extractSwap(context.rpc, built, wallet, { signal });
-  if (transport.swapInstruction !== undefined) return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
+  if (transport.swapInstruction !== undefined)
+    return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
   const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
-  return extractSwap(context.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });
+  return extractSwap(context.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, {
+    signal,
+  });
 }
 
 function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {
@@ -302,23 +389,47 @@ function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapD
 }
 
 /** What payments in flight may still take from the accounts that the swap's guard looks at. */
-async function reservedFor({ ledger, config }: PaymentContext, inputMint: Address, outputMint: Address): Promise<ReservedAmounts> {
+async function reservedFor(
+  { ledger, config }: PaymentContext,
+  inputMint: Address,
+  outputMint: Address,
+): Promise<ReservedAmounts> {
   const wallet = config.signer.address;
   const held = async (mint: Address) => {
-    const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) => ledger.held(associatedTokenAddress(wallet, mint, program)));
+    const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) =>
+      ledger.held(associatedTokenAddress(wallet, mint, program)),
+    );
     return (await Promise.all(accounts)).reduce((sum, amount) => sum + amount);
   };
-  return { input: await held(inputMint), output: await held(outputMint), lamports: await ledger.held(wallet) };
+  return {
+    input: await held(inputMint),
+    output: await held(outputMint),
+    lamports: await ledger.held(wallet),
+  };
 }
 
-/** What the swap's guard has proved that there is: a node that is behind would show less, and a second swap be made for it. */
-function rememberLeast({ ledger, config }: PaymentContext, { output, outputBefore, minOut }: SignedSwap['expected']): Promise<void> {
+/**
+ * What the swap's guard has proved that there is: a node that is behind would show less, and a
+ * second swap be made for it.
+ */
+function rememberLeast(
+  { ledger, config }: PaymentContext,
+  { output, outputBefore, minOut }: SignedSwap['expected'],
+): Promise<void> {
   return ledger.see(output, { amount: outputBefore + minOut, at: config.runtime.now() });
 }
 
-/** What they hold now is not known any more; where that cannot be noted, it is read anew when it is old. */
-async function forgetBoth({ ledger }: PaymentContext, { expected }: Pick<SignedSwap, 'expected'>): Promise<void> {
-  await Promise.all([ledger.forget(expected.source), ledger.forget(expected.output)]).catch(() => undefined);
+/**
+ * What they hold now is not known any more; where that cannot be noted, it is read anew when it is
+ * old.
+ */
+async function forgetBoth(
+  { ledger }: PaymentContext,
+  { expected }: Pick<SignedSwap, 'expected'>,
+): Promise<void> {
+  await Promise.all([ledger.forget(expected.source), ledger.forget(expected.output)]).catch(
+    () => undefined,
+  );
 }
 
 // What Jupiter's program fails with when the price moved: a new quote may well do.
@@ -328,18 +439,30 @@ function feesOf(failed: ExactChangeError<'swap_failed'> | undefined): bigint {
   return BigInt(failed?.details.feeLamports ?? 0);
 }
 
-/** What the last try ended with, and the fee of a try before it that landed and failed: it is gone, whatever else came of the swap. */
+/**
+ * What the last try ended with, and the fee of a try before it that landed and failed: it is gone,
+ * whatever else came of the swap.
+ */
 function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | undefined): unknown {
-  if (failed === undefined || !isExactChangeError(error) || error.funds !== 'untouched') return error;
+  if (failed === undefined || !isExactChangeError(error) || error.funds !== 'untouched')
+    return error;
   if (!isExactChangeError(error, 'swap_failed')) return swapFailed(failed.details, error);
-  return swapFailed({ ...error.details, feeLamports: (BigInt(error.details.feeLamports) + feesOf(failed)).toString() });
+  return swapFailed({
+    ...error.details,
+    feeLamports: (BigInt(error.details.feeLamports) + feesOf(failed)).toString(),
+  });
 }
 
 function worthAnother(error: unknown, { isStrict }: { readonly isStrict: boolean }): boolean {
   if (isExactChangeError(error, 'swap_expired')) return true;
   // A payment that left meanwhile is in what is read for the next.
-  if (isStrict && (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'unsafe_swap'))) return true;
+  if (
+    isStrict &&
+    (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'unsafe_swap'))
+  )
+    return true;
   return (
-    (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'simulation_failed')) && PRICE_MOVED.test(error.details.reason)
+    (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'simulation_failed')) &&
+    PRICE_MOVED.test(error.details.reason)
   );
 }

@@ -17,7 +17,8 @@ import { signerWithTimeout } from './signer-timeout.js';
 const NONCE_BYTES = 16;
 const PAYMENT_ID_BYTES = 16;
 
-// The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little differently.
+// The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little
+// differently.
 const SLOT_MARGIN = 64;
 
 /** A payment's message, built and checked, and what finds it on chain. */
@@ -40,8 +41,15 @@ export async function composePayment(
   signal: AbortSignal | undefined,
 ): Promise<Composed> {
   const { signer, runtime } = context.config;
-  const [own, theirs] = await Promise.all([context.blockhashes.fresh({ signal }), judgeHash(context, offer.recentBlockhash, signal)]);
-  const { blockhash, lastValidBlockHeight, slot: blockhashSlot } = theirs === undefined ? own : boundBy(own, theirs);
+  const [own, theirs] = await Promise.all([
+    context.blockhashes.fresh({ signal }),
+    judgeHash(context, offer.recentBlockhash, signal),
+  ]);
+  const {
+    blockhash,
+    lastValidBlockHeight,
+    slot: blockhashSlot,
+  } = theirs === undefined ? own : boundBy(own, theirs);
   const built = {
     offer,
     payer: signer.address,
@@ -56,7 +64,14 @@ export async function composePayment(
   };
   const { message, memo } = buildExactPayment(built);
   checkOwnPayment(message, built);
-  return { message, memo, blockhash, lastValidBlockHeight, slot: own.slot - SLOT_MARGIN, blockhashSlot };
+  return {
+    message,
+    memo,
+    blockhash,
+    lastValidBlockHeight,
+    slot: own.slot - SLOT_MARGIN,
+    blockhashSlot,
+  };
 }
 
 interface TheirHash {
@@ -65,7 +80,10 @@ interface TheirHash {
   readonly slot: number;
 }
 
-/** The seller's blockhash, if our own node takes it: one that is made up, expired or of another chain would make a payment whose life has no known end. */
+/**
+ * The seller's blockhash, if our own node takes it: one that is made up, expired or of another
+ * chain would make a payment whose life has no known end.
+ */
 async function judgeHash(
   context: PaymentContext,
   blockhash: string | undefined,
@@ -77,12 +95,25 @@ async function judgeHash(
   return answer?.valid === true ? { blockhash, slot: answer.slot } : undefined;
 }
 
-/** No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at most one block a slot. */
-function boundBy(own: Lifetime & { readonly slot: number }, { blockhash, slot }: TheirHash): Lifetime & { readonly slot: number } {
-  return { blockhash, lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)), slot };
+/**
+ * No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at most
+ * one block a slot.
+ */
+function boundBy(
+  own: Lifetime & { readonly slot: number },
+  { blockhash, slot }: TheirHash,
+): Lifetime & { readonly slot: number } {
+  return {
+    blockhash,
+    lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)),
+    slot,
+  };
 }
 
-/** Throws `header_too_large` where the payment could not be presented, before anything is swapped or signed for it. */
+/**
+ * Throws `header_too_large` where the payment could not be presented, before anything is swapped or
+ * signed for it.
+ */
 export function checkHeader(context: PaymentContext, choice: Choice): void {
   const { offer, facts } = choice;
   const { message } = buildExactPayment({
@@ -97,11 +128,24 @@ export function checkHeader(context: PaymentContext, choice: Choice): void {
     nonce: new Uint8Array(NONCE_BYTES),
     price: 1n,
   });
-  headerOf(choice, assembleTransaction(message, new Map()), createPaymentId(new Uint8Array(PAYMENT_ID_BYTES)));
+  headerOf(
+    choice,
+    assembleTransaction(message, new Map()),
+    createPaymentId(new Uint8Array(PAYMENT_ID_BYTES)),
+  );
 }
 
-function headerOf({ terms, offer }: Choice, transaction: Uint8Array, paymentId: string): SignedPayment['header'] {
-  return encodePayment({ paymentRequired: terms, offer, transaction, ...(offersPaymentId(terms) ? { paymentId } : {}) });
+function headerOf(
+  { terms, offer }: Choice,
+  transaction: Uint8Array,
+  paymentId: string,
+): SignedPayment['header'] {
+  return encodePayment({
+    paymentRequired: terms,
+    offer,
+    transaction,
+    ...(offersPaymentId(terms) ? { paymentId } : {}),
+  });
 }
 
 /**
@@ -118,15 +162,21 @@ export async function signPayment(
 ): Promise<SignedPayment> {
   const { signer, runtime } = context.config;
   const { offer, facts } = choice;
-  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } = await composePayment(context, choice, purpose, signal);
-  const signature = await untilAborted(askSigner(context, message, offer, purpose.url, signal), signal);
+  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } =
+    await composePayment(context, choice, purpose, signal);
+  const signature = await untilAborted(
+    askSigner(context, message, offer, purpose.url, signal),
+    signal,
+  );
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
   return {
     header: headerOf(choice, transaction, createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES))),
     payerSignature: base58.encode(signature),
     source: facts.source,
     ...(memo === undefined ? {} : { memo }),
-    ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
+    ...(before === undefined
+      ? {}
+      : { before: { amount: before.amount.toString(), slot: before.slot } }),
     slot,
     blockhash,
     blockhashSlot,
@@ -146,7 +196,14 @@ async function askSigner(
   const { mint, payTo } = offer;
   let signature: Uint8Array | undefined;
   try {
-    const intent = { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url } as const;
+    const intent = {
+      kind: 'payment',
+      network,
+      mint,
+      amount: offer.amount.toString(),
+      payTo,
+      url,
+    } as const;
     signature = await signerWithTimeout(context, signal).signMessage(message.slice(), intent);
   } catch (cause) {
     throw new TransactionError(

@@ -8,7 +8,10 @@ import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 import { PRICE_MEMORY_MS, usdPriceOf } from '../plan/usd-price.js';
 
-/** A swap that is about to be signed: what it takes at most and brings at least. Base units and lamports. */
+/**
+ * A swap that is about to be signed: what it takes at most and brings at least. Base units and
+ * lamports.
+ */
 export interface SwapTaking {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -25,20 +28,31 @@ export function takingOf(expected: SwapOutlook): SwapTaking {
   const { inputMint, outputMint, maxIn, minOut, leeway } = expected;
   const { networkFeeLamports, priorityFeeLamports, rentLamports } = expected;
   const lamports = networkFeeLamports + priorityFeeLamports + rentLamports + leeway.lamports;
-  return { inputMint, outputMint, maxIn: maxIn + leeway.input, minOut, lamports, leeway: leeway.output };
+  return {
+    inputMint,
+    outputMint,
+    maxIn: maxIn + leeway.input,
+    minOut,
+    lamports,
+    leeway: leeway.output,
+  };
 }
 
 /** Whether a cap refused something before it was signed. */
 export function isOverCap(error: unknown): boolean {
   const codes = ['amount_over_limit', 'budget_exhausted'] as const;
-  return isExactChangeError(error) && error.funds === 'untouched' && codes.some((code) => code === error.code);
+  return (
+    isExactChangeError(error) &&
+    error.funds === 'untouched' &&
+    codes.some((code) => code === error.code)
+  );
 }
 
 type Price = Pick<Attempt, 'amount' | 'microUsd'>;
 
 /**
- * What a swap for a payment takes at most, by the prices of now. Throws `price_unknown` if its input has no price, or one cannot be asked for, unless
- * the caller bounds the input in base units.
+ * What a swap for a payment takes at most, by the prices of now. Throws `price_unknown` if its
+ * input has no price, or one cannot be asked for, unless the caller bounds the input in base units.
  *
  * @param price - Of the payment that the swap is for.
  */
@@ -54,7 +68,9 @@ export async function swapBound(
   const isBounded = isWrap || policy.maxInAmount.has(inputMint);
   const isPinned = pinnedMint(network, outputMint) !== undefined;
   const ask = (mint: Address, maxAgeMs?: number) =>
-    usdPriceOf(context, mint, signal, undefined, maxAgeMs).catch((error: unknown) => withoutPrice(mint, isBounded, error));
+    usdPriceOf(context, mint, signal, undefined, maxAgeMs).catch((error: unknown) =>
+      withoutPrice(mint, isBounded, error),
+    );
   const brought = maxAmount(0n, minOut - leeway);
   const drained = maxAmount(0n, leeway - minOut);
   const [input, output, sol] = await Promise.all([
@@ -64,7 +80,11 @@ export async function swapBound(
     ask(WSOL_MINT, PRICE_MEMORY_MS),
   ]);
   if (input === undefined && !isBounded) throw unknown(inputMint);
-  const fees = { swaps: 1, feeMicroUsd: (sol?.most(lamports) ?? 0n).toString(), lamports: lamports.toString() };
+  const fees = {
+    swaps: 1,
+    feeMicroUsd: (sol?.most(lamports) ?? 0n).toString(),
+    lamports: lamports.toString(),
+  };
   if (isWrap) return { ...noSwapCost, ...fees };
   const prices = {
     ...(input === undefined ? {} : { input: input.most(REFERENCE).toString() }),
@@ -73,8 +93,13 @@ export async function swapBound(
   return {
     ...fees,
     // A pinned output is credited before it is missed.
-    lossMicroUsd: (lossOf(prices, maxIn, minOut) + (output?.most(isPinned ? leeway : drained) ?? 0n)).toString(),
-    inputs: { [inputMint]: maxIn.toString(), ...(drained === 0n ? {} : { [outputMint]: drained.toString() }) },
+    lossMicroUsd: (
+      lossOf(prices, maxIn, minOut) + (output?.most(isPinned ? leeway : drained) ?? 0n)
+    ).toString(),
+    inputs: {
+      [inputMint]: maxIn.toString(),
+      ...(drained === 0n ? {} : { [outputMint]: drained.toString() }),
+    },
     boughtMicroUsd: isPinned || input === undefined ? '0' : boughtBy(price, brought).toString(),
     prices,
   };
@@ -83,9 +108,17 @@ export async function swapBound(
 /** More base units than any account can hold, so that rounding is nothing. */
 const REFERENCE = U64_MAX + 1n;
 
-/** What goes in beyond what comes back in a token that is sure to be worth something: all of it, if the output is not pinned. */
-function lossOf({ input = '0', output = '0' }: SwapPrices, inAmount: bigint, outAmount: bigint): bigint {
-  const loss = ceilDiv(BigInt(input) * inAmount, REFERENCE) - (BigInt(output) * outAmount) / REFERENCE;
+/**
+ * What goes in beyond what comes back in a token that is sure to be worth something: all of it, if
+ * the output is not pinned.
+ */
+function lossOf(
+  { input = '0', output = '0' }: SwapPrices,
+  inAmount: bigint,
+  outAmount: bigint,
+): bigint {
+  const loss =
+    ceilDiv(BigInt(input) * inAmount, REFERENCE) - (BigInt(output) * outAmount) / REFERENCE;
   return loss > 0n ? loss : 0n;
 }
 
@@ -100,7 +133,9 @@ export function withSwapCost(attempt: Attempt, outcome: SwapOutcome): Attempt {
   const { swapping: _bound, swap, ...rest } = attempt;
   const decided = { ...rest, ...(swap === undefined ? {} : { swap: { ...swap, outcome } }) };
   const cost = swapCostAfter(attempt, outcome);
-  return cost === undefined ? decided : { ...decided, swapped: plusSwap(attempt.swapped ?? noSwapCost, cost) };
+  return cost === undefined
+    ? decided
+    : { ...decided, swapped: plusSwap(attempt.swapped ?? noSwapCost, cost) };
 }
 
 /** An attempt without the bound of a swap that was never signed, or can never land. */
@@ -109,15 +144,21 @@ export function withoutBound({ swapping: _bound, ...attempt }: Attempt): Attempt
 }
 
 /**
- * What a swap that was decided took, at the prices of its bound, however late that is; undefined if nothing. As long as no node has shown what it
- * did, in an answer that agrees with itself, its bound counts. It counts more than that only if the chain shows that more has left.
+ * What a swap that was decided took, at the prices of its bound, however late that is; undefined if
+ * nothing. As long as no node has shown what it did, in an answer that agrees with itself, its
+ * bound counts. It counts more than that only if the chain shows that more has left.
  */
-export function swapCostAfter({ swapping: bound, swap, ...price }: Attempt, outcome: SwapOutcome): SwapCost | undefined {
+export function swapCostAfter(
+  { swapping: bound, swap, ...price }: Attempt,
+  outcome: SwapOutcome,
+): SwapCost | undefined {
   if (bound === undefined) return undefined;
   if (outcome.state === 'failed') {
     if (outcome.code === 'swap_expired') return undefined;
     const { feeLamports } = outcome;
-    return feeLamports === undefined ? bound : { ...noSwapCost, ...feesAt(bound, BigInt(feeLamports)) };
+    return feeLamports === undefined
+      ? bound
+      : { ...noSwapCost, ...feesAt(bound, BigInt(feeLamports)) };
   }
   const { rentLamports } = outcome;
   if (rentLamports === undefined) return bound;
@@ -133,20 +174,33 @@ export function swapCostAfter({ swapping: bound, swap, ...price }: Attempt, outc
     ...fees,
     lossMicroUsd: lossOf(prices, taken, brought).toString(),
     inputs: { [swap.inputMint]: taken.toString() },
-    boughtMicroUsd: prices.input === undefined || prices.output !== undefined ? '0' : boughtBy(price, brought).toString(),
+    boughtMicroUsd:
+      prices.input === undefined || prices.output !== undefined
+        ? '0'
+        : boughtBy(price, brought).toString(),
   };
 }
 
 /** Fees and rent of one swap, at the price of SOL that its bound was reckoned with. */
-function feesAt({ lamports, feeMicroUsd }: SwapCost, taken: bigint): Pick<SwapCost, 'swaps' | 'feeMicroUsd' | 'lamports'> {
+function feesAt(
+  { lamports, feeMicroUsd }: SwapCost,
+  taken: bigint,
+): Pick<SwapCost, 'swaps' | 'feeMicroUsd' | 'lamports'> {
   const most = BigInt(lamports);
   const microUsd = most === 0n ? 0n : ceilDiv(BigInt(feeMicroUsd) * taken, most);
   return { swaps: 1, feeMicroUsd: microUsd.toString(), lamports: taken.toString() };
 }
 
-/** A price that cannot be asked for is none if the caller bounds the swap in base units; else nothing bounds what it takes. */
+/**
+ * A price that cannot be asked for is none if the caller bounds the swap in base units; else
+ * nothing bounds what it takes.
+ */
 function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefined {
-  if (!isExactChangeError(error) || (error.name !== 'TransportError' && error.name !== 'QuoteError')) throw error;
+  if (
+    !isExactChangeError(error) ||
+    (error.name !== 'TransportError' && error.name !== 'QuoteError')
+  )
+    throw error;
   if (!isBounded) throw unknown(mint, error);
 }
 
@@ -154,7 +208,9 @@ function unknown(mint: Address, cause?: unknown): PolicyError<'price_unknown'> {
   return new PolicyError(
     'price_unknown',
     `No price is known for mint ${mint}, so no dollar cap can hold what the swap takes. ` +
-      (cause === undefined ? 'Set policy.maxInAmount for the token to swap from.' : 'Jupiter could not be asked; try again.'),
+      (cause === undefined
+        ? 'Set policy.maxInAmount for the token to swap from.'
+        : 'Jupiter could not be asked; try again.'),
     { details: { mint }, ...(cause === undefined ? {} : { cause, retry: 'fresh' }) },
   );
 }

@@ -16,8 +16,9 @@ type Controller = ReadableStreamDefaultController<Bytes> | ReadableByteStreamCon
 let forgotten: FinalizationRegistry<() => void> | undefined;
 
 /**
- * A stream of the same kind as a body's own that gives what that gives, no sooner than it is asked, and tells how far it came. The body's own
- * stays free until then: a response that was asked for its stream can still be read by its methods, or cloned.
+ * A stream of the same kind as a body's own that gives what that gives, no sooner than it is asked,
+ * and tells how far it came. The body's own stays free until then: a response that was asked for
+ * its stream can still be read by its methods, or cloned.
  */
 export function watchStream(
   like: ReadableStream<Bytes>,
@@ -31,8 +32,10 @@ export function watchStream(
     if (!isStream(own)) throw new TypeError('There is no body.');
     reader = own.getReader();
     reading.begin();
-    // Only what is begun can be given up half way, and a stream that nothing refers to any more is not cancelled.
-    if (typeof FinalizationRegistry !== 'undefined') registry().register(stream, giveUp(reading, reader), reader);
+    // Only what is begun can be given up half way, and a stream that nothing refers to any more is
+    // not cancelled.
+    if (typeof FinalizationRegistry !== 'undefined')
+      registry().register(stream, giveUp(reading, reader), reader);
     return reader;
   };
   const finish = (from: object) => {
@@ -64,12 +67,16 @@ export function watchStream(
   // Node 16 has the class, but no global of its name.
   const Stream: unknown = like.constructor;
   if (!isStreamClass(Stream)) throw new TypeError('The stream of a response has no class.');
-  const stream = takesBuffers(like) ? new Stream({ ...from, type: 'bytes' }) : new Stream<Bytes>(from, { highWaterMark: 0 });
+  const stream = takesBuffers(like)
+    ? new Stream({ ...from, type: 'bytes' })
+    : new Stream<Bytes>(from, { highWaterMark: 0 });
   return { stream, isBegun: () => reader !== undefined };
 }
 
 /** The next of what there is; a stream of bytes takes no empty pieces. */
-async function nextOf(reader: ReadableStreamDefaultReader<Bytes>): Promise<ReadableStreamReadResult<Bytes>> {
+async function nextOf(
+  reader: ReadableStreamDefaultReader<Bytes>,
+): Promise<ReadableStreamReadResult<Bytes>> {
   for (;;) {
     const next = await reader.read();
     if (next.done || next.value.byteLength !== 0) return next;

@@ -3,7 +3,10 @@ import { isLoopback } from '../../internal/loopback.js';
 import type { Call } from '../../internal/request.js';
 import { checkPlace, type ListRules } from '../../policy/lists.js';
 
-/** Throws `insecure_origin` for a place that no payment header may go to. It may be a redirecting seller's, so it is in no message. */
+/**
+ * Throws `insecure_origin` for a place that no payment header may go to. It may be a redirecting
+ * seller's, so it is in no message.
+ */
 export function checkOrigin(url: string): void {
   const { protocol, hostname, origin } = new URL(url);
   if (protocol === 'https:' || isLoopback(hostname)) return;
@@ -14,7 +17,9 @@ export function checkOrigin(url: string): void {
   );
 }
 
-/** Throws if no payment may be made for a call at the address that asks for it, whatever that asks. */
+/**
+ * Throws if no payment may be made for a call at the address that asks for it, whatever that asks.
+ */
 export function checkRequest(policy: ListRules, call: Call, unpaid: Response, url: string): void {
   checkOrigin(url);
   const misplaced = checkPlace(policy, new URL(url).host);

@@ -1,5 +1,12 @@
 import { startDeadline, type Deadline } from '../../internal/deadline.js';
-import { isExactChangeError, PolicyError, ProtocolError, TransportError, type ExactChangeError, type OfferRefusal } from '../../errors.js';
+import {
+  isExactChangeError,
+  PolicyError,
+  ProtocolError,
+  TransportError,
+  type ExactChangeError,
+  type OfferRefusal,
+} from '../../errors.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { checkPayment, type Spend } from '../../policy/caps.js';
 import { checkOffer, checkPlace } from '../../policy/lists.js';
@@ -24,7 +31,10 @@ export interface Choice {
 }
 
 /** What the caps look at. */
-export function spendOf({ offer, microUsd }: Pick<Choice, 'offer' | 'microUsd'>, host: string): Spend {
+export function spendOf(
+  { offer, microUsd }: Pick<Choice, 'offer' | 'microUsd'>,
+  host: string,
+): Spend {
   const { mint, payTo, amount } = offer;
   const price = microUsd === undefined ? {} : { microUsd: microUsd.toString() };
   return { host, payTo, mint, amount: amount.toString(), ...price };
@@ -38,7 +48,10 @@ interface Priced {
 
 // Quotes are scarce: of several offers that all need a swap, so many are compared.
 const MAX_COMPARED = 3;
-/** Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any number of tokens. */
+/**
+ * Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any
+ * number of tokens.
+ */
 const MAX_UNPINNED = 3;
 /** For all that is asked to compare the offers of one 402, in milliseconds. */
 const COMPARE_MS = 30_000;
@@ -55,14 +68,20 @@ export interface ChooseOptions {
 }
 
 /**
- * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then the seller's order.
+ * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then
+ * the seller's order.
  * Throws where nothing is payable, with every entry's reason.
  */
-export async function choose(context: PaymentContext, terms: PaymentRequired, options: ChooseOptions): Promise<Choice> {
+export async function choose(
+  context: PaymentContext,
+  terms: PaymentRequired,
+  options: ChooseOptions,
+): Promise<Choice> {
   const deadline = startDeadline(COMPARE_MS, options.signal);
   // A seller that names its own tokens may have any number of them priced, at any number of hosts.
   const givingWay = startLowPriority(deadline.signal);
-  const signalFor = ({ mint }: Offer) => (isPinned(context, mint) ? deadline.signal : givingWay.signal);
+  const signalFor = ({ mint }: Offer) =>
+    isPinned(context, mint) ? deadline.signal : givingWay.signal;
   try {
     return await chooseBefore(context, terms, options, deadline, signalFor);
   } catch (error) {
@@ -90,8 +109,11 @@ async function chooseBefore(
     readings = readOffers(envelope, network, signer.address);
   }
   const refused = new Map<number, ExactChangeError>();
-  const untrusted = new Map(readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])));
-  for (const reading of readings) if (!reading.ok) refused.set(reading.refusal.index, reading.error);
+  const untrusted = new Map(
+    readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])),
+  );
+  for (const reading of readings)
+    if (!reading.ok) refused.set(reading.refusal.index, reading.error);
   const done = (chosen: Priced, funding: Funding | undefined): Choice => ({
     terms: envelope,
     ...chosen,
@@ -109,16 +131,21 @@ async function chooseBefore(
   let unpinned = 0;
   for (const one of await readOfferAccounts(context, welcome, deadline.signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
-    else if (!isPinned(context, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED) refused.set(one.offer.index, notPriced(one.offer));
+    else if (!isPinned(context, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED)
+      refused.set(one.offer.index, notPriced(one.offer));
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
 
   let unpriced: ExactChangeError | undefined;
   const allowed = async (one: Priced): Promise<Priced | undefined> => {
     const { mint, amount } = one.offer;
-    const microUsd = await usdValueOf(context, mint, amount, one.facts.decimals, signalFor(one.offer)).catch((error: unknown) =>
-      asUnpriced(inTime(deadline, error)),
-    );
+    const microUsd = await usdValueOf(
+      context,
+      mint,
+      amount,
+      one.facts.decimals,
+      signalFor(one.offer),
+    ).catch((error: unknown) => asUnpriced(inTime(deadline, error)));
     if (isExactChangeError(microUsd)) {
       refused.set(one.offer.index, microUsd);
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
@@ -139,8 +166,10 @@ async function chooseBefore(
       allowed,
     ),
   );
-  if (!context.config.autoSwap) for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
-  else if (short.length === 1 && short[0] !== undefined && !options.quote) return done(short[0], undefined);
+  if (!context.config.autoSwap)
+    for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
+  else if (short.length === 1 && short[0] !== undefined && !options.quote)
+    return done(short[0], undefined);
   else {
     const funded: Funded[] = [];
     for (const one of short.slice(0, MAX_COMPARED)) {
@@ -191,15 +220,21 @@ function inTime({ passed, signal }: Deadline, error: unknown): unknown {
   );
 }
 
-/** A price that could not be asked for refuses its offer, also where a cap in base units would hold: without it the dollar caps count nothing. */
+/**
+ * A price that could not be asked for refuses its offer, also where a cap in base units would hold:
+ * without it the dollar caps count nothing.
+ */
 function asUnpriced(error: unknown): ExactChangeError {
-  if (isExactChangeError(error) && (error.name === 'TransportError' || error.name === 'QuoteError')) return error;
+  if (isExactChangeError(error) && (error.name === 'TransportError' || error.name === 'QuoteError'))
+    return error;
   throw error;
 }
 
 function byPrice(list: readonly Priced[]): Priced[] {
   const rank = ({ microUsd }: Priced) => (microUsd === undefined ? 2n ** 128n : microUsd);
-  return [...list].sort((a, b) => (rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : a.offer.index - b.offer.index));
+  return [...list].sort((a, b) =>
+    rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : a.offer.index - b.offer.index,
+  );
 }
 
 interface Funded {
@@ -207,7 +242,10 @@ interface Funded {
   readonly funding: Funding;
 }
 
-/** Swaps out of the same token compare by what they take for the payment itself; others keep the order of their prices. */
+/**
+ * Swaps out of the same token compare by what they take for the payment itself; others keep the
+ * order of their prices.
+ */
 function cheapest(funded: readonly Funded[]): Funded | undefined {
   return funded.reduce<Funded | undefined>((best, next) => {
     if (best === undefined) return next;
@@ -215,26 +253,41 @@ function cheapest(funded: readonly Funded[]): Funded | undefined {
   }, undefined);
 }
 
-/** A swap may bring more than the payment takes, and what is left over is no cost: both are compared at the rate of their swap. */
+/**
+ * A swap may bring more than the payment takes, and what is left over is no cost: both are compared
+ * at the rate of their swap.
+ */
 function costsLess(a: Funded, b: Funded): boolean {
   const cost = ({ one, funding }: Funded) => one.offer.amount * funding.maxInAmount;
   return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
 }
 
-/** What concerns one offer refuses that offer; what concerns everything (a node that is down, say) ends the call. */
+/**
+ * What concerns one offer refuses that offer; what concerns everything (a node that is down, say)
+ * ends the call.
+ */
 function asRefusal(error: unknown): ExactChangeError {
-  if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name)) return error;
+  if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name))
+    return error;
   throw error;
 }
 
-function refusals(refused: ReadonlyMap<number, ExactChangeError>, read: ReadonlyMap<number, OfferRefusal>): OfferRefusal[] {
-  return [...refused].sort(([a], [b]) => a - b).map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
+function refusals(
+  refused: ReadonlyMap<number, ExactChangeError>,
+  read: ReadonlyMap<number, OfferRefusal>,
+): OfferRefusal[] {
+  return [...refused]
+    .sort(([a], [b]) => a - b)
+    .map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
 }
 
 const ELSEWHERE: readonly string[] = ['unsupported_network', 'unsupported_offer'];
 
 /** One entry that was meant for us gives its own reason; several are listed. */
-function nothingPayable(refused: ReadonlyMap<number, ExactChangeError>, offers: readonly OfferRefusal[]): ExactChangeError {
+function nothingPayable(
+  refused: ReadonlyMap<number, ExactChangeError>,
+  offers: readonly OfferRefusal[],
+): ExactChangeError {
   const errors = [...refused.values()];
   const ours = errors.filter(({ code }) => !ELSEWHERE.includes(code));
   const only = ours.length === 1 ? ours[0] : errors.length === 1 ? errors[0] : undefined;

@@ -10,12 +10,19 @@ export interface RequestFacts {
 }
 
 /**
- * The same for equal requests: method, URL and body. The seller's terms are not in it: a seller that could change them between two 402s, by one
- * unit of price or another payee, could have one request paid twice. Nor is a form's boundary, which is drawn anew for each call.
+ * The same for equal requests: method, URL and body. The seller's terms are not in it: a seller
+ * that could change them between two 402s, by one unit of price or another payee, could have one
+ * request paid twice. Nor is a form's boundary, which is drawn anew for each call.
  */
-export function fingerprintOf({ method, url, headers }: RequestFacts, body: Uint8Array | undefined): string {
-  const boundary = /^multipart\/[^;]+;.*?boundary="?([^";]{1,200})/i.exec(headers.get('content-type') ?? '')?.[1];
-  const content = body === undefined ? new Uint8Array() : boundary === undefined ? body : without(body, boundary);
+export function fingerprintOf(
+  { method, url, headers }: RequestFacts,
+  body: Uint8Array | undefined,
+): string {
+  const boundary = /^multipart\/[^;]+;.*?boundary="?([^";]{1,200})/i.exec(
+    headers.get('content-type') ?? '',
+  )?.[1];
+  const content =
+    body === undefined ? new Uint8Array() : boundary === undefined ? body : without(body, boundary);
   const parts = [method, url.replace(/#.*/s, ''), hex.encode(sha256(content))];
   return hex.encode(sha256(new TextEncoder().encode(JSON.stringify(parts))));
 }

@@ -33,13 +33,17 @@ export const MAX_CANDIDATES = 3;
 const MAX_UNSELLABLE = 8;
 const MAX_VALUED = 5;
 
-// Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked against the wallet before signing.
+// Fees, and the rent of the accounts that a swap may have to create; what it really takes is
+// checked against the wallet before signing.
 const KEEP_LAMPORTS = 8_000_000n;
 
 /** How to look for a swap. */
 export interface FundingOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Tokens that are not swapped from: a swap out of them came to nothing, {@link concernsCandidate}. */
+  /**
+   * Tokens that are not swapped from: a swap out of them came to nothing,
+   * {@link concernsCandidate}.
+   */
   readonly except?: ReadonlySet<Address>;
   /** It will be made, most likely: a service is asked for its transaction along with the quote. */
   readonly toSwap?: boolean;
@@ -48,10 +52,12 @@ export interface FundingOptions {
 }
 
 /**
- * Finds a token to swap from and a quote that brings at least what is missing: a little more where that is affordable, so that
- * small calls do not each cost a swap. Throws `insufficient_funds`, or the last candidate's reason.
+ * Finds a token to swap from and a quote that brings at least what is missing: a little more where
+ * that is affordable, so that small calls do not each cost a swap. Throws `insufficient_funds`, or
+ * the last candidate's reason.
  *
- * @param needed - Base units that have to be there in the end, for this payment and those that wait with it.
+ * @param needed - Base units that have to be there in the end, for this payment and those that wait
+ *   with it.
  */
 export async function findFunding(
   context: PaymentContext,
@@ -63,10 +69,19 @@ export async function findFunding(
   const { mint } = offer;
   const missing = needed - facts.available;
   const holdings = await readHoldings(context, [], signal);
-  if (mint === WSOL_MINT && context.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
+  if (
+    mint === WSOL_MINT &&
+    context.config.swapFrom?.includes(WSOL_MINT) !== false &&
+    !except.has(WSOL_MINT)
+  ) {
     const native = holdings.lamports - (await context.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
     // Wrapping needs no market: without a price there is no float.
-    const float = exact ? missing : maxAmount(missing, await floatOf(context, mint, facts.decimals, signal).catch(noneWithoutPrice));
+    const float = exact
+      ? missing
+      : maxAmount(
+          missing,
+          await floatOf(context, mint, facts.decimals, signal).catch(noneWithoutPrice),
+        );
     const wrap = native >= float ? float : missing;
     if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
@@ -77,14 +92,19 @@ export async function findFunding(
     reserved: await reservedOf(context, holdings),
   }).filter((candidate) => !except.has(candidate.mint));
   if (candidates.length === 0) throw short(mint, needed, facts);
-  const float = exact ? missing : maxAmount(missing, await floatOf(context, mint, facts.decimals, signal));
-  // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
+  const float = exact
+    ? missing
+    : maxAmount(missing, await floatOf(context, mint, facts.decimals, signal));
+  // Any candidate that affords the float comes before one that affords no more than this payment,
+  // or two tokens would be swapped to and fro.
   const wanted = float > missing ? [float, missing] : [missing];
   const reasons: ExactChangeError[] = [];
   const inOrder = candidatesByValue(context, candidates, signal);
   const unsellable = new Set<Address>();
   for (const amount of wanted) {
-    const foreseen = toSwap ? await planAtService(context, offer, await inOrder.first(), amount, signal) : undefined;
+    const foreseen = toSwap
+      ? await planAtService(context, offer, await inOrder.first(), amount, signal)
+      : undefined;
     if (foreseen !== undefined) return foreseen;
     let compared = 0;
     for await (const candidate of inOrder.all()) {
@@ -97,8 +117,10 @@ export async function findFunding(
       const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
       if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
       reasons.push(quote);
-      // What has no market must not stand in the way of what has one: wallets are sent worthless tokens by the trillion.
-      if (quote.code === 'no_route' || quote.code === 'price_unknown') unsellable.add(candidate.mint);
+      // What has no market must not stand in the way of what has one: wallets are sent worthless
+      // tokens by the trillion.
+      if (quote.code === 'no_route' || quote.code === 'price_unknown')
+        unsellable.add(candidate.mint);
       else compared += 1;
     }
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
@@ -108,8 +130,9 @@ export async function findFunding(
 }
 
 /**
- * The swap of the first candidate that holds enough, as a distant service plans it in one call. It is judged as the quote of that candidate would
- * be; undefined where it would not pass for it, and each part has to be asked for.
+ * The swap of the first candidate that holds enough, as a distant service plans it in one call. It
+ * is judged as the quote of that candidate would be; undefined where it would not pass for it, and
+ * each part has to be asked for.
  */
 async function planAtService(
   context: PaymentContext,
@@ -121,13 +144,30 @@ async function planAtService(
   if (context.transport.distant !== true) return undefined;
   const candidate = await firstThatPays(context, candidates, offer.mint, amount, signal);
   if (candidate === undefined) return undefined;
-  const planned = await askServicePlan(context, offer, { inputMint: candidate.mint, amount }, signal);
+  const planned = await askServicePlan(
+    context,
+    offer,
+    { inputMint: candidate.mint, amount },
+    signal,
+  );
   if (planned === undefined) return undefined;
-  const quote = await quoteFrom(context, candidate, offer.mint, amount, signal, planned.quote).catch(asReason);
-  return isExactChangeError(quote) ? undefined : { ...fundedBy(candidate, quote), built: planned.transaction };
+  const quote = await quoteFrom(
+    context,
+    candidate,
+    offer.mint,
+    amount,
+    signal,
+    planned.quote,
+  ).catch(asReason);
+  return isExactChangeError(quote)
+    ? undefined
+    : { ...fundedBy(candidate, quote), built: planned.transaction };
 }
 
-/** By the client's own prices, so that no quote is asked for of what cannot be enough. What has no price may be. */
+/**
+ * By the client's own prices, so that no quote is asked for of what cannot be enough. What has no
+ * price may be.
+ */
 async function firstThatPays(
   context: PaymentContext,
   candidates: readonly Candidate[],
@@ -135,7 +175,8 @@ async function firstThatPays(
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<Candidate | undefined> {
-  for (const candidate of candidates) if (await mayPay(context, candidate, mint, amount, signal)) return candidate;
+  for (const candidate of candidates)
+    if (await mayPay(context, candidate, mint, amount, signal)) return candidate;
   return undefined;
 }
 
@@ -146,19 +187,33 @@ async function mayPay(
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const [worth, wanted] = await Promise.all([priceOf(context, candidate.mint, signal), priceOf(context, mint, signal)]);
-  return worth === undefined || wanted === undefined || worth.most(candidate.available) >= wanted.least(amount);
+  const [worth, wanted] = await Promise.all([
+    priceOf(context, candidate.mint, signal),
+    priceOf(context, mint, signal),
+  ]);
+  return (
+    worth === undefined ||
+    wanted === undefined ||
+    worth.most(candidate.available) >= wanted.least(amount)
+  );
 }
 
 /** Whatever keeps it from being known is met again by the check that needs it. */
-function priceOf(context: PaymentContext, mint: Address, signal: AbortSignal | undefined): Promise<UsdPrice | undefined> {
+function priceOf(
+  context: PaymentContext,
+  mint: Address,
+  signal: AbortSignal | undefined,
+): Promise<UsdPrice | undefined> {
   return usdPriceOf(context, mint, signal).catch((error: unknown) => {
     if (isExactChangeError(error)) return undefined;
     throw error;
   });
 }
 
-function fundedBy({ mint, available }: Candidate, quote: SwapQuote): Funding & { readonly quote: SwapQuote } {
+function fundedBy(
+  { mint, available }: Candidate,
+  quote: SwapQuote,
+): Funding & { readonly quote: SwapQuote } {
   return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
@@ -169,16 +224,22 @@ interface Queue {
 }
 
 /**
- * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value. Others are priced only when they are
- * reached, and only where there are several: a price costs a quote.
+ * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value.
+ * Others are priced only when they are reached, and only where there are several: a price costs a
+ * quote.
  */
-function candidatesByValue(context: PaymentContext, candidates: readonly Candidate[], signal: AbortSignal | undefined): Queue {
+function candidatesByValue(
+  context: PaymentContext,
+  candidates: readonly Candidate[],
+  signal: AbortSignal | undefined,
+): Queue {
   const { network, swapFrom } = context.config;
   const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
   const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
   const others = candidates.filter((candidate) => !first.includes(candidate));
   let sorted: readonly Candidate[] | undefined;
-  const rest = async () => (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
+  const rest = async () =>
+    (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
   return {
     first: async () => (first.length > 0 ? first : rest()),
     async *all() {
@@ -188,7 +249,11 @@ function candidatesByValue(context: PaymentContext, candidates: readonly Candida
   };
 }
 
-async function byValue(context: PaymentContext, candidates: readonly Candidate[], signal: AbortSignal | undefined): Promise<Candidate[]> {
+async function byValue(
+  context: PaymentContext,
+  candidates: readonly Candidate[],
+  signal: AbortSignal | undefined,
+): Promise<Candidate[]> {
   const valued: { candidate: Candidate; microUsd: bigint }[] = [];
   let unpriced = 0;
   for (const candidate of candidates) {
@@ -226,7 +291,13 @@ async function quoteFrom(
   given?: Readonly<Record<string, unknown>>,
 ): Promise<SwapQuote> {
   const slippageBps = context.config.policy.maxSlippageBps;
-  const request = { inputMint: candidate.mint, outputMint: mint, amount: wanted.toString(), swapMode: 'ExactOut' as const, slippageBps };
+  const request = {
+    inputMint: candidate.mint,
+    outputMint: mint,
+    amount: wanted.toString(),
+    swapMode: 'ExactOut' as const,
+    slippageBps,
+  };
   const quote = await quoteForPayment(context, request, signal, given);
   checkAvailable(quote, candidate.available);
   return quote;
@@ -237,7 +308,10 @@ export function isPinned({ config }: PaymentContext, mint: Address): boolean {
   return pinnedMint(config.network, mint) !== undefined;
 }
 
-/** Asks Jupiter about a swap into a mint; about one that is not pinned, in a way that gives way to others. */
+/**
+ * Asks Jupiter about a swap into a mint; about one that is not pinned, in a way that gives way to
+ * others.
+ */
 export async function askAbout<T>(
   context: PaymentContext,
   mint: Address,
@@ -249,10 +323,20 @@ export async function askAbout<T>(
   return ask(lowPriority.signal).finally(() => lowPriority.end());
 }
 
-/** `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no account could hold so much of it. */
-async function floatOf(context: PaymentContext, mint: Address, decimals: number, signal: AbortSignal | undefined): Promise<bigint> {
+/**
+ * `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no
+ * account could hold so much of it.
+ */
+async function floatOf(
+  context: PaymentContext,
+  mint: Address,
+  decimals: number,
+  signal: AbortSignal | undefined,
+): Promise<bigint> {
   if (!isPinned(context, mint)) return 0n;
-  const float = (await usdPriceOf(context, mint, signal, decimals))?.amountOf(context.config.policy.minSwap) ?? 0n;
+  const float =
+    (await usdPriceOf(context, mint, signal, decimals))?.amountOf(context.config.policy.minSwap) ??
+    0n;
   return float > U64_MAX ? 0n : float;
 }
 
@@ -277,22 +361,37 @@ const CANDIDATE_CODES: readonly string[] = [
   'amount_over_limit',
 ];
 
-/** Whether a swap that failed may well do from another token: nothing of it was signed, and only its own token is to blame. */
+/**
+ * Whether a swap that failed may well do from another token: nothing of it was signed, and only its
+ * own token is to blame.
+ */
 export function concernsCandidate(error: unknown): error is ExactChangeError {
-  return isExactChangeError(error) && error.funds === 'untouched' && CANDIDATE_CODES.includes(error.code);
+  return (
+    isExactChangeError(error) && error.funds === 'untouched' && CANDIDATE_CODES.includes(error.code)
+  );
 }
 
-/** What concerns one candidate passes to the next; what concerns all of them (a rate limit, an outage) ends the search. */
+/**
+ * What concerns one candidate passes to the next; what concerns all of them (a rate limit, an
+ * outage) ends the search.
+ */
 function asReason(error: unknown): ExactChangeError {
   if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;
   throw error;
 }
 
-async function reservedOf(context: PaymentContext, { wallet, tokens }: Holdings): Promise<ReadonlyMap<Address, bigint>> {
+async function reservedOf(
+  context: PaymentContext,
+  { wallet, tokens }: Holdings,
+): Promise<ReadonlyMap<Address, bigint>> {
   const { ledger } = context;
   const reserved = new Map<Address, bigint>();
   for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
-  const wrapped = associatedTokenAddress(wallet, WSOL_MINT, pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '');
+  const wrapped = associatedTokenAddress(
+    wallet,
+    WSOL_MINT,
+    pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '',
+  );
   return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
 }
 

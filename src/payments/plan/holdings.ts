@@ -16,7 +16,10 @@ export async function readHoldings(
   const { signer, runtime, network } = context.config;
   const { ledger } = context;
   const wallet = signer.address;
-  const [native, held] = await Promise.all([context.rpc.accounts([wallet], { signal }), context.rpc.tokenAccounts(wallet, { signal })]);
+  const [native, held] = await Promise.all([
+    context.rpc.accounts([wallet], { signal }),
+    context.rpc.tokenAccounts(wallet, { signal }),
+  ]);
   const at = runtime.now();
   const tokens = held.accounts.flatMap(({ address, account: raw }) => {
     const account = decodeTokenAccount(raw);
@@ -29,7 +32,8 @@ export async function readHoldings(
   }
   for (const { mint, tokenProgram } of expected) {
     const account = associatedTokenAddress(wallet, mint, tokenProgram);
-    if (!held.accounts.some(({ address }) => address === account)) await ledger.see(account, { amount: 0n, at, slot: held.slot });
+    if (!held.accounts.some(({ address }) => address === account))
+      await ledger.see(account, { amount: 0n, at, slot: held.slot });
   }
   return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
 }

@@ -1,7 +1,11 @@
 import { FundsError, ProtocolError, type ExactChangeError } from '../../errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint } from '../../network.js';
 import type { IsFresh } from '../../journal/account-balance.js';
-import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import {
+  associatedTokenAddress,
+  decodeMint,
+  decodeTokenAccount,
+} from '../../solana/tokens/accounts.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { Offer } from '../../protocols/x402/types.js';
@@ -21,9 +25,14 @@ export interface OfferFacts {
   readonly available: bigint;
 }
 
-export type ReadOffer = { readonly offer: Offer; readonly facts: OfferFacts } | { readonly offer: Offer; readonly error: ExactChangeError };
+export type ReadOffer =
+  | { readonly offer: Offer; readonly facts: OfferFacts }
+  | { readonly offer: Offer; readonly error: ExactChangeError };
 
-/** How long a balance is taken for true without asking again: other payers of the same wallet are rare. */
+/**
+ * How long a balance is taken for true without asking again: other payers of the same wallet are
+ * rare.
+ */
 const BALANCE_MAX_AGE_MS = 30_000;
 
 const MAX_ADDRESSES_A_CALL = 100;
@@ -45,23 +54,37 @@ export async function readOfferAccounts(
   return read;
 }
 
-/** The balance of one of our accounts, less what is promised; undefined where it has to be read first. */
-export function knownAvailable(context: PaymentContext, source: Address): Promise<bigint | undefined> {
+/**
+ * The balance of one of our accounts, less what is promised; undefined where it has to be read
+ * first.
+ */
+export function knownAvailable(
+  context: PaymentContext,
+  source: Address,
+): Promise<bigint | undefined> {
   return context.ledger.available(source, freshIn(context));
 }
 
-/** Which balances are taken for true: none from before the clock was set back, and those that a machine has seen whose clock is a little ahead. */
+/**
+ * Which balances are taken for true: none from before the clock was set back, and those that a
+ * machine has seen whose clock is a little ahead.
+ */
 export function freshIn({ config: { runtime } }: PaymentContext): IsFresh {
   return (at) => Math.abs(runtime.now() - at) <= BALANCE_MAX_AGE_MS;
 }
 
 function programsOf(context: PaymentContext, memory: Memory, mint: Address): readonly Address[] {
   const known = memory.mints.get(mint) ?? pinnedMint(context.config.network, mint);
-  // An unknown mint's program is read in the same round as the accounts that depend on it, so both are asked for.
+  // An unknown mint's program is read in the same round as the accounts that depend on it, so both
+  // are asked for.
   return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
 }
 
-async function unknowns(context: PaymentContext, memory: Memory, { mint, payTo }: Offer): Promise<Address[]> {
+async function unknowns(
+  context: PaymentContext,
+  memory: Memory,
+  { mint, payTo }: Offer,
+): Promise<Address[]> {
   const wallet = context.config.signer.address;
   const wanted: Address[] = memory.mints.has(mint) ? [] : [mint];
   for (const program of programsOf(context, memory, mint)) {
@@ -87,7 +110,9 @@ async function readAll(
   for (let from = 0; from < addresses.length; from += MAX_ADDRESSES_A_CALL) {
     const page = addresses.slice(from, from + MAX_ADDRESSES_A_CALL);
     const { slot, accounts } = await context.rpc.accounts(page, { signal });
-    page.forEach((address, index) => found.set(address, { account: accounts[index] ?? null, slot }));
+    page.forEach((address, index) =>
+      found.set(address, { account: accounts[index] ?? null, slot }),
+    );
   }
   return found;
 }
@@ -118,11 +143,20 @@ async function learn(
   }
   const { tokenProgram, decimals } = facts;
   const { claimedDecimals } = offer;
-  if (claimedDecimals !== undefined && claimedDecimals !== decimals && claimedDecimals !== String(decimals))
+  if (
+    claimedDecimals !== undefined &&
+    claimedDecimals !== decimals &&
+    claimedDecimals !== String(decimals)
+  )
     return otherDecimals(mint, decimals);
   const destination = associatedTokenAddress(payTo, mint, tokenProgram);
   if (!memory.payees.has(destination)) {
-    const problem = payeeProblem(offer, destination, accounts.get(payTo)?.account ?? null, accounts.get(destination)?.account ?? null);
+    const problem = payeeProblem(
+      offer,
+      destination,
+      accounts.get(payTo)?.account ?? null,
+      accounts.get(destination)?.account ?? null,
+    );
     if (problem !== undefined) return problem;
     makeRoom(memory.payees);
     memory.payees.add(destination);
@@ -141,13 +175,27 @@ async function learn(
         },
       );
     }
-    const usable = decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
-    await context.ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
+    const usable =
+      decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
+    await context.ledger.see(source, {
+      amount: usable ? decoded.amount : 0n,
+      at: runtime.now(),
+      slot,
+    });
   }
-  return { tokenProgram, decimals, source, destination, available: (await knownAvailable(context, source)) ?? 0n };
+  return {
+    tokenProgram,
+    decimals,
+    source,
+    destination,
+    available: (await knownAvailable(context, source)) ?? 0n,
+  };
 }
 
-/** A seller that counts in other units than the chain means another price than the one that would be paid. */
+/**
+ * A seller that counts in other units than the chain means another price than the one that would be
+ * paid.
+ */
 function otherDecimals(mint: Address, decimals: number): ProtocolError {
   return new ProtocolError(
     'unsupported_offer',
@@ -156,7 +204,12 @@ function otherDecimals(mint: Address, decimals: number): ProtocolError {
   );
 }
 
-function payeeProblem(offer: Offer, destination: Address, payTo: Account | null, receiving: Account | null): ExactChangeError | undefined {
+function payeeProblem(
+  offer: Offer,
+  destination: Address,
+  payTo: Account | null,
+  receiving: Account | null,
+): ExactChangeError | undefined {
   if (payTo !== null && (payTo.owner === TOKEN_PROGRAM || payTo.owner === TOKEN_2022_PROGRAM)) {
     return new ProtocolError(
       'unsupported_offer',
@@ -167,7 +220,8 @@ function payeeProblem(offer: Offer, destination: Address, payTo: Account | null,
     );
   }
   const account = receiving === null ? undefined : decodeTokenAccount(receiving);
-  if (account !== undefined && account.mint === offer.mint && account.state === 'initialized') return undefined;
+  if (account !== undefined && account.mint === offer.mint && account.state === 'initialized')
+    return undefined;
   return new FundsError(
     'payee_account_missing',
     `The payee ${offer.payTo} has no usable token account for mint ${offer.mint} (${destination}), so no facilitator can settle. The seller has to create it.`,

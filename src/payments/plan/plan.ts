@@ -1,6 +1,15 @@
 import { formatUiAmount } from '../../amount.js';
 import { untilAborted } from '../../internal/deadline.js';
-import { capUse, capsFor, capsSeen, partsOf, takenOf, type Cap, type CapUse, type Spend } from '../../policy/caps.js';
+import {
+  capUse,
+  capsFor,
+  capsSeen,
+  partsOf,
+  takenOf,
+  type Cap,
+  type CapUse,
+  type Spend,
+} from '../../policy/caps.js';
 import type { Plan } from '../../policy/plan.js';
 import { formatUsd } from '../../policy/dollars.js';
 import type { Receipt } from '../../receipt.js';
@@ -19,19 +28,38 @@ import { swapBound } from '../execute/swap-cost.js';
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
 
 /** Chooses and quotes, and leaves everything as it was. Throws what the real call would throw. */
-export async function makePlan(context: PaymentContext, call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan> {
-  const place = { url: unpaid.url === '' ? call.url : unpaid.url, method: call.method, status: unpaid.status };
+export async function makePlan(
+  context: PaymentContext,
+  call: Call,
+  unpaid: Response,
+  terms: PaymentRequired | undefined,
+): Promise<Plan> {
+  const place = {
+    url: unpaid.url === '' ? call.url : unpaid.url,
+    method: call.method,
+    status: unpaid.status,
+  };
   if (terms === undefined)
-    return { ...place, refused: [], maxFeeLamports: '0', caps: await usesOf(context, capsSeen(context.config.policy, [])) };
+    return {
+      ...place,
+      refused: [],
+      maxFeeLamports: '0',
+      caps: await usesOf(context, capsSeen(context.config.policy, [])),
+    };
   await untilAborted(context.ready(), call.signal);
-  const choice = await choose(context, terms, { host: new URL(place.url).host, signal: call.signal, quote: true });
+  const choice = await choose(context, terms, {
+    host: new URL(place.url).host,
+    signal: call.signal,
+    quote: true,
+  });
   return planOf(context, place, choice, choice.funding, call.signal);
 }
 
 /**
  * What paying by a choice signs: the payment, and the swap that funds it.
  *
- * @param reserved - The caps count the payment already; the plan shows them as they stand before it.
+ * @param reserved - The caps count the payment already; the plan shows them as they stand before
+ *   it.
  */
 export async function planOf(
   context: PaymentContext,
@@ -58,8 +86,13 @@ export async function planOf(
       ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }),
       available: facts.available.toString(),
     },
-    ...(funding === undefined ? {} : 'quote' in funding ? { swap: withoutRaw(funding.quote) } : { wrap: funding.wrap.toString() }),
-    cost: funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
+    ...(funding === undefined
+      ? {}
+      : 'quote' in funding
+        ? { swap: withoutRaw(funding.quote) }
+        : { wrap: funding.wrap.toString() }),
+    cost:
+      funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
     refused,
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
     caps: await usesOf(context, capsFor(policy, spend), reserved ? spend : undefined),
@@ -67,16 +100,34 @@ export async function planOf(
 }
 
 /** What a payment and the swap before it take at most. */
-async function mostFor(context: PaymentContext, spend: Spend, funding: Funding, signal: AbortSignal | undefined): Promise<Receipt['cost']> {
+async function mostFor(
+  context: PaymentContext,
+  spend: Spend,
+  funding: Funding,
+  signal: AbortSignal | undefined,
+): Promise<Receipt['cost']> {
   const { signer, policy } = context.config;
   const { inputMint, maxInAmount: maxIn } = funding;
   const rent = await newAccountRent(context.rpc, signer.address, spend.mint, { signal });
-  const taking = { inputMint, outputMint: spend.mint, maxIn, minOut: broughtBy(funding), lamports: policy.maxFeeLamports + rent };
-  return costFor({ ...spend, swapping: await swapBound(context, taking, spend, signal) }, policy.maxFeeLamports);
+  const taking = {
+    inputMint,
+    outputMint: spend.mint,
+    maxIn,
+    minOut: broughtBy(funding),
+    lamports: policy.maxFeeLamports + rent,
+  };
+  return costFor(
+    { ...spend, swapping: await swapBound(context, taking, spend, signal) },
+    policy.maxFeeLamports,
+  );
 }
 
 /** How much of each cap is used now, a spend left out that is among it. */
-export async function usesOf(context: PaymentContext, caps: readonly Cap[], except?: Spend): Promise<CapUse[]> {
+export async function usesOf(
+  context: PaymentContext,
+  caps: readonly Cap[],
+  except?: Spend,
+): Promise<CapUse[]> {
   const rows = caps.map((cap) => ({ cap, parts: partsOf(cap) }));
   const asked = rows.flatMap(({ cap, parts }) => [cap, ...parts]);
   const used = await context.journal.used(ownerOf(context), asked, context.config.runtime.now());

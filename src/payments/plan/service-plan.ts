@@ -20,12 +20,14 @@ export interface ServicePlan {
   readonly transaction: unknown;
 }
 
-// A service that cannot plan, or hangs, costs a payment no time again so soon: its quotes may be all that it has.
+// A service that cannot plan, or hangs, costs a payment no time again so soon: its quotes may be
+// all that it has.
 const REST_MS = 60_000;
 
 /**
- * Asks a distant service for the quote and the transaction of a swap in one call. Undefined where the transport is not distant, and where no such
- * plan comes of it, for whatever reason: both can be asked for by themselves. Rejects with the signal's reason.
+ * Asks a distant service for the quote and the transaction of a swap in one call. Undefined where
+ * the transport is not distant, and where no such plan comes of it, for whatever reason: both can
+ * be asked for by themselves. Rejects with the signal's reason.
  */
 export async function askServicePlan(
   context: PaymentContext,
@@ -34,7 +36,11 @@ export async function askServicePlan(
   signal: AbortSignal | undefined,
 ): Promise<ServicePlan | undefined> {
   const { transport, config } = context;
-  if (transport.distant !== true || sinceThen(config.runtime, context.memory.servicePlanFailedAt) < REST_MS) return undefined;
+  if (
+    transport.distant !== true ||
+    sinceThen(config.runtime, context.memory.servicePlanFailedAt) < REST_MS
+  )
+    return undefined;
   try {
     return planIn(await transport.autoPay(requestFor(context, offer, wanted), { signal }));
   } catch (error) {
@@ -45,13 +51,24 @@ export async function askServicePlan(
   }
 }
 
-/** The offer in our own words, and no more of the 402: what its seller wrote beside it may repeat the address that was asked, and what is secret in that. */
+/**
+ * The offer in our own words, and no more of the 402: what its seller wrote beside it may repeat
+ * the address that was asked, and what is secret in that.
+ */
 function requestFor(
   { config }: PaymentContext,
   { network, amount, mint, payTo, feePayer, maxTimeoutSeconds }: Offer,
   wanted: WantedSwap,
 ): AutoPayRequest {
-  const entry = { scheme: 'exact', network, amount: amount.toString(), asset: mint, payTo, maxTimeoutSeconds, extra: { feePayer } };
+  const entry = {
+    scheme: 'exact',
+    network,
+    amount: amount.toString(),
+    asset: mint,
+    payTo,
+    maxTimeoutSeconds,
+    extra: { feePayer },
+  };
   return {
     paymentRequired: { body: { x402Version: 2, accepts: [entry] } },
     wallet: config.signer.address,

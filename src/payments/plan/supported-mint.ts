@@ -14,7 +14,8 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'interestBearingConfig',
 ]);
 
-// Extensions that a pinned issuer may use, as long as they are idle: what they do now is judged below.
+// Extensions that a pinned issuer may use, as long as they are idle: what they do now is judged
+// below.
 const TRUSTED_ONLY: ReadonlySet<string> = new Set([
   'permanentDelegate',
   'transferFeeConfig',
@@ -27,17 +28,44 @@ const TRUSTED_ONLY: ReadonlySet<string> = new Set([
   'scaledUiAmount',
 ]);
 
-/** Why a mint cannot be paid with, or undefined. Unknown Token-2022 extensions are refused: a transfer may not be what it seems. */
-export function judgeMint(address: string, mint: Mint, pinned: PinnedMint | undefined): FundsError | undefined {
+/**
+ * Why a mint cannot be paid with, or undefined. Unknown Token-2022 extensions are refused: a
+ * transfer may not be what it seems.
+ */
+export function judgeMint(
+  address: string,
+  mint: Mint,
+  pinned: PinnedMint | undefined,
+): FundsError | undefined {
   const refuse = (reason: string, next: string) =>
-    new FundsError('mint_not_supported', `The mint ${address} ${reason}. ${next}`, { details: { mint: address, reason } });
-  if (pinned !== undefined && (pinned.decimals !== mint.decimals || pinned.tokenProgram !== mint.tokenProgram)) {
-    return refuse('is not on this network what it is pinned to be', 'Check that the RPC node serves the right network.');
+    new FundsError('mint_not_supported', `The mint ${address} ${reason}. ${next}`, {
+      details: { mint: address, reason },
+    });
+  if (
+    pinned !== undefined &&
+    (pinned.decimals !== mint.decimals || pinned.tokenProgram !== mint.tokenProgram)
+  ) {
+    return refuse(
+      'is not on this network what it is pinned to be',
+      'Check that the RPC node serves the right network.',
+    );
   }
   if (mint.transferFeeBps > 0)
-    return refuse('takes a fee from each transfer, so the payee would get less than the price', 'Pay with another token.');
-  if (mint.transferHookProgram !== undefined) return refuse('runs a program of its own on each transfer', 'Pay with another token.');
-  if (mint.paused) return refuse('is paused by its issuer', 'Try again later or pay with another token.');
-  const unknown = mint.extensions.find((name) => !HARMLESS.has(name) && !(pinned !== undefined && TRUSTED_ONLY.has(name)));
-  return unknown === undefined ? undefined : refuse(`has the extension ${unknown}, which is not allowed for it`, 'Pay with another token.');
+    return refuse(
+      'takes a fee from each transfer, so the payee would get less than the price',
+      'Pay with another token.',
+    );
+  if (mint.transferHookProgram !== undefined)
+    return refuse('runs a program of its own on each transfer', 'Pay with another token.');
+  if (mint.paused)
+    return refuse('is paused by its issuer', 'Try again later or pay with another token.');
+  const unknown = mint.extensions.find(
+    (name) => !HARMLESS.has(name) && !(pinned !== undefined && TRUSTED_ONLY.has(name)),
+  );
+  return unknown === undefined
+    ? undefined
+    : refuse(
+        `has the extension ${unknown}, which is not allowed for it`,
+        'Pay with another token.',
+      );
 }

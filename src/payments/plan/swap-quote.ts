@@ -10,12 +10,14 @@ import { atPar, usdPriceOf, type UsdPrice } from './usd-price.js';
 
 const WHOLE = 10_000n;
 
-// A tenth of a cent, about what the swap's network fee costs anyway: small amounts are rounded by more than any share of them.
+// A tenth of a cent, about what the swap's network fee costs anyway: small amounts are rounded by
+// more than any share of them.
 const SLACK_MICRO_USD = 1_000n;
 
 /**
- * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and `policy.maxSwapLossBps`: what a token
- * costs to buy says nothing, for its market may be the seller's own.
+ * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and
+ * `policy.maxSwapLossBps`: what a token costs to buy says nothing, for its market may be the
+ * seller's own.
  *
  * @param given - The transport's answer, where it has given one already.
  */
@@ -27,20 +29,28 @@ export async function quoteForPayment(
 ): Promise<SwapQuote> {
   const { inputMint, outputMint } = request;
   // Asked for along with the quote, so that they cost no time.
-  const worths = Promise.all([inputMint, outputMint].map((mint) => worthFor(context, inputMint, mint, signal)));
+  const worths = Promise.all(
+    [inputMint, outputMint].map((mint) => worthFor(context, inputMint, mint, signal)),
+  );
   worths.catch(() => undefined);
   const quote = await askQuote(context, request, signal, given);
   const [input, output] = await worths;
-  if (input !== undefined && output !== undefined) checkLoss(quote, input, output, context.config.policy.maxSwapLossBps);
-  else if (!context.config.policy.maxInAmount.has(inputMint)) throw unknown(input === undefined ? inputMint : outputMint);
+  if (input !== undefined && output !== undefined)
+    checkLoss(quote, input, output, context.config.policy.maxSwapLossBps);
+  else if (!context.config.policy.maxInAmount.has(inputMint))
+    throw unknown(input === undefined ? inputMint : outputMint);
   return quote;
 }
 
 /**
- * A quote for a swap that the caller asked for by name. It is not valued; but a service's quote is held against our own Jupiter's
- * for the same swap, unless the caller bounds the input.
+ * A quote for a swap that the caller asked for by name. It is not valued; but a service's quote is
+ * held against our own Jupiter's for the same swap, unless the caller bounds the input.
  */
-export async function quoteByName(context: PaymentContext, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+export async function quoteByName(
+  context: PaymentContext,
+  request: ResolvedRequest,
+  signal: AbortSignal | undefined,
+): Promise<SwapQuote> {
   if (context.prices === context.transport) return askQuote(context, request, signal);
   const bounded = context.config.policy.maxInAmount.has(request.inputMint);
   const asked = context.prices.quote(request, { signal }).then(
@@ -70,7 +80,10 @@ export function checkAvailable({ inputMint, maxInAmount }: SwapQuote, available:
   );
 }
 
-/** Asks the transport, and believes nothing: the quote must answer the request and keep within the policy. */
+/**
+ * Asks the transport, and believes nothing: the quote must answer the request and keep within the
+ * policy.
+ */
 async function askQuote(
   context: PaymentContext,
   request: ResolvedRequest,
@@ -78,7 +91,8 @@ async function askQuote(
   given?: Readonly<Record<string, unknown>>,
 ): Promise<SwapQuote> {
   // A copy: what is checked must be what is swapped.
-  const quote = { ...(given ?? (await context.transport.quote(request, { signal }))) } as SwapQuote; // Typed as one or not, it is checked next.
+  // Typed as one or not, it is checked next.
+  const quote = { ...(given ?? (await context.transport.quote(request, { signal }))) } as SwapQuote;
   checkAnswer(context, quote, request);
   // A quote from a clock that is ahead would never be too old.
   return { ...quote, quotedAt: Math.min(quote.quotedAt, context.config.runtime.now()) };
@@ -92,7 +106,10 @@ function checkAnswer(context: PaymentContext, quote: SwapQuote, request: Resolve
   checkInput(quote, policy.maxInAmount);
 }
 
-/** Throws `quote_mismatch` unless a quote is one, and for what was asked: a transport may answer anything. What it costs is not judged. */
+/**
+ * Throws `quote_mismatch` unless a quote is one, and for what was asked: a transport may answer
+ * anything. What it costs is not judged.
+ */
 export function checkFit(quote: SwapQuote, request: ResolvedRequest): void {
   checkFields(quote);
   const { inputMint, outputMint, slippageBps } = request;
@@ -106,17 +123,25 @@ export function checkFit(quote: SwapQuote, request: ResolvedRequest): void {
   if (request.swapMode === 'ExactOut') checkOutput(quote, amount);
 }
 
-// An input that is sized, or rounded to coarse units, brings more than was asked for; a service might sell the whole wallet.
+// An input that is sized, or rounded to coarse units, brings more than was asked for; a service
+// might sell the whole wallet.
 const MOST_TIMES = 2n;
 
 function checkOutput({ outAmount, minOutAmount }: SwapQuote, amount: bigint): void {
   if (BigInt(minOutAmount) >= amount && BigInt(outAmount) <= amount * MOST_TIMES) return;
   const short = BigInt(minOutAmount) < amount;
-  const reason = short ? 'it does not cover the amount that was asked for' : 'it brings far more than was asked for';
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
+  const reason = short
+    ? 'it does not cover the amount that was asked for'
+    : 'it brings far more than was asked for';
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
+    details: { reason },
+  });
 }
 
-/** Undefined where there is no price, or, for an input that the caller bounds in base units, where none could be asked for. */
+/**
+ * Undefined where there is no price, or, for an input that the caller bounds in base units, where
+ * none could be asked for.
+ */
 async function worthFor(
   context: PaymentContext,
   inputMint: Address,
@@ -126,7 +151,8 @@ async function worthFor(
   try {
     return await usdPriceOf(context, mint, signal);
   } catch (error) {
-    if (context.config.policy.maxInAmount.has(inputMint) && isExactChangeError(error)) return undefined;
+    if (context.config.policy.maxInAmount.has(inputMint) && isExactChangeError(error))
+      return undefined;
     throw error;
   }
 }
@@ -139,24 +165,36 @@ function unknown(mint: Address): PolicyError {
   );
 }
 
-/** Two dollar tokens are worth the same, so what a swap between them loses is known without any price. */
+/**
+ * Two dollar tokens are worth the same, so what a swap between them loses is known without any
+ * price.
+ */
 function checkPar(quote: SwapQuote, limitBps: number, network: string): void {
-  const [input, output] = [pinnedMint(network, quote.inputMint), pinnedMint(network, quote.outputMint)];
+  const [input, output] = [
+    pinnedMint(network, quote.inputMint),
+    pinnedMint(network, quote.outputMint),
+  ];
   if (input?.dollar !== true || output?.dollar !== true) return;
   checkLoss(quote, atPar(input.decimals), atPar(output.decimals), limitBps);
 }
 
-function checkLoss(quote: SwapQuote, input: Pick<UsdPrice, 'about'>, output: Pick<UsdPrice, 'least'>, limitBps: number): void {
+function checkLoss(
+  quote: SwapQuote,
+  input: Pick<UsdPrice, 'about'>,
+  output: Pick<UsdPrice, 'least'>,
+  limitBps: number,
+): void {
   const paid = input.about(taken(quote));
   const got = output.least(brought(quote));
   if (paid <= SLACK_MICRO_USD + got || got * WHOLE >= paid * (WHOLE - BigInt(limitBps))) return;
   throw tooDear(ceilDiv((paid - got) * WHOLE, paid), limitBps);
 }
 
-// Before slippage, which has its own bound: checkQuote has held it against the amount that is used here. An exact output may say to bring
-// more than it promises.
+// Before slippage, which has its own bound: checkQuote has held it against the amount that is used
+// here. An exact output may say to bring more than it promises.
 const taken = ({ inAmount }: SwapQuote): bigint => BigInt(inAmount);
-const brought = ({ swapMode, outAmount, minOutAmount }: SwapQuote): bigint => BigInt(swapMode === 'ExactIn' ? outAmount : minOutAmount);
+const brought = ({ swapMode, outAmount, minOutAmount }: SwapQuote): bigint =>
+  BigInt(swapMode === 'ExactIn' ? outAmount : minOutAmount);
 
 /** Holds the rate of a quote against another's. */
 function checkAgainst(quote: SwapQuote, own: SwapQuote, limitBps: number): void {
@@ -184,6 +222,13 @@ export function checkInput(
   throw new PolicyError(
     'amount_over_limit',
     `The swap would take up to ${maxInAmount} base units of ${inputMint}; policy.maxInAmount is ${limit}. Raise it if the price is right.`,
-    { details: { cap: 'maxInAmount', limit: limit.toString(), amount: maxInAmount, unit: inputMint } },
+    {
+      details: {
+        cap: 'maxInAmount',
+        limit: limit.toString(),
+        amount: maxInAmount,
+        unit: inputMint,
+      },
+    },
   );
 }

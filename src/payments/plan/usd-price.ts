@@ -13,7 +13,10 @@ import { makeRoom, type PriceSeen } from '../memory.js';
 
 /** What base units of one mint are worth, in millionths of a dollar. */
 export interface UsdPrice {
-  /** What leaves the wallet, as caps count it: rounded up, and a token that is no dollar above its selling price by {@link SPREAD_BPS}. */
+  /**
+   * What leaves the wallet, as caps count it: rounded up, and a token that is no dollar above its
+   * selling price by {@link SPREAD_BPS}.
+   */
   most(amount: bigint): bigint;
   /** At the selling price, rounded up. */
   about(amount: bigint): bigint;
@@ -23,7 +26,8 @@ export interface UsdPrice {
   amountOf(microUsd: bigint): bigint;
 }
 
-// What a token costs to buy is above what it sells for by the spread of its market, which no quote tells.
+// What a token costs to buy is above what it sells for by the spread of its market, which no quote
+// tells.
 const SPREAD_BPS = 100n;
 const WHOLE = 10_000n;
 
@@ -33,10 +37,12 @@ const PRICE_MAX_AGE_MS = 60_000;
 export const PRICE_MEMORY_MS = 5 * 60_000;
 
 const MAX_QUOTES = 3;
-// What has no route to the first dollar token mostly has none to the second; and sellers name tokens by the dozen.
+// What has no route to the first dollar token mostly has none to the second; and sellers name
+// tokens by the dozen.
 const MAX_DOLLARS = { pinned: 2, other: 1 };
 const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
-// Small enough to move no price worth the name, large enough that rounding to a millionth of a dollar is nothing.
+// Small enough to move no price worth the name, large enough that rounding to a millionth of a
+// dollar is nothing.
 const LEAST = MICRO_USD / 10n;
 const MOST = 10_000n * MICRO_USD;
 const WANTED = MICRO_USD;
@@ -47,7 +53,8 @@ const MAX_DECIMALS = 18;
 const USUAL_DECIMALS = 6;
 
 /**
- * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a quote to one of them for others.
+ * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a
+ * quote to one of them for others.
  * Undefined where there is no price; rejects where Jupiter could not be asked.
  */
 export async function usdValueOf(
@@ -61,8 +68,9 @@ export async function usdValueOf(
 }
 
 /**
- * What a mint is worth: its selling price for an amount of our own choosing. A seller chooses the amount that it asks for, and the
- * price of a huge or tiny amount is not that of another one. A large amount sells for less than this says, which is the safe side.
+ * What a mint is worth: its selling price for an amount of our own choosing. A seller chooses the
+ * amount that it asks for, and the price of a huge or tiny amount is not that of another one. A
+ * large amount sells for less than this says, which is the safe side.
  *
  * @param decimals - Where the search for a fair amount starts, if they are known.
  * @param maxAgeMs - How old a price may be.
@@ -84,8 +92,17 @@ export async function usdPriceOf(
   const { unpriced } = context.memory;
   const foundAt = unpriced.get(mint);
   if (foundAt !== undefined && sinceThen(runtime, foundAt) <= PRICE_MAX_AGE_MS) return undefined;
-  for (const dollar of pinnedMints(network).slice(0, pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned)) {
-    const price = await askTogether(context, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
+  for (const dollar of pinnedMints(network).slice(
+    0,
+    pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned,
+  )) {
+    const price = await askTogether(
+      context,
+      mint,
+      dollar,
+      decimals ?? pinned?.decimals ?? USUAL_DECIMALS,
+      signal,
+    );
     if (price === undefined) continue;
     remember(context, mint, price);
     return worthAt(price, lows());
@@ -96,11 +113,15 @@ export async function usdPriceOf(
 }
 
 /**
- * What arrives counts by the lowest price of the last minutes: a payment is counted before its swap, and a seller that moves the price
- * of its own token in between could have the caps count little and the swap take much.
+ * What arrives counts by the lowest price of the last minutes: a payment is counted before its
+ * swap, and a seller that moves the price of its own token in between could have the caps count
+ * little and the swap take much.
  */
 function worthAt(last: PriceSeen, known: readonly PriceSeen[]): UsdPrice {
-  const low = known.reduce((a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a), last);
+  const low = known.reduce(
+    (a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a),
+    last,
+  );
   // The quote was rounded down.
   const about = (amount: bigint) => ceilDiv(amount * (last.microUsd + 1n), last.reference);
   return {
@@ -123,7 +144,9 @@ export function atPar(decimals: number): UsdPrice {
   };
 }
 
-/** Calls that ask for a price at the same time share its quotes, unless the first of them gives up. */
+/**
+ * Calls that ask for a price at the same time share its quotes, unless the first of them gives up.
+ */
 async function askTogether(
   context: PaymentContext,
   mint: Address,
@@ -141,12 +164,17 @@ async function askTogether(
       if (isExactChangeError(error)) throw error;
     }
   }
-  const own = askPrice(context, mint, dollar, decimals, signal).finally(() => pricesAsked.delete(name));
+  const own = askPrice(context, mint, dollar, decimals, signal).finally(() =>
+    pricesAsked.delete(name),
+  );
   pricesAsked.set(name, own);
   return own;
 }
 
-/** A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly one. */
+/**
+ * A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly
+ * one.
+ */
 async function askPrice(
   context: PaymentContext,
   mint: Address,
@@ -162,7 +190,8 @@ async function askPrice(
     const { outAmount, impactBps } = answer;
     const microUsd = scale(outAmount, dollar.decimals);
     // A price impact that is not known is small where the amount is.
-    const smooth = impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
+    const smooth =
+      impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
     if (smooth && microUsd > 0n) found = { reference, microUsd, at: context.config.runtime.now() };
     if (smooth ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
     const next = bounded(nextReference(reference, microUsd, smooth));
@@ -208,7 +237,9 @@ async function askOnce(
 }
 
 function scale(amount: bigint, decimals: number): bigint {
-  return decimals <= USD_DECIMALS ? amount * 10n ** BigInt(USD_DECIMALS - decimals) : amount / 10n ** BigInt(decimals - USD_DECIMALS);
+  return decimals <= USD_DECIMALS
+    ? amount * 10n ** BigInt(USD_DECIMALS - decimals)
+    : amount / 10n ** BigInt(decimals - USD_DECIMALS);
 }
 
 function lastOf(known: readonly PriceSeen[]): PriceSeen | undefined {

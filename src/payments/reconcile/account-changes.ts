@@ -11,23 +11,25 @@ const SAFETY_MS = 20_000;
 
 // A node may tell of a change a moment before its history shows it.
 const LOOKS_A_CALL = 2;
-// Any wallet can send dust to an account, and the wallet's other payments change it too: where a thousand are in flight, each would look at each of the
-// others' (measured: 97 s for what takes 26 s). An account that often changes says too little to be listened to.
+// Any wallet can send dust to an account, and the wallet's other payments change it too: where a
+// thousand are in flight, each would look at each of the others' (measured: 97 s for what takes 26
+// s). An account that often changes says too little to be listened to.
 const MOST_CALLS = 3;
 
 /** When to look at the chain for what concerns an account. */
 export interface Listening {
   /**
-   * Waits until it is worth looking again, without keeping the process alive; early where the signal aborts. False where the account has not
-   * changed since the last look, as the node tells: then only time can have decided.
+   * Waits until it is worth looking again, without keeping the process alive; early where the
+   * signal aborts. False where the account has not changed since the last look, as the node tells:
+   * then only time can have decided.
    */
   next(signal: AbortSignal): Promise<boolean>;
   end(): void;
 }
 
 /**
- * In growing steps; where the node tells of changes, also at each of those, and between them seldom. Begins to listen with the first wait: what
- * is decided at the first look needs no socket.
+ * In growing steps; where the node tells of changes, also at each of those, and between them
+ * seldom. Begins to listen with the first wait: what is decided at the first look needs no socket.
  *
  * @param onChange - Called at each change that the node tells of, before the wait ends.
  */
@@ -70,7 +72,8 @@ export function listenTo(
       forget();
       wake = () => undefined;
       sinceLook += length;
-      if (wasLookedAt && looks === 0 && watch.subscription() === before && sinceLook < SAFETY_MS) return false;
+      if (wasLookedAt && looks === 0 && watch.subscription() === before && sinceLook < SAFETY_MS)
+        return false;
       looks = Math.max(0, looks - 1);
       sinceLook = 0;
       return true;

@@ -6,7 +6,10 @@ import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.
 import type { Address } from '../../solana/types.js';
 import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
 
-/** An account of the wallet, by what of it transactions take: base units of a token account, or lamports. */
+/**
+ * An account of the wallet, by what of it transactions take: base units of a token account, or
+ * lamports.
+ */
 export interface Source {
   readonly account: Address;
   readonly unit: 'tokens' | 'lamports';
@@ -24,19 +27,35 @@ export interface LookedAt {
   readonly amounts: { readonly before: bigint; readonly after: bigint } | undefined;
 }
 
-/** One source as one node shows it. Answers are kept for a slot, so that all open payments of the source share each question. */
+/**
+ * One source as one node shows it. Answers are kept for a slot, so that all open payments of the
+ * source share each question.
+ */
 export interface AccountHistory {
   readonly rpc: Rpc;
   readonly source: Source;
   /** The newest final block. */
   tip(signal: AbortSignal): Promise<Tip>;
-  /** The slot as of which no further block can include this blockhash, and all before is final; undefined while that may change. */
-  expiredAsOf(blockhash: string, minContextSlot: number, signal: AbortSignal): Promise<number | undefined>;
-  /** The newest slot that the node's index of addresses shows of busy accounts. What is listed from then on is listed after that. */
+  /**
+   * The slot as of which no further block can include this blockhash, and all before is final;
+   * undefined while that may change.
+   */
+  expiredAsOf(
+    blockhash: string,
+    minContextSlot: number,
+    signal: AbortSignal,
+  ): Promise<number | undefined>;
+  /**
+   * The newest slot that the node's index of addresses shows of busy accounts. What is listed from
+   * then on is listed after that.
+   */
   reach(busy: readonly Address[], enough: number, signal: AbortSignal): Promise<number>;
   /** What landed in `slot` or later, as of `minContextSlot` or later. */
   since(slot: number, minContextSlot: number, signal: AbortSignal): Promise<Listing>;
-  /** A transaction by its id; undefined if the node does not give it. Rejects only with the signal's reason. */
+  /**
+   * A transaction by its id; undefined if the node does not give it. Rejects only with the signal's
+   * reason.
+   */
   read(id: string, signal: AbortSignal): Promise<LookedAt | undefined>;
   /** As {@link AccountHistory.read} gave it before. */
   known(id: string): LookedAt | undefined;
@@ -98,7 +117,11 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
     async expiredAsOf(blockhash, minContextSlot, signal) {
       const known = expired.get(blockhash);
       if (known !== undefined) return known;
-      const { valid, slot } = await rpc.isBlockhashValid(blockhash, { commitment: 'finalized', minContextSlot, signal });
+      const { valid, slot } = await rpc.isBlockhashValid(blockhash, {
+        commitment: 'finalized',
+        minContextSlot,
+        signal,
+      });
       return valid ? undefined : keep(expired, blockhash, slot, MAX_KNOWN);
     },
     reach: (busy, enough, signal) =>
@@ -109,7 +132,9 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
         return newest;
       }),
     async since(slot, minContextSlot, signal) {
-      const pages = await listings.get(minContextSlot, signal, async () => createPages(rpc, account, minContextSlot));
+      const pages = await listings.get(minContextSlot, signal, async () =>
+        createPages(rpc, account, minContextSlot),
+      );
       return orAborted(pages.since(slot), signal);
     },
     async read(id, signal) {
@@ -125,7 +150,10 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
     forget: (id) => void looked.delete(id),
     balance: (minContextSlot, signal) =>
       balances.get(minContextSlot, signal, async () => {
-        const { slot, accounts } = await rpc.accounts([account], { commitment: 'finalized', minContextSlot });
+        const { slot, accounts } = await rpc.accounts([account], {
+          commitment: 'finalized',
+          minContextSlot,
+        });
         return { slot, amount: amountIn(accounts[0] ?? null, source) };
       }),
     outdate() {
@@ -141,23 +169,44 @@ export function amountIn(account: Account | null, { unit }: Pick<Source, 'unit'>
 }
 
 function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source): LookedAt {
-  if (found === 'newer') return { error: null, slot: undefined, signatures: [], amounts: undefined };
+  if (found === 'newer')
+    return { error: null, slot: undefined, signatures: [], amounts: undefined };
   const { error, slot, signatures, lamports } = found;
-  return { error, slot, signatures, amounts: unit === 'lamports' ? lamports.get(account) : tokensOf(found, account) };
+  return {
+    error,
+    slot,
+    signatures,
+    amounts: unit === 'lamports' ? lamports.get(account) : tokensOf(found, account),
+  };
 }
 
 /** An account that is yet to be made, or is closed, holds nothing. */
-function tokensOf({ tokenChanges, tellsTokens }: LandedTransaction, account: Address): LookedAt['amounts'] {
-  return tokenChanges.find((one) => one.account === account) ?? (tellsTokens ? { before: 0n, after: 0n } : undefined);
+function tokensOf(
+  { tokenChanges, tellsTokens }: LandedTransaction,
+  account: Address,
+): LookedAt['amounts'] {
+  return (
+    tokenChanges.find((one) => one.account === account) ??
+    (tellsTokens ? { before: 0n, after: 0n } : undefined)
+  );
 }
 
-/** Asks at most once a slot; each caller waits for as long as its own signal lets it. What fails is asked again. */
+/**
+ * Asks at most once a slot; each caller waits for as long as its own signal lets it. What fails is
+ * asked again.
+ */
 function keptForASlot<T>({ now }: Pick<Runtime, 'now'>) {
-  let kept: { readonly at: number; readonly minContextSlot: number; readonly answer: Promise<T> } | undefined;
+  let kept:
+    | { readonly at: number; readonly minContextSlot: number; readonly answer: Promise<T> }
+    | undefined;
   return {
     get(minContextSlot: number, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
       const at = now();
-      const isYoung = kept !== undefined && at >= kept.at && at - kept.at < SLOT_MS && kept.minContextSlot >= minContextSlot;
+      const isYoung =
+        kept !== undefined &&
+        at >= kept.at &&
+        at - kept.at < SLOT_MS &&
+        kept.minContextSlot >= minContextSlot;
       if (kept === undefined || !isYoung) {
         const next = { at, minContextSlot, answer: ask() };
         kept = next;

@@ -1,5 +1,11 @@
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import { ConfigError, isExactChangeError, SettlementError, type ErrorDetails, type Moved } from '../../errors.js';
+import {
+  ConfigError,
+  isExactChangeError,
+  SettlementError,
+  type ErrorDetails,
+  type Moved,
+} from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import type { Emit } from '../../events.js';
 import type { Attempt } from '../../journal/types.js';
@@ -29,26 +35,39 @@ interface RepeatedCall {
 }
 
 /**
- * Looks for earlier attempts at the same request whose answer did not reach its caller, before any terms are looked at, and lets the chain
- * decide them first: the same payment presented again where the request may be repeated, `payment_uncertain`, `already_spent`, or undefined
- * where the way is free for a new one.
+ * Looks for earlier attempts at the same request whose answer did not reach its caller, before any
+ * terms are looked at, and lets the chain decide them first: the same payment presented again where
+ * the request may be repeated, `payment_uncertain`, `already_spent`, or undefined where the way is
+ * free for a new one.
  */
-export async function resumeEarlierPayment(context: PaymentContext, repeat: RepeatedCall): Promise<Response | undefined> {
+export async function resumeEarlierPayment(
+  context: PaymentContext,
+  repeat: RepeatedCall,
+): Promise<Response | undefined> {
   const { call, emit } = repeat;
   await claimsReleased(context, call.signal);
-  const all = (await findEarlier(context, repeat)).map((earlier) => openPaymentOf(context, earlier));
+  const all = (await findEarlier(context, repeat)).map((earlier) =>
+    openPaymentOf(context, earlier),
+  );
   // The caller may have heard more of them than was known a moment ago.
   for (const { attempt } of all) context.histories.outdate(sourceOf(attempt.payment));
-  for (const open of all) if (open.attempt.state === 'signed') await ask(context, open, emit, call.signal);
+  for (const open of all)
+    if (open.attempt.state === 'signed') await ask(context, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(context, open)));
   // A key is never free again: its caller has to give a new one.
-  const signed = undecidedOnes.filter((_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true);
+  const signed = undecidedOnes.filter(
+    (_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true,
+  );
   // One that another was signed after is presented no more: both would be paid.
-  const settledIds = all.filter(({ attempt }) => attempt.state === 'settled').map(({ attempt }) => attempt.id);
+  const settledIds = all
+    .filter(({ attempt }) => attempt.state === 'settled')
+    .map(({ attempt }) => attempt.id);
   const isReplaced = (id: string) => all.some(({ attempt }) => attempt.resigns === id);
   // Nor one that was signed after another which the chain has shown meanwhile.
-  const current = signed.find(({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns));
+  const current = signed.find(
+    ({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns),
+  );
   if (current !== undefined) {
     if (mayRepeat(current, repeat)) return presentAgain(context, current, repeat);
     throw undecided(current);
@@ -59,9 +78,15 @@ export async function resumeEarlierPayment(context: PaymentContext, repeat: Repe
     if (signed[0] !== undefined) throw undecided(signed[0]);
     return undefined;
   }
-  // What is settled is refused by a seller that does not know the payment again, so only one that does is asked.
-  const known = settled.find(({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable);
-  const answering = known === undefined ? Promise.reject(spent(latest.attempt)) : presentAgain(context, known, repeat);
+  // What is settled is refused by a seller that does not know the payment again, so only one that
+  // does is asked.
+  const known = settled.find(
+    ({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable,
+  );
+  const answering =
+    known === undefined
+      ? Promise.reject(spent(latest.attempt))
+      : presentAgain(context, known, repeat);
   return answering.catch(async (error: unknown) => {
     if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
     throw error;
@@ -79,27 +104,51 @@ async function presentAgain(
     context.claims.drop(open.attempt.id).catch(() => undefined);
     throw undecided(open, cause);
   });
-  const shown = await present(context, open, { call, url: open.attempt.url, repeatable, moved: swappedBy(open), emit, startedAt });
+  const shown = await present(context, open, {
+    call,
+    url: open.attempt.url,
+    repeatable,
+    moved: swappedBy(open),
+    emit,
+    startedAt,
+  });
   if ('response' in shown) return shown.response;
-  throw open.attempt.state === 'settled' ? spent(open.attempt, shown.rejected.response) : shown.rejected;
+  throw open.attempt.state === 'settled'
+    ? spent(open.attempt, shown.rejected.response)
+    : shown.rejected;
 }
 
-async function findEarlier(context: PaymentContext, { fingerprint, idempotencyKey }: RepeatedCall): Promise<OpenPayment['attempt'][]> {
+async function findEarlier(
+  context: PaymentContext,
+  { fingerprint, idempotencyKey }: RepeatedCall,
+): Promise<OpenPayment['attempt'][]> {
   const { runtime, retryWindow } = context.config;
   const found: OpenPayment['attempt'][] = [];
   const similar = await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
-  const asked = similar.filter(({ payment, delivered }) => payment !== undefined && (idempotencyKey !== undefined || !delivered));
-  const live = asked.length === 0 ? new Set<string>() : await context.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
+  const asked = similar.filter(
+    ({ payment, delivered }) =>
+      payment !== undefined && (idempotencyKey !== undefined || !delivered),
+  );
+  const live =
+    asked.length === 0
+      ? new Set<string>()
+      : await context.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
   for (const attempt of similar) {
     const { payment, receipt, state, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
-    if (idempotencyKey !== undefined && live.has(attempt.id)) throw inProgress({ payerSignature: payment.payerSignature });
-    // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
+    if (idempotencyKey !== undefined && live.has(attempt.id))
+      throw inProgress({ payerSignature: payment.payerSignature });
+    // Parallel calls without a key are separate purchases, and so are later ones once the answer
+    // arrived, or was told to be lost.
     const isUnderWay = live.has(attempt.id) || live.has(bodyClaim(attempt.id));
-    const lost = !delivered && !isUnderWay && !similar.some((later) => later.resigns === attempt.id && later.delivered);
+    const lost =
+      !delivered &&
+      !isUnderWay &&
+      !similar.some((later) => later.resigns === attempt.id && later.delivered);
     const untold = isUntold(attempt, runtime.now(), retryWindow);
-    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });
+    if (idempotencyKey !== undefined || (lost && untold))
+      found.push({ ...attempt, payment, receipt });
   }
   const isFound = (id: string) => found.some((one) => one.id === id);
   const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
@@ -108,16 +157,33 @@ async function findEarlier(context: PaymentContext, { fingerprint, idempotencyKe
   return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
 }
 
-/** Whether no node can be expected to remember it, and nothing of it can still land: clocks jump, and a node may be wrong in a number, but not in two. */
-async function isForgotten({ rpc, config, closing }: PaymentContext, { attempt }: OpenPayment): Promise<boolean> {
+/**
+ * Whether no node can be expected to remember it, and nothing of it can still land: clocks jump,
+ * and a node may be wrong in a number, but not in two.
+ */
+async function isForgotten(
+  { rpc, config, closing }: PaymentContext,
+  { attempt }: OpenPayment,
+): Promise<boolean> {
   if (config.runtime.now() - attempt.at <= FORGOTTEN_MS) return false;
   const { lastValidBlockHeight, slot } = attempt.payment;
   const height = BigInt(lastValidBlockHeight) + BigInt(FORGOTTEN_BLOCKS);
-  const tips = await Promise.all(rpc.alone().map((node) => node.tip('finalized', { signal: closing.signal }).catch(() => undefined)));
-  return tips.every((tip) => tip !== undefined && tip.height > height && tip.slot > slot + FORGOTTEN_BLOCKS);
+  const tips = await Promise.all(
+    rpc
+      .alone()
+      .map((node) => node.tip('finalized', { signal: closing.signal }).catch(() => undefined)),
+  );
+  return tips.every(
+    (tip) => tip !== undefined && tip.height > height && tip.slot > slot + FORGOTTEN_BLOCKS,
+  );
 }
 
-async function ask(context: PaymentContext, open: OpenPayment, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
+async function ask(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   try {
     await untilAborted(context.ready(), signal);
     await decidePayment(context, open, emit, signal ?? context.closing.signal);
@@ -130,12 +196,14 @@ async function ask(context: PaymentContext, open: OpenPayment, emit: Emit, signa
 }
 
 /**
- * Notes that the caller is being told, and once it has been, that it was: if the process is killed in between, it may not have heard, and if its caller
- * ends it, it has. All at once, or each of them would keep the way closed for a window of its own.
+ * Notes that the caller is being told, and once it has been, that it was: if the process is killed
+ * in between, it may not have heard, and if its caller ends it, it has. All at once, or each of
+ * them would keep the way closed for a window of its own.
  */
 async function tell(context: PaymentContext, settled: readonly OpenPayment[]): Promise<void> {
   const { runtime } = context.config;
-  const note = (told: 'tellingAt' | 'toldAt') => Promise.all(settled.map((open) => noteTold(context, open, told)));
+  const note = (told: 'tellingAt' | 'toldAt') =>
+    Promise.all(settled.map((open) => noteTold(context, open, told)));
   await note('tellingAt');
   void delayNextCall(
     context,
@@ -144,7 +212,11 @@ async function tell(context: PaymentContext, settled: readonly OpenPayment[]): P
 }
 
 /** From now on, for as long as the window lasts, repeats are told the same. */
-async function noteTold(context: PaymentContext, open: OpenPayment, told: 'tellingAt' | 'toldAt'): Promise<void> {
+async function noteTold(
+  context: PaymentContext,
+  open: OpenPayment,
+  told: 'tellingAt' | 'toldAt',
+): Promise<void> {
   const { attempt } = open;
   if (attempt[told] !== undefined) return;
   open.attempt = { ...attempt, [told]: context.config.runtime.now() };
@@ -152,18 +224,27 @@ async function noteTold(context: PaymentContext, open: OpenPayment, told: 'telli
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** Whether a caller may not have heard that it is paid, or so lately that an equal call means the same purchase. */
+/**
+ * Whether a caller may not have heard that it is paid, or so lately that an equal call means the
+ * same purchase.
+ */
 function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
   if (toldAt !== undefined) return now - toldAt <= retryWindow;
   return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
 
-function spent({ payment, receipt, mint, amount }: OpenPayment['attempt'], response?: Response): SettlementError {
+function spent(
+  { payment, receipt, mint, amount }: OpenPayment['attempt'],
+  response?: Response,
+): SettlementError {
   const { payerSignature } = payment;
   const { signature } = receipt.payment;
   const { swap } = receipt;
   const swapped: Moved[] = swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
-  const paid: Moved[] = signature === undefined ? [] : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
+  const paid: Moved[] =
+    signature === undefined
+      ? []
+      : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
   return new SettlementError(
     'already_spent',
     'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
@@ -182,7 +263,10 @@ function swappedBy({ attempt }: OpenPayment): Moved[] {
   return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
 }
 
-function withoutProvider({ provider: _provider, ...swap }: NonNullable<OpenPayment['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
+function withoutProvider({
+  provider: _provider,
+  ...swap
+}: NonNullable<OpenPayment['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
   return swap;
 }
 
@@ -210,10 +294,15 @@ function mismatch(): ConfigError {
 }
 
 /**
- * Makes a purchase as the only one in this process under its idempotency key: two that start together would both find no earlier attempt.
+ * Makes a purchase as the only one in this process under its idempotency key: two that start
+ * together would both find no earlier attempt.
  * Throws `payment_in_progress` where another call is making it.
  */
-export async function underKey<T>({ wallet }: PaymentContext, idempotencyKey: string | undefined, work: () => Promise<T>): Promise<T> {
+export async function underKey<T>(
+  { wallet }: PaymentContext,
+  idempotencyKey: string | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
   if (idempotencyKey === undefined) return work();
   if (wallet.keys.has(idempotencyKey)) throw inProgress({});
   wallet.keys.add(idempotencyKey);
@@ -226,8 +315,12 @@ export async function underKey<T>({ wallet }: PaymentContext, idempotencyKey: st
 
 /** The refusal of a call whose key another call is under way with. */
 export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
-  return new SettlementError('payment_in_progress', 'A call with this idempotencyKey is being paid right now. Wait for its answer.', {
-    details,
-    funds: 'uncertain',
-  });
+  return new SettlementError(
+    'payment_in_progress',
+    'A call with this idempotencyKey is being paid right now. Wait for its answer.',
+    {
+      details,
+      funds: 'uncertain',
+    },
+  );
 }

@@ -11,22 +11,31 @@ export interface Listing {
   readonly isComplete: boolean;
 }
 
-/** The list of an account's transactions, asked for page by page, and no further back than is needed. */
+/**
+ * The list of an account's transactions, asked for page by page, and no further back than is
+ * needed.
+ */
 export interface Pages {
   since(slot: number): Promise<Listing>;
 }
 
 // The most that nodes give in one answer.
 const PAGE = 1_000;
-// Many more than a token account sees in the life of a blockhash; also what came since, if it was not looked at for long.
+// Many more than a token account sees in the life of a blockhash; also what came since, if it was
+// not looked at for long.
 const MAX_PAGES = 100;
 
-export function createPages(rpc: Pick<Rpc, 'signaturesFor'>, account: Address, minContextSlot: number): Pages {
+export function createPages(
+  rpc: Pick<Rpc, 'signaturesFor'>,
+  account: Address,
+  minContextSlot: number,
+): Pages {
   const entries: SignatureInfo[] = [];
   let pages = 0;
   let isWhole = false;
   let last: Promise<unknown> = Promise.resolve();
-  const reaches = (slot: number) => isWhole || (entries[entries.length - 1]?.slot ?? Infinity) < slot;
+  const reaches = (slot: number) =>
+    isWhole || (entries[entries.length - 1]?.slot ?? Infinity) < slot;
 
   const load = async (slot: number): Promise<Listing> => {
     while (!reaches(slot) && pages < MAX_PAGES) {
@@ -52,8 +61,15 @@ export function createPages(rpc: Pick<Rpc, 'signaturesFor'>, account: Address, m
   };
 }
 
-/** The newest slot that a node's index of addresses shows of accounts that many transactions name; -1 if it shows nothing of them. */
-export async function newestIndexed(rpc: Pick<Rpc, 'signaturesFor'>, busy: readonly Address[], enough: number): Promise<number> {
+/**
+ * The newest slot that a node's index of addresses shows of accounts that many transactions name;
+ * -1 if it shows nothing of them.
+ */
+export async function newestIndexed(
+  rpc: Pick<Rpc, 'signaturesFor'>,
+  busy: readonly Address[],
+  enough: number,
+): Promise<number> {
   let newest = -1;
   for (const address of busy) {
     // Some nodes list none of what is as busy as that.

@@ -26,11 +26,17 @@ export interface Finished {
 }
 
 /**
- * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or its process died. One may still bring the
- * tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent again until the chain has decided; where
- * a person has to approve what is signed, and may have said no since, it is only asked about. Throws `swap_uncertain` where no node tells.
+ * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or
+ * its process died. One may still bring the tokens, and a second beside it would swap twice for one
+ * purchase, so the same bytes are sent again until the chain has decided; where a person has to
+ * approve what is signed, and may have said no since, it is only asked about. Throws
+ * `swap_uncertain` where no node tells.
  */
-export async function finishOpenSwaps(context: PaymentContext, mint: Address, task: Task): Promise<Finished> {
+export async function finishOpenSwaps(
+  context: PaymentContext,
+  mint: Address,
+  task: Task,
+): Promise<Finished> {
   // A process that died meanwhile left one that is still its own.
   await releaseOrphans(context);
   const open: Attempt[] = [];
@@ -38,8 +44,10 @@ export async function finishOpenSwaps(context: PaymentContext, mint: Address, ta
     if (attempt.mint === mint) open.push(attempt);
   let last: Swapped | undefined;
   for (const attempt of open) {
-    // What is decided is never sent: it may not have been before because it could not be written down.
-    if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(context, withoutBound(attempt));
+    // What is decided is never sent: it may not have been before because it could not be written
+    // down.
+    if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
+      await endUnpaid(context, withoutBound(attempt));
     else {
       const end = await finish(context, mint, attempt.swap, task);
       if ('swapped' in end && end.landed !== undefined) last = end.swapped;
@@ -50,20 +58,35 @@ export async function finishOpenSwaps(context: PaymentContext, mint: Address, ta
 }
 
 /** What became of a swap, as the chain has it now; undefined if it may still land. */
-export async function decidedOutcome(context: PaymentContext, swap: SignedSwap): Promise<SwapOutcome | undefined> {
+export async function decidedOutcome(
+  context: PaymentContext,
+  swap: SignedSwap,
+): Promise<SwapOutcome | undefined> {
   return (await endOfSwap(context, swap, await askSwap(context, swap)))?.outcome;
 }
 
-async function finish(context: PaymentContext, mint: Address, swap: SignedSwap, { emit, signal, moved }: Task): Promise<SwapEnd> {
+async function finish(
+  context: PaymentContext,
+  mint: Address,
+  swap: SignedSwap,
+  { emit, signal, moved }: Task,
+): Promise<SwapEnd> {
   const { config, closing, locks } = context;
   const { signature, inputMint, outputMint } = swap;
-  if (config.policy.approve !== undefined && (await askSwap(context, swap, signal)).outcome === 'unknown') throw undecided(swap);
+  if (
+    config.policy.approve !== undefined &&
+    (await askSwap(context, swap, signal)).outcome === 'unknown'
+  )
+    throw undecided(swap);
   const land = async () => {
     throwIfAborted(signal);
     return landSwap(context, swap);
   };
   // Its guard counts on what it found on the accounts: no payment leaves from them meanwhile.
-  const landing = await untilAborted(locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]), signal);
+  const landing = await untilAborted(
+    locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]),
+    signal,
+  );
   if (landing.outcome !== 'unknown') await forgetAccounts(context, swap);
   if (landing.outcome === 'failed') emit('swap.failed', { signature, code: 'swap_failed' });
   const end = await endOfSwap(context, swap, landing);
@@ -71,13 +94,20 @@ async function finish(context: PaymentContext, mint: Address, swap: SignedSwap, 
   if ('error' in end) return end;
   const { record, feeLamports } = end.swapped;
   const { provider: _provider, ...amounts } = record;
-  moved.push({ kind: 'swap', ...(end.landed === undefined ? { signature, inputMint, outputMint } : amounts) });
-  if (end.landed !== undefined) emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
+  moved.push({
+    kind: 'swap',
+    ...(end.landed === undefined ? { signature, inputMint, outputMint } : amounts),
+  });
+  if (end.landed !== undefined)
+    emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
   return end;
 }
 
 /** What its accounts hold is not known any more: it may have landed since they were read. */
-export async function forgetAccounts({ ledger }: PaymentContext, { source, output }: SignedSwap): Promise<void> {
+export async function forgetAccounts(
+  { ledger }: PaymentContext,
+  { source, output }: SignedSwap,
+): Promise<void> {
   await ledger.forget(source);
   await ledger.forget(output);
 }

@@ -8,20 +8,29 @@ import { withoutBound, withSwapCost } from '../execute/swap-cost.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
 /** Attempts in a state that no call is at, in this process or another. */
-export async function orphanedAttempts(context: PaymentContext, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
+export async function orphanedAttempts(
+  context: PaymentContext,
+  state: 'signed' | 'reserved' | 'abandoned',
+): Promise<Attempt[]> {
   const ids = (await listed(context, state)).map(({ id }) => id);
   if (ids.length === 0) return [];
   const live = await context.claims.live(ids.flatMap((id) => [id, bodyClaim(id)]));
-  // One whose answer is still being read is its reader's: two that write of it would undo each other.
+  // One whose answer is still being read is its reader's: two that write of it would undo each
+  // other.
   const dead = new Set(ids.filter((id) => !live.has(id) && !live.has(bodyClaim(id))));
   if (dead.size === 0) return [];
-  // Again: one that was alive when it was listed may have gone on, and been let go, before its claim was asked about.
+  // Again: one that was alive when it was listed may have gone on, and been let go, before its
+  // claim was asked about.
   return (await listed(context, state)).filter(({ id }) => dead.has(id));
 }
 
-async function listed(context: PaymentContext, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
+async function listed(
+  context: PaymentContext,
+  state: 'signed' | 'reserved' | 'abandoned',
+): Promise<Attempt[]> {
   const attempts: Attempt[] = [];
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state })) attempts.push(attempt);
+  for await (const attempt of context.journal.attempts(ownerOf(context), { state }))
+    attempts.push(attempt);
   return attempts;
 }
 
@@ -32,7 +41,10 @@ export interface ReleasedOrphans {
   readonly abandoned: readonly Attempt[];
 }
 
-/** Gives back what orphaned attempts reserved and held. A swap that they signed stays on record until it can land no more, and what swaps cost stays. */
+/**
+ * Gives back what orphaned attempts reserved and held. A swap that they signed stays on record
+ * until it can land no more, and what swaps cost stays.
+ */
 export async function releaseOrphans(context: PaymentContext): Promise<ReleasedOrphans> {
   const dead = await orphanedAttempts(context, 'reserved');
   const abandoned: Attempt[] = [];
@@ -49,7 +61,9 @@ export async function releaseOrphans(context: PaymentContext): Promise<ReleasedO
   return { freed: dead.length, abandoned };
 }
 
-/** Frees the price and the key of an attempt that signed no payment, and keeps its swap on record. */
+/**
+ * Frees the price and the key of an attempt that signed no payment, and keeps its swap on record.
+ */
 export async function putAbandoned(context: PaymentContext, attempt: Attempt): Promise<Attempt> {
   const abandoned: Attempt = { ...withoutKey(attempt), state: 'abandoned' };
   await context.journal.put(abandoned);
@@ -57,13 +71,23 @@ export async function putAbandoned(context: PaymentContext, attempt: Attempt): P
   return abandoned;
 }
 
-/** Puts on record what became of the swap of an attempt that signed no payment, and ends the attempt. */
-export async function endDecided(context: PaymentContext, attempt: Attempt, outcome: SwapOutcome): Promise<void> {
+/**
+ * Puts on record what became of the swap of an attempt that signed no payment, and ends the
+ * attempt.
+ */
+export async function endDecided(
+  context: PaymentContext,
+  attempt: Attempt,
+  outcome: SwapOutcome,
+): Promise<void> {
   const isDecided = attempt.swap === undefined || attempt.swap.outcome !== undefined;
   await endUnpaid(context, isDecided ? withoutBound(attempt) : withSwapCost(attempt, outcome));
 }
 
-/** Ends an attempt that signed no payment and whose swap is decided. What its swaps cost stays on record; if that is nothing, it is forgotten. */
+/**
+ * Ends an attempt that signed no payment and whose swap is decided. What its swaps cost stays on
+ * record; if that is nothing, it is forgotten.
+ */
 export async function endUnpaid(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { id, swap, swapped } = attempt;
   // Another process may have ended it already, and forgotten it.
@@ -87,12 +111,16 @@ function withoutKey({ idempotencyKey: _key, ...attempt }: Attempt): Attempt {
 }
 
 async function isThere(context: PaymentContext, id: string): Promise<boolean> {
-  for (const state of ['reserved', 'abandoned'] as const) if ((await listed(context, state)).some((one) => one.id === id)) return true;
+  for (const state of ['reserved', 'abandoned'] as const)
+    if ((await listed(context, state)).some((one) => one.id === id)) return true;
   return false;
 }
 
 /** Which of the two token programs its mint belongs to is not on record. */
-async function releaseHolds({ ledger, config }: PaymentContext, { id, mint }: Attempt): Promise<void> {
+async function releaseHolds(
+  { ledger, config }: PaymentContext,
+  { id, mint }: Attempt,
+): Promise<void> {
   for (const program of [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]) {
     await ledger.release(associatedTokenAddress(config.signer.address, mint, program), id);
   }

@@ -8,13 +8,26 @@ import { listenTo } from './account-changes.js';
 import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/attempt-receipt.js';
 
-/** The record of an attempt as this process follows it already, or a new one: two records of one attempt would undo each other. */
-export function openPaymentOf({ wallet }: PaymentContext, attempt: OpenPayment['attempt']): OpenPayment {
+/**
+ * The record of an attempt as this process follows it already, or a new one: two records of one
+ * attempt would undo each other.
+ */
+export function openPaymentOf(
+  { wallet }: PaymentContext,
+  attempt: OpenPayment['attempt'],
+): OpenPayment {
   return wallet.monitored.get(attempt.id)?.open ?? { attempt, isForeign: true };
 }
 
-/** Follows a signed payment in the background until the chain decides or the client closes. Never rejects. */
-export async function monitorPayment(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
+/**
+ * Follows a signed payment in the background until the chain decides or the client closes. Never
+ * rejects.
+ */
+export async function monitorPayment(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+): Promise<void> {
   const { id } = open.attempt;
   const { monitored } = context.wallet;
   const known = monitored.get(id) ?? { open, monitors: new Set() };
@@ -32,14 +45,17 @@ export async function monitorPayment(context: PaymentContext, open: OpenPayment,
 async function watch(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
   const { signal } = context.closing;
   const source = sourceOf(open.attempt.payment);
-  const listening = listenTo(context.rpc, context.config.runtime, source.account, () => context.histories.outdate(source));
+  const listening = listenTo(context.rpc, context.config.runtime, source.account, () =>
+    context.histories.outdate(source),
+  );
   try {
     for (let look = true; !signal.aborted;) {
       let failed = false;
       if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {
         const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
         if (isOver === true) return;
-        // A node or journal that does not answer decides nothing: it is asked again after the next wait, whatever is heard until then.
+        // A node or journal that does not answer decides nothing: it is asked again after the next
+        // wait, whatever is heard until then.
         failed = isOver === undefined;
       }
       look = (await listening.next(signal)) || failed;
@@ -50,12 +66,23 @@ async function watch(context: PaymentContext, open: OpenPayment, emit: Emit): Pr
 }
 
 /** Whether it can land no more, as far as one node says: then all of it is looked at. */
-async function isPast({ rpc }: PaymentContext, { attempt }: OpenPayment, signal: AbortSignal): Promise<boolean> {
-  return (await rpc.tip('finalized', { signal })).height > BigInt(attempt.payment.lastValidBlockHeight);
+async function isPast(
+  { rpc }: PaymentContext,
+  { attempt }: OpenPayment,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return (
+    (await rpc.tip('finalized', { signal })).height > BigInt(attempt.payment.lastValidBlockHeight)
+  );
 }
 
 /** Asks the chain once, and closes the attempt if it has decided. */
-export async function decidePayment(context: PaymentContext, open: OpenPayment, emit: Emit, signal: AbortSignal): Promise<boolean> {
+export async function decidePayment(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (isDecided(open)) return true;
   // Each call of a node has a deadline, but there may be many of them.
   const deadline = startDeadline(context.config.timeouts.payment, signal);
@@ -70,7 +97,9 @@ export async function decidePayment(context: PaymentContext, open: OpenPayment, 
 }
 
 /** What the chain made of a payment. */
-type Decision = { readonly state: 'settled'; readonly signature: string; readonly slot: number } | { readonly state: 'unsettled' };
+type Decision =
+  | { readonly state: 'settled'; readonly signature: string; readonly slot: number }
+  | { readonly state: 'unsettled' };
 
 /** A payment that landed and failed is as good as one that never can. */
 function decisionOf(fate: Fate): Decision | undefined {
@@ -83,9 +112,15 @@ function isDecided({ attempt }: OpenPayment): boolean {
   return attempt.state !== 'signed';
 }
 
-async function closeAttempt(context: PaymentContext, open: OpenPayment, verdict: Decision, emit: Emit): Promise<void> {
+async function closeAttempt(
+  context: PaymentContext,
+  open: OpenPayment,
+  verdict: Decision,
+  emit: Emit,
+): Promise<void> {
   const { id, payment } = open.attempt;
-  // First, and again where the write fails: ended twice is ended, and a hold that is never ended would keep its tokens for ever.
+  // First, and again where the write fails: ended twice is ended, and a hold that is never ended
+  // would keep its tokens for ever.
   await endHold(context, id, payment.source, verdict);
   const stands = open.isForeign !== true || (await isUpToDate(context, open));
   const told = { first: false };
@@ -94,36 +129,64 @@ async function closeAttempt(context: PaymentContext, open: OpenPayment, verdict:
     told.first = true;
     return closed(attempt, verdict, context.config.runtime.now());
   };
-  // What is not written down is not decided: it is asked again. What another process has decided meanwhile is written already.
+  // What is not written down is not decided: it is asked again. What another process has decided
+  // meanwhile is written already.
   if (stands) await saveAttempt(context, open, change);
   else open.attempt = change(open.attempt);
   // Several may have been told at once.
-  if (told.first) emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', { receipt: open.attempt.receipt });
+  if (told.first)
+    emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
+      receipt: open.attempt.receipt,
+    });
 }
 
-/** Takes over what others have written of an attempt since it was read; false where it is decided. */
+/**
+ * Takes over what others have written of an attempt since it was read; false where it is decided.
+ */
 async function isUpToDate(context: PaymentContext, open: OpenPayment): Promise<boolean> {
   const { id, at } = open.attempt;
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed', since: at })) {
+  for await (const attempt of context.journal.attempts(ownerOf(context), {
+    state: 'signed',
+    since: at,
+  })) {
     if (attempt.id !== id) continue;
     const { delivered, tellingAt, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
-    const told = { ...(tellingAt === undefined ? {} : { tellingAt }), ...(toldAt === undefined ? {} : { toldAt }) };
-    open.attempt = { ...open.attempt, delivered, receipt, ...told, ...(doubt === undefined ? {} : { doubt }) };
+    const told = {
+      ...(tellingAt === undefined ? {} : { tellingAt }),
+      ...(toldAt === undefined ? {} : { toldAt }),
+    };
+    open.attempt = {
+      ...open.attempt,
+      delivered,
+      receipt,
+      ...told,
+      ...(doubt === undefined ? {} : { doubt }),
+    };
     return true;
   }
   return false;
 }
 
 /** @param now - Caps over time count what was paid from then. Milliseconds since the epoch. */
-function closed(attempt: OpenPayment['attempt'], verdict: Decision, now: number): OpenPayment['attempt'] {
+function closed(
+  attempt: OpenPayment['attempt'],
+  verdict: Decision,
+  now: number,
+): OpenPayment['attempt'] {
   const { receipt } = attempt;
   const { state } = verdict;
-  const payment = state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
+  const payment =
+    state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
   const cost = costFor(attempt, BigInt(receipt.cost.networkFeeLamports), state === 'settled');
   return { ...attempt, state, leftAt: now, receipt: { ...receipt, state, payment, cost } };
 }
 
-async function endHold({ ledger }: PaymentContext, id: string, source: string, verdict: Decision): Promise<void> {
+async function endHold(
+  { ledger }: PaymentContext,
+  id: string,
+  source: string,
+  verdict: Decision,
+): Promise<void> {
   if (verdict.state === 'settled') return ledger.spend(source, id, verdict.slot);
   await ledger.release(source, id);
   // It may have been taken off the known balance already, when its client closed.

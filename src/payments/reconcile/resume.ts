@@ -3,20 +3,30 @@ import type { Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
-import { orphanedAttempts, endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
+import {
+  orphanedAttempts,
+  endDecided,
+  endUnpaid,
+  releaseOrphans,
+  putAbandoned,
+} from './orphaned-attempts.js';
 import { decidedOutcome, forgetAccounts } from './open-swaps.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Takes up once, before a context's first payment, what earlier processes left: their payments hold their tokens, their reservations are freed. */
+/**
+ * Takes up once, before a context's first payment, what earlier processes left: their payments hold
+ * their tokens, their reservations are freed.
+ */
 export async function resumeOnce(context: PaymentContext): Promise<void> {
   const { recovery } = context;
   let work = recovery.started;
   if (work === undefined) {
     work = collectUnfinished(context).then(({ open, abandoned }) => {
-      for (const one of open) void monitorPayment(context, one, context.events.emitter(one.attempt.id));
+      for (const one of open)
+        void monitorPayment(context, one, context.events.emitter(one.attempt.id));
       for (const one of abandoned) void waitForSwap(context, one);
     });
     recovery.started = work;
@@ -39,9 +49,11 @@ export async function freeOrphanedBudget(context: PaymentContext): Promise<boole
 }
 
 /**
- * Takes up what earlier processes left: the chain is asked about each signed payment, and what was reserved and never signed is freed.
- * What cannot be decided yet is followed in the background. Returns a record of all that was taken up, by this call or before it, and was decided or freed
- * since it was last asked; throws only if nothing could be asked at all.
+ * Takes up what earlier processes left: the chain is asked about each signed payment, and what was
+ * reserved and never signed is freed.
+ * What cannot be decided yet is followed in the background. Returns a record of all that was taken
+ * up, by this call or before it, and was decided or freed since it was last asked; throws only if
+ * nothing could be asked at all.
  */
 export async function resume(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
   const failures: unknown[] = [];
@@ -50,7 +62,8 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
   for (const open of left.open) {
     const emit = context.events.emitter(open.attempt.id);
     try {
-      if (!(await decidePayment(context, open, emit, context.closing.signal))) void monitorPayment(context, open, emit);
+      if (!(await decidePayment(context, open, emit, context.closing.signal)))
+        void monitorPayment(context, open, emit);
       answers += 1;
     } catch (error) {
       // One that cannot be asked about must not keep the others waiting.
@@ -58,7 +71,8 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
       void monitorPayment(context, open, emit);
     }
   }
-  for (const one of left.abandoned) if (!(await forgetIfOver(context, one).catch(() => false))) void waitForSwap(context, one);
+  for (const one of left.abandoned)
+    if (!(await forgetIfOver(context, one).catch(() => false))) void waitForSwap(context, one);
   if (answers === 0 && failures.length > 0) throw failures[0];
   return takeChanges(context);
 }
@@ -73,7 +87,10 @@ interface Unfinished {
 
 /** Frees what orphaned attempts reserved, and finds what else earlier processes left. */
 async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
-  const [signed, abandoned] = await Promise.all([orphanedAttempts(context, 'signed'), orphanedAttempts(context, 'abandoned')]);
+  const [signed, abandoned] = await Promise.all([
+    orphanedAttempts(context, 'signed'),
+    orphanedAttempts(context, 'abandoned'),
+  ]);
   const open: OpenPayment[] = [];
   for (const attempt of signed) {
     const { payment, receipt, id, amount } = attempt;
@@ -87,12 +104,18 @@ async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
   return { open, abandoned: [...abandoned, ...freed.abandoned] };
 }
 
-/** Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record until it can land no more. */
+/**
+ * Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record
+ * until it can land no more.
+ */
 export async function abandon(context: PaymentContext, attempt: Attempt): Promise<void> {
   void waitForSwap(context, await putAbandoned(context, attempt));
 }
 
-/** Waits in the background until a swap can do no more, then forgets its attempt; or until the client closes. Never rejects. */
+/**
+ * Waits in the background until a swap can do no more, then forgets its attempt; or until the
+ * client closes. Never rejects.
+ */
 async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { signal } = context.closing;
   const { id } = attempt;

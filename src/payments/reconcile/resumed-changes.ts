@@ -14,7 +14,11 @@ export function noteResumed({ recovery }: PaymentContext, { id, at }: Attempt): 
 }
 
 /** Takes down that an attempt was freed, if it is one that was taken up. */
-export function noteFreed(context: PaymentContext, attempt: Attempt, state: FreedReceipt['state']): void {
+export function noteFreed(
+  context: PaymentContext,
+  attempt: Attempt,
+  state: FreedReceipt['state'],
+): void {
   const { open, freed } = context.recovery;
   const { id } = attempt;
   if (!open.has(id)) return;
@@ -25,14 +29,19 @@ export function noteFreed(context: PaymentContext, attempt: Attempt, state: Free
   if (freed.size > MOST_FREED && oldest !== undefined) freed.delete(oldest);
 }
 
-/** What was decided or freed of all that was taken up, whatever in this process, or in another, found out; each change once. */
+/**
+ * What was decided or freed of all that was taken up, whatever in this process, or in another,
+ * found out; each change once.
+ */
 export async function takeChanges(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
   const { open, freed } = context.recovery;
   const moments = [...open.values(), ...[...freed.values()].map(({ at }) => at)];
   if (moments.length === 0) return [];
   const decided: Receipt[] = [];
   const signed = new Set<string>();
-  for await (const { id, state, receipt } of context.journal.attempts(ownerOf(context), { since: Math.min(...moments) })) {
+  for await (const { id, state, receipt } of context.journal.attempts(ownerOf(context), {
+    since: Math.min(...moments),
+  })) {
     if (receipt === undefined) continue;
     signed.add(id);
     if (open.has(id) && state !== 'signed') decided.push(receipt);

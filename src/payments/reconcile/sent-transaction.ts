@@ -4,7 +4,9 @@ import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { Source } from './account-history.js';
 
-/** A blockhash is at most 150 blocks old when it is used last, and slots may pass without a block. */
+/**
+ * A blockhash is at most 150 blocks old when it is used last, and slots may pass without a block.
+ */
 export const SLOT_MARGIN = 364;
 
 /** A transaction that this wallet signed, with all that its fate is told by. */
@@ -13,7 +15,9 @@ export interface Sent {
   readonly signature: string;
   /** Whether our signature is the transaction's id: it is if we pay the fee. */
   readonly isId: boolean;
-  /** The id that the seller says it has: looked at first, believed only with our signature in it. */
+  /**
+   * The id that the seller says it has: looked at first, believed only with our signature in it.
+   */
   readonly claim?: string | undefined;
   /** What its memo says, if it has one of its own. */
   readonly memo?: string | undefined;
@@ -32,22 +36,42 @@ export interface Sent {
 }
 
 /**
- * What the chain is asked about a signed swap. One that sells SOL takes lamports of the wallet, and pays its fee there.
+ * What the chain is asked about a signed swap. One that sells SOL takes lamports of the wallet, and
+ * pays its fee there.
  */
 export function sentSwap(
-  { signature, inputMint, source, before, blockhash, blockhashSlot, lastValidBlockHeight }: Omit<SignedSwap, 'transaction' | 'quoted'>,
+  {
+    signature,
+    inputMint,
+    source,
+    before,
+    blockhash,
+    blockhashSlot,
+    lastValidBlockHeight,
+  }: Omit<SignedSwap, 'transaction' | 'quoted'>,
   wallet: Address,
 ): Sent {
   return {
-    ...{ signature, isId: true, blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
-    source: inputMint === WSOL_MINT ? { account: wallet, unit: 'lamports' } : { account: source, unit: 'tokens' },
+    ...{
+      signature,
+      isId: true,
+      blockhash,
+      blockhashSlot,
+      lastValidBlockHeight: BigInt(lastValidBlockHeight),
+    },
+    source:
+      inputMint === WSOL_MINT
+        ? { account: wallet, unit: 'lamports' }
+        : { account: source, unit: 'tokens' },
     before: readingOf(before),
     slot: Math.max(0, blockhashSlot - SLOT_MARGIN),
   };
 }
 
 function readingOf(recorded: SignedPayment['before']): Reading | undefined {
-  return recorded === undefined ? undefined : { amount: BigInt(recorded.amount), slot: recorded.slot };
+  return recorded === undefined
+    ? undefined
+    : { amount: BigInt(recorded.amount), slot: recorded.slot };
 }
 
 /** What a signed payment takes from. */
@@ -56,8 +80,12 @@ export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
 }
 
 /** What the chain is asked about a signed payment. */
-export function sentPayment({ mint, receipt }: Pick<Attempt, 'mint' | 'receipt'>, payment: SignedPayment): Sent {
-  const { payerSignature, memo, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } = payment;
+export function sentPayment(
+  { mint, receipt }: Pick<Attempt, 'mint' | 'receipt'>,
+  payment: SignedPayment,
+): Sent {
+  const { payerSignature, memo, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } =
+    payment;
   const claim = receipt?.settlement?.transaction;
   return {
     ...{ signature: payerSignature, isId: false, memo, slot, blockhash },

@@ -29,7 +29,10 @@ export type SwapEnd =
       readonly landed: LandedTransaction | undefined;
       readonly outcome: SwapOutcome;
     }
-  | { readonly error: TransactionError<'swap_failed' | 'swap_expired'>; readonly outcome: SwapOutcome };
+  | {
+      readonly error: TransactionError<'swap_failed' | 'swap_expired'>;
+      readonly outcome: SwapOutcome;
+    };
 
 /** Sends a signed swap until the chain has decided, or the client closes. */
 export function landSwap(
@@ -50,55 +53,103 @@ export function landSwap(
 }
 
 /** Asks once what became of a signed swap, and sends nothing. */
-export async function askSwap({ config, histories, closing }: PaymentContext, swap: SignedSwap, signal?: AbortSignal): Promise<Landing> {
-  return landingOf(await fateOf(histories, sentSwap(swap, config.signer.address), signal ?? closing.signal));
+export async function askSwap(
+  { config, histories, closing }: PaymentContext,
+  swap: SignedSwap,
+  signal?: AbortSignal,
+): Promise<Landing> {
+  return landingOf(
+    await fateOf(histories, sentSwap(swap, config.signer.address), signal ?? closing.signal),
+  );
 }
 
 /** What a decided swap has come to; undefined if it is not decided. */
-export async function endOfSwap(context: PaymentContext, swap: SignedSwap, landing: Landing): Promise<SwapEnd | undefined> {
+export async function endOfSwap(
+  context: PaymentContext,
+  swap: SignedSwap,
+  landing: Landing,
+): Promise<SwapEnd | undefined> {
   const { signature } = swap;
   if (landing.outcome === 'unknown') return undefined;
-  if (landing.outcome === 'expired') return { error: swapExpired(signature), outcome: { state: 'failed', code: 'swap_expired' } };
+  if (landing.outcome === 'expired')
+    return { error: swapExpired(signature), outcome: { state: 'failed', code: 'swap_expired' } };
   const landed = await readLanded(context, signature);
   if (landing.outcome === 'failed') {
     const fee = failureFee(landed, context.config.signer.address)?.toString();
     return {
-      error: swapFailed({ signature, reason: landing.error, feeLamports: fee ?? swap.quoted.feeLamports }),
-      outcome: { state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee }) },
+      error: swapFailed({
+        signature,
+        reason: landing.error,
+        feeLamports: fee ?? swap.quoted.feeLamports,
+      }),
+      outcome: {
+        state: 'failed',
+        code: 'swap_failed',
+        ...(fee === undefined ? {} : { feeLamports: fee }),
+      },
     };
   }
   const swapped = swappedBy(context, swap, landed);
   return { swapped, landed, outcome: confirmedAs(swapped) };
 }
 
-function swappedBy(context: PaymentContext, swap: SignedSwap, landed: LandedTransaction | undefined): Swapped {
+function swappedBy(
+  context: PaymentContext,
+  swap: SignedSwap,
+  landed: LandedTransaction | undefined,
+): Swapped {
   const { signature, inputMint, outputMint, provider, quoted } = swap;
   const wallet = context.config.signer.address;
   // What is wrapped stays on own accounts: the sum of their changes says nothing of it.
-  const seen = landed === undefined || inputMint === outputMint ? quoted : swapAmountsOf(landed, wallet, swap);
+  const seen =
+    landed === undefined || inputMint === outputMint ? quoted : swapAmountsOf(landed, wallet, swap);
   return {
-    record: { signature, inputMint, inAmount: `${seen.inAmount}`, outputMint, outAmount: `${seen.outAmount}`, provider },
+    record: {
+      signature,
+      inputMint,
+      inAmount: `${seen.inAmount}`,
+      outputMint,
+      outAmount: `${seen.outAmount}`,
+      provider,
+    },
     feeLamports: landed?.feeLamports ?? BigInt(quoted.feeLamports),
     rentLamports: landed === undefined ? undefined : rentIn(landed, wallet, swap),
   };
 }
 
 /** What is put on record of a confirmed swap. */
-function confirmedAs({ record: { inAmount, outAmount }, feeLamports, rentLamports }: Swapped): SwapOutcome {
+function confirmedAs({
+  record: { inAmount, outAmount },
+  feeLamports,
+  rentLamports,
+}: Swapped): SwapOutcome {
   const rent = rentLamports === undefined ? {} : { rentLamports: rentLamports.toString() };
   return { state: 'confirmed', inAmount, outAmount, feeLamports: feeLamports.toString(), ...rent };
 }
 
-/** The error of a swap that landed and failed; `cause` is what ended the try after it, if that never landed. */
-export function swapFailed(details: ErrorDetails['swap_failed'], cause?: unknown): TransactionError<'swap_failed'> {
+/**
+ * The error of a swap that landed and failed; `cause` is what ended the try after it, if that never
+ * landed.
+ */
+export function swapFailed(
+  details: ErrorDetails['swap_failed'],
+  cause?: unknown,
+): TransactionError<'swap_failed'> {
   const again = cause === undefined ? '' : ', and a second try came to nothing: see cause';
   const message = `The swap landed and failed, so only ${details.feeLamports} lamports of network fee are gone${again}. Try again.`;
-  return new TransactionError('swap_failed', message, { details, ...(cause === undefined ? {} : { cause }) });
+  return new TransactionError('swap_failed', message, {
+    details,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 /** The error of a swap that is proved never to land. */
 export function swapExpired(signature: string): TransactionError<'swap_expired'> {
-  return new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
-    details: { signature },
-  });
+  return new TransactionError(
+    'swap_expired',
+    'The swap did not land before its blockhash expired, and now never can. Try again.',
+    {
+      details: { signature },
+    },
+  );
 }

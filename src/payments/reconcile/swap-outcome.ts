@@ -16,7 +16,10 @@ const TRIES = 10;
 const WAIT_MS = 200;
 
 /** Reads the landed swap; undefined where the node does not give it. */
-export async function readLanded(context: PaymentContext, signature: string): Promise<LandedTransaction | undefined> {
+export async function readLanded(
+  context: PaymentContext,
+  signature: string,
+): Promise<LandedTransaction | undefined> {
   const { runtime } = context.config;
   for (let tries = 0; tries < TRIES && !context.closing.signal.aborted; tries++) {
     const landed = await context.rpc.transaction(signature).catch(() => null);
@@ -31,11 +34,20 @@ export async function readLanded(context: PaymentContext, signature: string): Pr
 export function swapAmountsOf(
   landed: LandedTransaction,
   wallet: string,
-  { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
+  {
+    inputMint,
+    outputMint,
+    source,
+    output,
+  }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
 ): SwapAmounts {
   const { feeLamports } = landed;
-  // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was swapped does not.
-  const lamports = [...new Set([wallet, source, output])].reduce((sum, account) => sum + lamportChange(landed, account), feeLamports);
+  // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was
+  // swapped does not.
+  const lamports = [...new Set([wallet, source, output])].reduce(
+    (sum, account) => sum + lamportChange(landed, account),
+    feeLamports,
+  );
   return {
     inAmount: inputMint === WSOL_MINT ? -lamports : -tokenChange(landed, source),
     outAmount: outputMint === WSOL_MINT ? lamports : tokenChange(landed, output),
@@ -44,13 +56,19 @@ export function swapAmountsOf(
 }
 
 /**
- * Rent of own token accounts that a landed swap made and that stay: lamports on them that are no wrapped SOL. Undefined if what a node gave of it does
- * not agree with itself: then nothing of it may lower what is counted.
+ * Rent of own token accounts that a landed swap made and that stay: lamports on them that are no
+ * wrapped SOL. Undefined if what a node gave of it does not agree with itself: then nothing of it
+ * may lower what is counted.
  */
 export function rentIn(
   landed: LandedTransaction,
   wallet: string,
-  { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
+  {
+    inputMint,
+    outputMint,
+    source,
+    output,
+  }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
 ): bigint | undefined {
   const own = new Map([
     [source, inputMint],
@@ -69,35 +87,65 @@ export function rentIn(
   return maxAmount(0n, maxAmount(rent, left));
 }
 
-/** The fee of a transaction that landed and failed, which is all that it took; undefined if what a node gave of it does not agree with that. */
-export function failureFee(landed: LandedTransaction | undefined, wallet: string): bigint | undefined {
+/**
+ * The fee of a transaction that landed and failed, which is all that it took; undefined if what a
+ * node gave of it does not agree with that.
+ */
+export function failureFee(
+  landed: LandedTransaction | undefined,
+  wallet: string,
+): bigint | undefined {
   if (landed === undefined || landed.error === null || !isWhole(landed)) return undefined;
   const { feeLamports, tokenChanges } = landed;
-  const hasMoved = lamportChange(landed, wallet) !== -feeLamports || tokenChanges.some(({ before, after }) => before !== after);
+  const hasMoved =
+    lamportChange(landed, wallet) !== -feeLamports ||
+    tokenChanges.some(({ before, after }) => before !== after);
   return hasMoved ? undefined : feeLamports;
 }
 
 /** No lamport comes or goes but for the fee: one wrong number of an answer does not add up. */
 function isWhole({ lamports, feeLamports }: LandedTransaction): boolean {
-  return [...lamports.values()].reduce((sum, { before, after }) => sum + before - after, 0n) === feeLamports;
+  return (
+    [...lamports.values()].reduce((sum, { before, after }) => sum + before - after, 0n) ===
+    feeLamports
+  );
 }
 
-/** Whether what an own account took of a mint, or gave, is what the other accounts say; wrapped SOL comes from lamports too, which are whole. */
+/**
+ * Whether what an own account took of a mint, or gave, is what the other accounts say; wrapped SOL
+ * comes from lamports too, which are whole.
+ */
 function isKept(landed: LandedTransaction, account: string, mint: string): boolean {
-  const sum = landed.tokenChanges.reduce((all, one) => (one.mint === mint ? all + one.after - one.before : all), 0n);
+  const sum = landed.tokenChanges.reduce(
+    (all, one) => (one.mint === mint ? all + one.after - one.before : all),
+    0n,
+  );
   if (sum === 0n) return true;
   const { before = 0n, after = 0n } = landed.lamports.get(account) ?? {};
-  return mint === WSOL_MINT && before > 0n === after > 0n && after - before === tokenChange(landed, account);
+  return (
+    mint === WSOL_MINT &&
+    before > 0n === after > 0n &&
+    after - before === tokenChange(landed, account)
+  );
 }
 
 /** Remembers what own accounts hold after it. */
-export async function rememberAfter(context: PaymentContext, landed: LandedTransaction, { source, output }: SwapOutlook): Promise<void> {
+export async function rememberAfter(
+  context: PaymentContext,
+  landed: LandedTransaction,
+  { source, output }: SwapOutlook,
+): Promise<void> {
   const { ledger } = context;
   const at = context.config.runtime.now();
   for (const account of [source, output]) {
     const change = landed.tokenChanges.find((one) => one.account === account);
     if (change === undefined) await ledger.forget(account);
-    else await ledger.see(account, { amount: change.after, at, slot: landed.slot }, change.after - change.before);
+    else
+      await ledger.see(
+        account,
+        { amount: change.after, at, slot: landed.slot },
+        change.after - change.before,
+      );
   }
 }
 

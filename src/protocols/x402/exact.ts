@@ -1,6 +1,11 @@
 import { hex } from '@scure/base';
 import { TransactionError } from '../../errors.js';
-import { computeUnitLimit, computeUnitPrice, memo, transferChecked } from '../../solana/transactions/instructions.js';
+import {
+  computeUnitLimit,
+  computeUnitPrice,
+  memo,
+  transferChecked,
+} from '../../solana/transactions/instructions.js';
 import { compileMessage } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
 import type { Offer } from './types.js';
@@ -19,7 +24,10 @@ export interface ExactPayment {
   readonly blockhash: string;
   /** 16 random bytes: what tells this payment from every other. */
   readonly nonce: Uint8Array;
-  /** Micro-lamports per compute unit where the memo is not ours: counted up per blockhash, so that no two payments are equal. */
+  /**
+   * Micro-lamports per compute unit where the memo is not ours: counted up per blockhash, so that
+   * no two payments are equal.
+   */
   readonly price: bigint;
 }
 
@@ -36,9 +44,10 @@ const COMPUTE_UNITS = 20_000;
 const MAX_PRICE = 1_000_000n;
 
 /**
- * Builds the one transaction layout that every known facilitator takes: limit, price, TransferChecked and our nonce as
- * the memo. A seller's own memo takes the nonce's place. Legacy facilitators of v1 allow three instructions: they get no
- * memo without one of the seller, and the price makes the payment unique.
+ * Builds the one transaction layout that every known facilitator takes: limit, price,
+ * TransferChecked and our nonce as the memo. A seller's own memo takes the nonce's place. Legacy
+ * facilitators of v1 allow three instructions: they get no memo without one of the seller, and the
+ * price makes the payment unique.
  */
 export function buildExactPayment(payment: ExactPayment): BuiltPayment {
   const { offer, payer, source, destination, tokenProgram, decimals, blockhash } = payment;
@@ -47,7 +56,15 @@ export function buildExactPayment(payment: ExactPayment): BuiltPayment {
   const instructions = [
     computeUnitLimit(COMPUTE_UNITS),
     computeUnitPrice(isUniqueByMemo ? 1n : checkedPrice(payment.price)),
-    transferChecked({ source, mint: offer.mint, destination, authority: payer, amount: offer.amount, decimals, tokenProgram }),
+    transferChecked({
+      source,
+      mint: offer.mint,
+      destination,
+      authority: payer,
+      amount: offer.amount,
+      decimals,
+      tokenProgram,
+    }),
     ...(text === undefined ? [] : [memo(text)]),
   ];
   const message = compileMessage({ feePayer: offer.feePayer, instructions, blockhash });

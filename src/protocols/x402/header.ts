@@ -8,7 +8,8 @@ const BASE64URL = /^[A-Za-z0-9_-]+={0,2}$/;
 const MAX_VALUE = Math.ceil((JSON_LIMITS.characters * 4) / 3);
 
 /**
- * Decodes a payment header: base64 of UTF-8 JSON in either alphabet, padded or not, or the JSON itself.
+ * Decodes a payment header: base64 of UTF-8 JSON in either alphabet, padded or not, or the JSON
+ * itself.
  * Undefined where it is anything else, also two values that a proxy has joined by a comma.
  */
 export function decodeHeader(value: string): JsonObject | undefined {

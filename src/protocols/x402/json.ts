@@ -1,13 +1,21 @@
 import type { JsonObject, JsonValue } from './types.js';
 
-/** What a seller's JSON may be at most: far more than any honest 402, little enough to be cheap (security.md P9). */
+/**
+ * What a seller's JSON may be at most: far more than any honest 402, little enough to be cheap
+ * (security.md P9).
+ */
 export const JSON_LIMITS = Object.freeze({ characters: 65_536, depth: 16, string: 4_096 });
 
-export type JsonReading = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly reason: string };
+export type JsonReading =
+  | { readonly ok: true; readonly value: JsonValue }
+  | { readonly ok: false; readonly reason: string };
 
 /** Keys that reach a prototype when copied without care. */
 const FORBIDDEN_KEYS: readonly string[] = ['__proto__', 'constructor', 'prototype'];
-/** Keys whose numbers are money: anything but a plain integer stays text there, so that it is judged and never rounded. */
+/**
+ * Keys whose numbers are money: anything but a plain integer stays text there, so that it is judged
+ * and never rounded.
+ */
 const MONEY_KEYS: readonly string[] = ['amount', 'maxAmountRequired'];
 
 const SPACE = /[ \t\n\r]*/y;
@@ -19,8 +27,8 @@ const PLAIN_INTEGER = /^(?:0|[1-9][0-9]*)$/;
 class Unreadable extends Error {}
 
 /**
- * Parses JSON of a stranger: like `JSON.parse`, but with bounds on size and depth, no key twice in one
- * object, no key that names a prototype, and a deeply frozen result.
+ * Parses JSON of a stranger: like `JSON.parse`, but with bounds on size and depth, no key twice in
+ * one object, no key that names a prototype, and a deeply frozen result.
  */
 export function readJson(text: string): JsonReading {
   return guarded(() => {
@@ -56,7 +64,10 @@ function guarded(read: () => JsonValue): JsonReading {
     return { ok: true, value: read() };
   } catch (error) {
     // Getters and proxies of a foreign object may throw anything.
-    return { ok: false, reason: error instanceof Unreadable ? error.message : 'it is not plain JSON' };
+    return {
+      ok: false,
+      reason: error instanceof Unreadable ? error.message : 'it is not plain JSON',
+    };
   }
 }
 

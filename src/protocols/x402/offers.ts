@@ -5,11 +5,22 @@ import { toNetwork } from '../../network.js';
 import { isAddress, isReservedAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
 import { field, isJsonObject } from './json.js';
-import type { JsonObject, JsonValue, Offer, PaymentRequired, PaymentRequirements, X402Version } from './types.js';
+import type {
+  JsonObject,
+  JsonValue,
+  Offer,
+  PaymentRequired,
+  PaymentRequirements,
+  X402Version,
+} from './types.js';
 
-/** One entry of `accepts`: an offer that can be paid as far as no chain is needed to tell, or why it cannot. */
+/**
+ * One entry of `accepts`: an offer that can be paid as far as no chain is needed to tell, or why it
+ * cannot.
+ */
 export type OfferReading =
-  { readonly ok: true; readonly offer: Offer } | { readonly ok: false; readonly refusal: OfferRefusal; readonly error: ExactChangeError };
+  | { readonly ok: true; readonly offer: Offer }
+  | { readonly ok: false; readonly refusal: OfferRefusal; readonly error: ExactChangeError };
 
 type RefusalCode = 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
 /** Why an entry is not payable; `why` completes the sentence "Offer n ...". */
@@ -19,39 +30,64 @@ interface Refused {
 }
 
 const MEMO_LIMIT_BYTES = 256;
-/** What only facilitators write that are younger than version 1: they take a memo, and faremeter's demands one (x402.md 2.4). */
+/**
+ * What only facilitators write that are younger than version 1: they take a memo, and faremeter's
+ * demands one (x402.md 2.4).
+ */
 const YOUNGER: readonly string[] = ['recentBlockhash', 'tokenProgram', 'features'];
 const TIMEOUT_SECONDS = { default: 60, least: 5, most: 300 };
 /** The seller's strings that help a reader of a refusal. */
-const SHOWN: readonly string[] = ['scheme', 'network', 'asset', 'payTo', 'amount', 'maxAmountRequired'];
+const SHOWN: readonly string[] = [
+  'scheme',
+  'network',
+  'asset',
+  'payTo',
+  'amount',
+  'maxAmountRequired',
+];
 
 /**
- * Judges every entry of `accepts`, in the seller's order, by security.md 2.2: what survives is safe to look up on
- * chain, and everything else says why.
+ * Judges every entry of `accepts`, in the seller's order, by security.md 2.2: what survives is safe
+ * to look up on chain, and everything else says why.
  *
  * @param network - The cluster that we pay on, CAIP-2.
  * @param self - The paying wallet.
  */
-export function readOffers(paymentRequired: PaymentRequired, network: string, self: Address): OfferReading[] {
+export function readOffers(
+  paymentRequired: PaymentRequired,
+  network: string,
+  self: Address,
+): OfferReading[] {
   const { accepts, x402Version } = paymentRequired;
   return accepts.map((entry, index) => {
     const read = isShadowed(accepts, index, x402Version)
-      ? unsupported('comes after another with the same scheme and network, and v1 sellers settle only the first')
+      ? unsupported(
+          'comes after another with the same scheme and network, and v1 sellers settle only the first',
+        )
       : readOffer(entry, index, x402Version, network, self);
     return 'code' in read ? refuse(entry, index, network, read) : { ok: true, offer: read };
   });
 }
 
-function readOffer(entry: PaymentRequirements, index: number, x402Version: X402Version, network: string, self: Address): Offer | Refused {
+function readOffer(
+  entry: PaymentRequirements,
+  index: number,
+  x402Version: X402Version,
+  network: string,
+  self: Address,
+): Offer | Refused {
   const scheme = field(entry, 'scheme');
   if (typeof scheme !== 'string') return malformed('names no scheme');
-  if (scheme.trim().toLowerCase() !== 'exact') return unsupported('asks for a scheme other than exact');
+  if (scheme.trim().toLowerCase() !== 'exact')
+    return unsupported('asks for a scheme other than exact');
   const name = field(entry, 'network');
   if (typeof name !== 'string') return malformed('names no network');
-  if (toNetwork(name) !== network) return { code: 'unsupported_network', why: 'is for another network' };
+  if (toNetwork(name) !== network)
+    return { code: 'unsupported_network', why: 'is for another network' };
 
   const amount = readAmount(field(entry, x402Version === 1 ? 'maxAmountRequired' : 'amount'));
-  if (amount === undefined) return malformed('has an amount that is not a whole number of base units from 1 to 2^64-1');
+  if (amount === undefined)
+    return malformed('has an amount that is not a whole number of base units from 1 to 2^64-1');
   if (amount === 0n) return unsupported('asks for an amount of 0, which pays nothing');
 
   const mint = field(entry, 'asset');
@@ -90,15 +126,18 @@ function readExtra(
 ): Pick<Offer, 'feePayer' | 'memo' | 'recentBlockhash' | 'claimedDecimals'> | Refused {
   const extra: JsonObject = isJsonObject(value) ? value : {};
   const flow = field(extra, 'paymentFlow') ?? 'authorization';
-  if (flow !== 'authorization') return unsupported('asks for a payment flow other than authorization');
+  if (flow !== 'authorization')
+    return unsupported('asks for a payment flow other than authorization');
   const feePayer = field(extra, 'feePayer');
   if (!isAddress(feePayer)) return malformed('has no extra.feePayer that is a base58 address');
-  if (isReservedAddress(feePayer) || feePayer === mint) return unsupported('names a fee payer that cannot sign');
+  if (isReservedAddress(feePayer) || feePayer === mint)
+    return unsupported('names a fee payer that cannot sign');
   if (feePayer === self) return unsupported('names the paying wallet as fee payer');
   // An empty memo is no memo to the reference facilitator.
   const memo = field(extra, 'memo') ?? '';
   if (typeof memo !== 'string') return malformed('has a memo that is not text');
-  if (new TextEncoder().encode(memo).length > MEMO_LIMIT_BYTES) return unsupported(`has a memo of more than ${MEMO_LIMIT_BYTES} bytes`);
+  if (new TextEncoder().encode(memo).length > MEMO_LIMIT_BYTES)
+    return unsupported(`has a memo of more than ${MEMO_LIMIT_BYTES} bytes`);
   if (!isCleanMemo(memo)) return unsupported('has a memo with control characters or broken text');
   const recentBlockhash = field(extra, 'recentBlockhash');
   const decimals = field(extra, 'decimals');
@@ -116,16 +155,23 @@ function isYounger(extra: JsonValue | undefined): boolean {
 }
 
 /** v1 sellers match a payment to the first entry with its scheme and network (x402.md 1.5). */
-function isShadowed(accepts: readonly PaymentRequirements[], index: number, x402Version: X402Version): boolean {
+function isShadowed(
+  accepts: readonly PaymentRequirements[],
+  index: number,
+  x402Version: X402Version,
+): boolean {
   const entry = accepts[index];
   if (x402Version !== 1 || entry === undefined) return false;
-  const same = (other: PaymentRequirements) => ['scheme', 'network'].every((key) => field(other, key) === field(entry, key));
+  const same = (other: PaymentRequirements) =>
+    ['scheme', 'network'].every((key) => field(other, key) === field(entry, key));
   return accepts.slice(0, index).some(same);
 }
 
 /** Strict decimal text, or a number where no digit can have been lost (security.md P1). */
 function readAmount(value: JsonValue | undefined): bigint | undefined {
-  return parseAmount(typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value);
+  return parseAmount(
+    typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value,
+  );
 }
 
 function readTimeout(value: JsonValue | undefined): number {
@@ -146,8 +192,10 @@ function isCleanMemo(memo: string): boolean {
 /** What to do about a refusal. */
 const NEXT: Readonly<Record<RefusalCode, string>> = {
   malformed_payment_required: 'Nothing was paid; the seller has to correct its terms.',
-  unsupported_offer: 'Nothing was paid; the seller has to offer a payment of the scheme exact to a wallet of its own.',
-  unsupported_network: 'Nothing was paid; use a client whose network option names its cluster, if it is one of Solana.',
+  unsupported_offer:
+    'Nothing was paid; the seller has to offer a payment of the scheme exact to a wallet of its own.',
+  unsupported_network:
+    'Nothing was paid; use a client whose network option names its cluster, if it is one of Solana.',
 };
 
 function malformed(why: string): Refused {
@@ -158,13 +206,21 @@ function unsupported(why: string): Refused {
   return { code: 'unsupported_offer', why };
 }
 
-function refuse(entry: PaymentRequirements, index: number, network: string, { code, why }: Refused): OfferReading {
+function refuse(
+  entry: PaymentRequirements,
+  index: number,
+  network: string,
+  { code, why }: Refused,
+): OfferReading {
   const message = `Offer ${index + 1} ${why}. ${NEXT[code]}`;
   const untrusted = shownStrings(entry);
   const named = field(entry, 'network');
   const error =
     code === 'unsupported_network'
-      ? new ProtocolError(code, message, { details: { network: toNetwork(typeof named === 'string' ? named : '') ?? 'other' }, untrusted })
+      ? new ProtocolError(code, message, {
+          details: { network: toNetwork(typeof named === 'string' ? named : '') ?? 'other' },
+          untrusted,
+        })
       : new ProtocolError(code, message, { details: { reason: why }, untrusted });
   return { ok: false, refusal: Object.freeze({ index, code, message, untrusted }), error };
 }

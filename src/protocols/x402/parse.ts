@@ -1,8 +1,22 @@
 import { ProtocolError } from '../../errors.js';
 import { decodeHeader } from './header.js';
-import { copyJson, field, hasField, isJsonList, isJsonObject, JSON_LIMITS, readJson } from './json.js';
+import {
+  copyJson,
+  field,
+  hasField,
+  isJsonList,
+  isJsonObject,
+  JSON_LIMITS,
+  readJson,
+} from './json.js';
 import type { JsonReading } from './json.js';
-import type { JsonObject, JsonValue, PaymentRequired, PaymentRequirements, X402Version } from './types.js';
+import type {
+  JsonObject,
+  JsonValue,
+  PaymentRequired,
+  PaymentRequirements,
+  X402Version,
+} from './types.js';
 
 /** A 402 as far as it is known: any of its parts may be missing. */
 export interface PaymentRequiredParts {
@@ -18,10 +32,16 @@ export interface Malformed {
 }
 
 const MAX_ACCEPTS = 32;
-/** Of an offer's keys, those that nothing else uses; `scheme` and `network` are words of card payments too. */
+/**
+ * Of an offer's keys, those that nothing else uses; `scheme` and `network` are words of card
+ * payments too.
+ */
 const OFFER_KEYS = ['payTo', 'asset', 'maxAmountRequired'] as const;
 
-/** What this module has read: everything else that looks like it is a stranger's word, its `url` too. */
+/**
+ * What this module has read: everything else that looks like it is a stranger's word, its `url`
+ * too.
+ */
 const parsed = new WeakSet();
 
 /** Whether terms are of our own reading, and so bounded, frozen, and from where they say. */
@@ -30,16 +50,20 @@ export function isParsed(terms: object): terms is PaymentRequired {
 }
 
 /**
- * Reads the payment terms of a 402, x402 v1 and v2: header `PAYMENT-REQUIRED`, then the JSON body, then
- * `X-Payment-Required`. Everything in the result is the seller's word, frozen and not yet judged.
+ * Reads the payment terms of a 402, x402 v1 and v2: header `PAYMENT-REQUIRED`, then the JSON body,
+ * then `X-Payment-Required`. Everything in the result is the seller's word, frozen and not yet
+ * judged.
  *
- * @returns The terms, or undefined where the 402 is no payment request: no payment header, and no JSON body with
+ * @returns The terms, or undefined where the 402 is no payment request: no payment header, and no
+ *   JSON body with
  * `x402Version`, or `accepts` with an offer in it.
- * @throws {ProtocolError} `malformed_payment_required` where it is a payment request and cannot be read.
+ * @throws {ProtocolError} `malformed_payment_required` where it is a payment request and cannot be
+ *   read.
  *
  * @example
- * const paymentRequired = parsePaymentRequired({ headers: response.headers, body: await response.text() });
- * for (const offer of paymentRequired?.accepts ?? []) console.log(offer.network, offer.amount, offer.asset);
+ * const paymentRequired = parsePaymentRequired({ headers: response.headers, body: await
+ * response.text() }); for (const offer of paymentRequired?.accepts ?? [])
+ * console.log(offer.network, offer.amount, offer.asset);
  */
 export function parsePaymentRequired(parts: PaymentRequiredParts): PaymentRequired | undefined {
   const found = findPaymentRequired(parts);
@@ -48,11 +72,16 @@ export function parsePaymentRequired(parts: PaymentRequiredParts): PaymentRequir
 }
 
 /** As {@link parsePaymentRequired}, with the malformed case as data. */
-export function findPaymentRequired(parts: PaymentRequiredParts): PaymentRequired | Malformed | undefined {
+export function findPaymentRequired(
+  parts: PaymentRequiredParts,
+): PaymentRequired | Malformed | undefined {
   const header = fromHeader(parts, 'payment-required');
   const body = fromBody(parts.body);
   if (isReadable(header)) {
-    const fallback = header.x402Version === 2 && isReadable(body) && body.x402Version === 1 ? withUrl(body, parts.url) : undefined;
+    const fallback =
+      header.x402Version === 2 && isReadable(body) && body.x402Version === 1
+        ? withUrl(body, parts.url)
+        : undefined;
     return withUrl(fallback === undefined ? header : { ...header, fallback }, parts.url);
   }
   if (isReadable(body)) return withUrl(body, parts.url);
@@ -62,11 +91,16 @@ export function findPaymentRequired(parts: PaymentRequiredParts): PaymentRequire
 }
 
 /** The value of a header, in any case; values of repeated headers joined as fetch joins them. */
-export function headerValue(headers: PaymentRequiredParts['headers'], name: string): string | undefined {
+export function headerValue(
+  headers: PaymentRequiredParts['headers'],
+  name: string,
+): string | undefined {
   if (headers === undefined) return undefined;
   if (isHeaders(headers)) return headers.get(name) ?? undefined;
   const values = Object.entries(headers)
-    .filter(([key, value]: [string, unknown]) => key.toLowerCase() === name && typeof value === 'string')
+    .filter(
+      ([key, value]: [string, unknown]) => key.toLowerCase() === name && typeof value === 'string',
+    )
     .map(([, value]) => value);
   return values.length === 0 ? undefined : values.join(', ');
 }
@@ -77,7 +111,10 @@ export function bodyObject(body: PaymentRequiredParts['body']): JsonObject | und
   return json?.ok === true && isJsonObject(json.value) ? json.value : undefined;
 }
 
-export function malformedPaymentRequired(reason: string, response?: Response): ProtocolError<'malformed_payment_required'> {
+export function malformedPaymentRequired(
+  reason: string,
+  response?: Response,
+): ProtocolError<'malformed_payment_required'> {
   return new ProtocolError(
     'malformed_payment_required',
     `The seller's payment terms cannot be read: ${reason}. Nothing was paid; ask the seller.`,
@@ -106,39 +143,54 @@ function isHeaders(headers: Headers | Readonly<Record<string, string>>): headers
   return 'get' in headers && typeof headers['get'] === 'function';
 }
 
-function fromHeader(parts: PaymentRequiredParts, name: string): PaymentRequired | Malformed | undefined {
+function fromHeader(
+  parts: PaymentRequiredParts,
+  name: string,
+): PaymentRequired | Malformed | undefined {
   const value = headerValue(parts.headers, name);
   if (value === undefined) return undefined;
   const json = decodeHeader(value);
-  return json === undefined ? { malformed: 'its header is not base64 of plain JSON within our bounds' } : readEnvelope(json);
+  return json === undefined
+    ? { malformed: 'its header is not base64 of plain JSON within our bounds' }
+    : readEnvelope(json);
 }
 
 function fromBody(body: PaymentRequiredParts['body']): PaymentRequired | Malformed | undefined {
   const json = bodyJson(body);
   if (json === undefined) return undefined;
   if (!json.ok) {
-    const claims = typeof body === 'string' ? claimsPayment(body) : body !== undefined && isClaim(body);
+    const claims =
+      typeof body === 'string' ? claimsPayment(body) : body !== undefined && isClaim(body);
     return claims ? { malformed: `its body cannot be taken, ${json.reason}` } : undefined;
   }
   return isJsonObject(json.value) && isClaim(json.value) ? readEnvelope(json.value) : undefined;
 }
 
 function bodyJson(body: unknown): JsonReading | undefined {
-  if (typeof body !== 'string') return typeof body === 'object' && body !== null ? copyJson(body) : undefined;
+  if (typeof body !== 'string')
+    return typeof body === 'object' && body !== null ? copyJson(body) : undefined;
   const text = stripMark(body);
   return text.startsWith('{') ? readJson(text) : undefined;
 }
 
-/** Whether an object means to be a payment request: others have `accepts` too, such as what a card terminal takes. */
+/**
+ * Whether an object means to be a payment request: others have `accepts` too, such as what a card
+ * terminal takes.
+ */
 function isClaim(body: object): boolean {
   if (Object.prototype.hasOwnProperty.call(body, 'x402Version')) return true;
   const accepts = valueOf(body, 'accepts');
-  return Array.isArray(accepts) && accepts.some((entry) => OFFER_KEYS.some((key) => valueOf(entry, key) !== undefined));
+  return (
+    Array.isArray(accepts) &&
+    accepts.some((entry) => OFFER_KEYS.some((key) => valueOf(entry, key) !== undefined))
+  );
 }
 
 /** Own, and no getter of an object that is not JSON. */
 function valueOf(object: unknown, key: string): unknown {
-  return typeof object === 'object' && object !== null ? Object.getOwnPropertyDescriptor(object, key)?.value : undefined;
+  return typeof object === 'object' && object !== null
+    ? Object.getOwnPropertyDescriptor(object, key)?.value
+    : undefined;
 }
 
 /** A byte order mark before JSON is common enough, and harmless. */
@@ -148,9 +200,12 @@ function stripMark(text: string): string {
 
 function readEnvelope(envelope: JsonObject): PaymentRequired | Malformed {
   const accepts = field(envelope, 'accepts');
-  if (!isJsonList(accepts) || accepts.length === 0) return { malformed: 'accepts is missing or empty' };
-  if (accepts.length > MAX_ACCEPTS) return { malformed: `accepts has more than ${MAX_ACCEPTS} entries` };
-  if (!accepts.every(isJsonObject)) return { malformed: 'accepts holds something that is not an object' };
+  if (!isJsonList(accepts) || accepts.length === 0)
+    return { malformed: 'accepts is missing or empty' };
+  if (accepts.length > MAX_ACCEPTS)
+    return { malformed: `accepts has more than ${MAX_ACCEPTS} entries` };
+  if (!accepts.every(isJsonObject))
+    return { malformed: 'accepts holds something that is not an object' };
   const x402Version = readVersion(field(envelope, 'x402Version'), accepts);
   if (x402Version === undefined) return { malformed: 'x402Version is neither 1 nor 2' };
   const error = field(envelope, 'error');
@@ -166,10 +221,15 @@ function readEnvelope(envelope: JsonObject): PaymentRequired | Malformed {
 }
 
 /** Sellers that leave the version out are told apart by the name of the amount (x402.md 5.2, 1). */
-function readVersion(version: JsonValue | undefined, entries: readonly PaymentRequirements[]): X402Version | undefined {
+function readVersion(
+  version: JsonValue | undefined,
+  entries: readonly PaymentRequirements[],
+): X402Version | undefined {
   if (version === 1 || version === 2) return version;
   if (version !== undefined && version !== null) return undefined;
-  return entries.some((entry) => hasField(entry, 'maxAmountRequired') && !hasField(entry, 'amount')) ? 1 : 2;
+  return entries.some((entry) => hasField(entry, 'maxAmountRequired') && !hasField(entry, 'amount'))
+    ? 1
+    : 2;
 }
 
 function isReadable(found: PaymentRequired | Malformed | undefined): found is PaymentRequired {
@@ -177,7 +237,9 @@ function isReadable(found: PaymentRequired | Malformed | undefined): found is Pa
 }
 
 function withUrl(paymentRequired: PaymentRequired, url: string | undefined): PaymentRequired {
-  const terms = Object.freeze(url === undefined ? { ...paymentRequired } : { ...paymentRequired, url });
+  const terms = Object.freeze(
+    url === undefined ? { ...paymentRequired } : { ...paymentRequired, url },
+  );
   parsed.add(terms);
   return terms;
 }

@@ -5,7 +5,10 @@ import { field, isJsonObject } from './json.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from './types.js';
 
 const PAYMENT_ID = 'payment-identifier';
-/** Servers answer 431 from about 16 KB of headers on, and the caller has headers too (security.md P11). */
+/**
+ * Servers answer 431 from about 16 KB of headers on, and the caller has headers too (security.md
+ * P11).
+ */
 const LIMIT_BYTES = 12_288;
 
 export interface EncodePaymentInput {
@@ -13,28 +16,52 @@ export interface EncodePaymentInput {
   readonly offer: Offer;
   /** Wire bytes: our signature in its slot, the fee payer's slot empty. */
   readonly transaction: Uint8Array;
-  /** Where the seller offers payment-identifier: what makes repeats of this payment one purchase. */
+  /**
+   * Where the seller offers payment-identifier: what makes repeats of this payment one purchase.
+   */
   readonly paymentId?: string | undefined;
 }
 
-/** Writes the request header that carries a payment: `PAYMENT-SIGNATURE` in v2, `X-PAYMENT` in v1. */
-export function encodePayment({ paymentRequired, offer, transaction, paymentId }: EncodePaymentInput): PaymentHeader {
+/**
+ * Writes the request header that carries a payment: `PAYMENT-SIGNATURE` in v2, `X-PAYMENT` in v1.
+ */
+export function encodePayment({
+  paymentRequired,
+  offer,
+  transaction,
+  paymentId,
+}: EncodePaymentInput): PaymentHeader {
   const payload = { transaction: base64.encode(transaction) };
   if (offer.x402Version === 1) {
     const { scheme, network } = offer.raw;
     return bounded('X-PAYMENT', encodeHeader({ x402Version: 1, scheme, network, payload }));
   }
   const write = (extensions: JsonObject | undefined) =>
-    encodeHeader({ x402Version: 2, payload, resource: paymentRequired.resource, accepted: offer.raw, extensions });
+    encodeHeader({
+      x402Version: 2,
+      payload,
+      resource: paymentRequired.resource,
+      accepted: offer.raw,
+      extensions,
+    });
   const whole = write(withPaymentId(paymentRequired.extensions, paymentId));
   if (whole.length <= LIMIT_BYTES) return { name: 'PAYMENT-SIGNATURE', value: whole };
-  // Echoing no extension is always valid (x402.md 1.4), so long catalogue schemas need not cost the purchase.
-  return bounded('PAYMENT-SIGNATURE', write(withPaymentId(only(paymentRequired.extensions, PAYMENT_ID), paymentId)));
+  // Echoing no extension is always valid (x402.md 1.4), so long catalogue schemas need not cost the
+  // purchase.
+  return bounded(
+    'PAYMENT-SIGNATURE',
+    write(withPaymentId(only(paymentRequired.extensions, PAYMENT_ID), paymentId)),
+  );
 }
 
-/** Whether the seller takes a payment identifier, so that a repeated payment is answered from its memory. */
+/**
+ * Whether the seller takes a payment identifier, so that a repeated payment is answered from its
+ * memory.
+ */
 export function offersPaymentId(paymentRequired: PaymentRequired): boolean {
-  return paymentRequired.x402Version === 2 && paymentIdInfo(paymentRequired.extensions) !== undefined;
+  return (
+    paymentRequired.x402Version === 2 && paymentIdInfo(paymentRequired.extensions) !== undefined
+  );
 }
 
 /** A payment identifier of `random` bytes, 16 or more: `pay_` and their hex. */
@@ -43,7 +70,10 @@ export function createPaymentId(random: Uint8Array): string {
 }
 
 /** The seller's extensions as they are, with our identifier in the one that asks for it. */
-function withPaymentId(extensions: JsonObject | undefined, paymentId: string | undefined): JsonObject | undefined {
+function withPaymentId(
+  extensions: JsonObject | undefined,
+  paymentId: string | undefined,
+): JsonObject | undefined {
   const info = paymentIdInfo(extensions);
   const declared = extensions === undefined ? undefined : field(extensions, PAYMENT_ID);
   if (paymentId === undefined || info === undefined || !isJsonObject(declared)) return extensions;

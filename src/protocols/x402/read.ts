@@ -28,30 +28,52 @@ const STREAMS = /^\s*(?:text\/event-stream|multipart\/|image\/|audio\/|video\/|f
 const JSON_TYPE = /^\s*[a-z]+\/(?:[a-z0-9.-]+\+)?json\b/i;
 
 /**
- * The payment terms of a response, or undefined where it is no payment request. The response itself stays as it
- * is, its body unread: only a copy is read, no further than needed, at most 64 KiB and until the deadline.
+ * The payment terms of a response, or undefined where it is no payment request. The response itself
+ * stays as it is, its body unread: only a copy is read, no further than needed, at most 64 KiB and
+ * until the deadline.
  */
-export async function readPaymentRequired(response: Response, options: ReadOptions): Promise<PaymentRequired | undefined> {
+export async function readPaymentRequired(
+  response: Response,
+  options: ReadOptions,
+): Promise<PaymentRequired | undefined> {
   if (response.status !== 402) return undefined;
   if (options.signal?.aborted === true) throw options.signal.reason;
-  const parts: PaymentRequiredParts = { headers: response.headers, ...(response.url === '' ? {} : { url: response.url }) };
+  const parts: PaymentRequiredParts = {
+    headers: response.headers,
+    ...(response.url === '' ? {} : { url: response.url }),
+  };
   const header = response.headers.has('payment-required') ? findPaymentRequired(parts) : undefined;
   if (isReadable(header)) {
     if (header.x402Version === 1 || !mayHoldFallback(response.headers)) return header;
-    const body = await peekBody(response, { ...options, timeoutMs: Math.min(options.timeoutMs, FALLBACK_WAIT_MS) });
-    return orThrow(body.end === 'whole' ? findPaymentRequired({ ...parts, body: body.text }) : header, response);
+    const body = await peekBody(response, {
+      ...options,
+      timeoutMs: Math.min(options.timeoutMs, FALLBACK_WAIT_MS),
+    });
+    return orThrow(
+      body.end === 'whole' ? findPaymentRequired({ ...parts, body: body.text }) : header,
+      response,
+    );
   }
   const body = await peekBody(response, options);
   const found = findPaymentRequired(body.end === 'whole' ? { ...parts, body: body.text } : parts);
-  if (isReadable(found) || body.end === 'whole' || body.end === 'dismissed') return orThrow(found, response);
+  if (isReadable(found) || body.end === 'whole' || body.end === 'dismissed')
+    return orThrow(found, response);
   if (!claimsPayment(body.text)) return orThrow(found, response);
   if (body.end === 'late') throw lateBody(response, options.timeoutMs);
-  throw malformedPaymentRequired(body.end === 'capped' ? 'its body is too large' : 'its body broke off or is not UTF-8', response);
+  throw malformedPaymentRequired(
+    body.end === 'capped' ? 'its body is too large' : 'its body broke off or is not UTF-8',
+    response,
+  );
 }
 
-/** Reads the beginning of a copy of the body, for as long as it may be a JSON object. Rejects only with the signal's reason. */
+/**
+ * Reads the beginning of a copy of the body, for as long as it may be a JSON object. Rejects only
+ * with the signal's reason.
+ */
 export async function peekBody(response: Response, options: ReadOptions): Promise<PeekedBody> {
-  const copy = STREAMS.test(response.headers.get('content-type') ?? '') ? null : copyOfBody(response);
+  const copy = STREAMS.test(response.headers.get('content-type') ?? '')
+    ? null
+    : copyOfBody(response);
   if (copy === null) return { text: '', end: 'dismissed' };
   const reader = copy.getReader();
   const stop = new AbortController();
@@ -84,7 +106,10 @@ export async function peekBody(response: Response, options: ReadOptions): Promis
   }
 }
 
-function orThrow(found: PaymentRequired | Malformed | undefined, response: Response): PaymentRequired | undefined {
+function orThrow(
+  found: PaymentRequired | Malformed | undefined,
+  response: Response,
+): PaymentRequired | undefined {
   if (found === undefined || isReadable(found)) return found;
   throw malformedPaymentRequired(found.malformed, response);
 }
@@ -106,10 +131,15 @@ function copyOfBody(response: Response): ReadableStream<Uint8Array> | null {
   return response.clone().body;
 }
 
-/** Whether the first bytes, after space and a byte order mark, begin a JSON object; undecided where they are all space. */
+/**
+ * Whether the first bytes, after space and a byte order mark, begin a JSON object; undecided where
+ * they are all space.
+ */
 function mayBeObject(bytes: Uint8Array): boolean {
   const isMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const first = bytes.subarray(isMark ? 3 : 0).find((byte) => ![0x20, 0x09, 0x0a, 0x0d].includes(byte));
+  const first = bytes
+    .subarray(isMark ? 3 : 0)
+    .find((byte) => ![0x20, 0x09, 0x0a, 0x0d].includes(byte));
   return first === undefined || first === 0x7b;
 }
 
@@ -141,8 +171,12 @@ function rejectOnAbort(signal: AbortSignal | undefined, stop: AbortSignal): Prom
 }
 
 function lateBody(response: Response, timeoutMs: number): TransportError<'timeout'> {
-  return new TransportError('timeout', `The seller's payment terms did not arrive within ${timeoutMs} ms. Nothing was paid; try again.`, {
-    details: { step: 'payment_required', timeoutMs },
-    response,
-  });
+  return new TransportError(
+    'timeout',
+    `The seller's payment terms did not arrive within ${timeoutMs} ms. Nothing was paid; try again.`,
+    {
+      details: { step: 'payment_required', timeoutMs },
+      response,
+    },
+  );
 }

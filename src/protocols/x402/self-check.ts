@@ -1,6 +1,11 @@
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
-import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import {
+  COMPUTE_BUDGET_PROGRAM,
+  MEMO_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMessage } from '../../solana/transactions/message.js';
 import type { DecodedInstruction } from '../../solana/transactions/message.js';
@@ -14,42 +19,66 @@ interface PlainInstruction {
 }
 
 /**
- * Decodes a payment message with none of the code that built it, and throws unless it is exactly the
- * payment that was asked for (security.md 4.7): nothing is signed that was not understood.
+ * Decodes a payment message with none of the code that built it, and throws unless it is exactly
+ * the payment that was asked for (security.md 4.7): nothing is signed that was not understood.
  *
  * @throws {TransactionError} `self_check_failed`.
  */
 export function checkOwnPayment(message: Uint8Array, expected: ExactPayment): void {
   checkFacts(expected);
   const actual = decodeMessage(message);
-  if (actual === undefined || actual.lookups.length > 0) throw failed('it is not a v0 message without lookup tables');
+  if (actual === undefined || actual.lookups.length > 0)
+    throw failed('it is not a v0 message without lookup tables');
   const { header, staticAccounts: keys } = actual;
   const wanted = expectedInstructions(expected);
-  // Two signers, two token accounts, the mint, and the programs: one an instruction, but the first two share theirs.
+  // Two signers, two token accounts, the mint, and the programs: one an instruction, but the first
+  // two share theirs.
   const keyCount = 5 + wanted.length - 1;
-  if (keys.length !== keyCount || new Set(keys).size !== keyCount) throw failed('it names other accounts than the payment needs');
-  const isHeaderRight = header.numRequiredSignatures === 2 && header.numReadonlySigned === 1 && header.numReadonlyUnsigned === keyCount - 4;
+  if (keys.length !== keyCount || new Set(keys).size !== keyCount)
+    throw failed('it names other accounts than the payment needs');
+  const isHeaderRight =
+    header.numRequiredSignatures === 2 &&
+    header.numReadonlySigned === 1 &&
+    header.numReadonlyUnsigned === keyCount - 4;
   if (!isHeaderRight) throw failed('its signers or writable accounts differ');
-  if (keys[0] !== expected.offer.feePayer || keys[1] !== expected.payer) throw failed('its signers differ');
+  if (keys[0] !== expected.offer.feePayer || keys[1] !== expected.payer)
+    throw failed('its signers differ');
   const writable = keys.slice(2, 4);
-  if (![expected.source, expected.destination].every((key) => writable.includes(key))) throw failed('its writable accounts differ');
+  if (![expected.source, expected.destination].every((key) => writable.includes(key)))
+    throw failed('its writable accounts differ');
   if (actual.blockhash !== expected.blockhash) throw failed('its blockhash differs');
-  if (actual.instructions.length !== wanted.length) throw failed('it has another number of instructions');
+  if (actual.instructions.length !== wanted.length)
+    throw failed('it has another number of instructions');
   wanted.forEach((want, index) => {
-    if (!isSameInstruction(actual.instructions[index], keys, want)) throw failed(`its instruction ${index + 1} differs`);
+    if (!isSameInstruction(actual.instructions[index], keys, want))
+      throw failed(`its instruction ${index + 1} differs`);
   });
 }
 
 /** The accounts must follow from the offer, whatever derived them before. */
-function checkFacts({ offer, payer, source, destination, tokenProgram, decimals, nonce, price }: ExactPayment): void {
-  if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM) throw failed('the token program is not a token program');
-  if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram)) throw failed("the source is not the payer's token account");
+function checkFacts({
+  offer,
+  payer,
+  source,
+  destination,
+  tokenProgram,
+  decimals,
+  nonce,
+  price,
+}: ExactPayment): void {
+  if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM)
+    throw failed('the token program is not a token program');
+  if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram))
+    throw failed("the source is not the payer's token account");
   if (destination !== associatedTokenAddress(offer.payTo, offer.mint, tokenProgram))
     throw failed("the destination is not the payee's token account");
-  if (offer.amount < 1n || offer.amount > U64_MAX) throw failed('the amount is not from 1 to 2^64-1');
-  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) throw failed('the decimals are not one byte');
+  if (offer.amount < 1n || offer.amount > U64_MAX)
+    throw failed('the amount is not from 1 to 2^64-1');
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
+    throw failed('the decimals are not one byte');
   if (nonce.length !== 16) throw failed('the nonce is not 16 bytes');
-  if (price < 1n || price > 1_000_000n) throw failed('the compute unit price is not from 1 to 1000000');
+  if (price < 1n || price > 1_000_000n)
+    throw failed('the compute unit price is not from 1 to 1000000');
 }
 
 function expectedInstructions({
@@ -64,24 +93,46 @@ function expectedInstructions({
 }: ExactPayment): PlainInstruction[] {
   const { mint, memo, takesMemo } = offer;
   const hasOwnMemo = memo === undefined && takesMemo;
-  const limit = { program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: littleEndian(2, 20_000n, 4) };
-  const fee = { program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: littleEndian(3, hasOwnMemo ? 1n : price, 8) };
+  const limit = {
+    program: COMPUTE_BUDGET_PROGRAM,
+    accounts: [],
+    data: littleEndian(2, 20_000n, 4),
+  };
+  const fee = {
+    program: COMPUTE_BUDGET_PROGRAM,
+    accounts: [],
+    data: littleEndian(3, hasOwnMemo ? 1n : price, 8),
+  };
   const transfer = {
     program: tokenProgram,
     accounts: [source, mint, destination, payer],
     data: Uint8Array.of(...littleEndian(12, offer.amount, 8), decimals),
   };
-  const text = hasOwnMemo ? Array.from(nonce, (byte) => byte.toString(16).padStart(2, '0')).join('') : memo;
+  const text = hasOwnMemo
+    ? Array.from(nonce, (byte) => byte.toString(16).padStart(2, '0')).join('')
+    : memo;
   if (text === undefined) return [limit, fee, transfer];
-  return [limit, fee, transfer, { program: MEMO_PROGRAM, accounts: [], data: new TextEncoder().encode(text) }];
+  return [
+    limit,
+    fee,
+    transfer,
+    { program: MEMO_PROGRAM, accounts: [], data: new TextEncoder().encode(text) },
+  ];
 }
 
 /** A discriminator byte and an integer. */
 function littleEndian(discriminator: number, value: bigint, length: number): Uint8Array {
-  return Uint8Array.of(discriminator, ...Array.from({ length }, (_, index) => Number((value >> BigInt(8 * index)) & 0xffn)));
+  return Uint8Array.of(
+    discriminator,
+    ...Array.from({ length }, (_, index) => Number((value >> BigInt(8 * index)) & 0xffn)),
+  );
 }
 
-function isSameInstruction(actual: DecodedInstruction | undefined, keys: readonly Address[], wanted: PlainInstruction): boolean {
+function isSameInstruction(
+  actual: DecodedInstruction | undefined,
+  keys: readonly Address[],
+  wanted: PlainInstruction,
+): boolean {
   if (actual === undefined || keys[actual.programIndex] !== wanted.program) return false;
   const accounts = actual.accountIndexes.map((index) => keys[index]);
   return isSame(accounts, wanted.accounts) && isSame(actual.data, wanted.data);

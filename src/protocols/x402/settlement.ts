@@ -7,12 +7,19 @@ import type { JsonObject, Settlement } from './types.js';
 
 /** Base58 of 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
-/** The codes that say more than "refused", at the end of what facilitators put before them (`payments/execute/outcomes.ts`). */
+/**
+ * The codes that say more than "refused", at the end of what facilitators put before them
+ * (`payments/execute/outcomes.ts`).
+ */
 const DECISIVE = /(?:^|_)(settlement_pending|duplicate_settlement)$/;
 
-/** Reads the seller's word on the settlement, `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`; undefined where there is none to read. */
+/**
+ * Reads the seller's word on the settlement, `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`; undefined
+ * where there is none to read.
+ */
 export function readSettlement(headers: PaymentRequiredParts['headers']): Settlement | undefined {
-  const settlement = decodedHeader(headers, 'payment-response') ?? decodedHeader(headers, 'x-payment-response');
+  const settlement =
+    decodedHeader(headers, 'payment-response') ?? decodedHeader(headers, 'x-payment-response');
   if (settlement === undefined) return undefined;
   const transaction = text(settlement, 'transaction') ?? '';
   const payer = text(settlement, 'payer');
@@ -27,16 +34,24 @@ export function readSettlement(headers: PaymentRequiredParts['headers']): Settle
 }
 
 /**
- * Why the seller refused a payment, in its own words, cleaned: from `PAYMENT-REQUIRED`, the settlement header, or
- * the body. Undefined where it does not say.
+ * Why the seller refused a payment, in its own words, cleaned: from `PAYMENT-REQUIRED`, the
+ * settlement header, or the body. Undefined where it does not say.
  */
-export function rejectionReason({ headers, body }: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
+export function rejectionReason({
+  headers,
+  body,
+}: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
   return (
-    reason(decodedHeader(headers, 'payment-required'), 'error') ?? readSettlement(headers)?.errorReason ?? reason(bodyObject(body), 'error')
+    reason(decodedHeader(headers, 'payment-required'), 'error') ??
+    readSettlement(headers)?.errorReason ??
+    reason(bodyObject(body), 'error')
   );
 }
 
-function decodedHeader(headers: PaymentRequiredParts['headers'], name: string): JsonObject | undefined {
+function decodedHeader(
+  headers: PaymentRequiredParts['headers'],
+  name: string,
+): JsonObject | undefined {
   const value = headerValue(headers, name);
   return value === undefined ? undefined : decodeHeader(value);
 }

@@ -8,7 +8,10 @@ export interface JsonObject {
 
 export type X402Version = 1 | 2;
 
-/** One entry of `accepts`, exactly as the seller sent it: x402 v2 5.1.2, or v1 with `maxAmountRequired`. */
+/**
+ * One entry of `accepts`, exactly as the seller sent it: x402 v2 5.1.2, or v1 with
+ * `maxAmountRequired`.
+ */
 export type PaymentRequirements = JsonObject;
 
 /** The decoded 402 envelope. Everything in it is the seller's word. */
@@ -40,7 +43,10 @@ export interface Offer {
   readonly feePayer: Address;
   /** The seller's memo, at most 256 UTF-8 bytes. */
   readonly memo?: string;
-  /** Whether a memo of ours belongs into the payment if the seller names none: some v1 sellers demand one, others refuse it. */
+  /**
+   * Whether a memo of ours belongs into the payment if the seller names none: some v1 sellers
+   * demand one, others refuse it.
+   */
   readonly takesMemo: boolean;
   /** A blockhash that the seller's facilitator offers (v2 only). */
   readonly recentBlockhash?: string;

@@ -16,10 +16,14 @@ interface Batch {
 }
 
 /**
- * Reads accounts for calls of the same turn of the event loop in one request, each address once. A call is never split: its accounts are of one slot. What
- * goes wrong goes wrong for all that were asked for together; a caller that gives up leaves the others theirs.
+ * Reads accounts for calls of the same turn of the event loop in one request, each address once. A
+ * call is never split: its accounts are of one slot. What goes wrong goes wrong for all that were
+ * asked for together; a caller that gives up leaves the others theirs.
  */
-export function batchAccounts(rpc: Pick<Rpc, 'accounts'>, runtime: Pick<Runtime, 'sleep'>): Rpc['accounts'] {
+export function batchAccounts(
+  rpc: Pick<Rpc, 'accounts'>,
+  runtime: Pick<Runtime, 'sleep'>,
+): Rpc['accounts'] {
   let open: Batch | undefined;
 
   const startBatch = (): Batch => {
@@ -38,13 +42,18 @@ export function batchAccounts(rpc: Pick<Rpc, 'accounts'>, runtime: Pick<Runtime,
 
   return async (addresses, call: CallOptions = {}) => {
     // Of the slot that one needs, the others know nothing.
-    if (call.minContextSlot !== undefined || addresses.length > MAX_ADDRESSES) return rpc.accounts(addresses, call);
+    if (call.minContextSlot !== undefined || addresses.length > MAX_ADDRESSES)
+      return rpc.accounts(addresses, call);
     throwIfAborted(call.signal);
     open = open !== undefined && fits(open, addresses) ? open : startBatch();
     const { positions, join } = open;
-    for (const address of addresses) if (!positions.has(address)) positions.set(address, positions.size);
+    for (const address of addresses)
+      if (!positions.has(address)) positions.set(address, positions.size);
     const answer = await join(call.signal);
-    return { slot: answer.slot, accounts: addresses.map((address) => answer.accounts[positions.get(address) ?? -1] ?? null) };
+    return {
+      slot: answer.slot,
+      accounts: addresses.map((address) => answer.accounts[positions.get(address) ?? -1] ?? null),
+    };
   };
 }
 

@@ -21,11 +21,16 @@ interface Cached {
 }
 
 /** Fetches blockhashes from the caller's own node, each with the last height of the same reply. */
-export function createBlockhashSource(rpc: Rpc, runtime: Runtime, maxAgeMs: number): BlockhashSource {
+export function createBlockhashSource(
+  rpc: Rpc,
+  runtime: Runtime,
+  maxAgeMs: number,
+): BlockhashSource {
   let cached: Cached | undefined;
   let pending: Promise<Cached> | undefined;
 
-  const isFresh = ({ value, at }: Cached, minSlot: number) => sinceThen(runtime, at) < maxAgeMs && value.slot >= minSlot;
+  const isFresh = ({ value, at }: Cached, minSlot: number) =>
+    sinceThen(runtime, at) < maxAgeMs && value.slot >= minSlot;
 
   const request = (minContextSlot: number | undefined): Promise<Cached> => {
     // Age counts from the request: how long the reply took is not known to be the network's doing.

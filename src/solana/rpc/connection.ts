@@ -10,7 +10,14 @@ import { askGenesis, checkedNode } from './genesis.js';
 import { followsFrom, mayLiveUntil, tipAt } from './height.js';
 import { readInner } from '../transactions/inner.js';
 import { readLanded } from './landed.js';
-import { errorText, rawErrorText, readAccount, readSimulatedAccount, readStatus, safeInteger } from './reply.js';
+import {
+  errorText,
+  rawErrorText,
+  readAccount,
+  readSimulatedAccount,
+  readStatus,
+  safeInteger,
+} from './reply.js';
 import { rpcFetch } from './fetch.js';
 import { createSignatureSocket, type SignatureSocket } from './signature-socket.js';
 import type { CallOptions, Commitment, Rpc, Tip } from './rpc.js';
@@ -26,7 +33,10 @@ export interface ConnectOptions {
   readonly fetch?: typeof fetch | undefined;
   /** For each call, all attempts together. */
   readonly timeoutMs: number;
-  /** The caller's own, used as it is instead of `urls`. Its WebSocket is not touched: web3.js prints the errors of it. */
+  /**
+   * The caller's own, used as it is instead of `urls`. Its WebSocket is not touched: web3.js prints
+   * the errors of it.
+   */
   readonly connection?: Connection;
   /** CAIP-2 id: answers of a node that serves another do not count. Default: they all do. */
   readonly network?: string;
@@ -43,8 +53,14 @@ export function connectRpc(options: ConnectOptions): Rpc {
   if (connection === undefined) checkUrls('rpcUrl', urls, /^https?:$/);
   if (wsUrl !== undefined) checkUrls('wsUrl', [wsUrl], /^wss?:$/);
   const closing = new AbortController();
-  const given = connection === undefined ? urls.map((url) => toNode(url, options.fetch)) : [ownNode(connection)];
-  const nodes = network === undefined ? given : given.map((node) => checkedNode(node, network, timeoutMs, closing.signal));
+  const given =
+    connection === undefined
+      ? urls.map((url) => toNode(url, options.fetch))
+      : [ownNode(connection)];
+  const nodes =
+    network === undefined
+      ? given
+      : given.map((node) => checkedNode(node, network, timeoutMs, closing.signal));
   const socket = createSignatureSocket(
     connection === undefined ? urls[0] : wsUrl === undefined ? undefined : connection.rpcEndpoint,
     wsUrl,
@@ -67,12 +83,21 @@ function rpcOver(all: Nodes): Rpc {
     call: CallOptions | undefined,
     task: (connection: Connection, node: Node) => Promise<T>,
     unchecked = false,
-  ): Promise<T> => askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask: task, unchecked });
+  ): Promise<T> =>
+    askNodes(nodes, timeoutMs, closing.signal, {
+      method,
+      signal: call?.signal,
+      ask: task,
+      unchecked,
+    });
 
   /** What each node's last blockhash told of its height. */
   const tips = new Map<Node, Tip>();
   let single: ReadonlyMap<Node, Rpc> | undefined;
-  const singles = () => (single ??= new Map(nodes.map((node) => [node, nodes.length === 1 ? rpc : rpcOver({ ...all, nodes: [node] })])));
+  const singles = () =>
+    (single ??= new Map(
+      nodes.map((node) => [node, nodes.length === 1 ? rpc : rpcOver({ ...all, nodes: [node] })]),
+    ));
 
   const rpc: Rpc = {
     accounts: async (addresses, call) => {
@@ -82,8 +107,12 @@ function rpcOver(all: Nodes): Rpc {
           ...settings(call),
           commitment: call?.commitment ?? COMMITMENT,
         });
-        if (value.length !== addresses.length) throw new Fault('invalid', 'it has not as many accounts as were asked for');
-        return { slot: readSlot(context, call), accounts: value.map((one) => (one === null ? null : readAccount(one))) };
+        if (value.length !== addresses.length)
+          throw new Fault('invalid', 'it has not as many accounts as were asked for');
+        return {
+          slot: readSlot(context, call),
+          accounts: value.map((one) => (one === null ? null : readAccount(one))),
+        };
       });
     },
 
@@ -91,34 +120,55 @@ function rpcOver(all: Nodes): Rpc {
       const key = toKey(owner);
       const ofProgram = (program: string) =>
         ask('getTokenAccountsByOwner', call, async (node) => {
-          const { context, value } = await node.getTokenAccountsByOwner(key, { programId: toKey(program) }, settings(call));
-          const accounts = value.map(({ pubkey, account }) => ({ address: pubkey.toBase58(), account: readAccount(account) }));
+          const { context, value } = await node.getTokenAccountsByOwner(
+            key,
+            { programId: toKey(program) },
+            settings(call),
+          );
+          const accounts = value.map(({ pubkey, account }) => ({
+            address: pubkey.toBase58(),
+            account: readAccount(account),
+          }));
           return { slot: readSlot(context, call), accounts };
         });
-      const [classic, extended] = await Promise.all([ofProgram(TOKEN_PROGRAM), ofProgram(TOKEN_2022_PROGRAM)]);
-      return { slot: Math.min(classic.slot, extended.slot), accounts: [...classic.accounts, ...extended.accounts] };
+      const [classic, extended] = await Promise.all([
+        ofProgram(TOKEN_PROGRAM),
+        ofProgram(TOKEN_2022_PROGRAM),
+      ]);
+      return {
+        slot: Math.min(classic.slot, extended.slot),
+        accounts: [...classic.accounts, ...extended.accounts],
+      };
     },
 
     latestBlockhash: (call) =>
       ask('getLatestBlockhash', call, async (connection, node) => {
         const earlier = tips.get(node);
-        // Its own height, the first time beside it: what it says of the blockhash is held against that.
+        // Its own height, the first time beside it: what it says of the blockhash is held against
+        // that.
         const [{ context, value }, first] = await Promise.all([
           connection.getLatestBlockhashAndContext(settings(call)),
           earlier === undefined ? readTip(connection, COMMITMENT, call) : undefined,
         ]);
         // A blockhash is 32 bytes in base58, as an address is.
         if (!isAddress(value.blockhash)) throw new Fault('invalid', 'the blockhash is not one');
-        const latest = { slot: readSlot(context, call), lastValidBlockHeight: BigInt(safeInteger(value.lastValidBlockHeight)) };
+        const latest = {
+          slot: readSlot(context, call),
+          lastValidBlockHeight: BigInt(safeInteger(value.lastValidBlockHeight)),
+        };
         if (earlier === undefined || !followsFrom(latest, earlier)) {
           if (!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call))))
-            throw new Fault('invalid', 'the last valid block height is none that its own block height allows');
+            throw new Fault(
+              'invalid',
+              'the last valid block height is none that its own block height allows',
+            );
         }
         tips.set(node, tipAt(latest));
         return { blockhash: value.blockhash, ...latest };
       }),
 
-    tip: (commitment, call) => ask('getEpochInfo', call, (connection) => readTip(connection, commitment, call)),
+    tip: (commitment, call) =>
+      ask('getEpochInfo', call, (connection) => readTip(connection, commitment, call)),
 
     isBlockhashValid: (blockhash, call) =>
       ask('isBlockhashValid', call, async (node) => {
@@ -129,11 +179,16 @@ function rpcOver(all: Nodes): Rpc {
         return { slot: readSlot(context, call), valid: value };
       }),
 
-    firstSlot: (call) => ask('getFirstAvailableBlock', call, async (node) => safeInteger(await node.getFirstAvailableBlock())),
+    firstSlot: (call) =>
+      ask('getFirstAvailableBlock', call, async (node) =>
+        safeInteger(await node.getFirstAvailableBlock()),
+      ),
 
     rent: (bytes, call) =>
       ask('getMinimumBalanceForRentExemption', call, async (node) => {
-        const lamports = safeInteger(await node.getMinimumBalanceForRentExemption(bytes, COMMITMENT));
+        const lamports = safeInteger(
+          await node.getMinimumBalanceForRentExemption(bytes, COMMITMENT),
+        );
         // What web3.js answers when the node did not.
         if (lamports === 0) throw new Fault('invalid', 'rent is never zero');
         return BigInt(lamports);
@@ -185,16 +240,22 @@ function rpcOver(all: Nodes): Rpc {
 
     statuses: (signatures, call) =>
       ask('getSignatureStatuses', call, async (node) => {
-        const { context, value } = await node.getSignatureStatuses([...signatures], { searchTransactionHistory: call?.history === true });
+        const { context, value } = await node.getSignatureStatuses([...signatures], {
+          searchTransactionHistory: call?.history === true,
+        });
         readSlot(context, call);
-        if (value.length !== signatures.length) throw new Fault('invalid', 'it has not as many statuses as were asked for');
+        if (value.length !== signatures.length)
+          throw new Fault('invalid', 'it has not as many statuses as were asked for');
         return value.map((one) => (one === null ? null : readStatus(one)));
       }),
 
     transaction: (signature, call) =>
       ask('getTransaction', call, async (connection, node) => {
         try {
-          const found = await connection.getTransaction(signature, { commitment: COMMITMENT, maxSupportedTransactionVersion: 0 });
+          const found = await connection.getTransaction(signature, {
+            commitment: COMMITMENT,
+            maxSupportedTransactionVersion: 0,
+          });
           return found === null ? null : readLanded(found);
         } catch (error) {
           const fault = error instanceof Fault ? error : node.explain(error);
@@ -217,11 +278,22 @@ function rpcOver(all: Nodes): Rpc {
           },
           COMMITMENT,
         );
-        return found.map(({ signature, slot, err, memo }) => ({ signature, slot: safeInteger(slot), error: errorText(err), memo }));
+        return found.map(({ signature, slot, err, memo }) => ({
+          signature,
+          slot: safeInteger(slot),
+          error: errorText(err),
+          memo,
+        }));
       });
     },
 
-    genesisHash: (call) => ask('getGenesisHash', call, (connection, node) => node.genesis?.() ?? askGenesis(connection), true),
+    genesisHash: (call) =>
+      ask(
+        'getGenesisHash',
+        call,
+        (connection, node) => node.genesis?.() ?? askGenesis(connection),
+        true,
+      ),
 
     onSignature: (signature, listener) => socket.subscribe(signature, listener),
 
@@ -237,19 +309,28 @@ function rpcOver(all: Nodes): Rpc {
   return rpc;
 }
 
-async function readTip(connection: Connection, commitment: Commitment, call: CallOptions | undefined): Promise<Tip> {
-  const { absoluteSlot, blockHeight } = await connection.getEpochInfo({ ...settings(call), commitment });
+async function readTip(
+  connection: Connection,
+  commitment: Commitment,
+  call: CallOptions | undefined,
+): Promise<Tip> {
+  const { absoluteSlot, blockHeight } = await connection.getEpochInfo({
+    ...settings(call),
+    commitment,
+  });
   return { slot: readSlot({ slot: absoluteSlot }, call), height: BigInt(safeInteger(blockHeight)) };
 }
 
 function toNode(url: string, given: typeof fetch | undefined): Node {
   return {
-    // One for each attempt costs microseconds, and binds its requests to that attempt's signal: Connection takes none.
+    // One for each attempt costs microseconds, and binds its requests to that attempt's signal:
+    // Connection takes none.
     connect: (signal) =>
       new Connection(url, {
         commitment: COMMITMENT,
         fetch: rpcFetch(given, signal),
-        // web3.js would print to the console while it waits. No httpAgent either, not even false: its build for browsers prints at any.
+        // web3.js would print to the console while it waits. No httpAgent either, not even false:
+        // its build for browsers prints at any.
         disableRetryOnRateLimit: true,
       }),
     explain: explainShape,
@@ -273,17 +354,26 @@ function checkUrls(option: string, urls: readonly string[], protocol: RegExp): v
   if (urls.length > 0 && urls.every(isUsable)) return;
   // The value is not quoted: such urls often carry a key.
   const kind = option === 'wsUrl' ? 'a ws: or wss: url' : 'one or more http: or https: urls';
-  throw new ConfigError('invalid_option', `The option ${option} has to be ${kind}.`, { details: { option } });
+  throw new ConfigError('invalid_option', `The option ${option} has to be ${kind}.`, {
+    details: { option },
+  });
 }
 
-function settings(call: CallOptions | undefined): { commitment: Commitment; minContextSlot?: number } {
-  return { commitment: COMMITMENT, ...(call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot }) };
+function settings(call: CallOptions | undefined): {
+  commitment: Commitment;
+  minContextSlot?: number;
+} {
+  return {
+    commitment: COMMITMENT,
+    ...(call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot }),
+  };
 }
 
 /** Not each node and proxy minds the least slot that it is told. */
 function readSlot(context: { readonly slot: number }, call: CallOptions | undefined): number {
   const slot = safeInteger(context.slot);
-  if (slot < (call?.minContextSlot ?? 0)) throw new Fault('unavailable', 'it lags behind the slot that is needed');
+  if (slot < (call?.minContextSlot ?? 0))
+    throw new Fault('unavailable', 'it lags behind the slot that is needed');
   return slot;
 }
 

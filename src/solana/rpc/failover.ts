@@ -37,10 +37,14 @@ const standings = new WeakMap<Node, NodeHealth>();
 const standingOf = (node: Node): NodeHealth => standings.get(node) ?? HEALTHY;
 
 /**
- * To be called with what becomes of a node that is asked now. Does nothing if it has failed or answered since then, for another call:
- * calls that are under way together fail by one and the same outage.
+ * To be called with what becomes of a node that is asked now. Does nothing if it has failed or
+ * answered since then, for another call: calls that are under way together fail by one and the same
+ * outage.
  */
-function watchNode(node: Node, probe: boolean): (after: (before: NodeHealth) => NodeHealth) => void {
+function watchNode(
+  node: Node,
+  probe: boolean,
+): (after: (before: NodeHealth) => NodeHealth) => void {
   const before = probe ? { ...standingOf(node), probing: true } : standingOf(node);
   standings.set(node, before);
   return (after) => {
@@ -55,8 +59,9 @@ export function inTurn(nodes: readonly Node[]): readonly Node[] {
 }
 
 /**
- * Asks the nodes in turn until one answers, and after a short pause once more: those that have failed lately after the others. Bounded by
- * `timeoutMs` altogether, of which no node gets more than its share; rejects with the signal's reason or a `TransportError`.
+ * Asks the nodes in turn until one answers, and after a short pause once more: those that have
+ * failed lately after the others. Bounded by `timeoutMs` altogether, of which no node gets more
+ * than its share; rejects with the signal's reason or a `TransportError`.
  */
 export async function askNodes<T>(
   nodes: readonly Node[],
@@ -68,7 +73,10 @@ export async function askNodes<T>(
   const until = systemRuntime.now() + timeoutMs;
   const left = () => Math.max(1, until - systemRuntime.now());
 
-  const round = async (stop: AbortSignal, now: number): Promise<{ value: T } | readonly Fault[]> => {
+  const round = async (
+    stop: AbortSignal,
+    now: number,
+  ): Promise<{ value: T } | readonly Fault[]> => {
     const { turns, left: alone } = takeTurns(nodes.map(standingOf), now);
     const faults = alone.map(({ fault }) => fault);
     const isOver = () => stop.aborted;
@@ -81,17 +89,29 @@ export async function askNodes<T>(
       try {
         const task = async (own: AbortSignal) => {
           // At the same time, so that a node that takes over for another is no slower.
-          const [value] = await Promise.all([ask(node.connect(own), node), unchecked === true ? undefined : node.admit?.()]);
+          const [value] = await Promise.all([
+            ask(node.connect(own), node),
+            unchecked === true ? undefined : node.admit?.(),
+          ]);
           return value;
         };
-        const value = await bounded(probe && next > 0 ? Math.min(share, PROBE_MS) : share, late, [stop], task);
+        const value = await bounded(
+          probe && next > 0 ? Math.min(share, PROBE_MS) : share,
+          late,
+          [stop],
+          task,
+        );
         note(() => HEALTHY);
         return { value };
       } catch (error) {
         const fault = error instanceof Fault ? error : node.explain(error);
         // That the caller gave up says nothing of the node.
         const isGivenUp = isOver() && fault.kind !== 'timeout';
-        note((before) => (isGivenUp ? { ...before, probing: false } : afterFault(before, fault, systemRuntime.now())));
+        note((before) =>
+          isGivenUp
+            ? { ...before, probing: false }
+            : afterFault(before, fault, systemRuntime.now()),
+        );
         faults.push(fault);
       }
     }
@@ -104,7 +124,8 @@ export async function askNodes<T>(
       for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
         const pause = rounds === 0 ? pauseBefore(nodes, left()) : pauseAfter(faults);
         if (pause === undefined || pause >= left()) break;
-        // Timers may be early: a call that waited as long as a node had asked for has waited long enough.
+        // Timers may be early: a call that waited as long as a node had asked for has waited long
+        // enough.
         const waited = systemRuntime.now() + pause;
         if (pause > 0) await systemRuntime.sleep(pause, stop);
         const answer = await round(stop, Math.max(waited, systemRuntime.now()));
@@ -120,7 +141,10 @@ export async function askNodes<T>(
   }
 }
 
-/** The rest of a short pause that the only node has asked for, of whichever call: where there is another, that one is asked. */
+/**
+ * The rest of a short pause that the only node has asked for, of whichever call: where there is
+ * another, that one is asked.
+ */
 function pauseBefore([node, ...others]: readonly Node[], leftMs: number): number {
   if (node === undefined || others.length > 0) return 0;
   const ms = askedRest(standingOf(node), systemRuntime.now());
@@ -129,12 +153,17 @@ function pauseBefore([node, ...others]: readonly Node[], leftMs: number): number
 
 /** How long to wait before asking again; undefined where that is no use. */
 function pauseAfter(faults: readonly Fault[]): number | undefined {
-  const pauses = faults.filter((fault) => fault.isTransient).map((fault) => Math.max(PAUSE_MS, fault.retryAfterMs ?? 0));
+  const pauses = faults
+    .filter((fault) => fault.isTransient)
+    .map((fault) => Math.max(PAUSE_MS, fault.retryAfterMs ?? 0));
   const shortest = Math.min(...pauses);
   return shortest <= MAX_PAUSE_MS ? shortest : undefined;
 }
 
-/** Our own fetch explains all else, so what is left is about the shape of an answer. The error quotes it, so it is not kept. */
+/**
+ * Our own fetch explains all else, so what is left is about the shape of an answer. The error
+ * quotes it, so it is not kept.
+ */
 export function explainShape(): Fault {
   return new Fault('invalid', 'it does not have the shape of an answer to this question');
 }
@@ -143,7 +172,9 @@ export function explainShape(): Fault {
 export function explainWeb3Error(error: unknown): Fault {
   if (!(error instanceof Error)) return new Fault('unavailable', 'the connection failed');
   if (error.name === 'StructError') return explainShape();
-  if (error.message.startsWith('429 ')) return new Fault('rate_limited', 'it answered with status 429');
-  if ('code' in error && typeof error.code === 'number') return jsonRpcFault(error.code, error.message);
+  if (error.message.startsWith('429 '))
+    return new Fault('rate_limited', 'it answered with status 429');
+  if ('code' in error && typeof error.code === 'number')
+    return jsonRpcFault(error.code, error.message);
   return new Fault('unavailable', 'the connection failed', { cause: error });
 }

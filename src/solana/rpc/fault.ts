@@ -48,19 +48,35 @@ export class Fault extends Error {
 }
 
 /** JSON-RPC errors that the question itself causes: no node and no second attempt changes them. */
-const REFUSALS: ReadonlySet<number> = new Set([-32600, -32601, -32602, -32002, -32003, -32006, -32013, -32015]);
+const REFUSALS: ReadonlySet<number> = new Set([
+  -32600, -32601, -32602, -32002, -32003, -32006, -32013, -32015,
+]);
 /** What some providers answer instead of status 429. */
 const RATE_LIMITS: ReadonlySet<number> = new Set([429, -32429, -32029]);
 
 /** A JSON-RPC error of the node. */
 export function jsonRpcFault(code: number, said: string | undefined): Fault {
-  const kind = RATE_LIMITS.has(code) ? 'rate_limited' : REFUSALS.has(code) ? 'refused' : 'unavailable';
-  return new Fault(kind, `it answered with JSON-RPC error ${code}`, { code, ...(said === undefined ? {} : { said }) });
+  const kind = RATE_LIMITS.has(code)
+    ? 'rate_limited'
+    : REFUSALS.has(code)
+      ? 'refused'
+      : 'unavailable';
+  return new Fault(kind, `it answered with JSON-RPC error ${code}`, {
+    code,
+    ...(said === undefined ? {} : { said }),
+  });
 }
 
 /** Of several nodes' faults, the one that says most. */
 export function worstFault(faults: readonly Fault[]): Fault {
-  const order: readonly Kind[] = ['foreign', 'refused', 'rate_limited', 'invalid', 'timeout', 'unavailable'];
+  const order: readonly Kind[] = [
+    'foreign',
+    'refused',
+    'rate_limited',
+    'invalid',
+    'timeout',
+    'unavailable',
+  ];
   const sorted = [...faults].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
   return sorted[0] ?? new Fault('unavailable', 'no node was asked');
 }
@@ -70,7 +86,10 @@ const DEFAULT_RETRY_MS = 1_000;
 
 export function toTransportError(fault: Fault, method: string, timeoutMs: number): TransportError {
   const { kind, reason, said, cause, networks, retryAfterMs = DEFAULT_RETRY_MS } = fault;
-  const init = { ...(cause === undefined ? {} : { cause }), ...(said === undefined ? {} : { untrusted: { rpc: said } }) };
+  const init = {
+    ...(cause === undefined ? {} : { cause }),
+    ...(said === undefined ? {} : { untrusted: { rpc: said } }),
+  };
   switch (kind) {
     case 'rate_limited':
       return new TransportError(
@@ -88,19 +107,27 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
         },
       );
     case 'invalid':
-      return new TransportError('invalid_response', `The RPC node's answer to ${method} cannot be used: ${reason}; set another rpcUrl.`, {
-        ...init,
-        details: { service: 'rpc', reason },
-      });
+      return new TransportError(
+        'invalid_response',
+        `The RPC node's answer to ${method} cannot be used: ${reason}; set another rpcUrl.`,
+        {
+          ...init,
+          details: { service: 'rpc', reason },
+        },
+      );
     case 'foreign': {
       const { expected, actual } = networks ?? { expected: '', actual: '' };
       return wrongNetwork(expected, actual);
     }
     default:
-      return new TransportError('rpc_unavailable', `The RPC node did not serve ${method}: ${reason}; try again, or set another rpcUrl.`, {
-        ...init,
-        details: { method },
-      });
+      return new TransportError(
+        'rpc_unavailable',
+        `The RPC node did not serve ${method}: ${reason}; try again, or set another rpcUrl.`,
+        {
+          ...init,
+          details: { method },
+        },
+      );
   }
 }
 

@@ -3,9 +3,9 @@ import { isRecord } from '../../internal/record.js';
 import { Fault, jsonRpcFault } from './fault.js';
 
 /**
- * The fetch that a web3.js Connection gets: bound to one attempt's signal, and it answers only with a JSON-RPC result. All
- * else throws a {@link Fault} before web3.js sees it, because web3.js prints some errors, hides others (rent becomes 0)
- * and waits for ever on a rejection that is no `Error`.
+ * The fetch that a web3.js Connection gets: bound to one attempt's signal, and it answers only with
+ * a JSON-RPC result. All else throws a {@link Fault} before web3.js sees it, because web3.js prints
+ * some errors, hides others (rent becomes 0) and waits for ever on a rejection that is no `Error`.
  */
 export function rpcFetch(given: typeof fetch | undefined, signal: AbortSignal): typeof fetch {
   return async (input, init) => {
@@ -21,7 +21,11 @@ export function rpcFetch(given: typeof fetch | undefined, signal: AbortSignal): 
   };
 }
 
-async function request(given: typeof fetch | undefined, input: RequestInfo | URL, init: RequestInit): Promise<Response> {
+async function request(
+  given: typeof fetch | undefined,
+  input: RequestInfo | URL,
+  init: RequestInit,
+): Promise<Response> {
   try {
     // Looked up for each call: it may be set later, or replaced in tests.
     return await (given === undefined ? globalThis.fetch(input, init) : given(input, init));
@@ -30,10 +34,16 @@ async function request(given: typeof fetch | undefined, input: RequestInfo | URL
   }
 }
 
-/** Far more than any swap's accounts or any wallet's tokens: a foreign transaction may name a hundred accounts of 10 MB each. */
+/**
+ * Far more than any swap's accounts or any wallet's tokens: a foreign transaction may name a
+ * hundred accounts of 10 MB each.
+ */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** Reads a body that is not wanted too, so that the socket can be used again; unless it is larger than any honest answer. */
+/**
+ * Reads a body that is not wanted too, so that the socket can be used again; unless it is larger
+ * than any honest answer.
+ */
 async function readText(response: Response): Promise<string> {
   const reader = await unbroken(() => response.body?.getReader());
   if (reader === undefined) return unbroken(() => response.text());
@@ -69,7 +79,8 @@ function statusFault({ status, headers }: Response): Fault {
 
 function errorFault(error: unknown): Fault {
   const { code, message } = isRecord(error) ? error : {};
-  if (typeof code !== 'number' || !Number.isSafeInteger(code)) return new Fault('invalid', 'it is an error without a code');
+  if (typeof code !== 'number' || !Number.isSafeInteger(code))
+    return new Fault('invalid', 'it is an error without a code');
   return jsonRpcFault(code, typeof message === 'string' ? message : undefined);
 }
 

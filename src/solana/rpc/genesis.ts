@@ -16,14 +16,22 @@ export function networkOf(genesisHash: string): string {
 }
 
 /**
- * A node whose answers count only once it has shown which network it serves: several nodes are several chances to be set to a wrong one.
+ * A node whose answers count only once it has shown which network it serves: several nodes are
+ * several chances to be set to a wrong one.
  * It is asked once, and all calls that wait share the question; a failure is forgotten.
  */
-export function checkedNode(node: Node, network: string, timeoutMs: number, closed: AbortSignal): Node {
+export function checkedNode(
+  node: Node,
+  network: string,
+  timeoutMs: number,
+  closed: AbortSignal,
+): Node {
   const late = () => new Fault('timeout', 'it did not answer in time');
   let hash: Promise<string> | undefined;
   const genesis = () =>
-    (hash ??= bounded(timeoutMs, late, [closed], (signal) => askGenesis(node.connect(signal))).catch((error: unknown) => {
+    (hash ??= bounded(timeoutMs, late, [closed], (signal) =>
+      askGenesis(node.connect(signal)),
+    ).catch((error: unknown) => {
       hash = undefined;
       throw error;
     }));
@@ -32,7 +40,10 @@ export function checkedNode(node: Node, network: string, timeoutMs: number, clos
     genesis,
     async admit() {
       const actual = networkOf(await genesis());
-      if (actual !== network) throw new Fault('foreign', 'it serves another network', { networks: { expected: network, actual } });
+      if (actual !== network)
+        throw new Fault('foreign', 'it serves another network', {
+          networks: { expected: network, actual },
+        });
     },
   };
 }

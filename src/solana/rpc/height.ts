@@ -6,7 +6,10 @@ const LIFE = 150n;
 /** Blocks by which the replies of one address may differ that several nodes answer for. */
 const SLACK = 32n;
 
-/** Of so many slots in a row at least one has a block: a slot that ran away from the height is a wrong one. */
+/**
+ * Of so many slots in a row at least one has a block: a slot that ran away from the height is a
+ * wrong one.
+ */
 const SLOTS_A_BLOCK = 4n;
 
 /** Of so many slots in a row at most one has no block, as a rule. */
@@ -22,18 +25,23 @@ interface Latest {
 }
 
 /**
- * Whether a blockhash can live until a height: it lives for 150 blocks, and a chain grows by at most one block a slot, and by not many fewer.
+ * Whether a blockhash can live until a height: it lives for 150 blocks, and a chain grows by at
+ * most one block a slot, and by not many fewer.
  *
  * @param tip - Of the same node, a little before or after.
  */
 export function mayLiveUntil({ slot, lastValidBlockHeight }: Latest, tip: Tip): boolean {
   const grown = grownSince(tip, slot);
-  return lastValidBlockHeight > tip.height + grown / SLOTS_A_BLOCK - SLACK && lastValidBlockHeight <= tip.height + grown + LIFE + SLACK;
+  return (
+    lastValidBlockHeight > tip.height + grown / SLOTS_A_BLOCK - SLACK &&
+    lastValidBlockHeight <= tip.height + grown + LIFE + SLACK
+  );
 }
 
 /**
- * Whether a blockhash lives until about the height that follows from an earlier one, so that the node's own need not be asked for again. A chain
- * that skips many slots does not follow, nor does one that was not looked at for long.
+ * Whether a blockhash lives until about the height that follows from an earlier one, so that the
+ * node's own need not be asked for again. A chain that skips many slots does not follow, nor does
+ * one that was not looked at for long.
  *
  * @param earlier - What {@link tipAt} gave for the same node.
  */

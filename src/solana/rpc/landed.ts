@@ -11,7 +11,11 @@ export function readLanded(response: VersionedTransactionResponse): LandedTransa
   const { meta, slot, transaction } = response;
   if (meta === null) throw new Fault('invalid', 'the transaction comes without its effects');
   const loaded = meta.loadedAddresses;
-  const accounts = [...transaction.message.staticAccountKeys, ...(loaded?.writable ?? []), ...(loaded?.readonly ?? [])].map(String);
+  const accounts = [
+    ...transaction.message.staticAccountKeys,
+    ...(loaded?.writable ?? []),
+    ...(loaded?.readonly ?? []),
+  ].map(String);
   const lamports = new Map<Address, { before: bigint; after: bigint }>();
   accounts.forEach((account, index) => {
     const before = meta.preBalances[index];
@@ -25,13 +29,19 @@ export function readLanded(response: VersionedTransactionResponse): LandedTransa
     error: errorText(meta.err),
     signatures: transaction.signatures,
     feeLamports: BigInt(safeInteger(meta.fee)),
-    tokenChanges: readTokenChanges(accounts, meta.preTokenBalances ?? [], meta.postTokenBalances ?? []),
+    tokenChanges: readTokenChanges(
+      accounts,
+      meta.preTokenBalances ?? [],
+      meta.postTokenBalances ?? [],
+    ),
     tellsTokens: Array.isArray(meta.preTokenBalances) && Array.isArray(meta.postTokenBalances),
     lamports,
   };
 }
 
-type TokenBalance = NonNullable<NonNullable<VersionedTransactionResponse['meta']>['preTokenBalances']>[number];
+type TokenBalance = NonNullable<
+  NonNullable<VersionedTransactionResponse['meta']>['preTokenBalances']
+>[number];
 
 /** An account that is in one list only was opened or closed, which is a balance of zero. */
 function readTokenChanges(
@@ -45,11 +55,21 @@ function readTokenChanges(
     if (amount === undefined) throw new Fault('invalid', 'a token balance is not an amount');
     return amount;
   };
-  const opened = after.filter((one) => !before.some((other) => other.accountIndex === one.accountIndex && other.mint === one.mint));
+  const opened = after.filter(
+    (one) =>
+      !before.some((other) => other.accountIndex === one.accountIndex && other.mint === one.mint),
+  );
   return [...before, ...opened].map((balance) => {
     const { mint, owner } = balance;
     const account = accounts[balance.accountIndex];
-    if (account === undefined || !isAddress(mint) || !isAddress(owner)) throw new Fault('invalid', 'a token balance has no account');
-    return { account, mint, owner, before: amountIn(before, balance), after: amountIn(after, balance) };
+    if (account === undefined || !isAddress(mint) || !isAddress(owner))
+      throw new Fault('invalid', 'a token balance has no account');
+    return {
+      account,
+      mint,
+      owner,
+      before: amountIn(before, balance),
+      after: amountIn(after, balance),
+    };
   });
 }

@@ -1,6 +1,9 @@
 import { Fault } from './fault.js';
 
-/** What is remembered of a node: whether it failed when last asked, and for how long the others go first. */
+/**
+ * What is remembered of a node: whether it failed when last asked, and for how long the others go
+ * first.
+ */
 export interface NodeHealth {
   /** In a row. */
   readonly failures: number;
@@ -14,7 +17,13 @@ export interface NodeHealth {
   readonly probing: boolean;
 }
 
-export const HEALTHY: NodeHealth = { failures: 0, at: 0, restMs: 0, asked: undefined, probing: false };
+export const HEALTHY: NodeHealth = {
+  failures: 0,
+  at: 0,
+  restMs: 0,
+  asked: undefined,
+  probing: false,
+};
 
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 30_000;
@@ -34,8 +43,9 @@ export interface RestingNode {
 }
 
 /**
- * Which nodes to ask in one round, in order: first the nodes that answered when last asked and those whose rest is over, as they were given; then
- * those that rest, the one whose rest ends soonest first. Where there is but one, it is always asked.
+ * Which nodes to ask in one round, in order: first the nodes that answered when last asked and
+ * those whose rest is over, as they were given; then those that rest, the one whose rest ends
+ * soonest first. Where there is but one, it is always asked.
  */
 export function takeTurns(
   standings: readonly NodeHealth[],
@@ -44,14 +54,24 @@ export function takeTurns(
   if (standings.length === 1) return { turns: [{ index: 0, probe: false }], left: [] };
   const all = standings.map(({ failures, asked, probing, ...rest }, index) => {
     const ms = restLeft(rest, now);
-    return { index, ms, fault: ms > 0 ? asked : undefined, isReady: ms === 0 && !probing, probe: failures > 0 };
+    return {
+      index,
+      ms,
+      fault: ms > 0 ? asked : undefined,
+      isReady: ms === 0 && !probing,
+      probe: failures > 0,
+    };
   });
   const ready = all.filter(({ isReady }) => isReady).map(({ index, probe }) => ({ index, probe }));
-  const resting = all.filter(({ isReady, fault }) => !isReady && fault === undefined).sort((a, b) => a.ms - b.ms);
+  const resting = all
+    .filter(({ isReady, fault }) => !isReady && fault === undefined)
+    .sort((a, b) => a.ms - b.ms);
   return {
     turns: [...ready, ...resting.map(({ index }) => ({ index, probe: false }))],
     left: all.flatMap(({ index, ms, fault }) =>
-      fault === undefined ? [] : [{ index, fault: new Fault(fault.kind, fault.reason, { retryAfterMs: ms }) }],
+      fault === undefined
+        ? []
+        : [{ index, fault: new Fault(fault.kind, fault.reason, { retryAfterMs: ms }) }],
     ),
   };
 }
@@ -70,11 +90,24 @@ export function afterFault({ failures }: NodeHealth, fault: Fault, now: number):
   if (!isAbsence(fault)) return HEALTHY;
   const { retryAfterMs } = fault;
   const restMs =
-    retryAfterMs === undefined ? Math.min(FIRST_REST_MS * 2 ** failures, LONGEST_REST_MS) : Math.min(retryAfterMs, LONGEST_ASKED_MS);
-  return { failures: failures + 1, at: now, restMs, asked: retryAfterMs === undefined ? undefined : fault, probing: false };
+    retryAfterMs === undefined
+      ? Math.min(FIRST_REST_MS * 2 ** failures, LONGEST_REST_MS)
+      : Math.min(retryAfterMs, LONGEST_ASKED_MS);
+  return {
+    failures: failures + 1,
+    at: now,
+    restMs,
+    asked: retryAfterMs === undefined ? undefined : fault,
+    probing: false,
+  };
 }
 
-/** It did not answer, or said "not now". All else is an answer, if a bad one: it is about the question, or a node that is set up wrongly. */
+/**
+ * It did not answer, or said "not now". All else is an answer, if a bad one: it is about the
+ * question, or a node that is set up wrongly.
+ */
 function isAbsence({ kind, code }: Fault): boolean {
-  return kind === 'timeout' || kind === 'rate_limited' || (kind === 'unavailable' && code === undefined);
+  return (
+    kind === 'timeout' || kind === 'rate_limited' || (kind === 'unavailable' && code === undefined)
+  );
 }

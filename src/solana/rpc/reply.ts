@@ -6,8 +6,8 @@ import { Fault } from './fault.js';
 import type { Account, Commitment, SignatureStatus } from './rpc.js';
 
 /**
- * A count, slot or amount of lamports. web3.js reads JSON numbers, which are wrong above 2^53: such an answer is refused
- * instead of rounded.
+ * A count, slot or amount of lamports. web3.js reads JSON numbers, which are wrong above 2^53: such
+ * an answer is refused instead of rounded.
  */
 export function safeInteger(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
@@ -31,17 +31,38 @@ function isNone(error: unknown): error is null | undefined {
   return error === null || error === undefined;
 }
 
-export function readAccount({ owner, lamports, data, executable }: AccountInfo<Uint8Array>): Account {
-  return { owner: owner.toBase58(), lamports: BigInt(safeInteger(lamports)), data: Uint8Array.from(data), executable };
+export function readAccount({
+  owner,
+  lamports,
+  data,
+  executable,
+}: AccountInfo<Uint8Array>): Account {
+  return {
+    owner: owner.toBase58(),
+    lamports: BigInt(safeInteger(lamports)),
+    data: Uint8Array.from(data),
+    executable,
+  };
 }
 
 export function readSimulatedAccount(
-  account: { readonly owner: string; readonly lamports: number; readonly data: readonly string[]; readonly executable: boolean } | null,
+  account: {
+    readonly owner: string;
+    readonly lamports: number;
+    readonly data: readonly string[];
+    readonly executable: boolean;
+  } | null,
 ): Account | null {
   if (account === null) return null;
   const { owner, lamports, data, executable } = account;
-  if (!isAddress(owner) || data[1] !== 'base64') throw new Fault('invalid', 'an account in it cannot be read');
-  return { owner, lamports: BigInt(safeInteger(lamports)), data: base64.decode(data[0] ?? ''), executable };
+  if (!isAddress(owner) || data[1] !== 'base64')
+    throw new Fault('invalid', 'an account in it cannot be read');
+  return {
+    owner,
+    lamports: BigInt(safeInteger(lamports)),
+    data: base64.decode(data[0] ?? ''),
+    executable,
+  };
 }
 
 export function readStatus(status: {

@@ -29,9 +29,15 @@ export interface InnerInstruction {
   /** The position of the top-level instruction that it ran under. */
   readonly outer: number;
   readonly program: Address;
-  /** Of the System and both token programs, as nodes name it (`transfer`, `setAuthority`, ...); undefined for what has no name. */
+  /**
+   * Of the System and both token programs, as nodes name it (`transfer`, `setAuthority`, ...);
+   * undefined for what has no name.
+   */
   readonly name: string | undefined;
-  /** Every address that it names: of one that the node has parsed also those in its data, else its accounts. */
+  /**
+   * Every address that it names: of one that the node has parsed also those in its data, else its
+   * accounts.
+   */
   readonly addresses: readonly Address[];
   /** The account that a System instruction creates. */
   readonly creates: Address | undefined;
@@ -64,7 +70,10 @@ export interface LandedTransaction {
   readonly signatures: readonly string[];
   readonly feeLamports: bigint;
   readonly tokenChanges: readonly TokenBalanceChange[];
-  /** Whether the node keeps token balances at all: a named account that is not among them was no token account. */
+  /**
+   * Whether the node keeps token balances at all: a named account that is not among them was no
+   * token account.
+   */
   readonly tellsTokens: boolean;
   /** Lamports before and after, by account. */
   readonly lamports: ReadonlyMap<Address, { readonly before: bigint; readonly after: bigint }>;
@@ -96,11 +105,18 @@ export interface Rpc {
     options?: CallOptions & { readonly commitment?: Commitment },
   ): Promise<{ slot: number; accounts: (Account | null)[] }>;
   /** Token accounts of an owner, of both token programs. */
-  tokenAccounts(owner: Address, options?: CallOptions): Promise<{ slot: number; accounts: { address: Address; account: Account }[] }>;
-  latestBlockhash(options?: CallOptions): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
+  tokenAccounts(
+    owner: Address,
+    options?: CallOptions,
+  ): Promise<{ slot: number; accounts: { address: Address; account: Account }[] }>;
+  latestBlockhash(
+    options?: CallOptions,
+  ): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
   /** The newest block at a commitment. */
   tip(commitment: Commitment, options?: CallOptions): Promise<Tip>;
-  /** Whether a transaction with it can land yet, as of the slot: at a commitment, or at `confirmed`. */
+  /**
+   * Whether a transaction with it can land yet, as of the slot: at a commitment, or at `confirmed`.
+   */
   isBlockhashValid(
     blockhash: string,
     options?: CallOptions & { readonly commitment?: Commitment },
@@ -111,24 +127,53 @@ export interface Rpc {
   rent(bytes: number, options?: CallOptions): Promise<bigint>;
   /** Micro-lamports per compute unit that recent transactions paid on these writable accounts. */
   priorityFees(accounts: readonly Address[], options?: CallOptions): Promise<bigint[]>;
-  /** Runs unsigned or signed wire bytes without landing them. Signatures are not verified, the blockhash is replaced. */
-  simulate(transaction: Uint8Array, watch: readonly Address[], options?: CallOptions): Promise<Simulation>;
+  /**
+   * Runs unsigned or signed wire bytes without landing them. Signatures are not verified, the
+   * blockhash is replaced.
+   */
+  simulate(
+    transaction: Uint8Array,
+    watch: readonly Address[],
+    options?: CallOptions,
+  ): Promise<Simulation>;
   /** Hands wire bytes to the node: no preflight, no retries of its own. */
   send(transaction: Uint8Array, options?: CallOptions): Promise<void>;
-  statuses(signatures: readonly string[], options?: CallOptions & { readonly history?: boolean }): Promise<(SignatureStatus | null)[]>;
-  /** A landed transaction, or null if the node does not know it; `newer` for one of a version above 0, which is never ours. */
-  transaction(signature: string, options?: CallOptions): Promise<LandedTransaction | 'newer' | null>;
+  statuses(
+    signatures: readonly string[],
+    options?: CallOptions & { readonly history?: boolean },
+  ): Promise<(SignatureStatus | null)[]>;
+  /**
+   * A landed transaction, or null if the node does not know it; `newer` for one of a version above
+   * 0, which is never ours.
+   */
+  transaction(
+    signature: string,
+    options?: CallOptions,
+  ): Promise<LandedTransaction | 'newer' | null>;
   /** Newest first; older than `before`, newer than `until`. */
   signaturesFor(
     address: Address,
-    options?: CallOptions & { readonly limit?: number; readonly before?: string | undefined; readonly until?: string },
+    options?: CallOptions & {
+      readonly limit?: number;
+      readonly before?: string | undefined;
+      readonly until?: string;
+    },
   ): Promise<SignatureInfo[]>;
   genesisHash(options?: CallOptions): Promise<string>;
-  /** Calls back once when the signature is confirmed or failed, where the node has WebSocket; silent where it has not. Returns the unsubscription. */
+  /**
+   * Calls back once when the signature is confirmed or failed, where the node has WebSocket; silent
+   * where it has not. Returns the unsubscription.
+   */
   onSignature(signature: string, listener: (error: string | null) => void): () => void;
-  /** Calls at each change of an account at `confirmed`, where the node has WebSocket, and once it has: silent before, and where it has not. */
+  /**
+   * Calls at each change of an account at `confirmed`, where the node has WebSocket, and once it
+   * has: silent before, and where it has not.
+   */
   onAccount(address: Address, listener: () => void): AccountWatch;
-  /** Each node by itself, the same object each time, those that failed lately last: for answers that only say something together. */
+  /**
+   * Each node by itself, the same object each time, those that failed lately last: for answers that
+   * only say something together.
+   */
   alone(): readonly Rpc[];
   close(): void;
 }

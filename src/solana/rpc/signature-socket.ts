@@ -4,14 +4,18 @@ import { isRecord } from '../../internal/record.js';
 /** What an account's listeners have. */
 export interface AccountWatch {
   /**
-   * Which subscription tells of what happens from now on: never the same again once one was lost, and what happened before it, or between two, may
-   * have been missed. Undefined where there is none.
+   * Which subscription tells of what happens from now on: never the same again once one was lost,
+   * and what happened before it, or between two, may have been missed. Undefined where there is
+   * none.
    */
   readonly subscription: () => number | undefined;
   end(): void;
 }
 
-/** Hears of signatures and accounts over the node's WebSocket. Silent if there is none: each listener polls as well. */
+/**
+ * Hears of signatures and accounts over the node's WebSocket. Silent if there is none: each
+ * listener polls as well.
+ */
 export interface SignatureSocket {
   subscribe(signature: string, listener: (error: string | null) => void): () => void;
   /** Calls at each change of an account at `confirmed`. */
@@ -35,7 +39,10 @@ interface Wait {
   /** What is listened to: base58. */
   readonly name: string;
   readonly listeners: Set<(error: string | null) => void>;
-  /** The node's number for it, which counts anew with each socket, and ours, which does not; once it has answered. */
+  /**
+   * The node's number for it, which counts anew with each socket, and ours, which does not; once it
+   * has answered.
+   */
   subscription: { readonly node: number; readonly own: number } | undefined;
 }
 
@@ -66,14 +73,19 @@ const ACCOUNT: Kind = {
 const KINDS = [SIGNATURE, ACCOUNT];
 
 /**
- * Opens a socket with the first subscription and closes it with the last. A socket that fails is not opened again for
- * the subscriptions it had. It keeps no process alive: what waits for what it tells has timers for that.
+ * Opens a socket with the first subscription and closes it with the last. A socket that fails is
+ * not opened again for the subscriptions it had. It keeps no process alive: what waits for what it
+ * tells has timers for that.
  *
- * web3.js offers its WebSocket through `Connection.onSignature`, which prints each error, asks again without a pause
- * when the node refuses, and reconnects for ever. There is no public way around that, so the socket is taken out of an
- * unused Connection and given our own handlers; should a later web3.js hide it, we only poll.
+ * web3.js offers its WebSocket through `Connection.onSignature`, which prints each error, asks
+ * again without a pause when the node refuses, and reconnects for ever. There is no public way
+ * around that, so the socket is taken out of an unused Connection and given our own handlers;
+ * should a later web3.js hide it, we only poll.
  */
-export function createSignatureSocket(endpoint: string | undefined, wsUrl: string | undefined): SignatureSocket {
+export function createSignatureSocket(
+  endpoint: string | undefined,
+  wsUrl: string | undefined,
+): SignatureSocket {
   const waits = new Map<string, Wait>();
   let socket: RpcSocket | undefined;
   let isOpen = false;
@@ -95,7 +107,8 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
       (node) => {
         if (typeof node !== 'number' || socket !== asked) return;
         // Given up before the node had answered.
-        if (waits.get(keyOf(kind, name)) !== wait) void asked.call(kind.unsubscribe, [node]).catch(() => undefined);
+        if (waits.get(keyOf(kind, name)) !== wait)
+          void asked.call(kind.unsubscribe, [node]).catch(() => undefined);
         else wait.subscription = { node, own: (answered += 1) };
       },
       // Refused, or cut off: polling finds out.
@@ -106,14 +119,23 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
   const notify = (kind: Kind, params: unknown) => {
     const { subscription, value } = readNotification(params) ?? {};
     for (const [key, wait] of waits) {
-      if (wait.kind !== kind || subscription === undefined || wait.subscription?.node !== subscription) continue;
+      if (
+        wait.kind !== kind ||
+        subscription === undefined ||
+        wait.subscription?.node !== subscription
+      )
+        continue;
       if (kind.once) waits.delete(key);
       for (const listener of wait.listeners) listener(value ?? null);
     }
     if (waits.size === 0) shut();
   };
 
-  const listen = (kind: Kind, name: string, listener: (error: string | null) => void): AccountWatch => {
+  const listen = (
+    kind: Kind,
+    name: string,
+    listener: (error: string | null) => void,
+  ): AccountWatch => {
     const key = keyOf(kind, name);
     const known = waits.get(key);
     const wait: Wait = known ?? { kind, name, listeners: new Set(), subscription: undefined };
@@ -122,12 +144,17 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
     if (socket === undefined) open();
     else if (known === undefined && isOpen) announce(wait);
     return {
-      subscription: () => (waits.get(key) === wait && wait.listeners.has(listener) ? wait.subscription?.own : undefined),
+      subscription: () =>
+        waits.get(key) === wait && wait.listeners.has(listener)
+          ? wait.subscription?.own
+          : undefined,
       end() {
-        if (!wait.listeners.delete(listener) || wait.listeners.size > 0 || waits.get(key) !== wait) return;
+        if (!wait.listeners.delete(listener) || wait.listeners.size > 0 || waits.get(key) !== wait)
+          return;
         waits.delete(key);
         if (waits.size === 0) shut();
-        else if (wait.subscription !== undefined) socket?.call(kind.unsubscribe, [wait.subscription.node]).catch(() => undefined);
+        else if (wait.subscription !== undefined)
+          socket?.call(kind.unsubscribe, [wait.subscription.node]).catch(() => undefined);
       },
     };
   };
@@ -178,14 +205,23 @@ function keyOf({ subscribe }: Kind, name: string): string {
   return `${subscribe} ${name}`;
 }
 
-/** Lets the process end while the socket is open, or opens. In a browser there is nothing to be done for that. */
+/**
+ * Lets the process end while the socket is open, or opens. In a browser there is nothing to be done
+ * for that.
+ */
 function stepAside(socket: RpcSocket): void {
   const underlying: unknown = Reflect.get(socket, 'underlyingSocket');
   if (typeof underlying !== 'object' || underlying === null) return;
   // Of the package ws: the connection, and until there is one the request for it.
   unref(Reflect.get(underlying, '_socket'));
   const request: unknown = Reflect.get(underlying, '_req');
-  if (typeof request !== 'object' || request === null || !('once' in request) || typeof request.once !== 'function') return;
+  if (
+    typeof request !== 'object' ||
+    request === null ||
+    !('once' in request) ||
+    typeof request.once !== 'function'
+  )
+    return;
   unref(Reflect.get(request, 'socket'));
   Reflect.apply(request.once, request, ['socket', unref]);
 }
@@ -207,13 +243,21 @@ function isRpcSocket(value: unknown): value is RpcSocket {
   return methods.every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
-/** Closes for good: a node that does not answer the closing handshake would keep the process alive for half a minute. */
+/**
+ * Closes for good: a node that does not answer the closing handshake would keep the process alive
+ * for half a minute.
+ */
 function release(socket: RpcSocket): void {
   socket.removeAllListeners();
   const underlying: unknown = Reflect.get(socket, 'underlyingSocket');
   try {
     socket.close();
-    if (typeof underlying === 'object' && underlying !== null && 'terminate' in underlying && typeof underlying.terminate === 'function') {
+    if (
+      typeof underlying === 'object' &&
+      underlying !== null &&
+      'terminate' in underlying &&
+      typeof underlying.terminate === 'function'
+    ) {
       Reflect.apply(underlying.terminate, underlying, []);
     }
   } catch {
@@ -221,7 +265,10 @@ function release(socket: RpcSocket): void {
   }
 }
 
-/** Lets through what we expect and no more: the socket's own reader throws, out of every caller's reach, on `null` or on an odd id. */
+/**
+ * Lets through what we expect and no more: the socket's own reader throws, out of every caller's
+ * reach, on `null` or on an odd id.
+ */
 function decode(text: unknown): unknown {
   const message: unknown = JSON.parse(String(text));
   if (!isRecord(message)) throw new TypeError('Not a JSON-RPC message.');
@@ -231,9 +278,19 @@ function decode(text: unknown): unknown {
   return error === undefined ? { id, result } : { id, error };
 }
 
-function readNotification(params: unknown): { subscription: number; value: string | null } | undefined {
-  if (!isRecord(params) || typeof params['subscription'] !== 'number' || !isRecord(params['result'])) return undefined;
+function readNotification(
+  params: unknown,
+): { subscription: number; value: string | null } | undefined {
+  if (
+    !isRecord(params) ||
+    typeof params['subscription'] !== 'number' ||
+    !isRecord(params['result'])
+  )
+    return undefined;
   const value = params['result']['value'];
   const error = isRecord(value) ? value['err'] : null;
-  return { subscription: params['subscription'], value: error === null || error === undefined ? null : JSON.stringify(error) };
+  return {
+    subscription: params['subscription'],
+    value: error === null || error === undefined ? null : JSON.stringify(error),
+  };
 }

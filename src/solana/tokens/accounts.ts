@@ -34,7 +34,9 @@ export interface TokenAccount {
 
 const MINT_BYTES = 82;
 const ACCOUNT_BYTES = 165;
-/** Token-2022 tells its multisigs by their length alone, and pads other accounts that would have it. */
+/**
+ * Token-2022 tells its multisigs by their length alone, and pads other accounts that would have it.
+ */
 const MULTISIG_BYTES = 355;
 /** Where Token-2022 says which kind of account the extensions belong to. */
 const KIND_AT = ACCOUNT_BYTES;
@@ -47,15 +49,22 @@ const RENT_AT = 113;
 const CACHE_ENTRIES = 1024;
 const derived = new Map<string, Address>();
 
-/** Derives the associated token account. An owner off the curve, such as a program's vault, is fine. */
-export function associatedTokenAddress(owner: Address, mint: Address, tokenProgram: Address): Address {
+/**
+ * Derives the associated token account. An owner off the curve, such as a program's vault, is fine.
+ */
+export function associatedTokenAddress(
+  owner: Address,
+  mint: Address,
+  tokenProgram: Address,
+): Address {
   const name = `${owner} ${mint} ${tokenProgram}`;
   const known = derived.get(name);
   const account = known ?? derive(owner, mint, tokenProgram);
   // Deriving takes a quarter of a millisecond or more. Re-inserting keeps the recently used ones.
   if (known !== undefined) derived.delete(name);
   derived.set(name, account);
-  if (derived.size > CACHE_ENTRIES) for (const oldest of [...derived.keys()].slice(0, 1)) derived.delete(oldest);
+  if (derived.size > CACHE_ENTRIES)
+    for (const oldest of [...derived.keys()].slice(0, 1)) derived.delete(oldest);
   return account;
 }
 
@@ -65,7 +74,10 @@ function derive(owner: Address, mint: Address, tokenProgram: Address): Address {
 }
 
 /** The first address that a program can have for these seeds, and the number that makes it one. */
-export function programAddress(seeds: readonly Uint8Array[], program: Address): { readonly address: Address; readonly bump: number } {
+export function programAddress(
+  seeds: readonly Uint8Array[],
+  program: Address,
+): { readonly address: Address; readonly bump: number } {
   const [key, bump] = PublicKey.findProgramAddressSync([...seeds], new PublicKey(program));
   return { address: key.toBase58(), bump };
 }
@@ -95,7 +107,8 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
   if (extensions === undefined) return undefined;
   const view = viewOf(data);
   const state = STATES[view.getUint8(108)];
-  if (state === undefined || !isOption(view, 72) || !isOption(view, 109) || !isOption(view, 129)) return undefined;
+  if (state === undefined || !isOption(view, 72) || !isOption(view, 109) || !isOption(view, 129))
+    return undefined;
   const names = extensions.map((one) => extensionName(one.type));
   return {
     tokenProgram: owner,
@@ -108,15 +121,20 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
     state,
     isNative: view.getUint32(109, true) === 1,
     extensions: names,
-    requiresMemo: extensions.some((one) => extensionName(one.type) === 'memoTransfer' && one.value[0] !== 0),
+    requiresMemo: extensions.some(
+      (one) => extensionName(one.type) === 'memoTransfer' && one.value[0] !== 0,
+    ),
   };
 }
 
 /**
- * Lamports that a wrapped SOL account holds beyond its rent and its amount. Any wallet may send them, and any may have them counted: then
- * they are wrapped SOL like the rest.
+ * Lamports that a wrapped SOL account holds beyond its rent and its amount. Any wallet may send
+ * them, and any may have them counted: then they are wrapped SOL like the rest.
  */
-export function uncountedLamports({ data, lamports }: Account, { isNative, amount }: TokenAccount): bigint {
+export function uncountedLamports(
+  { data, lamports }: Account,
+  { isNative, amount }: TokenAccount,
+): bigint {
   if (!isNative) return 0n;
   const counted = viewOf(data).getBigUint64(RENT_AT, true) + amount;
   return lamports > counted ? lamports - counted : 0n;
@@ -124,13 +142,18 @@ export function uncountedLamports({ data, lamports }: Account, { isNative, amoun
 
 const STATES: Readonly<Record<number, TokenAccount['state']>> = { 1: 'initialized', 2: 'frozen' };
 
-/** The extensions of an account of the right program, length and kind; an account of the classic program has none. */
+/**
+ * The extensions of an account of the right program, length and kind; an account of the classic
+ * program has none.
+ */
 function extensionsOf({ data, owner }: Account, baseBytes: number, kind: number) {
   if (owner === TOKEN_PROGRAM) return data.length === baseBytes ? [] : undefined;
   if (owner !== TOKEN_2022_PROGRAM) return undefined;
   if (data.length === baseBytes) return [];
-  if (data.length <= KIND_AT || data.length === MULTISIG_BYTES || data[KIND_AT] !== kind) return undefined;
-  // A mint is padded with zeros to the length of an account, so that the kind is at one place for both.
+  if (data.length <= KIND_AT || data.length === MULTISIG_BYTES || data[KIND_AT] !== kind)
+    return undefined;
+  // A mint is padded with zeros to the length of an account, so that the kind is at one place for
+  // both.
   if (data.subarray(baseBytes, KIND_AT).some((byte) => byte !== 0)) return undefined;
   return readExtensions(data.subarray(KIND_AT + 1));
 }

@@ -9,7 +9,9 @@ export interface Extension {
 
 /** What the extensions of a mint let others do to a payment in it. */
 export interface MintFacts {
-  /** Basis points withheld from every transfer: the higher of the current and the coming epoch's. */
+  /**
+   * Basis points withheld from every transfer: the higher of the current and the coming epoch's.
+   */
   readonly transferFeeBps: number;
   /** The program that every transfer calls. */
   readonly transferHookProgram?: Address;
@@ -58,8 +60,8 @@ export function extensionName(type: number): string {
 }
 
 /**
- * Walks type (u16), length (u16), value to the end, or to the zeros after the last one. Undefined where it does not come
- * out even, a length is not the known one, or a type comes twice.
+ * Walks type (u16), length (u16), value to the end, or to the zeros after the last one. Undefined
+ * where it does not come out even, a length is not the known one, or a type comes twice.
  */
 export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -72,7 +74,8 @@ export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
     const end = offset + 4 + view.getUint16(offset + 2, true);
     const value = bytes.slice(offset + 4, end);
     const known = EXTENSIONS[type]?.[1];
-    if (type === 0 || end > bytes.length || found.some((one) => one.type === type)) return undefined;
+    if (type === 0 || end > bytes.length || found.some((one) => one.type === type))
+      return undefined;
     if (known !== undefined && value.length !== known) return undefined;
     found.push({ type, value });
     offset = end;
@@ -97,7 +100,10 @@ export function mintFacts(extensions: readonly Extension[]): MintFacts | undefin
   };
 }
 
-const DEFAULT_STATES: Readonly<Record<number, MintFacts['defaultState']>> = { 1: 'initialized', 2: 'frozen' };
+const DEFAULT_STATES: Readonly<Record<number, MintFacts['defaultState']>> = {
+  1: 'initialized',
+  2: 'frozen',
+};
 
 /** Two authorities, the withheld amount, then twice: epoch, maximum, basis points. */
 function feeBps(config: Uint8Array | undefined): number {

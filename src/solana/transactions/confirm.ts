@@ -4,8 +4,8 @@ import type { Rpc, SignatureStatus } from '../rpc/rpc.js';
 import { firstSignature } from './transaction.js';
 
 /**
- * What became of a transaction. `expired`: it did not land and never will. `unknown`: we stopped looking, or the node
- * stopped answering, before the chain had decided.
+ * What became of a transaction. `expired`: it did not land and never will. `unknown`: we stopped
+ * looking, or the node stopped answering, before the chain had decided.
  */
 export type Landing =
   | { readonly outcome: 'confirmed'; readonly slot: number }
@@ -20,21 +20,33 @@ export interface LandInput {
   readonly bytes: Uint8Array;
   readonly lastValidBlockHeight: bigint;
   readonly resendMs: number;
-  /** Asked once the last valid height is final, or a node says that it failed: what became of it, `unknown` while that is not certain. */
+  /**
+   * Asked once the last valid height is final, or a node says that it failed: what became of it,
+   * `unknown` while that is not certain.
+   */
   readonly lookBack: (signal: AbortSignal) => Promise<Landing>;
   readonly signal?: AbortSignal | undefined;
 }
 
 const POLL_MS = 500;
-/** Once the WebSocket has told, the status is about to show; not for ever, should it have told a lie. */
+/**
+ * Once the WebSocket has told, the status is about to show; not for ever, should it have told a
+ * lie.
+ */
 const QUICK_POLL_MS = 100;
 const QUICK_POLLS = 20;
 /** Without any status from the node for so long, it is gone. */
 const SILENCE_MS = 60_000;
-/** A blockhash lives for a minute or two, and finality comes some seconds later; a chain that takes longer has stopped. */
+/**
+ * A blockhash lives for a minute or two, and finality comes some seconds later; a chain that takes
+ * longer has stopped.
+ */
 const LIMIT_MS = 300_000;
 
-/** Sends a transaction and repeats it until the chain has decided: confirmed, failed, or expired, which is for `lookBack` to say. */
+/**
+ * Sends a transaction and repeats it until the chain has decided: confirmed, failed, or expired,
+ * which is for `lookBack` to say.
+ */
 export async function landTransaction(input: LandInput): Promise<Landing> {
   const { rpc, signal, bytes } = input;
   const signature = firstSignature(bytes);
@@ -44,7 +56,9 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
   const forget = signal === undefined ? undefined : onAbort(signal, follow);
   if (signal?.aborted === true) follow();
   const bell = createBell(input.runtime);
-  const unsubscribe = over.signal.aborted ? undefined : rpc.onSignature(signature, () => bell.ring());
+  const unsubscribe = over.signal.aborted
+    ? undefined
+    : rpc.onSignature(signature, () => bell.ring());
   try {
     return await watch(input, signature, bell, over.signal);
   } finally {
@@ -54,7 +68,12 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
   }
 }
 
-async function watch(input: LandInput, signature: string, bell: Bell, signal: AbortSignal): Promise<Landing> {
+async function watch(
+  input: LandInput,
+  signature: string,
+  bell: Bell,
+  signal: AbortSignal,
+): Promise<Landing> {
   const { rpc, runtime, bytes, lastValidBlockHeight, resendMs, lookBack } = input;
   const elapsed = stopwatch(runtime);
   let answeredAt = 0;
@@ -76,8 +95,8 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
     const [found = null] = (await answered(() => rpc.statuses([signature], { signal }))) ?? [];
     return found ?? undefined;
   };
-  // Neither is awaited: a node that hangs on one call must not keep us from hearing what it did. A first sending that
-  // throws may have been taken all the same; only the chain counts.
+  // Neither is awaited: a node that hangs on one call must not keep us from hearing what it did. A
+  // first sending that throws may have been taken all the same; only the chain counts.
   const send = () => void rpc.send(bytes, { signal }).catch(() => undefined);
   const checkHeight = () =>
     void rpc.tip('finalized', { signal }).then(
@@ -97,7 +116,8 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
     if (isOver()) break;
     const told = isPast() ? undefined : decided(await status());
     // A failure frees what was reserved for it: it takes more than one answer.
-    const landing = isPast() || told?.outcome === 'failed' ? await answered(() => lookBack(signal)) : told;
+    const landing =
+      isPast() || told?.outcome === 'failed' ? await answered(() => lookBack(signal)) : told;
     if (landing !== undefined && landing.outcome !== 'unknown') return landing;
   }
   return { outcome: 'unknown' };

@@ -5,8 +5,15 @@ import type { Address } from '../types.js';
 const MAX_ACCOUNTS = 128;
 const PERCENTILE = 75;
 
-/** Micro-lamports per compute unit that win three quarters of the recent races for these writable accounts; at least 1. */
-export async function estimateComputeUnitPrice(rpc: Rpc, writable: readonly Address[], options?: CallOptions): Promise<bigint> {
+/**
+ * Micro-lamports per compute unit that win three quarters of the recent races for these writable
+ * accounts; at least 1.
+ */
+export async function estimateComputeUnitPrice(
+  rpc: Rpc,
+  writable: readonly Address[],
+  options?: CallOptions,
+): Promise<bigint> {
   const fees = await rpc.priorityFees(writable.slice(0, MAX_ACCOUNTS), options);
   const sorted = [...fees].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   const chosen = sorted[Math.ceil((sorted.length * PERCENTILE) / 100) - 1] ?? 0n;

@@ -6,13 +6,19 @@ import { safeInteger } from '../rpc/reply.js';
 import type { InnerInstruction } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 
-/** What web3.js has made sure of in what a node shows of a top-level instruction: keys and one of two forms, no more. */
+/**
+ * What web3.js has made sure of in what a node shows of a top-level instruction: keys and one of
+ * two forms, no more.
+ */
 export interface ShownCalls {
   readonly index: number;
   readonly instructions: readonly ShownCall[];
 }
 
-/** Nodes parse the instructions of programs that they know, and give the accounts and data of others. */
+/**
+ * Nodes parse the instructions of programs that they know, and give the accounts and data of
+ * others.
+ */
 export interface ShownCall {
   readonly programId: unknown;
   readonly parsed?: unknown;
@@ -38,7 +44,10 @@ const SYSTEM_NAMES: readonly string[] = [
   'createAccountAllowPrefund',
 ];
 
-/** Instructions of both token programs, by number; those of extensions follow, and have no name here but one. */
+/**
+ * Instructions of both token programs, by number; those of extensions follow, and have no name here
+ * but one.
+ */
 const TOKEN_NAMES: readonly string[] = [
   'initializeMint',
   'initializeAccount',
@@ -67,17 +76,31 @@ const TOKEN_NAMES: readonly string[] = [
   'uiAmountToAmount',
   'initializeMintCloseAuthority',
 ];
-const LATE_TOKEN_NAMES: Readonly<Record<number, string>> = { 38: 'withdrawExcessLamports', 45: 'unwrapLamports', 255: 'batch' };
+const LATE_TOKEN_NAMES: Readonly<Record<number, string>> = {
+  38: 'withdrawExcessLamports',
+  45: 'unwrapLamports',
+  255: 'batch',
+};
 const TRANSFER_FEE_EXTENSION = 26;
 const TRANSFER_CHECKED_WITH_FEE = 1;
 
 /** Where a System instruction names the account that it creates. */
-const CREATED_AT: Readonly<Record<string, number>> = { createAccount: 1, createAccountWithSeed: 1, createAccountAllowPrefund: 0 };
+const CREATED_AT: Readonly<Record<string, number>> = {
+  createAccount: 1,
+  createAccountWithSeed: 1,
+  createAccountAllowPrefund: 0,
+};
 
-/** Base58 digits. All that has a name above is shorter; decoding takes time that grows with the square of the length. */
+/**
+ * Base58 digits. All that has a name above is shorter; decoding takes time that grows with the
+ * square of the length.
+ */
 const LONGEST_NAMED = 256;
 
-/** What programs called, as the answer of `simulateTransaction` shows it. Throws a {@link Fault} for what cannot be read. */
+/**
+ * What programs called, as the answer of `simulateTransaction` shows it. Throws a {@link Fault} for
+ * what cannot be read.
+ */
 export function readInner(shown: readonly ShownCalls[]): InnerInstruction[] {
   return shown.flatMap(({ index, instructions }) => {
     const outer = safeInteger(index);
@@ -87,16 +110,30 @@ export function readInner(shown: readonly ShownCalls[]): InnerInstruction[] {
 
 function readCall(call: ShownCall): Omit<InnerInstruction, 'outer'> {
   const program = readKey(call.programId);
-  if ('parsed' in call) return { program, ...(isNamed(program) ? readParsed(program, call.parsed) : unnamed(addressesIn(call.parsed))) };
+  if ('parsed' in call)
+    return {
+      program,
+      ...(isNamed(program) ? readParsed(program, call.parsed) : unnamed(addressesIn(call.parsed))),
+    };
   if (!Array.isArray(call.accounts) || typeof call.data !== 'string') throw unreadable();
   const addresses = call.accounts.map(readKey);
   const name = isNamed(program) ? nameOf(program, call.data) : undefined;
   const created = program === SYSTEM_PROGRAM && name !== undefined ? CREATED_AT[name] : undefined;
-  return { program, name, addresses, creates: created === undefined ? undefined : addresses[created] };
+  return {
+    program,
+    name,
+    addresses,
+    creates: created === undefined ? undefined : addresses[created],
+  };
 }
 
-const isNamed = (program: Address): boolean => [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM].includes(program);
-const unnamed = (addresses: readonly Address[]) => ({ name: undefined, addresses, creates: undefined });
+const isNamed = (program: Address): boolean =>
+  [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM].includes(program);
+const unnamed = (addresses: readonly Address[]) => ({
+  name: undefined,
+  addresses,
+  creates: undefined,
+});
 const unreadable = () => new Fault('invalid', 'a call between programs in it cannot be read');
 
 function readKey(value: unknown): Address {
@@ -105,15 +142,25 @@ function readKey(value: unknown): Address {
   return text;
 }
 
-function readParsed(program: Address, parsed: unknown): Omit<InnerInstruction, 'outer' | 'program'> {
-  if (!isObject(parsed) || !('type' in parsed) || typeof parsed.type !== 'string') throw unreadable();
+function readParsed(
+  program: Address,
+  parsed: unknown,
+): Omit<InnerInstruction, 'outer' | 'program'> {
+  if (!isObject(parsed) || !('type' in parsed) || typeof parsed.type !== 'string')
+    throw unreadable();
   const info = 'info' in parsed ? parsed.info : undefined;
   if (!isObject(info)) throw unreadable();
-  const creates = program === SYSTEM_PROGRAM && 'newAccount' in info && isAddress(info.newAccount) ? info.newAccount : undefined;
+  const creates =
+    program === SYSTEM_PROGRAM && 'newAccount' in info && isAddress(info.newAccount)
+      ? info.newAccount
+      : undefined;
   return { name: parsed.type, addresses: addressesIn(info), creates };
 }
 
-/** Every address among the values, however deep: the fields differ by instruction, and lists of signers are nested. */
+/**
+ * Every address among the values, however deep: the fields differ by instruction, and lists of
+ * signers are nested.
+ */
 function addressesIn(value: unknown): Address[] {
   // Grows while it is walked: a call for each level would let a node exhaust the stack.
   const values: unknown[] = [value];
@@ -138,11 +185,14 @@ function nameOf(program: Address, data: string): string | undefined {
 
 function systemName(data: Uint8Array): string | undefined {
   if (data.length < 4) return undefined;
-  return SYSTEM_NAMES[new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true)];
+  return SYSTEM_NAMES[
+    new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true)
+  ];
 }
 
 function tokenName([opcode, extension]: Uint8Array): string | undefined {
   if (opcode === undefined) return undefined;
-  if (opcode === TRANSFER_FEE_EXTENSION && extension === TRANSFER_CHECKED_WITH_FEE) return 'transferCheckedWithFee';
+  if (opcode === TRANSFER_FEE_EXTENSION && extension === TRANSFER_CHECKED_WITH_FEE)
+    return 'transferCheckedWithFee';
   return TOKEN_NAMES[opcode] ?? LATE_TOKEN_NAMES[opcode];
 }

@@ -12,7 +12,13 @@ import type { TransactionInstruction } from '@solana/web3.js';
 import { Buffer } from 'buffer';
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
-import { ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  MEMO_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../network.js';
 import { isAddress } from '../address.js';
 import { ensureBuffer } from '../buffer.js';
 import type { AccountMeta, Address, Instruction } from '../types.js';
@@ -31,8 +37,21 @@ export function transferChecked(input: {
   const data = [12, ...u64(amount), u8(decimals)];
   return agreed(
     () =>
-      createTransferCheckedInstruction(key(source), key(mint), key(destination), key(authority), amount, decimals, [], key(tokenProgram)),
-    { program: tokenProgram, accounts: [writable(source), readonly(mint), writable(destination), signer(authority)], data: bytes(data) },
+      createTransferCheckedInstruction(
+        key(source),
+        key(mint),
+        key(destination),
+        key(authority),
+        amount,
+        decimals,
+        [],
+        key(tokenProgram),
+      ),
+    {
+      program: tokenProgram,
+      accounts: [writable(source), readonly(mint), writable(destination), signer(authority)],
+      data: bytes(data),
+    },
   );
 }
 
@@ -46,7 +65,14 @@ export function createAssociatedTokenAccount(input: {
 }): Instruction {
   const { payer, account, owner, mint, tokenProgram } = input;
   return agreed(
-    () => createAssociatedTokenAccountIdempotentInstruction(key(payer), key(account), key(owner), key(mint), key(tokenProgram)),
+    () =>
+      createAssociatedTokenAccountIdempotentInstruction(
+        key(payer),
+        key(account),
+        key(owner),
+        key(mint),
+        key(tokenProgram),
+      ),
     {
       program: ASSOCIATED_TOKEN_PROGRAM,
       accounts: [
@@ -70,11 +96,21 @@ export function closeTokenAccount(input: {
   readonly tokenProgram: Address;
 }): Instruction {
   const { account, destination, authority, tokenProgram } = input;
-  return agreed(() => createCloseAccountInstruction(key(account), key(destination), key(authority), [], key(tokenProgram)), {
-    program: tokenProgram,
-    accounts: [writable(account), writable(destination), signer(authority)],
-    data: bytes([9]),
-  });
+  return agreed(
+    () =>
+      createCloseAccountInstruction(
+        key(account),
+        key(destination),
+        key(authority),
+        [],
+        key(tokenProgram),
+      ),
+    {
+      program: tokenProgram,
+      accounts: [writable(account), writable(destination), signer(authority)],
+      data: bytes([9]),
+    },
+  );
 }
 
 /** Makes the token balance of a wrapped SOL account follow its lamports. */
@@ -87,13 +123,20 @@ export function syncNative(input: { readonly account: Address }): Instruction {
 }
 
 /** Takes back any delegation of a token account. */
-export function revoke(input: { readonly account: Address; readonly authority: Address; readonly tokenProgram: Address }): Instruction {
+export function revoke(input: {
+  readonly account: Address;
+  readonly authority: Address;
+  readonly tokenProgram: Address;
+}): Instruction {
   const { account, authority, tokenProgram } = input;
-  return agreed(() => createRevokeInstruction(key(account), key(authority), [], key(tokenProgram)), {
-    program: tokenProgram,
-    accounts: [writable(account), signer(authority)],
-    data: bytes([5]),
-  });
+  return agreed(
+    () => createRevokeInstruction(key(account), key(authority), [], key(tokenProgram)),
+    {
+      program: tokenProgram,
+      accounts: [writable(account), signer(authority)],
+      data: bytes([5]),
+    },
+  );
 }
 
 /** Leaves the owner alone able to close a token account. */
@@ -104,20 +147,39 @@ export function dropCloseAuthority(input: {
 }): Instruction {
   const { account, authority, tokenProgram } = input;
   return agreed(
-    () => createSetAuthorityInstruction(key(account), key(authority), AuthorityType.CloseAccount, null, [], key(tokenProgram)),
-    { program: tokenProgram, accounts: [writable(account), signer(authority)], data: bytes([6, AuthorityType.CloseAccount, 0]) },
+    () =>
+      createSetAuthorityInstruction(
+        key(account),
+        key(authority),
+        AuthorityType.CloseAccount,
+        null,
+        [],
+        key(tokenProgram),
+      ),
+    {
+      program: tokenProgram,
+      accounts: [writable(account), signer(authority)],
+      data: bytes([6, AuthorityType.CloseAccount, 0]),
+    },
   );
 }
 
 /** Moves native SOL. */
-export function transferLamports(input: { readonly from: Address; readonly to: Address; readonly lamports: bigint }): Instruction {
+export function transferLamports(input: {
+  readonly from: Address;
+  readonly to: Address;
+  readonly lamports: bigint;
+}): Instruction {
   const { from, to, lamports } = input;
   const data = [2, 0, 0, 0, ...u64(lamports)];
-  return agreed(() => SystemProgram.transfer({ fromPubkey: key(from), toPubkey: key(to), lamports }), {
-    program: SYSTEM_PROGRAM,
-    accounts: [{ address: from, signer: true, writable: true }, writable(to)],
-    data: bytes(data),
-  });
+  return agreed(
+    () => SystemProgram.transfer({ fromPubkey: key(from), toPubkey: key(to), lamports }),
+    {
+      program: SYSTEM_PROGRAM,
+      accounts: [{ address: from, signer: true, writable: true }, writable(to)],
+      data: bytes(data),
+    },
+  );
 }
 
 /** The most compute units that the transaction may use; its priority fee is counted on them. */
@@ -145,8 +207,8 @@ export function memo(text: string): Instruction {
 }
 
 /**
- * What the library made, if it is byte for byte what we meant. spl-token encodes 2^64 as 0 and -1 as 2^64-1; two
- * encoders that agree leave no room for that, nor for a changed release.
+ * What the library made, if it is byte for byte what we meant. spl-token encodes 2^64 as 0 and -1
+ * as 2^64-1; two encoders that agree leave no room for that, nor for a changed release.
  */
 function agreed(make: () => TransactionInstruction, meant: Instruction): Instruction {
   ensureBuffer();
@@ -157,7 +219,12 @@ function agreed(make: () => TransactionInstruction, meant: Instruction): Instruc
     made.keys.length === meant.accounts.length &&
     made.keys.every(({ pubkey, isSigner, isWritable }, index) => {
       const meta = meant.accounts[index];
-      return meta !== undefined && pubkey.toBase58() === meta.address && isSigner === meta.signer && isWritable === meta.writable;
+      return (
+        meta !== undefined &&
+        pubkey.toBase58() === meta.address &&
+        isSigner === meta.signer &&
+        isWritable === meta.writable
+      );
     });
   if (!same) throw selfCheckFailed('the instruction encoder did not write what it was asked to');
   return meant;
@@ -171,19 +238,23 @@ function u64(value: bigint): Uint8Array {
 }
 
 function u32(value: number): Uint8Array {
-  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff) throw selfCheckFailed('a count is not within 0 and 2^32-1');
+  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff)
+    throw selfCheckFailed('a count is not within 0 and 2^32-1');
   const out = new Uint8Array(4);
   new DataView(out.buffer).setUint32(0, value, true);
   return out;
 }
 
 function u8(value: number): number {
-  if (!Number.isInteger(value) || value < 0 || value > 0xff) throw selfCheckFailed('decimals are not within 0 and 255');
+  if (!Number.isInteger(value) || value < 0 || value > 0xff)
+    throw selfCheckFailed('decimals are not within 0 and 255');
   return value;
 }
 
 function selfCheckFailed(reason: string): TransactionError {
-  return new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, { details: { reason } });
+  return new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, {
+    details: { reason },
+  });
 }
 
 function key(address: Address): PublicKey {

@@ -55,7 +55,10 @@ export class Cursor {
     return value;
   }
 
-  /** A compact-u16 in its one shortest form: the network refuses the others, and so the bytes re-encode to themselves. */
+  /**
+   * A compact-u16 in its one shortest form: the network refuses the others, and so the bytes
+   * re-encode to themselves.
+   */
   length(): number {
     let value = 0;
     for (let shift = 0; shift <= 14; shift += 7) {
@@ -94,8 +97,9 @@ export function decodeWith<T>(bytes: Uint8Array, read: (cursor: Cursor) => T): T
 }
 
 /**
- * Decodes a serialized v0 message with its version byte. Strict: one encoding for one message, nothing left over, and a
- * header that describes the accounts. web3.js accepts trailing bytes, missing bytes and impossible headers.
+ * Decodes a serialized v0 message with its version byte. Strict: one encoding for one message,
+ * nothing left over, and a header that describes the accounts. web3.js accepts trailing bytes,
+ * missing bytes and impossible headers.
  */
 export function decodeMessage(bytes: Uint8Array): DecodedMessage | undefined {
   const message = decodeWith(bytes, readMessage);
@@ -120,18 +124,24 @@ function readMessage(cursor: Cursor): DecodedMessage {
       accountIndexes: cursor.list(index),
       data: cursor.take(cursor.length()),
     })),
-    lookups: cursor.list(() => ({ table: key(), writable: cursor.list(index), readonly: cursor.list(index) })),
+    lookups: cursor.list(() => ({
+      table: key(),
+      writable: cursor.list(index),
+      readonly: cursor.list(index),
+    })),
   };
   cursor.end();
   return message;
 }
 
 /**
- * The fee payer signs and is writable, no group is larger than the accounts it is counted from, and each lookup table is there for an
- * account: what the network asks before it looks any further.
+ * The fee payer signs and is writable, no group is larger than the accounts it is counted from, and
+ * each lookup table is there for an account: what the network asks before it looks any further.
  */
 function isSane({ header, staticAccounts, lookups }: DecodedMessage): boolean {
   const { numRequiredSignatures, numReadonlySigned, numReadonlyUnsigned } = header;
-  const fits = numRequiredSignatures > numReadonlySigned && numReadonlyUnsigned <= staticAccounts.length - numRequiredSignatures;
+  const fits =
+    numRequiredSignatures > numReadonlySigned &&
+    numReadonlyUnsigned <= staticAccounts.length - numRequiredSignatures;
   return fits && lookups.every(({ writable, readonly }) => writable.length + readonly.length > 0);
 }

@@ -8,7 +8,10 @@ import type { Address, LookupTable } from '../types.js';
 const HEADER_BYTES = 56;
 const KEY_BYTES = 32;
 const MAX_KEYS = 256;
-/** Tables only grow and are deactivated long before they are gone, so an old copy is a smaller one, never a wrong one. */
+/**
+ * Tables only grow and are deactivated long before they are gone, so an old copy is a smaller one,
+ * never a wrong one.
+ */
 const MAX_AGE_MS = 5 * 60_000;
 const CACHE_ENTRIES = 256;
 
@@ -47,10 +50,13 @@ export async function readTables(
   const fetched = new Map<Address, ReadTable>();
   if (missing.length > 0) {
     const { slot, accounts } = await rpc.accounts(missing, options);
-    missing.forEach((address, index) => fetched.set(address, readTable(address, accounts[index] ?? null, slot)));
+    missing.forEach((address, index) =>
+      fetched.set(address, readTable(address, accounts[index] ?? null, slot)),
+    );
   }
   const tables = addresses.map((address) => fetched.get(address) ?? cache.get(address)?.table);
-  for (const [address, table] of fetched) if (table.state === 'active') remember(cache, address, { table, at: now() });
+  for (const [address, table] of fetched)
+    if (table.state === 'active') remember(cache, address, { table, at: now() });
   return tables.filter((table): table is ReadTable => table !== undefined);
 }
 
@@ -67,12 +73,25 @@ function readTable(address: Address, account: Account | null, slot: number): Rea
   const data = account?.data ?? new Uint8Array();
   const count = (data.length - HEADER_BYTES) / KEY_BYTES;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  const isTable = account?.owner === LOOKUP_TABLE_PROGRAM && Number.isInteger(count) && count >= 0 && count <= MAX_KEYS;
+  const isTable =
+    account?.owner === LOOKUP_TABLE_PROGRAM &&
+    Number.isInteger(count) &&
+    count >= 0 &&
+    count <= MAX_KEYS;
   // u32 state 1, u64 deactivation slot, u64 last extended slot, u8 where that extension starts.
   if (!isTable || view.getUint32(0, true) !== 1) return { address, state: 'none', addresses: [] };
   if (view.getBigUint64(4, true) !== U64_MAX) return { address, state: 'inactive', addresses: [] };
-  // What was added in this very slot can only be used from the next one on: left out, no transaction can name it.
-  const usable = view.getBigUint64(12, true) < BigInt(slot) ? count : Math.min(count, view.getUint8(20));
-  const keyAt = (index: number) => addressOf(data.subarray(HEADER_BYTES + KEY_BYTES * index, HEADER_BYTES + KEY_BYTES * (index + 1)));
-  return { address, state: 'active', addresses: Array.from({ length: usable }, (_, index) => keyAt(index)) };
+  // What was added in this very slot can only be used from the next one on: left out, no
+  // transaction can name it.
+  const usable =
+    view.getBigUint64(12, true) < BigInt(slot) ? count : Math.min(count, view.getUint8(20));
+  const keyAt = (index: number) =>
+    addressOf(
+      data.subarray(HEADER_BYTES + KEY_BYTES * index, HEADER_BYTES + KEY_BYTES * (index + 1)),
+    );
+  return {
+    address,
+    state: 'active',
+    addresses: Array.from({ length: usable }, (_, index) => keyAt(index)),
+  };
 }

@@ -1,5 +1,10 @@
 import { base58 } from '@scure/base';
-import { AddressLookupTableAccount, MessageV0, PublicKey, TransactionInstruction } from '@solana/web3.js';
+import {
+  AddressLookupTableAccount,
+  MessageV0,
+  PublicKey,
+  TransactionInstruction,
+} from '@solana/web3.js';
 import { Buffer } from 'buffer';
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
@@ -27,11 +32,20 @@ export interface MessageInput {
   readonly lookupTables?: readonly LookupTable[];
 }
 
-/** The serialized v0 message, with its version byte. Throws `transaction_too_large` where it would not fit a packet with its signatures. */
+/**
+ * The serialized v0 message, with its version byte. Throws `transaction_too_large` where it would
+ * not fit a packet with its signatures.
+ */
 export function compileMessage(input: MessageInput): Uint8Array {
   const { feePayer, instructions, blockhash, lookupTables = [] } = input;
   if (!isAddress(blockhash)) throw new TypeError('Not a blockhash.');
-  const accounts = new Set([feePayer, ...instructions.flatMap((one) => [one.program, ...one.accounts.map((account) => account.address)])]);
+  const accounts = new Set([
+    feePayer,
+    ...instructions.flatMap((one) => [
+      one.program,
+      ...one.accounts.map((account) => account.address),
+    ]),
+  ]);
   if (accounts.size > MAX_ACCOUNTS) throw tooLarge(32 * accounts.size);
   const compiled = MessageV0.compile({
     payerKey: publicKey(feePayer),
@@ -39,42 +53,65 @@ export function compileMessage(input: MessageInput): Uint8Array {
     recentBlockhash: blockhash,
     addressLookupTableAccounts: lookupTables.map(toWeb3Table),
   });
-  // Measured before serializing: web3.js throws a bare RangeError above 1,232 bytes and does not count the signatures.
+  // Measured before serializing: web3.js throws a bare RangeError above 1,232 bytes and does not
+  // count the signatures.
   const bytes = messageBytes(compiled) + signatureBytes(compiled.header.numRequiredSignatures);
   if (bytes > MAX_TRANSACTION_BYTES) throw tooLarge(bytes);
   return Uint8Array.from(compiled.serialize());
 }
 
 /** Wire bytes of a message and its signatures; a signer without one gets 64 zero bytes. */
-export function assembleTransaction(message: Uint8Array, signatures: ReadonlyMap<Address, Uint8Array>): Uint8Array {
+export function assembleTransaction(
+  message: Uint8Array,
+  signatures: ReadonlyMap<Address, Uint8Array>,
+): Uint8Array {
   const signers = messageSigners(message);
   for (const [address, signature] of signatures) {
-    if (!signers.includes(address)) throw new TypeError('A signature of an address that is not asked to sign.');
-    if (signature.length !== SIGNATURE_BYTES) throw new TypeError(`A signature is ${SIGNATURE_BYTES} bytes, not ${signature.length}.`);
+    if (!signers.includes(address))
+      throw new TypeError('A signature of an address that is not asked to sign.');
+    if (signature.length !== SIGNATURE_BYTES)
+      throw new TypeError(`A signature is ${SIGNATURE_BYTES} bytes, not ${signature.length}.`);
   }
   // One byte holds the count: 19 signatures fill a packet.
   const wire = new Uint8Array(1 + SIGNATURE_BYTES * signers.length + message.length);
   if (wire.length > MAX_TRANSACTION_BYTES) throw tooLarge(wire.length);
   wire[0] = signers.length;
-  signers.forEach((address, index) => wire.set(signatures.get(address) ?? new Uint8Array(SIGNATURE_BYTES), 1 + SIGNATURE_BYTES * index));
+  signers.forEach((address, index) =>
+    wire.set(
+      signatures.get(address) ?? new Uint8Array(SIGNATURE_BYTES),
+      1 + SIGNATURE_BYTES * index,
+    ),
+  );
   wire.set(message, 1 + SIGNATURE_BYTES * signers.length);
   return wire;
 }
 
-/** Decodes wire bytes: version 0, at most 1,232 bytes, one encoding only, one signature for each signer. Undefined otherwise; never throws. */
+/**
+ * Decodes wire bytes: version 0, at most 1,232 bytes, one encoding only, one signature for each
+ * signer. Undefined otherwise; never throws.
+ */
 export function decodeTransaction(bytes: Uint8Array): DecodedTransaction | undefined {
   if (bytes.length > MAX_TRANSACTION_BYTES) return undefined;
-  const parts = decodeWith(bytes, (cursor) => ({ signatures: cursor.list(() => cursor.take(SIGNATURE_BYTES)), message: cursor.rest() }));
+  const parts = decodeWith(bytes, (cursor) => ({
+    signatures: cursor.list(() => cursor.take(SIGNATURE_BYTES)),
+    message: cursor.rest(),
+  }));
   const decoded = parts === undefined ? undefined : decodeMessage(parts.message);
   if (parts === undefined || decoded === undefined) return undefined;
-  return parts.signatures.length === decoded.header.numRequiredSignatures ? { ...parts, ...decoded } : undefined;
+  return parts.signatures.length === decoded.header.numRequiredSignatures
+    ? { ...parts, ...decoded }
+    : undefined;
 }
 
 /**
- * The instructions with their accounts spelled out. Undefined where an index is out of range, a program comes from a
- * lookup table, is writable or signs, a table is missing or named twice, or an account appears twice.
+ * The instructions with their accounts spelled out. Undefined where an index is out of range, a
+ * program comes from a lookup table, is writable or signs, a table is missing or named twice, or an
+ * account appears twice.
  */
-export function resolveInstructions(decoded: DecodedMessage, tables: readonly LookupTable[]): Instruction[] | undefined {
+export function resolveInstructions(
+  decoded: DecodedMessage,
+  tables: readonly LookupTable[],
+): Instruction[] | undefined {
   const accounts = resolveAccounts(decoded, tables);
   if (accounts === undefined) return undefined;
   const instructions: Instruction[] = [];
@@ -87,8 +124,15 @@ export function resolveInstructions(decoded: DecodedMessage, tables: readonly Lo
   return instructions;
 }
 
-/** Programs stand among the static accounts; the network treats a writable one as read-only, we do not guess what was meant. */
-function programAt({ staticAccounts }: DecodedMessage, accounts: readonly AccountMeta[], index: number): Address | undefined {
+/**
+ * Programs stand among the static accounts; the network treats a writable one as read-only, we do
+ * not guess what was meant.
+ */
+function programAt(
+  { staticAccounts }: DecodedMessage,
+  accounts: readonly AccountMeta[],
+  index: number,
+): Address | undefined {
   const meta = index < staticAccounts.length ? accounts[index] : undefined;
   return meta === undefined || meta.writable || meta.signer ? undefined : meta.address;
 }
@@ -107,14 +151,23 @@ export function messageSigners(message: Uint8Array): Address[] {
   return decoded.staticAccounts.slice(0, decoded.header.numRequiredSignatures);
 }
 
-/** Static accounts, then all writable and then all read-only ones from tables: the order that indexes count in. */
-function resolveAccounts(decoded: DecodedMessage, tables: readonly LookupTable[]): AccountMeta[] | undefined {
+/**
+ * Static accounts, then all writable and then all read-only ones from tables: the order that
+ * indexes count in.
+ */
+function resolveAccounts(
+  decoded: DecodedMessage,
+  tables: readonly LookupTable[],
+): AccountMeta[] | undefined {
   const { header, staticAccounts, lookups } = decoded;
   const { numRequiredSignatures: signed, numReadonlySigned, numReadonlyUnsigned } = header;
   const fixed = staticAccounts.map((address, index) => ({
     address,
     signer: index < signed,
-    writable: index < signed ? index < signed - numReadonlySigned : index < staticAccounts.length - numReadonlyUnsigned,
+    writable:
+      index < signed
+        ? index < signed - numReadonlySigned
+        : index < staticAccounts.length - numReadonlyUnsigned,
   }));
   const load = (writable: boolean) =>
     lookups.flatMap((lookup) => {
@@ -127,7 +180,9 @@ function resolveAccounts(decoded: DecodedMessage, tables: readonly LookupTable[]
   const accounts = all([...fixed, ...load(true), ...load(false)]);
   if (accounts === undefined || accounts.length > MAX_ACCOUNTS) return undefined;
   const distinct = (addresses: readonly Address[]) => new Set(addresses).size === addresses.length;
-  return distinct(accounts.map((one) => one.address)) && distinct(lookups.map((one) => one.table)) ? accounts : undefined;
+  return distinct(accounts.map((one) => one.address)) && distinct(lookups.map((one) => one.table))
+    ? accounts
+    : undefined;
 }
 
 function all<T>(items: readonly (T | undefined)[]): T[] | undefined {
@@ -146,11 +201,19 @@ function messageBytes(message: MessageV0): number {
     32 + // blockhash
     list(
       message.compiledInstructions.length,
-      sum(message.compiledInstructions.map((one) => 1 + counted(one.accountKeyIndexes.length) + counted(one.data.length))),
+      sum(
+        message.compiledInstructions.map(
+          (one) => 1 + counted(one.accountKeyIndexes.length) + counted(one.data.length),
+        ),
+      ),
     ) +
     list(
       message.addressTableLookups.length,
-      sum(message.addressTableLookups.map((one) => 32 + counted(one.writableIndexes.length) + counted(one.readonlyIndexes.length))),
+      sum(
+        message.addressTableLookups.map(
+          (one) => 32 + counted(one.writableIndexes.length) + counted(one.readonlyIndexes.length),
+        ),
+      ),
     )
   );
 }
@@ -170,7 +233,11 @@ function tooLarge(bytes: number): TransactionError {
 function toWeb3Instruction({ program, accounts, data }: Instruction): TransactionInstruction {
   return new TransactionInstruction({
     programId: publicKey(program),
-    keys: accounts.map(({ address, signer, writable }) => ({ pubkey: publicKey(address), isSigner: signer, isWritable: writable })),
+    keys: accounts.map(({ address, signer, writable }) => ({
+      pubkey: publicKey(address),
+      isSigner: signer,
+      isWritable: writable,
+    })),
     data: Buffer.from(data),
   });
 }
@@ -178,8 +245,14 @@ function toWeb3Instruction({ program, accounts, data }: Instruction): Transactio
 function toWeb3Table({ address, addresses }: LookupTable): AddressLookupTableAccount {
   return new AddressLookupTableAccount({
     key: publicKey(address),
-    // Only the addresses are used to compile; which of them are usable is judged where the table is fetched.
-    state: { deactivationSlot: U64_MAX, lastExtendedSlot: 0, lastExtendedSlotStartIndex: 0, addresses: addresses.map(publicKey) },
+    // Only the addresses are used to compile; which of them are usable is judged where the table is
+    // fetched.
+    state: {
+      deactivationSlot: U64_MAX,
+      lastExtendedSlot: 0,
+      lastExtendedSlotStartIndex: 0,
+      addresses: addresses.map(publicKey),
+    },
   });
 }
 

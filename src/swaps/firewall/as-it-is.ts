@@ -5,7 +5,13 @@ import { SIGNATURE_LAMPORTS } from '../transaction/budget.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import { priorityFeeOf } from './compute-budget.js';
 import type { Floors } from './guard.js';
-import { closesWrapped, createdIn, type SurroundingsSubject, wrappedAccount, wrappedIn } from './surroundings.js';
+import {
+  closesWrapped,
+  createdIn,
+  type SurroundingsSubject,
+  wrappedAccount,
+  wrappedIn,
+} from './surroundings.js';
 
 /** What the chain says about the wallet before a foreign transaction runs. */
 export interface WalletBefore {
@@ -38,14 +44,21 @@ export function costsOf(
 ): Costs {
   const own = wrappedAccount(subject.expected);
   // What is created and closed again gives its rent back.
-  const staying = createdIn(subject).filter((address) => !(closesWrapped(subject) && address === own));
+  const staying = createdIn(subject).filter(
+    (address) => !(closesWrapped(subject) && address === own),
+  );
   const rent = sum([...new Set(staying)].map((address) => rents.get(address) ?? 0n));
-  return { networkFee: SIGNATURE_LAMPORTS, priorityFee: priorityFeeOf(subject.instructions) ?? 0n, rent };
+  return {
+    networkFee: SIGNATURE_LAMPORTS,
+    priorityFee: priorityFeeOf(subject.instructions) ?? 0n,
+    rent,
+  };
 }
 
 /**
- * Works out what must be left when a transaction that is not ours has done what was agreed: the most may be gone from the source, the least must
- * have come to the output, and SOL may only have gone where the instructions around the swap send it.
+ * Works out what must be left when a transaction that is not ours has done what was agreed: the
+ * most may be gone from the source, the least must have come to the output, and SOL may only have
+ * gone where the instructions around the swap send it.
  */
 export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Outlay {
   const { expected } = subject;
@@ -57,15 +70,21 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
   // What any program can have counted while it runs.
   const heldWrapped = before.wrapped.balance + before.wrapped.uncounted;
   const leastWrapped = maxAmount(
-    heldWrapped + wrap - (inputMint === WSOL_MINT ? maxIn : 0n) + (outputMint === WSOL_MINT ? minOut : 0n),
+    heldWrapped +
+      wrap -
+      (inputMint === WSOL_MINT ? maxIn : 0n) +
+      (outputMint === WSOL_MINT ? minOut : 0n),
     0n,
   );
   // Of one that is made too: what it takes to make it comes back, with what lay at the address.
   const rentBack = before.wrapped.lamports - heldWrapped;
   const returned = closes ? rentBack + leastWrapped : 0n;
   const isClosed = ({ address }: OwnAccount) => closes && address === own;
-  const isWrapped = ({ mint, tokenProgram }: OwnAccount) => mint === WSOL_MINT && tokenProgram === TOKEN_PROGRAM;
-  const sourceLeast = isWrapped(before.source) ? leastWrapped : maxAmount(before.source.balance - maxIn, 0n);
+  const isWrapped = ({ mint, tokenProgram }: OwnAccount) =>
+    mint === WSOL_MINT && tokenProgram === TOKEN_PROGRAM;
+  const sourceLeast = isWrapped(before.source)
+    ? leastWrapped
+    : maxAmount(before.source.balance - maxIn, 0n);
   const outputLeast = isWrapped(before.output) ? leastWrapped : before.output.balance + minOut;
   return {
     networkFee,

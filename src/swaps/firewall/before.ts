@@ -23,7 +23,10 @@ export async function readTemporary(
 ): Promise<TemporaryBefore | undefined> {
   const address = temporaryIn(instructions, wallet);
   if (address === undefined) return undefined;
-  const [{ accounts }, rent] = await Promise.all([node.accounts([address], options), node.rent(TOKEN_ACCOUNT_BYTES, options)]);
+  const [{ accounts }, rent] = await Promise.all([
+    node.accounts([address], options),
+    node.rent(TOKEN_ACCOUNT_BYTES, options),
+  ]);
   const account = accounts[0] ?? null;
   return { leg: { address, account }, rent, vacant: !isThere(account) };
 }
@@ -36,7 +39,9 @@ export async function readMakings(
   legs: readonly RawLeg[],
   options: CallOptions,
 ): Promise<ReadonlyMap<Address, ReturnType<typeof onceMade>>> {
-  const missing = legs.filter(({ address, account }) => created.includes(address) && !isThere(account));
+  const missing = legs.filter(
+    ({ address, account }) => created.includes(address) && !isThere(account),
+  );
   const made = await Promise.all(
     missing.map(async (leg) => {
       const rent = await node.rent(accountBytes(leg.mint), options);

@@ -24,7 +24,10 @@ export const firewallRules = {
 };
 
 export type FirewallRules = typeof firewallRules;
-/** The stages in which a transaction is judged, in their order; the last is judged by the chain itself. */
+/**
+ * The stages in which a transaction is judged, in their order; the last is judged by the chain
+ * itself.
+ */
 export type FirewallStage =
   | 'envelope'
   | 'tableNames'
@@ -39,12 +42,36 @@ export type FirewallStage =
   | 'guard';
 
 /** The rules of each stage as a person reads them. */
-export function ruleTexts(rules: FirewallRules = firewallRules): { readonly stage: FirewallStage; readonly rule: RuleText }[] {
-  const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure, simulation, inner } = rules;
-  const of = (stage: FirewallStage, list: readonly RuleText[]) => list.map((rule) => ({ stage, rule }));
+export function ruleTexts(
+  rules: FirewallRules = firewallRules,
+): { readonly stage: FirewallStage; readonly rule: RuleText }[] {
+  const {
+    envelope,
+    tableNames,
+    tables,
+    shape,
+    accounts,
+    surroundings,
+    instruction,
+    exposure,
+    simulation,
+    inner,
+  } = rules;
+  const of = (stage: FirewallStage, list: readonly RuleText[]) =>
+    list.map((rule) => ({ stage, rule }));
   return [
-    ...[...of('envelope', envelope), ...of('tableNames', tableNames), ...of('tables', tables), ...of('shape', shape)],
-    ...[...of('accounts', accounts), ...of('surroundings', surroundings), ...of('instruction', instruction), ...of('exposure', exposure)],
+    ...[
+      ...of('envelope', envelope),
+      ...of('tableNames', tableNames),
+      ...of('tables', tables),
+      ...of('shape', shape),
+    ],
+    ...[
+      ...of('accounts', accounts),
+      ...of('surroundings', surroundings),
+      ...of('instruction', instruction),
+      ...of('exposure', exposure),
+    ],
     ...[...of('simulation', simulation), ...of('inner', inner), ...of('guard', [guardRule])],
   ];
 }

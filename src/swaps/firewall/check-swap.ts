@@ -4,13 +4,15 @@ import { enforce, refusal } from './rule.js';
 import { type SwapExpectation, swapRules, swapSubject } from './instruction-rules.js';
 
 /**
- * Reads the one swap instruction that is taken from a service, and refuses it (`unsafe_swap`) unless it does what was agreed and
- * nothing else. Pure; the state of the chain is judged by the exposure and simulation stages.
+ * Reads the one swap instruction that is taken from a service, and refuses it (`unsafe_swap`)
+ * unless it does what was agreed and nothing else. Pure; the state of the chain is judged by the
+ * exposure and simulation stages.
  */
 export function checkSwap(instruction: Instruction, expected: SwapExpectation): SwapCall {
   const subject = swapSubject(instruction, expected);
   enforce(swapRules, subject);
   // The rules have refused what could not be read; the type system cannot know.
-  if (subject.call === undefined) throw refusal({ id: 'jupiter_form', refuses: 'its instruction could not be read' });
+  if (subject.call === undefined)
+    throw refusal({ id: 'jupiter_form', refuses: 'its instruction could not be read' });
   return subject.call;
 }

@@ -18,7 +18,8 @@ export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTe
     if (program !== COMPUTE_BUDGET_PROGRAM) continue;
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     if (accounts.length > 0) return undefined;
-    if (data[0] === 2 && data.length === 5 && terms.unitLimit === undefined) terms = { ...terms, unitLimit: view.getUint32(1, true) };
+    if (data[0] === 2 && data.length === 5 && terms.unitLimit === undefined)
+      terms = { ...terms, unitLimit: view.getUint32(1, true) };
     else if (data[0] === 3 && data.length === 9 && terms.unitPrice === undefined)
       terms = { ...terms, unitPrice: view.getBigUint64(1, true) };
     else return undefined;
@@ -28,8 +29,13 @@ export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTe
   return unitLimit === 0 || unitLimit > MAX_COMPUTE_UNITS ? undefined : terms;
 }
 
-/** Lamports at most; undefined where the compute budget cannot be read. Without a limit the largest counts. */
+/**
+ * Lamports at most; undefined where the compute budget cannot be read. Without a limit the largest
+ * counts.
+ */
 export function priorityFeeOf(instructions: readonly Instruction[]): bigint | undefined {
   const terms = computeBudgetOf(instructions);
-  return terms === undefined ? undefined : ceilDiv(BigInt(terms.unitLimit ?? MAX_COMPUTE_UNITS) * (terms.unitPrice ?? 0n), MICRO);
+  return terms === undefined
+    ? undefined
+    : ceilDiv(BigInt(terms.unitLimit ?? MAX_COMPUTE_UNITS) * (terms.unitPrice ?? 0n), MICRO);
 }

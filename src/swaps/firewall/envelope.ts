@@ -1,5 +1,8 @@
 import { base64 } from '@scure/base';
-import { decodeTransaction, type DecodedTransaction } from '../../solana/transactions/transaction.js';
+import {
+  decodeTransaction,
+  type DecodedTransaction,
+} from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
 import type { Rule } from './rule.js';
 
@@ -10,7 +13,10 @@ export interface EnvelopeSubject {
   readonly wallet: Address;
 }
 
-/** What we compose ourselves where wrapped SOL is topped up to buy a token that the wallet has no account of. */
+/**
+ * What we compose ourselves where wrapped SOL is topped up to buy a token that the wallet has no
+ * account of.
+ */
 const MAX_INSTRUCTIONS = 13;
 
 /** A rule on what the transaction says: one that cannot be read passes none. */
@@ -20,7 +26,12 @@ function onDecoded(
   why: string,
   passes: (decoded: DecodedTransaction, wallet: Address) => boolean,
 ): Rule<EnvelopeSubject> {
-  return { id, refuses, why, passes: ({ decoded, wallet }) => decoded !== undefined && passes(decoded, wallet) };
+  return {
+    id,
+    refuses,
+    why,
+    passes: ({ decoded, wallet }) => decoded !== undefined && passes(decoded, wallet),
+  };
 }
 
 /** What a foreign transaction must be before its instructions are looked at. */
@@ -57,7 +68,10 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
   ),
 ];
 
-/** Reads base64 or wire bytes; undefined where they are not one v0 transaction in its one encoding. Never throws. */
+/**
+ * Reads base64 or wire bytes; undefined where they are not one v0 transaction in its one encoding.
+ * Never throws.
+ */
 export function readTransaction(transaction: unknown): DecodedTransaction | undefined {
   const bytes = typeof transaction === 'string' ? fromBase64(transaction) : transaction;
   return bytes instanceof Uint8Array ? decodeTransaction(bytes) : undefined;

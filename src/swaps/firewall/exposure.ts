@@ -6,7 +6,10 @@ import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { isThere } from '../transaction/own-account.js';
 import { type Rule, enforce } from './rule.js';
 
-/** The accounts that the swap names besides the wallet and its own source and output; each once, writable if it is so anywhere. */
+/**
+ * The accounts that the swap names besides the wallet and its own source and output; each once,
+ * writable if it is so anywhere.
+ */
 export function foreignAccounts(instruction: Instruction, own: readonly Address[]): AccountMeta[] {
   const found = new Map<Address, AccountMeta>();
   for (const account of instruction.accounts) {
@@ -42,7 +45,10 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
     refuses: 'it could write to another account that names the wallet',
     why: 'The wallet signs for the whole instruction: a token account, a stake, a nonce, a program, a loan or whatever else obeys it could be emptied.',
     // Of any program: which of them obey a key in their data is not for us to know.
-    passes: ({ key, exposed }) => exposed.every(({ writable, account }) => !writable || account === null || !contains(account.data, key)),
+    passes: ({ key, exposed }) =>
+      exposed.every(
+        ({ writable, account }) => !writable || account === null || !contains(account.data, key),
+      ),
   },
   {
     id: 'exposed_vacancy',
@@ -55,13 +61,16 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
     refuses: 'it names a multisig, or what may be one, of which the wallet is a member',
     why: 'The signature of the wallet counts for the multisig, and an account that belongs to it does not name the wallet.',
     passes: ({ key, exposed }) =>
-      exposed.every(({ account }) => account === null || !mayBeMultisig(account) || !contains(account.data, key)),
+      exposed.every(
+        ({ account }) =>
+          account === null || !mayBeMultisig(account) || !contains(account.data, key),
+      ),
   },
 ];
 
 /**
- * Refuses a swap that hands the venue another account of the wallet. A route over an intermediate account of the wallet is refused with it, on
- * purpose, and so is a market that remembers it.
+ * Refuses a swap that hands the venue another account of the wallet. A route over an intermediate
+ * account of the wallet is refused with it, on purpose, and so is a market that remembers it.
  */
 export function checkExposure(wallet: Address, exposed: readonly Exposed[]): void {
   enforce(exposureRules, exposureSubject(wallet, exposed));
@@ -75,26 +84,37 @@ function handsNoVacancy(subject: ExposureSubject): boolean {
 }
 
 /**
- * The wallet's accounts for tokens that may well reach it: the pinned ones, and those whose mints the swap itself names. A market may have other
- * addresses at which nothing lies yet.
+ * The wallet's accounts for tokens that may well reach it: the pinned ones, and those whose mints
+ * the swap itself names. A market may have other addresses at which nothing lies yet.
  */
 function ownAccounts({ wallet, exposed }: ExposureSubject): Address[] {
   const named = exposed.flatMap(({ address, account }) => {
     const mint = account === null ? undefined : decodeMint(account);
     return mint === undefined ? [] : [{ mint: address, tokenProgram: mint.tokenProgram }];
   });
-  return [...everyPinnedMint, ...named].map(({ mint, tokenProgram }) => associatedTokenAddress(wallet, mint, tokenProgram));
+  return [...everyPinnedMint, ...named].map(({ mint, tokenProgram }) =>
+    associatedTokenAddress(wallet, mint, tokenProgram),
+  );
 }
 
-/** Token programs tell their multisigs by their length. Other programs have members, voters and signers that we cannot tell, and only read them. */
+/**
+ * Token programs tell their multisigs by their length. Other programs have members, voters and
+ * signers that we cannot tell, and only read them.
+ */
 function mayBeMultisig({ owner, data }: Account): boolean {
-  return (owner !== TOKEN_PROGRAM && owner !== TOKEN_2022_PROGRAM) || data.length === MULTISIG_BYTES;
+  return (
+    (owner !== TOKEN_PROGRAM && owner !== TOKEN_2022_PROGRAM) || data.length === MULTISIG_BYTES
+  );
 }
 
 function contains(data: Uint8Array, key: Uint8Array): boolean {
   const [first] = key;
   if (first === undefined) return false;
-  for (let at = data.indexOf(first); at !== -1 && at + key.length <= data.length; at = data.indexOf(first, at + 1)) {
+  for (
+    let at = data.indexOf(first);
+    at !== -1 && at + key.length <= data.length;
+    at = data.indexOf(first, at + 1)
+  ) {
     if (key.every((byte, index) => data[at + index] === byte)) return true;
   }
   return false;

@@ -1,5 +1,9 @@
 import { resolveInstructions } from '../../solana/transactions/transaction.js';
-import { readTables, type TableOptions, type TableReader } from '../../solana/transactions/tables.js';
+import {
+  readTables,
+  type TableOptions,
+  type TableReader,
+} from '../../solana/transactions/tables.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapBuild } from '../types.js';
 import { envelopeRules, readTransaction } from './envelope.js';
@@ -19,8 +23,16 @@ export interface ForeignSwap {
   readonly lookupTables: readonly Address[];
 }
 
-/** Reads a foreign unsigned transaction, base64 or bytes. Its lookup tables are read from the caller's own node. Throws `unsafe_swap` if it has not one swap. */
-export async function readForeign(rpc: TableReader, transaction: unknown, wallet: Address, options: TableOptions): Promise<ForeignSwap> {
+/**
+ * Reads a foreign unsigned transaction, base64 or bytes. Its lookup tables are read from the
+ * caller's own node. Throws `unsafe_swap` if it has not one swap.
+ */
+export async function readForeign(
+  rpc: TableReader,
+  transaction: unknown,
+  wallet: Address,
+  options: TableOptions,
+): Promise<ForeignSwap> {
   const decoded = readTransaction(transaction);
   enforce(envelopeRules, { decoded, wallet });
   const lookups = decoded?.lookups ?? [];
@@ -33,24 +45,35 @@ export async function readForeign(rpc: TableReader, transaction: unknown, wallet
   const swapAt = instructions?.findIndex((one) => isSwap(one, wallet)) ?? -1;
   const swap = instructions?.[swapAt];
   // The rules have refused a transaction without one; the type system cannot know.
-  if (instructions === undefined || swap === undefined) throw refusal({ id: 'one_swap', refuses: 'it has no instruction of Jupiter' });
+  if (instructions === undefined || swap === undefined)
+    throw refusal({ id: 'one_swap', refuses: 'it has no instruction of Jupiter' });
   return { instructions, swapAt, swap, lookupTables };
 }
 
 /**
- * Takes the one swap instruction out of a foreign unsigned transaction, base64 or bytes, and leaves the rest: what surrounds a swap is
- * composed by us. Its lookup tables are read from the caller's own node. Throws `unsafe_swap` for anything that is not such a transaction.
+ * Takes the one swap instruction out of a foreign unsigned transaction, base64 or bytes, and leaves
+ * the rest: what surrounds a swap is composed by us. Its lookup tables are read from the caller's
+ * own node. Throws `unsafe_swap` for anything that is not such a transaction.
  */
-export async function extractSwap(rpc: TableReader, transaction: unknown, wallet: Address, options: TableOptions): Promise<SwapBuild> {
+export async function extractSwap(
+  rpc: TableReader,
+  transaction: unknown,
+  wallet: Address,
+  options: TableOptions,
+): Promise<SwapBuild> {
   const foreign = await readForeign(rpc, transaction, wallet, options);
   return { instruction: onOwnAccount(foreign, wallet), lookupTables: foreign.lookupTables };
 }
 
-/** The same swap on the wallet's own wrapped SOL account: nothing of ours makes the temporary one. */
+/**
+ * The same swap on the wallet's own wrapped SOL account: nothing of ours makes the temporary one.
+ */
 export function onOwnAccount({ swap, instructions }: ForeignSwap, wallet: Address): Instruction {
   const temporary = temporaryIn(instructions, wallet);
   if (temporary === undefined) return swap;
   const own = wrappedAccount({ wallet });
-  const accounts = swap.accounts.map((account) => (account.address === temporary ? { ...account, address: own } : account));
+  const accounts = swap.accounts.map((account) =>
+    account.address === temporary ? { ...account, address: own } : account,
+  );
   return { ...swap, accounts };
 }

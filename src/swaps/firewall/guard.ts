@@ -1,4 +1,9 @@
-import { dropCloseAuthority, revoke, transferChecked, transferLamports } from '../../solana/transactions/instructions.js';
+import {
+  dropCloseAuthority,
+  revoke,
+  transferChecked,
+  transferLamports,
+} from '../../solana/transactions/instructions.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import type { GuardsFound } from './surroundings.js';
@@ -12,7 +17,10 @@ export interface TokenFloor {
   readonly closed: boolean;
 }
 
-/** What must be true when the transaction ends; if not, all of it fails and the wallet loses the network fee alone. */
+/**
+ * What must be true when the transaction ends; if not, all of it fails and the wallet loses the
+ * network fee alone.
+ */
 export interface Floors {
   readonly wallet: Address;
   readonly lamports: bigint;
@@ -20,14 +28,18 @@ export interface Floors {
 }
 
 /**
- * The guard, made of pinned programs alone. Revoking takes away an approval; moving the least that must be there to the same account fails
- * where less is there, or where the wallet no longer owns it; dropping the close authority fails if it is another wallet's.
- * Revoking comes first: a venue that has made itself the owner can make the wallet its delegate and the one that may close, and a delegate
- * may move and revoke. The last one fails too where the wallet was assigned to another program: its amount is never zero.
+ * The guard, made of pinned programs alone. Revoking takes away an approval; moving the least that
+ * must be there to the same account fails where less is there, or where the wallet no longer owns
+ * it; dropping the close authority fails if it is another wallet's.
+ * Revoking comes first: a venue that has made itself the owner can make the wallet its delegate and
+ * the one that may close, and a delegate may move and revoke. The last one fails too where the
+ * wallet was assigned to another program: its amount is never zero.
  */
 export function guard(floors: Floors): Instruction[] {
   const { wallet } = floors;
-  const tokens = floors.tokens.filter((token) => !token.closed).flatMap((token) => guardToken(wallet, token));
+  const tokens = floors.tokens
+    .filter((token) => !token.closed)
+    .flatMap((token) => guardToken(wallet, token));
   return [...tokens, transferLamports({ from: wallet, to: wallet, lamports: floors.lamports })];
 }
 
@@ -35,7 +47,15 @@ function guardToken(authority: Address, { account, least }: TokenFloor): Instruc
   const { address, mint, decimals, tokenProgram } = account;
   return [
     revoke({ account: address, authority, tokenProgram }),
-    transferChecked({ source: address, mint, destination: address, authority, amount: least, decimals, tokenProgram }),
+    transferChecked({
+      source: address,
+      mint,
+      destination: address,
+      authority,
+      amount: least,
+      decimals,
+      tokenProgram,
+    }),
     dropCloseAuthority({ account: address, authority, tokenProgram }),
   ];
 }
@@ -46,7 +66,9 @@ export function holds({ tokens, lamports }: GuardsFound, floors: Floors): boolea
   const kept = open.every(({ account, least }) => {
     const own = tokens.filter((guarded) => guarded.account === account.address);
     const revoked = own.findIndex(({ kind }) => kind === 'revoke');
-    const isOwned = own.some(({ kind, amount }, index) => kind === 'least' && amount >= least && index > revoked);
+    const isOwned = own.some(
+      ({ kind, amount }, index) => kind === 'least' && amount >= least && index > revoked,
+    );
     return revoked !== -1 && isOwned && own.some(({ kind }) => kind === 'close_authority');
   });
   return kept && lamports > 0n && lamports >= floors.lamports;

@@ -33,8 +33,9 @@ export type SwapTerms = Omit<SwapExpectation, 'inputProgram' | 'outputProgram'> 
 };
 
 /**
- * Judges a foreign transaction as it is, by every rule: nothing of it is dropped. What it finds is data; a hostile transaction is no error. Rejects
- * with `TransportError` where the node cannot be asked, and `unknown_mint`, `mint_not_supported` or `account_unusable` of the terms.
+ * Judges a foreign transaction as it is, by every rule: nothing of it is dropped. What it finds is
+ * data; a hostile transaction is no error. Rejects with `TransportError` where the node cannot be
+ * asked, and `unknown_mint`, `mint_not_supported` or `account_unusable` of the terms.
  */
 export async function inspectTransaction(
   node: InspectionNode,
@@ -90,14 +91,29 @@ class Inspection implements Findings {
 
     const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
     const { slot, lamports } = facts;
-    const made = await readTemporary(node, this.instructions, wallet, { ...options, minContextSlot: slot });
-    const legs = facts.legs.map((leg) => (made !== undefined && leg.token.mint === WSOL_MINT ? { ...leg, ...made.leg } : leg));
+    const made = await readTemporary(node, this.instructions, wallet, {
+      ...options,
+      minContextSlot: slot,
+    });
+    const legs = facts.legs.map((leg) =>
+      made !== undefined && leg.token.mint === WSOL_MINT ? { ...leg, ...made.leg } : leg,
+    );
     const [input, output, wrapped] = legs;
-    if (input === undefined || output === undefined || wrapped === undefined) throw new TypeError('a leg was not read');
-    const programs = { inputProgram: input.token.tokenProgram, outputProgram: output.token.tokenProgram };
+    if (input === undefined || output === undefined || wrapped === undefined)
+      throw new TypeError('a leg was not read');
+    const programs = {
+      inputProgram: input.token.tokenProgram,
+      outputProgram: output.token.tokenProgram,
+    };
     this.expected = { ...this.terms, ...programs, temporary: made?.leg.address };
     const { instructions: all, expected } = this;
-    const subject = { instructions: all, swapAt, expected, maxPriorityFee: this.terms.maxPriorityFee, temporary: made };
+    const subject = {
+      instructions: all,
+      swapAt,
+      expected,
+      maxPriorityFee: this.terms.maxPriorityFee,
+      temporary: made,
+    };
     const touched = closesWrapped(subject) ? [input, output, wrapped] : [input, output];
     this.checkAll(
       rules.accounts,
@@ -122,32 +138,58 @@ class Inspection implements Findings {
       return { ...account, uncounted: makings.get(leg.address)?.uncounted ?? account.uncounted };
     };
     const rents = new Map([...makings].map(([address, { takes }]) => [address, takes]));
-    const before = { lamports, rents, source: accountOf(input), output: accountOf(output), wrapped: accountOf(wrapped) };
+    const before = {
+      lamports,
+      rents,
+      source: accountOf(input),
+      output: accountOf(output),
+      wrapped: accountOf(wrapped),
+    };
     await this.simulate(message, subject, before, slot);
   }
 
-  private async simulate(message: Uint8Array, subject: SurroundingsSubject, before: WalletBefore, readAt: number): Promise<void> {
+  private async simulate(
+    message: Uint8Array,
+    subject: SurroundingsSubject,
+    before: WalletBefore,
+    readAt: number,
+  ): Promise<void> {
     const { rules, node, options } = this;
     // The instruction's own numbers, which the rules have held to the terms.
     const { maxIn, minOut } = this.call ?? this.terms;
-    this.outlay = outlayOf({ ...subject, expected: { ...subject.expected, maxIn, minOut } }, before);
+    this.outlay = outlayOf(
+      { ...subject, expected: { ...subject.expected, maxIn, minOut } },
+      before,
+    );
     const { floors } = this.outlay;
     const guards = guardsIn(subject);
     this.guarded = holds(guards, floors);
-    const guardFrom = subject.instructions.length - guards.tokens.length - (guards.lamports > 0n ? 1 : 0);
+    const guardFrom =
+      subject.instructions.length - guards.tokens.length - (guards.lamports > 0n ? 1 : 0);
     const wire = assembleTransaction(message, new Map());
-    const simulation = await node.simulate(wire, watchedAccounts(floors), { ...options, minContextSlot: readAt });
+    const simulation = await node.simulate(wire, watchedAccounts(floors), {
+      ...options,
+      minContextSlot: readAt,
+    });
     if (isGuardFailure(simulation, guardFrom)) this.break(guardRule);
     this.check(rules.simulation, simulationSubject(simulation, { floors, readAt }));
     const own = floors.tokens.map(({ account }) => account.address);
     const madeAt = subject.instructions.findIndex((one) => createsTemporary(one, floors.wallet));
-    this.check(rules.inner, { inner: simulation.inner, swapIndex: subject.swapAt, madeAt, wallet: floors.wallet, own });
+    this.check(rules.inner, {
+      inner: simulation.inner,
+      swapIndex: subject.swapAt,
+      madeAt,
+      wallet: floors.wallet,
+      own,
+    });
     if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
   }
 
   /** What the wallet's account of one side is; nothing where it does not exist yet. */
   private heldBy({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
-    return account === null || !isThere(account) ? [] : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
+    return account === null || !isThere(account)
+      ? []
+      : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
   }
 
   private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {

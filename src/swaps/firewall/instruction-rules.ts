@@ -1,4 +1,10 @@
-import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import {
+  JUPITER_EVENT_AUTHORITY,
+  JUPITER_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  WSOL_MINT,
+} from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import { type SwapCall, decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
@@ -19,13 +25,22 @@ export interface SwapExpectation {
   readonly minOut: bigint;
   /** The most slippage, in basis points, that the instruction may allow itself. */
   readonly slippageBps: number;
-  /** Jupiter's own account for the SOL of this swap, if the transaction makes it: it stands in for the wallet's wrapped SOL account. */
+  /**
+   * Jupiter's own account for the SOL of this swap, if the transaction makes it: it stands in for
+   * the wallet's wrapped SOL account.
+   */
   readonly temporary?: Address | undefined;
 }
 
 /** The wallet's account for a token of the swap. */
-export function ownAccount({ wallet, temporary }: Pick<SwapExpectation, 'wallet' | 'temporary'>, mint: Address, program: Address): Address {
-  return mint === WSOL_MINT && temporary !== undefined ? temporary : associatedTokenAddress(wallet, mint, program);
+export function ownAccount(
+  { wallet, temporary }: Pick<SwapExpectation, 'wallet' | 'temporary'>,
+  mint: Address,
+  program: Address,
+): Address {
+  return mint === WSOL_MINT && temporary !== undefined
+    ? temporary
+    : associatedTokenAddress(wallet, mint, program);
 }
 
 const MAX_ACCOUNTS = 128;
@@ -56,8 +71,18 @@ function isTokenProgram(program: Address): boolean {
 }
 
 /** A rule on what the instruction says: one that cannot be read passes none. */
-function onCall(id: string, refuses: string, why: string, passes: (call: SwapCall, subject: SwapSubject) => boolean): Rule<SwapSubject> {
-  return { id, refuses, why, passes: (subject) => subject.call !== undefined && passes(subject.call, subject) };
+function onCall(
+  id: string,
+  refuses: string,
+  why: string,
+  passes: (call: SwapCall, subject: SwapSubject) => boolean,
+): Rule<SwapSubject> {
+  return {
+    id,
+    refuses,
+    why,
+    passes: (subject) => subject.call !== undefined && passes(subject.call, subject),
+  };
 }
 
 /** What the one swap instruction may be, in the order in which it is checked. */
@@ -96,13 +121,19 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     id: 'extra_signer',
     refuses: 'it wants the signature of another key than the wallet',
     why: 'A second signer can hold the transaction back until its price suits him.',
-    passes: ({ instruction, expected }) => instruction.accounts.every((account) => !account.signer || account.address === expected.wallet),
+    passes: ({ instruction, expected }) =>
+      instruction.accounts.every(
+        (account) => !account.signer || account.address === expected.wallet,
+      ),
   },
   {
     id: 'swap_programs',
     refuses: 'it would write to a program that a swap calls',
     why: 'No swap does; composed with our own instructions it would give a transaction that cannot be read back.',
-    passes: ({ instruction }) => instruction.accounts.every(({ address, writable }) => !writable || !swapPrograms.has(address)),
+    passes: ({ instruction }) =>
+      instruction.accounts.every(
+        ({ address, writable }) => !writable || !swapPrograms.has(address),
+      ),
   },
   onCall(
     'swap_user',
@@ -126,7 +157,8 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     'swap_destination_override',
     'it diverts the output to an extra account',
     'An optional account of the form takes the output in place of the one that was checked.',
-    (call, { destination }) => call.destinationOverride === undefined || call.destinationOverride === destination,
+    (call, { destination }) =>
+      call.destinationOverride === undefined || call.destinationOverride === destination,
   ),
   onCall(
     'swap_input_mint',
@@ -145,13 +177,16 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     'it names another token program for the input',
     'The program that is named is the one that is called, with the signature of the wallet.',
     (call, { expected }) =>
-      call.sourceProgram === undefined ? call.eitherProgram.every(isTokenProgram) : call.sourceProgram === expected.inputProgram,
+      call.sourceProgram === undefined
+        ? call.eitherProgram.every(isTokenProgram)
+        : call.sourceProgram === expected.inputProgram,
   ),
   onCall(
     'swap_output_program',
     'it names another token program for the output',
     'The program that is named is the one that is called, with the signature of the wallet.',
-    (call, { expected }) => call.destinationProgram === undefined || call.destinationProgram === expected.outputProgram,
+    (call, { expected }) =>
+      call.destinationProgram === undefined || call.destinationProgram === expected.outputProgram,
   ),
   onCall(
     'fee_account',

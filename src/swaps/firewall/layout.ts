@@ -4,7 +4,10 @@ import type { SwapMode } from '../types.js';
 import { type SwapFormV1, v1Forms } from './layout-v1.js';
 import { NUMBERS_V1_BYTES, routePlanEnd } from './route-plan.js';
 
-/** Where one V2 form of Jupiter's swap instruction keeps what matters; numbers are positions in its accounts and data. */
+/**
+ * Where one V2 form of Jupiter's swap instruction keeps what matters; numbers are positions in its
+ * accounts and data.
+ */
 export interface SwapForm {
   readonly name: string;
   readonly mode: SwapMode;
@@ -24,9 +27,25 @@ export interface SwapForm {
   readonly amounts: number;
 }
 
-const plain = { user: 0, source: 1, destination: 2, sourceMint: 3, destinationMint: 4, sourceProgram: 5, destinationProgram: 6 };
+const plain = {
+  user: 0,
+  source: 1,
+  destination: 2,
+  sourceMint: 3,
+  destinationMint: 4,
+  sourceProgram: 5,
+  destinationProgram: 6,
+};
 const plainTail = { destinationOverride: 7, eventAuthority: 8, self: 9, amounts: 8 };
-const shared = { user: 1, source: 2, destination: 5, sourceMint: 6, destinationMint: 7, sourceProgram: 8, destinationProgram: 9 };
+const shared = {
+  user: 1,
+  source: 2,
+  destination: 5,
+  sourceMint: 6,
+  destinationMint: 7,
+  sourceProgram: 8,
+  destinationProgram: 9,
+};
 // The data of the shared twins begins with the id of a program authority, one byte.
 const sharedTail = { eventAuthority: 10, self: 11, amounts: 9 };
 
@@ -34,8 +53,14 @@ const sharedTail = { eventAuthority: 10, self: 11, amounts: 9 };
 export const v2Forms: ReadonlyMap<string, SwapForm> = new Map([
   ['bb64facc31c4af14', { name: 'route_v2', mode: 'ExactIn', ...plain, ...plainTail }],
   ['9d8ab85215f4f324', { name: 'exact_out_route_v2', mode: 'ExactOut', ...plain, ...plainTail }],
-  ['d19853937cfed8e9', { name: 'shared_accounts_route_v2', mode: 'ExactIn', ...shared, ...sharedTail }],
-  ['3560e5cad8bbfa18', { name: 'shared_accounts_exact_out_route_v2', mode: 'ExactOut', ...shared, ...sharedTail }],
+  [
+    'd19853937cfed8e9',
+    { name: 'shared_accounts_route_v2', mode: 'ExactIn', ...shared, ...sharedTail },
+  ],
+  [
+    '3560e5cad8bbfa18',
+    { name: 'shared_accounts_exact_out_route_v2', mode: 'ExactOut', ...shared, ...sharedTail },
+  ],
 ]);
 
 /** A swap instruction, read. */
@@ -83,15 +108,19 @@ export function isSwapForm(data: Uint8Array): boolean {
 }
 
 /**
- * Whether the route plan of a V1 form can be walked to its end, with the amounts and nothing else behind it: the program reads them there, and
- * would leave alone whatever follows. The V2 forms have their amounts before the plan.
+ * Whether the route plan of a V1 form can be walked to its end, with the amounts and nothing else
+ * behind it: the program reads them there, and would leave alone whatever follows. The V2 forms
+ * have their amounts before the plan.
  */
 export function hasReadablePlan(data: Uint8Array): boolean {
   const form = v1Forms.get(discriminatorOf(data));
   return form === undefined || amountsV1(form, data) !== undefined;
 }
 
-/** Reads a swap instruction of a known form; undefined where the form is unknown or anything it must have is missing. */
+/**
+ * Reads a swap instruction of a known form; undefined where the form is unknown or anything it must
+ * have is missing.
+ */
 export function decodeSwap(instruction: Instruction): SwapCall | undefined {
   const discriminator = discriminatorOf(instruction.data);
   const [v1, v2] = [v1Forms.get(discriminator), v2Forms.get(discriminator)];
@@ -110,28 +139,81 @@ function decodeV2(form: SwapForm, { program, accounts, data }: Instruction): Swa
   const [sourceMint, destinationMint] = [at(form.sourceMint), at(form.destinationMint)];
   const [sourceProgram, destinationProgram] = [at(form.sourceProgram), at(form.destinationProgram)];
   const [eventAuthority, self] = [at(form.eventAuthority), at(form.self)];
-  if (user === undefined || source === undefined || destination === undefined || sourceMint === undefined) return undefined;
-  if (destinationMint === undefined || sourceProgram === undefined || destinationProgram === undefined) return undefined;
+  if (
+    user === undefined ||
+    source === undefined ||
+    destination === undefined ||
+    sourceMint === undefined
+  )
+    return undefined;
+  if (
+    destinationMint === undefined ||
+    sourceProgram === undefined ||
+    destinationProgram === undefined
+  )
+    return undefined;
   if (eventAuthority === undefined || self === undefined) return undefined;
   return {
     ...{ form: form.name, mode: form.mode, user, source, destination, sourceMint, destinationMint },
-    ...{ sourceProgram, destinationProgram, eitherProgram: [], feeAccount: undefined, eventAuthority, self },
-    destinationOverride: optional(program, form.destinationOverride === undefined ? undefined : at(form.destinationOverride)),
-    ...readNumbers(form.mode, data, form.amounts, (view) => [view.getUint16(18, true), view.getUint16(20, true)]),
+    ...{
+      sourceProgram,
+      destinationProgram,
+      eitherProgram: [],
+      feeAccount: undefined,
+      eventAuthority,
+      self,
+    },
+    destinationOverride: optional(
+      program,
+      form.destinationOverride === undefined ? undefined : at(form.destinationOverride),
+    ),
+    ...readNumbers(form.mode, data, form.amounts, (view) => [
+      view.getUint16(18, true),
+      view.getUint16(20, true),
+    ]),
   };
 }
 
-function decodeV1(form: SwapFormV1, { program, accounts, data }: Instruction): SwapCall | undefined {
+function decodeV1(
+  form: SwapFormV1,
+  { program, accounts, data }: Instruction,
+): SwapCall | undefined {
   const amounts = amountsV1(form, data);
-  const at = (place: number | undefined) => (place === undefined ? undefined : accounts[place]?.address);
-  const [user, source, destination, destinationMint] = [at(form.user), at(form.source), at(form.destination), at(form.destinationMint)];
-  const [tokenProgram, eventAuthority, self, fee] = [at(form.tokenProgram), at(form.eventAuthority), at(form.self), at(form.feeAccount)];
-  if (amounts === undefined || user === undefined || source === undefined || destination === undefined) return undefined;
-  if (destinationMint === undefined || tokenProgram === undefined || eventAuthority === undefined) return undefined;
+  const at = (place: number | undefined) =>
+    place === undefined ? undefined : accounts[place]?.address;
+  const [user, source, destination, destinationMint] = [
+    at(form.user),
+    at(form.source),
+    at(form.destination),
+    at(form.destinationMint),
+  ];
+  const [tokenProgram, eventAuthority, self, fee] = [
+    at(form.tokenProgram),
+    at(form.eventAuthority),
+    at(form.self),
+    at(form.feeAccount),
+  ];
+  if (
+    amounts === undefined ||
+    user === undefined ||
+    source === undefined ||
+    destination === undefined
+  )
+    return undefined;
+  if (destinationMint === undefined || tokenProgram === undefined || eventAuthority === undefined)
+    return undefined;
   if (self === undefined || fee === undefined) return undefined;
   const token2022 = optional(program, at(form.token2022Program));
   return {
-    ...{ form: form.name, mode: form.mode, user, source, destination, sourceMint: at(form.sourceMint), destinationMint },
+    ...{
+      form: form.name,
+      mode: form.mode,
+      user,
+      source,
+      destination,
+      sourceMint: at(form.sourceMint),
+      destinationMint,
+    },
     ...{ sourceProgram: undefined, destinationProgram: undefined, eventAuthority, self },
     eitherProgram: token2022 === undefined ? [tokenProgram] : [tokenProgram, token2022],
     feeAccount: optional(program, fee),
@@ -151,9 +233,23 @@ function amountsV1(form: SwapFormV1, data: Uint8Array): number | undefined {
   return end !== undefined && data.length - end === NUMBERS_V1_BYTES ? end : undefined;
 }
 
-type Numbers = Pick<SwapCall, 'inAmount' | 'outAmount' | 'maxIn' | 'minOut' | 'slippageBps' | 'platformFeeBps' | 'positiveSlippageBps'>;
+type Numbers = Pick<
+  SwapCall,
+  | 'inAmount'
+  | 'outAmount'
+  | 'maxIn'
+  | 'minOut'
+  | 'slippageBps'
+  | 'platformFeeBps'
+  | 'positiveSlippageBps'
+>;
 
-function readNumbers(mode: SwapMode, data: Uint8Array, from: number, fees: (view: DataView) => [number, number]): Numbers {
+function readNumbers(
+  mode: SwapMode,
+  data: Uint8Array,
+  from: number,
+  fees: (view: DataView) => [number, number],
+): Numbers {
   const view = new DataView(data.buffer, data.byteOffset + from);
   const first = view.getBigUint64(0, true);
   const second = view.getBigUint64(8, true);
@@ -164,5 +260,11 @@ function readNumbers(mode: SwapMode, data: Uint8Array, from: number, fees: (view
   const least = slippageBps > 10_000 ? 0n : leastOut(second, slippageBps);
   return mode === 'ExactIn'
     ? { inAmount: first, outAmount: second, maxIn: first, minOut: least, ...rest }
-    : { inAmount: second, outAmount: first, maxIn: mostIn(second, slippageBps), minOut: first, ...rest };
+    : {
+        inAmount: second,
+        outAmount: first,
+        maxIn: mostIn(second, slippageBps),
+        minOut: first,
+        ...rest,
+      };
 }

@@ -16,7 +16,12 @@ function onHeld(
   why: string,
   passes: (held: TokenAccount, subject: OwnAccountSubject) => boolean,
 ): Rule<OwnAccountSubject> {
-  return { id, refuses, why, passes: (subject) => subject.held !== undefined && passes(subject.held, subject) };
+  return {
+    id,
+    refuses,
+    why,
+    passes: (subject) => subject.held !== undefined && passes(subject.held, subject),
+  };
 }
 
 /** What an account must be to take part: in any other, what the guard promises would not hold. */

@@ -1,4 +1,7 @@
-/** How many bytes a value takes, and which of them it may hold: all that a walk past it needs. Borsh, little endian. */
+/**
+ * How many bytes a value takes, and which of them it may hold: all that a walk past it needs.
+ * Borsh, little endian.
+ */
 type Kind =
   /** That many bytes of any content. */
   | number
@@ -9,7 +12,8 @@ type Kind =
   /** A u32 that says how many follow. */
   | { readonly list: Kind; readonly most: number };
 
-// A transaction has 1,232 bytes and Jupiter's longest routes a handful of steps: one that announces more means to mislead.
+// A transaction has 1,232 bytes and Jupiter's longest routes a handful of steps: one that announces
+// more means to mislead.
 const MOST_BYTES = 1_232;
 const MOST_ENTRIES = 32;
 
@@ -49,9 +53,9 @@ const candidates = of(list(candidate), option(u8));
 const candidatesV2 = of(list(of(candidate, u32)), u8, u8);
 
 /**
- * Jupiter's `Swap` by tag, as its program publishes it (October 2026, 197 variants; new ones come at the end); each row names its
- * first. The three that are `undefined`, JupiterLendDexSwap (165), Gatorswap (166) and Denali (168), are said to read other bytes
- * than are published.
+ * Jupiter's `Swap` by tag, as its program publishes it (October 2026, 197 variants; new ones come
+ * at the end); each row names its first. The three that are `undefined`, JupiterLendDexSwap (165),
+ * Gatorswap (166) and Denali (168), are said to read other bytes than are published.
  */
 const swap: Kind = {
   tagged: [
@@ -59,21 +63,28 @@ const swap: Kind = {
     ...[none, none, side, none, none, side, side, bool, bool, none], // 10 Mercurial
     ...[none, bool, none, bool, side, none, none, side, side, of(u64, u64)], // 20 GooseFX
     ...[none, none, none, u32, none, none, none, none, none, side], // 30 TokenSwapV2
-    ...[none, u32, of(u8, bool, bool), sanctum, oneLst, oneLst, none, boolSlices, none, none], // 40 RaydiumClmmV2
+    // 40 RaydiumClmmV2
+    ...[none, u32, of(u8, bool, bool), sanctum, oneLst, oneLst, none, boolSlices, none, none],
     ...[none, none, none, none, none, none, none, none, bool, none], // 50 PumpWrappedSell
     ...[bool, bool, none, none, side, none, none, none, none, none], // 60 FoxClaimPartial
     ...[none, of(u8, u8), none, none, none, slices, none, none, none, none], // 70 VirtualsSell
-    ...[none, u64, u64, none, none, side, of(bool, u8), idBool, none, side], // 80 StabbleWeightedSwapV2
+    // 80 StabbleWeightedSwapV2
+    ...[none, u64, u64, none, none, side, of(bool, u8), idBool, none, side],
     ...[none, none, none, none, bool, bool, none, none, none, none], // 90 PumpWrappedBuyV2
     ...[none, none, none, boolSlices, bool, none, bool, side, none, none], // 100 PumpSwapSellV3
     ...[side, candidates, none, none, none, none, side, bool, idBool, bool], // 110 WhaleStreet
-    ...[filled, bool, u128, of(40, u64), none, side, of(side, u64, u64), bool, none, bool], // 120 JupiterRfqV2
+    // 120 JupiterRfqV2
+    ...[filled, bool, u128, of(40, u64), none, side, of(side, u64, u64), bool, none, bool],
     ...[none, none, hylo, none, none, sanctum, bool, none, none, none], // 130 Omnipair
     ...[none, bool, none, none, none, bool, candidatesV2, none, none, none], // 140 ScaleAmmSell
-    ...[none, bool, bool, bool, none, of(side, bool), none, idBool, none, u64], // 150 PumpWrappedSellV4WithCashbackClaim
-    ...[bool, of(side, u32), bool, none, bool, undefined, undefined, boolBool, undefined, none], // 160 KipseliV2
-    ...[u8, unitEnum(3), hylo, none, side, none, none, bool, side, none], // 170 PerenaStarV2WithdrawFromExternal
-    ...[none, bool, tranche, of(tranche, option(u8)), bool, routed, routedV2, boolBool, none, bool], // 180 BinaryFiV2
+    // 150 PumpWrappedSellV4WithCashbackClaim
+    ...[none, bool, bool, bool, none, of(side, bool), none, idBool, none, u64],
+    // 160 KipseliV2
+    ...[bool, of(side, u32), bool, none, bool, undefined, undefined, boolBool, undefined, none],
+    // 170 PerenaStarV2WithdrawFromExternal
+    ...[u8, unitEnum(3), hylo, none, side, none, none, bool, side, none],
+    // 180 BinaryFiV2
+    ...[none, bool, tranche, of(tranche, option(u8)), bool, routed, routedV2, boolBool, none, bool],
     ...[routedV3, boolBool, bool, bool, bool, none, bool], // 190 HumidiFiRouterV3
   ],
 };
@@ -81,11 +92,17 @@ const swap: Kind = {
 // A swap, the percent that it gets, and the indexes of its input and output.
 const plan = list(of(swap, u8, u8, u8));
 
-/** What follows the plan in every V1 form: two amounts (u64), the slippage (u16) and the platform fee (u8), both in basis points. */
+/**
+ * What follows the plan in every V1 form: two amounts (u64), the slippage (u16) and the platform
+ * fee (u8), both in basis points.
+ */
 export const NUMBERS_V1_BYTES = u64 + u64 + u16 + u8;
 
 function allEnd(kinds: readonly Kind[], data: Uint8Array, from: number): number | undefined {
-  return kinds.reduce<number | undefined>((at, kind) => (at === undefined ? undefined : valueEnd(kind, data, at)), from);
+  return kinds.reduce<number | undefined>(
+    (at, kind) => (at === undefined ? undefined : valueEnd(kind, data, at)),
+    from,
+  );
 }
 
 function listEnd(entry: Kind, most: number, data: Uint8Array, from: number): number | undefined {
@@ -104,9 +121,11 @@ function valueEnd(kind: Kind, data: Uint8Array, from: number): number | undefine
 }
 
 /**
- * Where the route plan of a V1 swap that begins at `from` ends; undefined where a byte of it cannot be what the program reads there.
- * The program ignores whatever follows its arguments, so that numbers which only look like the last ones prove nothing: those that
- * count stand right after the plan, and nothing may stand behind them.
+ * Where the route plan of a V1 swap that begins at `from` ends; undefined where a byte of it cannot
+ * be what the program reads there.
+ * The program ignores whatever follows its arguments, so that numbers which only look like the last
+ * ones prove nothing: those that count stand right after the plan, and nothing may stand behind
+ * them.
  */
 export function routePlanEnd(data: Uint8Array, from: number): number | undefined {
   return valueEnd(plan, data, from);

@@ -1,6 +1,9 @@
 import { QuoteError } from '../../errors.js';
 
-/** One thing that is refused before a signature. Ids are stable: tests, documentation and `error.details.rule` use them. */
+/**
+ * One thing that is refused before a signature. Ids are stable: tests, documentation and
+ * `error.details.rule` use them.
+ */
 export interface Rule<Subject> extends RuleText {
   readonly passes: (subject: Subject) => boolean;
 }
@@ -24,7 +27,10 @@ export function refusal(rule: Pick<RuleText, 'id' | 'refuses'>): QuoteError<'uns
 }
 
 /** The first rule that the subject breaks. */
-export function brokenBy<Subject>(rules: readonly Rule<Subject>[], subject: Subject): Rule<Subject> | undefined {
+export function brokenBy<Subject>(
+  rules: readonly Rule<Subject>[],
+  subject: Subject,
+): Rule<Subject> | undefined {
   return rules.find((rule) => !rule.passes(subject));
 }
 

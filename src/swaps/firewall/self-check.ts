@@ -20,34 +20,61 @@ export interface Composition {
 }
 
 /**
- * Reads what is about to be signed with none of the code that composed it, and throws `self_check_failed` unless it is this swap, surrounded by
- * nothing but what the firewall lets pass, and closed by the guard.
+ * Reads what is about to be signed with none of the code that composed it, and throws
+ * `self_check_failed` unless it is this swap, surrounded by nothing but what the firewall lets
+ * pass, and closed by the guard.
  */
-export function checkComposed(message: Uint8Array, { expected, instruction, floors, lookupTables, maxPriorityFee }: Composition): void {
+export function checkComposed(
+  message: Uint8Array,
+  { expected, instruction, floors, lookupTables, maxPriorityFee }: Composition,
+): void {
   const decoded = decodeMessage(message);
-  const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, lookupTables);
+  const instructions =
+    decoded === undefined ? undefined : resolveInstructions(decoded, lookupTables);
   if (decoded === undefined || instructions === undefined) throw failed('it cannot be read');
   const { header, staticAccounts } = decoded;
-  if (header.numRequiredSignatures !== 1 || staticAccounts[0] !== expected.wallet) throw failed('the wallet is not its only signer');
+  if (header.numRequiredSignatures !== 1 || staticAccounts[0] !== expected.wallet)
+    throw failed('the wallet is not its only signer');
   const swapAt = instructions.findIndex((one) => isSwap(one, expected.wallet));
   const subject = { instructions, swapAt, expected, maxPriorityFee };
-  const broken = brokenBy(shapeRules, { instructions, wallet: expected.wallet }) ?? brokenBy(surroundingsRules, subject);
+  const broken =
+    brokenBy(shapeRules, { instructions, wallet: expected.wallet }) ??
+    brokenBy(surroundingsRules, subject);
   if (broken !== undefined) throw failed(`${broken.refuses} (rule ${broken.id})`);
   const own = [expected.wallet, ...floors.tokens.map(({ account }) => account.address)];
-  if (!isSame(instructions[swapAt], instruction, own)) throw failed('its swap is not the one that was checked');
+  if (!isSame(instructions[swapAt], instruction, own))
+    throw failed('its swap is not the one that was checked');
   if (!holds(guardsIn(subject), floors)) throw failed('it does not end in the guard');
 }
 
 /**
- * Program, data, accounts, and which of them may be written: what was not to be written has not been looked at. The wallet's own accounts are
- * written by our instructions too, and rights are a matter of the whole message.
+ * Program, data, accounts, and which of them may be written: what was not to be written has not
+ * been looked at. The wallet's own accounts are written by our instructions too, and rights are a
+ * matter of the whole message.
  */
-function isSame(found: Instruction | undefined, meant: Instruction, own: readonly Address[]): boolean {
-  if (found === undefined || found.program !== meant.program || found.accounts.length !== meant.accounts.length) return false;
-  if (found.data.length !== meant.data.length || !found.data.every((byte, index) => byte === meant.data[index])) return false;
-  const written = new Set([...own, ...meant.accounts.filter(({ writable }) => writable).map(({ address }) => address)]);
+function isSame(
+  found: Instruction | undefined,
+  meant: Instruction,
+  own: readonly Address[],
+): boolean {
+  if (
+    found === undefined ||
+    found.program !== meant.program ||
+    found.accounts.length !== meant.accounts.length
+  )
+    return false;
+  if (
+    found.data.length !== meant.data.length ||
+    !found.data.every((byte, index) => byte === meant.data[index])
+  )
+    return false;
+  const written = new Set([
+    ...own,
+    ...meant.accounts.filter(({ writable }) => writable).map(({ address }) => address),
+  ]);
   return found.accounts.every(
-    ({ address, writable }, index) => address === meant.accounts[index]?.address && writable === written.has(address),
+    ({ address, writable }, index) =>
+      address === meant.accounts[index]?.address && writable === written.has(address),
   );
 }
 

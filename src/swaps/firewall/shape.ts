@@ -16,16 +16,23 @@ function advancesNonce({ program, data }: Instruction): boolean {
   return program === SYSTEM_PROGRAM && ADVANCE_NONCE.every((byte, index) => data[index] === byte);
 }
 
-/** Whether an instruction is Jupiter's, and not the one that makes its temporary account for this wallet. */
+/**
+ * Whether an instruction is Jupiter's, and not the one that makes its temporary account for this
+ * wallet.
+ */
 export function isSwap(instruction: Instruction, wallet: Address): boolean {
   return instruction.program === JUPITER_PROGRAM && !createsTemporary(instruction, wallet);
 }
 
-/** What must hold of the instructions together, so that the one that swaps can be told from the rest. */
+/**
+ * What must hold of the instructions together, so that the one that swaps can be told from the
+ * rest.
+ */
 export const shapeRules: readonly Rule<ShapeSubject>[] = [
   {
     id: 'transaction_accounts',
-    refuses: 'it names an account twice, one that it does not have, or a program that it could write to or takes from a lookup table',
+    refuses:
+      'it names an account twice, one that it does not have, or a program that it could write to or takes from a lookup table',
     why: 'An account with two places in the list can be read-only in one and writable in the other.',
     passes: ({ instructions }) => instructions !== undefined,
   },
@@ -40,7 +47,8 @@ export const shapeRules: readonly Rule<ShapeSubject>[] = [
     refuses:
       'the transaction does not have exactly one instruction of Jupiter, besides one that makes its temporary SOL account for the wallet',
     why: 'Bounds that hold for one swap say nothing about a second.',
-    passes: ({ instructions, wallet }) => instructions?.filter((one) => isSwap(one, wallet)).length === 1,
+    passes: ({ instructions, wallet }) =>
+      instructions?.filter((one) => isSwap(one, wallet)).length === 1,
   },
   temporaryRule,
 ];

@@ -13,13 +13,18 @@ export function watchedAccounts(floors: Floors): Address[] {
   return [floors.wallet, ...floors.tokens.map((token) => token.account.address)];
 }
 
-/** When the accounts were read from which the floors follow, and when the transaction was simulated. */
+/**
+ * When the accounts were read from which the floors follow, and when the transaction was simulated.
+ */
 interface Slots {
   readonly read: number;
   readonly simulated: number;
 }
 
-/** As long as a blockhash lives: what takes longer is asked anew anyway. A node that is slow with one answer is no reason to refuse. */
+/**
+ * As long as a blockhash lives: what takes longer is asked anew anyway. A node that is slow with
+ * one answer is no reason to refuse.
+ */
 const MOST_SLOTS_APART = 150;
 
 interface TokenAfter {
@@ -36,17 +41,33 @@ export interface SimulationSubject {
   readonly tokens: readonly TokenAfter[];
 }
 
-const gone = (account: Account | null): boolean => account === null || (account.lamports === 0n && account.data.length === 0);
+const gone = (account: Account | null): boolean =>
+  account === null || (account.lamports === 0n && account.data.length === 0);
 
 function held({ after, floor }: TokenAfter) {
-  return after === null || after.owner !== floor.account.tokenProgram ? undefined : decodeTokenAccount(after);
+  return after === null || after.owner !== floor.account.tokenProgram
+    ? undefined
+    : decodeTokenAccount(after);
 }
 
-function onTokens(id: string, refuses: string, why: string, passes: (token: TokenAfter) => boolean): Rule<SimulationSubject> {
-  return { id, refuses, why, passes: ({ tokens }) => tokens.every((token) => (token.floor.closed ? gone(token.after) : passes(token))) };
+function onTokens(
+  id: string,
+  refuses: string,
+  why: string,
+  passes: (token: TokenAfter) => boolean,
+): Rule<SimulationSubject> {
+  return {
+    id,
+    refuses,
+    why,
+    passes: ({ tokens }) =>
+      tokens.every((token) => (token.floor.closed ? gone(token.after) : passes(token))),
+  };
 }
 
-/** What must be true after the simulation, by the accounts alone, whatever the instructions said. */
+/**
+ * What must be true after the simulation, by the accounts alone, whatever the instructions said.
+ */
 export const simulationRules: readonly Rule<SimulationSubject>[] = [
   {
     id: 'simulated_success',
@@ -58,13 +79,18 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     id: 'simulated_slot',
     refuses: 'it was simulated on another state of the chain than its bounds were read from',
     why: 'What was true of old balances says nothing about new ones: what has arrived in between could be taken.',
-    passes: ({ slots }) => slots.simulated >= slots.read && slots.simulated - slots.read <= MOST_SLOTS_APART,
+    passes: ({ slots }) =>
+      slots.simulated >= slots.read && slots.simulated - slots.read <= MOST_SLOTS_APART,
   },
   {
     id: 'simulated_wallet',
     refuses: 'the wallet would no longer be a plain account of its own',
     why: 'A wallet that is assigned to another program keeps its balance and can never spend it.',
-    passes: ({ wallet }) => wallet !== null && wallet.owner === SYSTEM_PROGRAM && wallet.data.length === 0 && !wallet.executable,
+    passes: ({ wallet }) =>
+      wallet !== null &&
+      wallet.owner === SYSTEM_PROGRAM &&
+      wallet.data.length === 0 &&
+      !wallet.executable,
   },
   onTokens(
     'simulated_account',
@@ -72,7 +98,11 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     'A venue that may sign for the wallet can close an account and have it made anew, for another owner.',
     (token) => {
       const after = held(token);
-      return after !== undefined && after.mint === token.floor.account.mint && after.state === 'initialized';
+      return (
+        after !== undefined &&
+        after.mint === token.floor.account.mint &&
+        after.state === 'initialized'
+      );
     },
   ),
   onTokens(
@@ -123,20 +153,27 @@ export interface Simulated {
 }
 
 /** What the rules of the simulation look at. */
-export function simulationSubject(simulation: Simulation, { floors, readAt }: Pick<Simulated, 'floors' | 'readAt'>): SimulationSubject {
+export function simulationSubject(
+  simulation: Simulation,
+  { floors, readAt }: Pick<Simulated, 'floors' | 'readAt'>,
+): SimulationSubject {
   const [wallet = null, ...tokens] = simulation.accounts;
   return {
     error: simulation.error,
     floors,
     slots: { read: readAt, simulated: simulation.slot },
     wallet,
-    tokens: floors.tokens.map((floor, index) => ({ floor, wallet: floors.wallet, after: tokens[index] ?? null })),
+    tokens: floors.tokens.map((floor, index) => ({
+      floor,
+      wallet: floors.wallet,
+      after: tokens[index] ?? null,
+    })),
   };
 }
 
 /**
- * Judges a simulation of the transaction that is about to be signed: a failure of the guard is the venue's doing (`unsafe_swap`), any
- * other is `simulation_failed`.
+ * Judges a simulation of the transaction that is about to be signed: a failure of the guard is the
+ * venue's doing (`unsafe_swap`), any other is `simulation_failed`.
  */
 export function checkSimulation(simulation: Simulation, expected: Simulated): void {
   const { floors, swapAt, guardFrom } = expected;
@@ -147,10 +184,14 @@ export function checkSimulation(simulation: Simulation, expected: Simulated): vo
   enforce(innerRules, { inner: simulation.inner, swapIndex: swapAt, wallet: floors.wallet, own });
 }
 
-/** The rule of the guard: it is checked by the chain, in the simulation and again when the transaction lands. */
+/**
+ * The rule of the guard: it is checked by the chain, in the simulation and again when the
+ * transaction lands.
+ */
 export const guardRule: RuleText = {
   id: 'guard',
-  refuses: 'the guard at its end stopped it: it takes more than agreed, or changes the control of an account',
+  refuses:
+    'the guard at its end stopped it: it takes more than agreed, or changes the control of an account',
   why: 'A venue can behave in a simulation and steal when it lands; the guard is a part of the transaction itself, and fails it.',
 };
 
@@ -163,7 +204,11 @@ export function isGuardFailure({ error }: Simulation, guardFrom: number): boolea
 function failure(simulation: Simulation, guardFrom: number): Error {
   if (isGuardFailure(simulation, guardFrom)) return refusal(guardRule);
   const reason = programErrorName(simulation.logs) ?? cleanText(simulation.error ?? '');
-  return new TransactionError('simulation_failed', `The swap fails in simulation (${reason}), so it was not signed. Quote again.`, {
-    details: { reason },
-  });
+  return new TransactionError(
+    'simulation_failed',
+    `The swap fails in simulation (${reason}), so it was not signed. Quote again.`,
+    {
+      details: { reason },
+    },
+  );
 }

@@ -1,4 +1,10 @@
-import { ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  WSOL_MINT,
+} from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
@@ -36,17 +42,27 @@ function onEach(
 ): Rule<SurroundingsSubject> {
   return {
     ...{ id, refuses, why },
-    passes: (subject) => placed(subject).every((one) => !programs.includes(one.instruction.program) || passes(one, subject)),
+    passes: (subject) =>
+      placed(subject).every(
+        (one) => !programs.includes(one.instruction.program) || passes(one, subject),
+      ),
   };
 }
 
 function placed({ instructions, swapAt }: SurroundingsSubject): Placed[] {
-  return instructions.map((instruction, index) => ({ instruction, before: index < swapAt, last: index === instructions.length - 1 }));
+  return instructions.map((instruction, index) => ({
+    instruction,
+    before: index < swapAt,
+    last: index === instructions.length - 1,
+  }));
 }
 
 const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
-/** Everything but the swap itself, by program, by operation and by account: what is not on the list is refused. */
+/**
+ * Everything but the swap itself, by program, by operation and by account: what is not on the list
+ * is refused.
+ */
 export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
   {
     id: 'foreign_program',
@@ -64,18 +80,21 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     id: 'priority_fee',
     refuses: 'its priority fee is above the limit',
     why: 'The fee goes to the producer of the block, which may be the builder of the swap.',
-    passes: ({ instructions, maxPriorityFee }) => (priorityFeeOf(instructions) ?? 0n) <= maxPriorityFee,
+    passes: ({ instructions, maxPriorityFee }) =>
+      (priorityFeeOf(instructions) ?? 0n) <= maxPriorityFee,
   },
   onEach(
     'system_instruction',
     "it moves SOL to somewhere else than the wallet's own wrapped SOL account, or changes an account",
     'One System instruction can send all SOL away, or assign the wallet to a program for good.',
     [SYSTEM_PROGRAM],
-    (one, subject) => wrappedBy(one, subject.expected) !== undefined || isOwnFloor(one, subject.expected.wallet),
+    (one, subject) =>
+      wrappedBy(one, subject.expected) !== undefined || isOwnFloor(one, subject.expected.wallet),
   ),
   {
     id: 'temporary_funding',
-    refuses: 'its temporary SOL account is there already, has no side in this swap, or gets another amount than its rent and what is sold',
+    refuses:
+      'its temporary SOL account is there already, has no side in this swap, or gets another amount than its rent and what is sold',
     why: 'What lies there before, or goes there beyond the swap, is in reach of the venue.',
     passes: (subject) => subject.expected.temporary === undefined || isFundedFor(subject),
   },
@@ -106,14 +125,18 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     TOKEN_PROGRAMS,
     ({ instruction, before }, { expected }) =>
       opcode({ instruction }) !== SYNC ||
-      (before && instruction.program === TOKEN_PROGRAM && instruction.data.length === 1 && names(instruction, [wrappedAccount(expected)])),
+      (before &&
+        instruction.program === TOKEN_PROGRAM &&
+        instruction.data.length === 1 &&
+        names(instruction, [wrappedAccount(expected)])),
   ),
   onEach(
     'token_instruction',
     'it has an operation on tokens that no swap needs',
     'Approve, SetAuthority, Transfer, Burn and the batches of them give away what the wallet holds, now or later.',
     TOKEN_PROGRAMS,
-    (one, { expected }) => opcode(one) === CLOSE || opcode(one) === SYNC || guardOf(one, expected) !== undefined,
+    (one, { expected }) =>
+      opcode(one) === CLOSE || opcode(one) === SYNC || guardOf(one, expected) !== undefined,
   ),
 ];
 
@@ -133,26 +156,40 @@ export function wrappedAccount(expected: Pick<SwapExpectation, 'wallet' | 'tempo
   return ownAccount(expected, WSOL_MINT, TOKEN_PROGRAM);
 }
 
-/** As recorded: a new account gets its rent and all that the swap may take if it sells SOL, and nothing if it buys SOL. */
+/**
+ * As recorded: a new account gets its rent and all that the swap may take if it sells SOL, and
+ * nothing if it buys SOL.
+ */
 function isFundedFor(subject: SurroundingsSubject): boolean {
   const { instructions, swapAt, expected, temporary } = subject;
   const swap = instructions[swapAt];
   const call = swap === undefined ? undefined : decodeSwap(swap);
   if (temporary?.vacant !== true || call === undefined) return false;
-  return expected.inputMint === WSOL_MINT ? wrappedIn(subject) === call.maxIn : expected.outputMint === WSOL_MINT;
+  return expected.inputMint === WSOL_MINT
+    ? wrappedIn(subject) === call.maxIn
+    : expected.outputMint === WSOL_MINT;
 }
 
-/** Lamports of a System transfer, where it is one: 4 bytes of operation, 8 of amount, two accounts. */
-function transferred({ instruction }: Pick<Placed, 'instruction'>, from: Address, to: Address): bigint | undefined {
+/**
+ * Lamports of a System transfer, where it is one: 4 bytes of operation, 8 of amount, two accounts.
+ */
+function transferred(
+  { instruction }: Pick<Placed, 'instruction'>,
+  from: Address,
+  to: Address,
+): bigint | undefined {
   const { program, data } = instruction;
-  if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to])) return undefined;
+  if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to]))
+    return undefined;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   return view.getUint32(0, true) === 2 ? view.getBigUint64(4, true) : undefined;
 }
 
 /** Lamports that an instruction wraps before a swap of SOL. */
 function wrappedBy(one: Placed, expected: SwapExpectation): bigint | undefined {
-  return one.before && expected.inputMint === WSOL_MINT ? transferred(one, expected.wallet, wrappedAccount(expected)) : undefined;
+  return one.before && expected.inputMint === WSOL_MINT
+    ? transferred(one, expected.wallet, wrappedAccount(expected))
+    : undefined;
 }
 
 /** The last line of the guard: at least so many lamports, moved from the wallet to itself. */
@@ -160,16 +197,30 @@ function isOwnFloor(one: Placed, wallet: Address): boolean {
   return one.last && !one.before && transferred(one, wallet, wallet) !== undefined;
 }
 
-/** Lamports that are wrapped before the swap: of what goes to the temporary account, what its rent leaves. */
-export function wrappedIn({ instructions, swapAt, expected, temporary }: Omit<SurroundingsSubject, 'maxPriorityFee'>): bigint {
+/**
+ * Lamports that are wrapped before the swap: of what goes to the temporary account, what its rent
+ * leaves.
+ */
+export function wrappedIn({
+  instructions,
+  swapAt,
+  expected,
+  temporary,
+}: Omit<SurroundingsSubject, 'maxPriorityFee'>): bigint {
   const sent = instructions
-    .map((instruction, index) => wrappedBy({ instruction, before: index < swapAt, last: false }, expected) ?? 0n)
+    .map(
+      (instruction, index) =>
+        wrappedBy({ instruction, before: index < swapAt, last: false }, expected) ?? 0n,
+    )
     .reduce((sum, lamports) => sum + lamports, 0n);
   return expected.inputMint === WSOL_MINT ? sent - (temporary?.rent ?? 0n) : sent;
 }
 
 /** The own account that an instruction of the associated token program creates. */
-function createdBy({ instruction, before }: Placed, expected: SwapExpectation): Address | undefined {
+function createdBy(
+  { instruction, before }: Placed,
+  expected: SwapExpectation,
+): Address | undefined {
   const { wallet, inputMint, inputProgram, outputMint, outputProgram } = expected;
   const { accounts, data } = instruction;
   const isCreate = data.length === 0 || (data.length === 1 && (data[0] === 0 || data[0] === 1));
@@ -184,7 +235,10 @@ function createdBy({ instruction, before }: Placed, expected: SwapExpectation): 
   const account = ownAccount(expected, mint, program);
   // Older builders name the rent sysvar as a seventh; no program reads it.
   const six = { ...instruction, accounts: accounts.slice(0, 6) };
-  return accounts.length <= 7 && names(six, [wallet, account, wallet, mint, SYSTEM_PROGRAM, program]) ? account : undefined;
+  return accounts.length <= 7 &&
+    names(six, [wallet, account, wallet, mint, SYSTEM_PROGRAM, program])
+    ? account
+    : undefined;
 }
 
 /** The own accounts that are created before the swap. */
@@ -195,11 +249,18 @@ export function createdIn({
 }: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): Address[] {
   return instructions
     .filter(({ program }) => program === ASSOCIATED_TOKEN_PROGRAM)
-    .map((instruction) => createdBy({ instruction, before: instructions.indexOf(instruction) < swapAt, last: false }, expected))
+    .map((instruction) =>
+      createdBy(
+        { instruction, before: instructions.indexOf(instruction) < swapAt, last: false },
+        expected,
+      ),
+    )
     .filter((account): account is Address => account !== undefined);
 }
 
-/** The wallet's wrapped SOL account, where an instruction closes it into the wallet after the swap. */
+/**
+ * The wallet's wrapped SOL account, where an instruction closes it into the wallet after the swap.
+ */
 function closedBy({ instruction, before }: Placed, expected: SwapExpectation): Address | undefined {
   const { wallet } = expected;
   const account = wrappedAccount(expected);
@@ -216,7 +277,10 @@ export function closesWrapped({
 }: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): boolean {
   return instructions
     .slice(swapAt + 1)
-    .some((instruction) => closedBy({ instruction, before: false, last: false }, expected) !== undefined);
+    .some(
+      (instruction) =>
+        closedBy({ instruction, before: false, last: false }, expected) !== undefined,
+    );
 }
 
 /** One instruction of the guard on a token account of the wallet. */
@@ -228,10 +292,14 @@ export interface TokenGuard {
 }
 
 /**
- * What an instruction guards, where it is one of the guard's: `TransferChecked` of the account to itself, `Revoke`, and
- * `SetAuthority(CloseAccount, none)`, on the source or the output, after the swap.
+ * What an instruction guards, where it is one of the guard's: `TransferChecked` of the account to
+ * itself, `Revoke`, and `SetAuthority(CloseAccount, none)`, on the source or the output, after the
+ * swap.
  */
-function guardOf({ instruction, before }: Placed, expected: SwapExpectation): TokenGuard | undefined {
+function guardOf(
+  { instruction, before }: Placed,
+  expected: SwapExpectation,
+): TokenGuard | undefined {
   const { wallet, inputMint, inputProgram, outputMint, outputProgram } = expected;
   const { program, data, accounts } = instruction;
   const account = accounts[0]?.address;
@@ -240,13 +308,18 @@ function guardOf({ instruction, before }: Placed, expected: SwapExpectation): To
     { mint: outputMint, tokenProgram: outputProgram },
   ].find(({ mint, tokenProgram }) => ownAccount(expected, mint, tokenProgram) === account);
   if (before || account === undefined || leg?.tokenProgram !== program) return undefined;
-  if (data[0] === TRANSFER_CHECKED && data.length === 10 && names(instruction, [account, leg.mint, account, wallet])) {
+  if (
+    data[0] === TRANSFER_CHECKED &&
+    data.length === 10 &&
+    names(instruction, [account, leg.mint, account, wallet])
+  ) {
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     return { kind: 'least', account, amount: view.getBigUint64(1, true) };
   }
   if (!names(instruction, [account, wallet])) return undefined;
   if (data[0] === REVOKE && data.length === 1) return { kind: 'revoke', account, amount: 0n };
-  const dropsCloser = data[0] === SET_AUTHORITY && data.length === 3 && data[1] === CLOSE_AUTHORITY && data[2] === 0;
+  const dropsCloser =
+    data[0] === SET_AUTHORITY && data.length === 3 && data[1] === CLOSE_AUTHORITY && data[2] === 0;
   return dropsCloser ? { kind: 'close_authority', account, amount: 0n } : undefined;
 }
 
@@ -265,7 +338,10 @@ export function guardsIn({
   expected,
 }: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): GuardsFound {
   const last = instructions[instructions.length - 1];
-  const lamports = last === undefined ? undefined : transferred({ instruction: last }, expected.wallet, expected.wallet);
+  const lamports =
+    last === undefined
+      ? undefined
+      : transferred({ instruction: last }, expected.wallet, expected.wallet);
   if (lamports === undefined) return { tokens: [], lamports: 0n };
   const tokens: TokenGuard[] = [];
   for (const instruction of instructions.slice(swapAt + 1, -1).reverse()) {

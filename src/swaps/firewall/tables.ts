@@ -1,6 +1,11 @@
 import { isAddress } from '../../solana/address.js';
 import type { DecodedLookup } from '../../solana/transactions/message.js';
-import { readTables, type ReadTable, type TableOptions, type TableReader } from '../../solana/transactions/tables.js';
+import {
+  readTables,
+  type ReadTable,
+  type TableOptions,
+  type TableReader,
+} from '../../solana/transactions/tables.js';
 import type { Address, LookupTable } from '../../solana/types.js';
 import { enforce, type Rule } from './rule.js';
 
@@ -12,7 +17,8 @@ export const tableNameRules: readonly Rule<readonly Address[]>[] = [
     id: 'lookup_tables',
     refuses: `it names more than ${MAX_TABLES} lookup tables, or one of them twice`,
     why: 'A table named twice can hide an account behind two names; a crowd of them makes the node read for nothing.',
-    passes: (names) => names.length <= MAX_TABLES && new Set(names).size === names.length && names.every(isAddress),
+    passes: (names) =>
+      names.length <= MAX_TABLES && new Set(names).size === names.length && names.every(isAddress),
   },
 ];
 
@@ -43,13 +49,23 @@ export const tableRules: readonly Rule<TablesSubject>[] = [
   },
 ];
 
-function hasEntries({ table, writable, readonly }: DecodedLookup, tables: readonly ReadTable[]): boolean {
+function hasEntries(
+  { table, writable, readonly }: DecodedLookup,
+  tables: readonly ReadTable[],
+): boolean {
   const length = tables.find(({ address }) => address === table)?.addresses.length ?? 0;
   return [...writable, ...readonly].every((index) => index < length);
 }
 
-/** The tables that a service likes its swap to be compressed with, read from the caller's own node. Throws `unsafe_swap`. */
-export async function fetchLookupTables(rpc: TableReader, names: readonly Address[], options?: TableOptions): Promise<LookupTable[]> {
+/**
+ * The tables that a service likes its swap to be compressed with, read from the caller's own node.
+ * Throws `unsafe_swap`.
+ */
+export async function fetchLookupTables(
+  rpc: TableReader,
+  names: readonly Address[],
+  options?: TableOptions,
+): Promise<LookupTable[]> {
   enforce(tableNameRules, names);
   const tables = await readTables(rpc, names, options);
   enforce(tableRules, { tables, lookups: [] });

@@ -28,7 +28,10 @@ export interface RuleOutcome extends RuleText {
   readonly outcome: 'passed' | 'broken' | 'unchecked';
 }
 
-/** What a foreign swap transaction does to a wallet. Plain data, safe to show: no text in it comes from the transaction. */
+/**
+ * What a foreign swap transaction does to a wallet. Plain data, safe to show: no text in it comes
+ * from the transaction.
+ */
 export interface SwapVerdict {
   /** Every rule passed. */
   readonly accepted: boolean;
@@ -36,23 +39,34 @@ export interface SwapVerdict {
   readonly broken: RuleText | undefined;
   /** A few sentences for a person. */
   readonly summary: string;
-  /** At most; undefined where the transaction was refused before that was known, as are the next two. */
+  /**
+   * At most; undefined where the transaction was refused before that was known, as are the next
+   * two.
+   */
   readonly leaves: TokenAmount | undefined;
   /** At least. */
   readonly arrives: TokenAmount | undefined;
   /** In lamports, as decimal text; the priority fee at most, rent for accounts that stay. */
-  readonly fees: { readonly network: string; readonly priority: string; readonly rent: string } | undefined;
+  readonly fees:
+    { readonly network: string; readonly priority: string; readonly rent: string } | undefined;
   /** Every program that it calls, with its name. */
   readonly programs: readonly { readonly address: string; readonly name: string | undefined }[];
   /**
-   * It ends in instructions that hold it to this when it lands, whatever the venue does by then. Without them the bounds are those of a
-   * simulation: sign {@link recomposed} instead.
+   * It ends in instructions that hold it to this when it lands, whatever the venue does by then.
+   * Without them the bounds are those of a simulation: sign {@link recomposed} instead.
    */
   readonly guarded: boolean;
-  /** All rules, in the order in which they are checked; where the guard stops the simulation, there is nothing for the rules before it to look at. */
+  /**
+   * All rules, in the order in which they are checked; where the guard stops the simulation, there
+   * is nothing for the rules before it to look at.
+   */
   readonly rules: readonly RuleOutcome[];
-  /** The same swap, taken out, composed anew and closed by the guard, unsigned; undefined where the swap itself was refused, or it is guarded already. */
-  readonly recomposed: { readonly transaction: string; readonly lastValidBlockHeight: string } | undefined;
+  /**
+   * The same swap, taken out, composed anew and closed by the guard, unsigned; undefined where the
+   * swap itself was refused, or it is guarded already.
+   */
+  readonly recomposed:
+    { readonly transaction: string; readonly lastValidBlockHeight: string } | undefined;
 }
 
 /** What an inspection found out. */
@@ -86,8 +100,15 @@ export function verdictOf(found: Findings, network: string, rules: FirewallRules
   const facts = {
     leaves: expected && call && { mint: expected.inputMint, amount: call.maxIn.toString() },
     arrives: expected && call && { mint: expected.outputMint, amount: call.minOut.toString() },
-    fees: outlay && { network: `${outlay.networkFee}`, priority: `${outlay.priorityFee}`, rent: `${outlay.rent}` },
-    programs: [...new Set(instructions.map(({ program }) => program))].map((address) => ({ address, name: NAMES.get(address) })),
+    fees: outlay && {
+      network: `${outlay.networkFee}`,
+      priority: `${outlay.priorityFee}`,
+      rent: `${outlay.rent}`,
+    },
+    programs: [...new Set(instructions.map(({ program }) => program))].map((address) => ({
+      address,
+      name: NAMES.get(address),
+    })),
   };
   return {
     accepted: broken === undefined,
@@ -107,11 +128,18 @@ function refused({ id, refuses, why }: RuleText): string {
 }
 
 function accepted({ expected, call, outlay, guarded }: Findings, network: string): string {
-  if (expected === undefined || call === undefined || outlay === undefined) throw new TypeError('an accepted swap is known');
-  const { source, output } = { source: outlay.floors.tokens[0]?.account, output: outlay.floors.tokens[1]?.account };
+  if (expected === undefined || call === undefined || outlay === undefined)
+    throw new TypeError('an accepted swap is known');
+  const { source, output } = {
+    source: outlay.floors.tokens[0]?.account,
+    output: outlay.floors.tokens[1]?.account,
+  };
   const text = (mint: Address, amount: bigint, decimals: number | undefined) =>
-    decimals === undefined ? `${amount} base units of ${mint}` : `${formatUiAmount(amount, decimals)} ${tokenName(mint, network)}`;
-  const rent = outlay.rent === 0n ? '' : ` and ${outlay.rent} lamports of rent for accounts of its own`;
+    decimals === undefined
+      ? `${amount} base units of ${mint}`
+      : `${formatUiAmount(amount, decimals)} ${tokenName(mint, network)}`;
+  const rent =
+    outlay.rent === 0n ? '' : ` and ${outlay.rent} lamports of rent for accounts of its own`;
   return [
     `It takes at most ${text(expected.inputMint, call.maxIn, source?.decimals)} and brings at least ${text(expected.outputMint, call.minOut, output?.decimals)},`,
     `for up to ${outlay.networkFee + outlay.priorityFee} lamports of fees${rent}.`,

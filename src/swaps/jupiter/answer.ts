@@ -20,16 +20,25 @@ export function isJson(value: unknown): value is Json {
 
 /** What Jupiter sent cannot be used; `reason` is ours. */
 export function invalidAnswer(reason: string, cause?: unknown): TransportError<'invalid_response'> {
-  return new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`, {
-    details: { service: 'jupiter', reason },
-    ...(cause === undefined ? {} : { cause }),
-  });
+  return new TransportError(
+    'invalid_response',
+    `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`,
+    {
+      details: { service: 'jupiter', reason },
+      ...(cause === undefined ? {} : { cause }),
+    },
+  );
 }
 
-/** A quote that the service did not give cannot be built: the caller that brought it has to bring another. */
+/**
+ * A quote that the service did not give cannot be built: the caller that brought it has to bring
+ * another.
+ */
 export function foreignQuote(): QuoteError<'quote_mismatch'> {
   const reason = 'the quote is not one of this service';
-  return new QuoteError('quote_mismatch', `The swap cannot be built: ${reason}. Quote again.`, { details: { reason } });
+  return new QuoteError('quote_mismatch', `The swap cannot be built: ${reason}. Quote again.`, {
+    details: { reason },
+  });
 }
 
 /** The JSON object in a body. */
@@ -55,18 +64,29 @@ export function platformFeeOf(raw: Json): number | undefined {
 }
 
 /** A quote in our words. Whether it answers the intent is judged by `checkQuote`. */
-export function readQuote(raw: Json, intent: QuoteIntent, provider: string, quotedAt: number): SwapQuote {
+export function readQuote(
+  raw: Json,
+  intent: QuoteIntent,
+  provider: string,
+  quotedAt: number,
+): SwapQuote {
   const { inputMint, outputMint, swapMode, slippageBps } = raw;
   const inAmount = parseAmount(raw['inAmount']);
   const outAmount = parseAmount(raw['outAmount']);
   const threshold = parseAmount(raw['otherAmountThreshold']);
-  if (!isAddress(inputMint) || !isAddress(outputMint)) throw invalidAnswer('a mint is not an address');
+  if (!isAddress(inputMint) || !isAddress(outputMint))
+    throw invalidAnswer('a mint is not an address');
   if (inAmount === undefined || outAmount === undefined || threshold === undefined)
     throw invalidAnswer('an amount is not a decimal string');
   // v2 knows one mode only and once left the field out.
   const mode = swapMode ?? 'ExactIn';
   if (mode !== 'ExactIn' && mode !== 'ExactOut') throw invalidAnswer('its swap mode is unknown');
-  if (typeof slippageBps !== 'number' || !Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > 10_000) {
+  if (
+    typeof slippageBps !== 'number' ||
+    !Number.isInteger(slippageBps) ||
+    slippageBps < 0 ||
+    slippageBps > 10_000
+  ) {
     throw invalidAnswer('its slippage is not basis points');
   }
   if (platformFeeOf(raw) !== 0) {
@@ -82,8 +102,14 @@ export function readQuote(raw: Json, intent: QuoteIntent, provider: string, quot
     ...{ inputMint, outputMint, swapMode: mode, slippageBps, provider, quotedAt, raw },
     ...{ inAmount: inAmount.toString(), outAmount: outAmount.toString(), platformFeeBps: 0 },
     // The threshold is the service's arithmetic; ours is on the safe side of it, whatever it says.
-    minOutAmount: (mode === 'ExactOut' ? outAmount : minAmount(threshold, leastOut(outAmount, intent.slippageBps))).toString(),
-    maxInAmount: (mode === 'ExactIn' ? inAmount : maxAmount(threshold, mostIn(inAmount, intent.slippageBps))).toString(),
+    minOutAmount: (mode === 'ExactOut'
+      ? outAmount
+      : minAmount(threshold, leastOut(outAmount, intent.slippageBps))
+    ).toString(),
+    maxInAmount: (mode === 'ExactIn'
+      ? inAmount
+      : maxAmount(threshold, mostIn(inAmount, intent.slippageBps))
+    ).toString(),
     priceImpactBps: impactBps(raw['priceImpactPct']),
     route: routeOf(raw['routePlan']),
   };
@@ -92,7 +118,8 @@ export function readQuote(raw: Json, intent: QuoteIntent, provider: string, quot
 /** Jupiter gives a fraction as text; rounded up to basis points. */
 function impactBps(fraction: unknown): number | null {
   const text = typeof fraction === 'number' ? String(fraction) : fraction;
-  if (typeof text !== 'string' || !/^-?[0-9]{1,4}(\.[0-9]{1,40})?(e-?[0-9]{1,2})?$/i.test(text)) return null;
+  if (typeof text !== 'string' || !/^-?[0-9]{1,4}(\.[0-9]{1,40})?(e-?[0-9]{1,2})?$/i.test(text))
+    return null;
   const bps = Math.ceil(Number(text) * 10_000 - 1e-9);
   return Number.isSafeInteger(bps) ? bps || 0 : null;
 }
@@ -122,7 +149,8 @@ function readMeta(value: unknown): AccountMeta {
 }
 
 function readData(value: unknown): Uint8Array {
-  if (typeof value !== 'string' || value.length > 2 * MAX_DATA_BYTES) throw invalidAnswer('the swap instruction has no data');
+  if (typeof value !== 'string' || value.length > 2 * MAX_DATA_BYTES)
+    throw invalidAnswer('the swap instruction has no data');
   try {
     return base64.decode(value);
   } catch (cause) {
@@ -133,7 +161,8 @@ function readData(value: unknown): Uint8Array {
 /** A build: the swap instruction, and the addresses of its lookup tables. */
 export function readBuild(instruction: unknown, tables: unknown): SwapBuild {
   const addresses: unknown = tables ?? [];
-  if (!Array.isArray(addresses) || addresses.length > MAX_TABLES) throw invalidAnswer('its lookup tables are not a list');
+  if (!Array.isArray(addresses) || addresses.length > MAX_TABLES)
+    throw invalidAnswer('its lookup tables are not a list');
   const lookupTables: Address[] = addresses.map((address: unknown) => {
     if (!isAddress(address)) throw invalidAnswer('a lookup table is not an address');
     return address;

@@ -3,26 +3,39 @@ import { createHttp, type HttpOptions, type HttpPeer } from '../../internal/http
 
 const JUPITER: HttpPeer = {
   failing({ status }, { attempts, retryAfterMs }) {
-    if (status !== 429) return unavailable(`Jupiter answered ${status} in ${attempts} attempts. Try again later.`, status);
+    if (status !== 429)
+      return unavailable(
+        `Jupiter answered ${status} in ${attempts} attempts. Try again later.`,
+        status,
+      );
     return rateLimited(retryAfterMs);
   },
   lost: (cause, attempts) =>
-    unavailable(`Jupiter could not be reached in ${attempts} attempts. Try again, and check jupiterUrl.`, 0, { cause }),
+    unavailable(
+      `Jupiter could not be reached in ${attempts} attempts. Try again, and check jupiterUrl.`,
+      0,
+      { cause },
+    ),
   late(timeoutMs, attempts) {
     const message = `Jupiter did not answer within ${timeoutMs} ms, ${attempts} times. Try again, or raise timeouts.jupiter.`;
     return new TransportError('timeout', message, { details: { step: 'jupiter', timeoutMs } });
   },
   tooLong(limitBytes) {
     const reason = `the answer is longer than ${limitBytes} bytes`;
-    return new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`, {
-      details: { service: 'jupiter', reason },
-    });
+    return new TransportError(
+      'invalid_response',
+      `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`,
+      {
+        details: { service: 'jupiter', reason },
+      },
+    );
   },
 };
 
 /**
- * A fetch for Jupiter: see {@link createHttp}. Only for requests that change nothing. Throws `rate_limited`, `jupiter_unavailable`, `timeout` or
- * `invalid_response`, or the reason of the caller's signal.
+ * A fetch for Jupiter: see {@link createHttp}. Only for requests that change nothing. Throws
+ * `rate_limited`, `jupiter_unavailable`, `timeout` or `invalid_response`, or the reason of the
+ * caller's signal.
  */
 export function createJupiterHttp(options: Omit<HttpOptions, 'peer'>): typeof fetch {
   return createHttp({ ...options, peer: JUPITER });
@@ -33,6 +46,10 @@ export function rateLimited(retryAfterMs: number): TransportError<'rate_limited'
   return new TransportError('rate_limited', message, { details: { retryAfterMs } });
 }
 
-function unavailable(message: string, status: number, more: { readonly cause?: unknown } = {}): TransportError<'jupiter_unavailable'> {
+function unavailable(
+  message: string,
+  status: number,
+  more: { readonly cause?: unknown } = {},
+): TransportError<'jupiter_unavailable'> {
   return new TransportError('jupiter_unavailable', message, { details: { status }, ...more });
 }

@@ -25,18 +25,27 @@ interface Asking {
   readonly timeoutMs: number;
 }
 
-/** The limiter for a Jupiter address: a window for api.jup.ag itself; any other is left alone when its own answers ask for that. */
-export function jupiterLimiter({ baseUrl, apiKey, timeoutMs }: Asking, runtime: Runtime): RequestLimiter {
+/**
+ * The limiter for a Jupiter address: a window for api.jup.ag itself; any other is left alone when
+ * its own answers ask for that.
+ */
+export function jupiterLimiter(
+  { baseUrl, apiKey, timeoutMs }: Asking,
+  runtime: Runtime,
+): RequestLimiter {
   const key = apiKey?.trim() ?? '';
   const keyed = key !== '';
-  if (new URL(baseUrl).hostname !== 'api.jup.ag') return createRetryAfterQueue(jupiterBase(baseUrl), key, timeoutMs, runtime);
+  if (new URL(baseUrl).hostname !== 'api.jup.ag')
+    return createRetryAfterQueue(jupiterBase(baseUrl), key, timeoutMs, runtime);
   return createLimiter(keyed ? WITH_KEY : KEYLESS, runtime, keyed);
 }
 
 /**
- * A sliding window of 60 seconds: `burst` requests may leave at once, then one for each `60 s / perWindow`, and never more than
- * `perWindow` in any window. The first to ask leaves first; requests that give way have a line of their own, and leave half a burst and a window's last
- * `burst` to the others, so that none of those waits for them. With `learns`, the limit of a larger plan is read from the answers.
+ * A sliding window of 60 seconds: `burst` requests may leave at once, then one for each
+ * `60 s / perWindow`, and never more than `perWindow` in any window. The first to ask leaves first;
+ * requests that give way have a line of their own, and leave half a burst and a window's last
+ * `burst` to the others, so that none of those waits for them. With `learns`, the limit of a larger
+ * plan is read from the answers.
  */
 export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean): RequestLimiter {
   let rate = initial;
@@ -50,11 +59,17 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
     // A clock that is set back ends each wait.
     sent = sent.filter((at) => at > now - WINDOW_MS && at <= now);
     if (pausedUntil > now + MAX_PAUSE_MS) pausedUntil = 0;
-    return Math.max(0, pausedUntil - now, windowWait(sent, share, now), bucketWait(sent, share, now));
+    return Math.max(
+      0,
+      pausedUntil - now,
+      windowWait(sent, share, now),
+      bucketWait(sent, share, now),
+    );
   };
 
   const admit = async (line: keyof typeof last, signal: AbortSignal | undefined): Promise<void> => {
-    for (let ms = msUntilFree(line); ms > 0; ms = msUntilFree(line)) await runtime.sleep(ms, signal);
+    for (let ms = msUntilFree(line); ms > 0; ms = msUntilFree(line))
+      await runtime.sleep(ms, signal);
     if (signal?.aborted === true) throw signal.reason;
     sent.push(runtime.now());
   };
@@ -73,7 +88,8 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
       const reset = count(headers.get('x-ratelimit-reset'));
       if (learns && remaining !== undefined && current !== undefined) {
         const perWindow = remaining + current;
-        if (perWindow > 0 && perWindow <= 100_000) rate = { perWindow, burst: Math.max(5, Math.floor(perWindow / 6)) };
+        if (perWindow > 0 && perWindow <= 100_000)
+          rate = { perWindow, burst: Math.max(5, Math.floor(perWindow / 6)) };
       }
       if (reset !== undefined && (status === 429 || (remaining !== undefined && remaining <= 0))) {
         pausedUntil = Math.min(reset * 1000, runtime.now() + MAX_PAUSE_MS);
@@ -82,7 +98,10 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
   };
 }
 
-/** Of a rate, for those that give way: slower in all, so that its turn never comes before one of the first line that waits. */
+/**
+ * Of a rate, for those that give way: slower in all, so that its turn never comes before one of the
+ * first line that waits.
+ */
 function shareOfSecond({ perWindow, burst }: Rate): Rate {
   return { perWindow: Math.max(1, perWindow - burst), burst: Math.max(1, Math.floor(burst / 2)) };
 }

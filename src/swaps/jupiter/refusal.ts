@@ -14,20 +14,33 @@ const NO_ROUTE: ReadonlySet<string> = new Set([
   'MARKET_NOT_FOUND',
   'TOKEN_NOT_TRADABLE',
   'ROUTE_PLAN_DOES_NOT_CONSUME_ALL_THE_AMOUNT',
-  // The venues that have the pair cannot do this mode or this many accounts: another way of asking may work.
+  // The venues that have the pair cannot do this mode or this many accounts: another way of asking
+  // may work.
   'NOT_SUPPORTED',
 ]);
 // Some 400s are plain text.
-const NO_ROUTE_TEXT = /could not find any route|no routes? found|route not found|does not support it|not tradable/i;
+const NO_ROUTE_TEXT =
+  /could not find any route|no routes? found|route not found|does not support it|not tradable/i;
 const STALE = 'FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS';
 
-/** What a refusal of Jupiter means; its own words go into `untrusted`. 429 and 5xx never get here: `createJupiterHttp` tries them again. */
-export function refusalOf(status: number, body: string, { inputMint, outputMint }: Asked): ExactChangeError {
+/**
+ * What a refusal of Jupiter means; its own words go into `untrusted`. 429 and 5xx never get here:
+ * `createJupiterHttp` tries them again.
+ */
+export function refusalOf(
+  status: number,
+  body: string,
+  { inputMint, outputMint }: Asked,
+): ExactChangeError {
   const { code, text } = readRefusal(body);
   const untrusted = { ...(code === undefined ? {} : { errorCode: code }), error: text };
   if (status === 401 || status === 403) {
     const message = `Jupiter answered ${status}: it does not accept this API key, or this address. Check jupiterApiKey and jupiterUrl.`;
-    return new TransportError('jupiter_unavailable', message, { details: { status }, retry: 'never', untrusted });
+    return new TransportError('jupiter_unavailable', message, {
+      details: { status },
+      retry: 'never',
+      untrusted,
+    });
   }
   if (status !== 404 && status !== 410) {
     if ((code !== undefined && NO_ROUTE.has(code)) || NO_ROUTE_TEXT.test(text)) {
@@ -36,11 +49,19 @@ export function refusalOf(status: number, body: string, { inputMint, outputMint 
     }
     if (code === STALE) {
       const reason = 'the quote went stale';
-      return new QuoteError('quote_mismatch', 'Jupiter can no longer build this quote. Quote again.', { details: { reason }, untrusted });
+      return new QuoteError(
+        'quote_mismatch',
+        'Jupiter can no longer build this quote. Quote again.',
+        { details: { reason }, untrusted },
+      );
     }
   }
   const message = `Jupiter refused the request with ${status}. Check jupiterUrl; what it said is in untrusted.`;
-  return new TransportError('jupiter_unavailable', message, { details: { status }, retry: 'never', untrusted });
+  return new TransportError('jupiter_unavailable', message, {
+    details: { status },
+    retry: 'never',
+    untrusted,
+  });
 }
 
 function readRefusal(body: string): { code: string | undefined; text: string } {

@@ -9,9 +9,14 @@ import { rateLimited } from './http.js';
 const BRIEF_MS = 1_000;
 /** No longer does one answer hold up all requests: it may be wrong. */
 const MAX_PAUSE_MS = 10_000;
-/** Between the first two that leave after a pause: time for an answer, which may be the next 429. */
+/**
+ * Between the first two that leave after a pause: time for an answer, which may be the next 429.
+ */
 const FIRST_GAP_MS = 100;
-/** Each further gap is that much of the one before, so that a line of any length is gone in two seconds, and nothing is slowed down for good. */
+/**
+ * Each further gap is that much of the one before, so that a line of any length is gone in two
+ * seconds, and nothing is slowed down for good.
+ */
 const SHRINK = 0.95;
 
 /** Requests that wait for one address, of which none leaves while it wants to be left alone. */
@@ -22,15 +27,25 @@ interface Line {
   pause(ms: number): void;
 }
 
-/** By the clock that they wait by, and by address and key. There is none for an address that asked for no pause. */
+/**
+ * By the clock that they wait by, and by address and key. There is none for an address that asked
+ * for no pause.
+ */
 const lines = new WeakMap<Runtime, Map<string, Line>>();
 
 /**
- * Lets everything leave at once, until an answer of the address is a 429, or says that it was the last of its window: then nothing leaves in this
- * process, of whichever client of that address and key, for as long as the answer asks, 10 seconds at most. Requests leave in the order of asking,
- * the first of them some way apart. One that has no time left before its turn, by the deadline of its own client (`timeoutMs`), is refused with `rate_limited`.
+ * Lets everything leave at once, until an answer of the address is a 429, or says that it was the
+ * last of its window: then nothing leaves in this process, of whichever client of that address and
+ * key, for as long as the answer asks, 10 seconds at most. Requests leave in the order of asking,
+ * the first of them some way apart. One that has no time left before its turn, by the deadline of
+ * its own client (`timeoutMs`), is refused with `rate_limited`.
  */
-export function createRetryAfterQueue(address: string, apiKey: string, timeoutMs: number, runtime: Runtime): RequestLimiter {
+export function createRetryAfterQueue(
+  address: string,
+  apiKey: string,
+  timeoutMs: number,
+  runtime: Runtime,
+): RequestLimiter {
   const all = lines.get(runtime) ?? new Map<string, Line>();
   lines.set(runtime, all);
   const key = JSON.stringify([address, apiKey]);
@@ -88,7 +103,8 @@ function createLine(runtime: Runtime): Line {
       if (isOver()) return;
       if (pauseLeft() >= timeoutMs) throw refusal();
       const own = new AbortController();
-      const forget = signal === undefined ? undefined : onAbort(signal, () => own.abort(signal.reason));
+      const forget =
+        signal === undefined ? undefined : onAbort(signal, () => own.abort(signal.reason));
       const late = runtime.sleep(timeoutMs, own.signal).then(() => own.abort(refusal()));
       // It ends with the turn, and is not looked at.
       late.catch(() => undefined);
@@ -107,7 +123,11 @@ function createLine(runtime: Runtime): Line {
     pause(askedMs) {
       const ms = Math.min(askedMs, MAX_PAUSE_MS);
       // Of several answers of one outage the one that asks for most counts.
-      pause = { at: runtime.now(), askedMs: Math.max(askedMs, askedLeft()), ms: Math.max(ms, pauseLeft()) };
+      pause = {
+        at: runtime.now(),
+        askedMs: Math.max(askedMs, askedLeft()),
+        ms: Math.max(ms, pauseLeft()),
+      };
       gapMs = FIRST_GAP_MS;
     },
   };

@@ -4,7 +4,10 @@ import { isLoopback } from '../../internal/loopback.js';
 // Gone or being switched off; old examples still name them.
 const DEAD_HOSTS: ReadonlySet<string> = new Set(['lite-api.jup.ag', 'quote-api.jup.ag']);
 
-/** The base address without a slash at its end. Throws `invalid_option` for hosts that are gone, plain http and addresses with a query. */
+/**
+ * The base address without a slash at its end. Throws `invalid_option` for hosts that are gone,
+ * plain http and addresses with a query.
+ */
 export function jupiterBase(baseUrl: string): string {
   let url: URL;
   try {
@@ -12,9 +15,12 @@ export function jupiterBase(baseUrl: string): string {
   } catch (cause) {
     throw refused('is not an address.', cause);
   }
-  if (DEAD_HOSTS.has(url.hostname)) throw refused(`names ${url.hostname}, which is being switched off. Use https://api.jup.ag.`);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) throw refused('must be an https address.');
-  if (url.search !== '' || url.hash !== '') throw refused('must be a base address, without a query.');
+  if (DEAD_HOSTS.has(url.hostname))
+    throw refused(`names ${url.hostname}, which is being switched off. Use https://api.jup.ag.`);
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
+    throw refused('must be an https address.');
+  if (url.search !== '' || url.hash !== '')
+    throw refused('must be a base address, without a query.');
   return url.href.replace(/\/+$/, '');
 }
 

@@ -15,36 +15,56 @@ export interface JupiterOptions {
 }
 
 /**
- * Jupiter's Swap API v1: the one with `ExactOut`. Only the raw methods of its client are used and the quote goes back as it came,
- * because the generated (de)serialisers drop fields that they do not know.
+ * Jupiter's Swap API v1: the one with `ExactOut`. Only the raw methods of its client are used and
+ * the quote goes back as it came, because the generated (de)serialisers drop fields that they do
+ * not know.
  */
 export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptions): SwapProvider {
   const id = 'jupiter-v1';
   const headers = keyHeader(apiKey);
-  const api = new SwapApi(new Configuration({ basePath: `${jupiterBase(baseUrl)}/swap/v1`, fetchApi: http, headers }));
+  const api = new SwapApi(
+    new Configuration({ basePath: `${jupiterBase(baseUrl)}/swap/v1`, fetchApi: http, headers }),
+  );
   return {
     id,
     supportsExactOut: true,
     async quote(intent, signal) {
       const { inputMint, outputMint, swapMode, slippageBps, maxAccounts } = intent;
       const parameters = {
-        ...{ inputMint, outputMint, swapMode, slippageBps, restrictIntermediateTokens: true, instructionVersion: 'V2' as const },
-        // Typed as a number, which holds 53 bits only; the client writes whatever it gets into the URL.
+        ...{
+          inputMint,
+          outputMint,
+          swapMode,
+          slippageBps,
+          restrictIntermediateTokens: true,
+          instructionVersion: 'V2' as const,
+        },
+        // Typed as a number, which holds 53 bits only; the client writes whatever it gets into the
+        // URL.
         amount: intent.amount.toString() as unknown as number,
         ...(maxAccounts === undefined ? {} : { maxAccounts }),
       };
-      const raw = await answer(intent, () => api.quoteGetRaw(parameters, signal === undefined ? undefined : { signal }));
+      const raw = await answer(intent, () =>
+        api.quoteGetRaw(parameters, signal === undefined ? undefined : { signal }),
+      );
       return readQuote(raw, intent, id, runtime.now());
     },
     async build(quote, wallet, signal) {
       if (!isJson(quote.raw) || !Array.isArray(quote.raw['routePlan'])) throw foreignQuote();
       // Serialised and then replaced by the body below: only its shape matters.
-      const swapRequest = { userPublicKey: wallet, quoteResponse: quote.raw } as unknown as SwapRequest;
+      const swapRequest = {
+        userPublicKey: wallet,
+        quoteResponse: quote.raw,
+      } as unknown as SwapRequest;
       // Wrapping and unwrapping are ours: the swap works on the wallet's wrapped SOL account.
       const body = { userPublicKey: wallet, quoteResponse: quote.raw, wrapAndUnwrapSol: false };
       const init = signal === undefined ? {} : { signal };
-      // The client serialises the override itself, so it must be an object, whatever fetch's own type says.
-      const override = async (): Promise<RequestInit> => ({ ...init, body: body as unknown as string });
+      // The client serialises the override itself, so it must be an object, whatever fetch's own
+      // type says.
+      const override = async (): Promise<RequestInit> => ({
+        ...init,
+        body: body as unknown as string,
+      });
       const raw = await answer(quote, () => api.swapInstructionsPostRaw({ swapRequest }, override));
       return readBuild(raw['swapInstruction'], raw['addressLookupTableAddresses']);
     },
@@ -57,7 +77,8 @@ async function answer(asked: Asked, call: () => Promise<{ raw: Response }>): Pro
   try {
     response = (await call()).raw;
   } catch (error) {
-    if (error instanceof ResponseError) throw refusalOf(error.response.status, await error.response.text(), asked);
+    if (error instanceof ResponseError)
+      throw refusalOf(error.response.status, await error.response.text(), asked);
     throw error instanceof FetchError ? error.cause : error;
   }
   const body = await response.text();

@@ -1,7 +1,15 @@
 import { QuoteError, isExactChangeError } from '../../errors.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
-import { foreignQuote, invalidAnswer, isJson, parseObject, readBuild, readQuote, type Json } from './answer.js';
+import {
+  foreignQuote,
+  invalidAnswer,
+  isJson,
+  parseObject,
+  readBuild,
+  readQuote,
+  type Json,
+} from './answer.js';
 import { refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './url.js';
 import type { JupiterOptions } from './v1.js';
@@ -20,7 +28,11 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
   const { runtime, taker } = options;
   const id = 'jupiter-v2';
   const request = buildRequest(options);
-  const quote = async (intent: QuoteIntent, wallet: Address, signal: AbortSignal | undefined): Promise<SwapQuote> => {
+  const quote = async (
+    intent: QuoteIntent,
+    wallet: Address,
+    signal: AbortSignal | undefined,
+  ): Promise<SwapQuote> => {
     if (intent.swapMode === 'ExactOut') throw noExactOut(intent);
     const raw = await request(intent, wallet, signal);
     return readQuote(raw, intent, id, runtime.now());
@@ -34,10 +46,15 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
       const current = fresh ? old : await quote(intentOf(old), wallet, signal);
       if (BigInt(current.minOutAmount) < BigInt(old.minOutAmount)) {
         const reason = 'the price moved before the swap was built';
-        throw new QuoteError('quote_mismatch', 'The price moved before the swap was built. Quote again.', { details: { reason } });
+        throw new QuoteError(
+          'quote_mismatch',
+          'The price moved before the swap was built. Quote again.',
+          { details: { reason } },
+        );
       }
       if (!isJson(current.raw)) throw foreignQuote();
-      // The tables' contents in the answer are the service's word: only their addresses are taken, we fetch them.
+      // The tables' contents in the answer are the service's word: only their addresses are taken,
+      // we fetch them.
       const tables = current.raw['addressesByLookupTableAddress'];
       return readBuild(current.raw['swapInstruction'], isJson(tables) ? Object.keys(tables) : []);
     },
@@ -53,27 +70,48 @@ function noExactOut({ inputMint, outputMint }: QuoteIntent): QuoteError<'no_rout
   return new QuoteError('no_route', message, { details: { inputMint, outputMint } });
 }
 
-type BuildRequest = (intent: QuoteIntent, taker: Address, signal: AbortSignal | undefined) => Promise<Json>;
+type BuildRequest = (
+  intent: QuoteIntent,
+  taker: Address,
+  signal: AbortSignal | undefined,
+) => Promise<Json>;
 
 function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest {
   const base = `${jupiterBase(baseUrl)}/swap/v2/build`;
   const headers = keyHeader(apiKey);
-  // Undocumented, and what strict clients send; where the service refuses it, it is left out from then on.
+  // Undocumented, and what strict clients send; where the service refuses it, it is left out from
+  // then on.
   let pinsVersion = true;
 
-  const send = async (pinned: boolean, intent: QuoteIntent, taker: Address, signal: AbortSignal | undefined): Promise<Json> => {
+  const send = async (
+    pinned: boolean,
+    intent: QuoteIntent,
+    taker: Address,
+    signal: AbortSignal | undefined,
+  ): Promise<Json> => {
     const { inputMint, outputMint, amount, slippageBps, maxAccounts } = intent;
     const query = new URLSearchParams({
-      ...{ inputMint, outputMint, amount: amount.toString(), taker, slippageBps: String(slippageBps), wrapAndUnwrapSol: 'false' },
+      ...{
+        inputMint,
+        outputMint,
+        amount: amount.toString(),
+        taker,
+        slippageBps: String(slippageBps),
+        wrapAndUnwrapSol: 'false',
+      },
       ...(maxAccounts === undefined ? {} : { maxAccounts: String(maxAccounts) }),
       ...(pinned ? { transactionVersion: '0' } : {}),
     });
-    const response = await http(`${base}?${query.toString()}`, { headers, ...(signal === undefined ? {} : { signal }) });
+    const response = await http(`${base}?${query.toString()}`, {
+      headers,
+      ...(signal === undefined ? {} : { signal }),
+    });
     const body = await response.text();
     if (!response.ok) throw refusalOf(response.status, body, intent);
     const raw = parseObject(body);
     if (typeof raw['error'] === 'string') throw refusalOf(400, body, intent);
-    if ((raw['transactionVersion'] ?? 0) !== 0) throw invalidAnswer('it is not for a version 0 transaction');
+    if ((raw['transactionVersion'] ?? 0) !== 0)
+      throw invalidAnswer('it is not for a version 0 transaction');
     return raw;
   };
 
@@ -81,7 +119,12 @@ function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest
     try {
       return await send(pinsVersion, intent, taker, signal);
     } catch (error) {
-      if (!pinsVersion || !isExactChangeError(error, 'jupiter_unavailable') || error.details.status !== 400) throw error;
+      if (
+        !pinsVersion ||
+        !isExactChangeError(error, 'jupiter_unavailable') ||
+        error.details.status !== 400
+      )
+        throw error;
       const raw = await send(false, intent, taker, signal);
       pinsVersion = false;
       return raw;

@@ -23,7 +23,9 @@ export interface CandidateChoice {
   readonly keepLamports: bigint;
   /** Mints or pinned symbols, in order; nothing else is swapped from. */
   readonly swapFrom?: readonly string[] | undefined;
-  /** What others have reserved, in base units by mint; SOL, wrapped or not, is {@link WSOL_MINT}. */
+  /**
+   * What others have reserved, in base units by mint; SOL, wrapped or not, is {@link WSOL_MINT}.
+   */
   readonly reserved?: ReadonlyMap<Address, bigint> | undefined;
   /** What a holding is worth, in any one unit, by mint; those without come last. */
   readonly values?: ReadonlyMap<Address, bigint> | undefined;
@@ -36,14 +38,18 @@ export interface Candidate {
 }
 
 /**
- * The tokens to try, best first: the caller's own order, or stablecoins, SOL, then others by value. Left out are what is to be
- * bought, accounts that are frozen, delegated or not the associated one, and what looks like an NFT.
+ * The tokens to try, best first: the caller's own order, or stablecoins, SOL, then others by value.
+ * Left out are what is to be bought, accounts that are frozen, delegated or not the associated one,
+ * and what looks like an NFT.
  */
 export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Candidate[] {
   const { network } = holdings;
   const { outputMint, swapFrom, reserved, values } = choice;
   const held = new Map(spendable(holdings).map(({ account }) => [account.mint, account.amount]));
-  held.set(WSOL_MINT, (held.get(WSOL_MINT) ?? 0n) + maxAmount(holdings.lamports - choice.keepLamports, 0n));
+  held.set(
+    WSOL_MINT,
+    (held.get(WSOL_MINT) ?? 0n) + maxAmount(holdings.lamports - choice.keepLamports, 0n),
+  );
   held.delete(outputMint);
   const candidates = [...held]
     .map(([mint, amount]) => ({ mint, available: amount - (reserved?.get(mint) ?? 0n) }))
@@ -53,7 +59,13 @@ export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Ca
     return order.flatMap((mint) => candidates.filter((candidate) => candidate.mint === mint));
   }
   const rank = ({ mint }: Candidate) =>
-    pinnedMint(network, mint)?.dollar === true ? 0 : mint === WSOL_MINT ? 1 : values?.has(mint) === true ? 2 : 3;
+    pinnedMint(network, mint)?.dollar === true
+      ? 0
+      : mint === WSOL_MINT
+        ? 1
+        : values?.has(mint) === true
+          ? 2
+          : 3;
   const value = ({ mint, available }: Candidate) => values?.get(mint) ?? available;
   // Stablecoins are compared by amount: those that are pinned all have the same decimals.
   return candidates.sort((a, b) => rank(a) - rank(b) || compare(value(b), value(a)));

@@ -15,21 +15,28 @@ interface Numbers {
 const ROUNDING = 1n;
 
 /**
- * Checks that a quote, from wherever it came, answers the intent, with the bounds recomputed from its own amounts. Throws
- * `quote_mismatch`.
+ * Checks that a quote, from wherever it came, answers the intent, with the bounds recomputed from
+ * its own amounts. Throws `quote_mismatch`.
  */
 export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
   const reason = mismatch(quote, intent);
   if (reason === undefined) return;
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
+    details: { reason },
+  });
 }
 
-/** Throws `quote_mismatch` unless a quote's fields are what they are typed as: a transport may answer anything. */
+/**
+ * Throws `quote_mismatch` unless a quote's fields are what they are typed as: a transport may
+ * answer anything.
+ */
 export function checkFields(quote: SwapQuote): void {
   const given: unknown = quote;
   if (isJson(given) && FIELDS.every(([name, fits]) => fits(given[name]))) return;
   const reason = 'a field of it is not what a quote has there';
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
+    details: { reason },
+  });
 }
 
 const MAX_ROUTE = 50;
@@ -39,8 +46,10 @@ export function showable(quote: SwapQuote): SwapQuote {
   return { ...quote, route: quote.route.slice(0, MAX_ROUTE).map(cleanText) };
 }
 
-const isName = (value: unknown): boolean => typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value);
-const isCount = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+const isName = (value: unknown): boolean =>
+  typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value);
+const isCount = (value: unknown): boolean =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0;
 const isUnits = (value: unknown): boolean => parseAmount(value) !== undefined;
 
 const FIELDS: readonly (readonly [keyof SwapQuote, (value: unknown) => boolean])[] = [
@@ -53,11 +62,17 @@ const FIELDS: readonly (readonly [keyof SwapQuote, (value: unknown) => boolean])
   ['maxInAmount', isUnits],
   ['quotedAt', isCount],
   // Where a swap is better than the market, its impact is below zero.
-  ['priceImpactBps', (value) => value === null || (typeof value === 'number' && Number.isFinite(value))],
+  [
+    'priceImpactBps',
+    (value) => value === null || (typeof value === 'number' && Number.isFinite(value)),
+  ],
   ['route', (value) => Array.isArray(value) && value.every((one) => typeof one === 'string')],
 ];
 
-/** Throws `price_impact_too_high`. A quote that does not know its impact passes: the other bounds hold it. */
+/**
+ * Throws `price_impact_too_high`. A quote that does not know its impact passes: the other bounds
+ * hold it.
+ */
 export function checkImpact({ priceImpactBps }: SwapQuote, limitBps: number): void {
   if (priceImpactBps === null || priceImpactBps <= limitBps) return;
   const message = `The swap would move the price by ${priceImpactBps} basis points; the limit is ${limitBps}. Swap less, or from another token.`;
@@ -65,19 +80,26 @@ export function checkImpact({ priceImpactBps }: SwapQuote, limitBps: number): vo
 }
 
 function mismatch(quote: SwapQuote, intent: QuoteIntent): string | undefined {
-  if (quote.inputMint !== intent.inputMint || quote.outputMint !== intent.outputMint) return 'it is for other tokens';
+  if (quote.inputMint !== intent.inputMint || quote.outputMint !== intent.outputMint)
+    return 'it is for other tokens';
   if (quote.swapMode !== intent.swapMode) return 'it is for the other swap mode';
   if (quote.slippageBps !== intent.slippageBps) return 'its slippage is not what was asked for';
   // Typed as 0, but a remote service may have sent anything.
   const fee: unknown = quote.platformFeeBps;
-  if (fee !== 0 || (isJson(quote.raw) && platformFeeOf(quote.raw) !== 0)) return 'it carries a platform fee';
+  if (fee !== 0 || (isJson(quote.raw) && platformFeeOf(quote.raw) !== 0))
+    return 'it carries a platform fee';
   const numbers = read(quote);
   if (numbers === undefined) return 'an amount in it is not a decimal string of base units';
   if (numbers.inAmount === 0n || numbers.outAmount === 0n) return 'it swaps nothing';
-  return intent.swapMode === 'ExactIn' ? wrongExactIn(numbers, intent) : wrongExactOut(numbers, intent);
+  return intent.swapMode === 'ExactIn'
+    ? wrongExactIn(numbers, intent)
+    : wrongExactOut(numbers, intent);
 }
 
-function wrongExactIn({ inAmount, outAmount, minOut, maxIn }: Numbers, { amount, slippageBps }: QuoteIntent): string | undefined {
+function wrongExactIn(
+  { inAmount, outAmount, minOut, maxIn }: Numbers,
+  { amount, slippageBps }: QuoteIntent,
+): string | undefined {
   if (inAmount !== amount || maxIn !== amount) return 'it takes another amount than asked for';
   const least = leastOut(outAmount, slippageBps);
   if (minOut > outAmount || minOut + ROUNDING < least || minOut > least + ROUNDING)
@@ -85,11 +107,16 @@ function wrongExactIn({ inAmount, outAmount, minOut, maxIn }: Numbers, { amount,
   return undefined;
 }
 
-function wrongExactOut({ inAmount, outAmount, minOut, maxIn }: Numbers, { amount, slippageBps }: QuoteIntent): string | undefined {
+function wrongExactOut(
+  { inAmount, outAmount, minOut, maxIn }: Numbers,
+  { amount, slippageBps }: QuoteIntent,
+): string | undefined {
   // Concentrated liquidity may give a little more than asked for.
-  if (outAmount < amount || minOut < amount || minOut > outAmount) return 'it pays out another amount than asked for';
+  if (outAmount < amount || minOut < amount || minOut > outAmount)
+    return 'it pays out another amount than asked for';
   const most = mostIn(inAmount, slippageBps);
-  if (maxIn < inAmount || maxIn > most + ROUNDING || maxIn + ROUNDING < most) return 'its most input does not follow from its slippage';
+  if (maxIn < inAmount || maxIn > most + ROUNDING || maxIn + ROUNDING < most)
+    return 'its most input does not follow from its slippage';
   return undefined;
 }
 
@@ -98,6 +125,12 @@ function read(quote: SwapQuote): Numbers | undefined {
   const outAmount = parseAmount(quote.outAmount);
   const minOut = parseAmount(quote.minOutAmount);
   const maxIn = parseAmount(quote.maxInAmount);
-  if (inAmount === undefined || outAmount === undefined || minOut === undefined || maxIn === undefined) return undefined;
+  if (
+    inAmount === undefined ||
+    outAmount === undefined ||
+    minOut === undefined ||
+    maxIn === undefined
+  )
+    return undefined;
   return { inAmount, outAmount, minOut, maxIn };
 }

@@ -18,15 +18,22 @@ const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 256;
 
 /**
- * Two providers as one. A pair that the first cannot quote `ExactOut` is sized with the second, whose quotes come with their
- * instructions. A rate limit or an outage never changes the provider: both are behind the same gateway.
+ * Two providers as one. A pair that the first cannot quote `ExactOut` is sized with the second,
+ * whose quotes come with their instructions. A rate limit or an outage never changes the provider:
+ * both are behind the same gateway.
  */
-export function createFallback({ first, second, runtime, onSunset }: FallbackOptions): SwapProvider {
+export function createFallback({
+  first,
+  second,
+  runtime,
+  onSunset,
+}: FallbackOptions): SwapProvider {
   let gone = false;
   const withoutExactOut = new Map<string, number>();
 
   const sunset = (error: unknown): boolean => {
-    if (!isExactChangeError(error, 'jupiter_unavailable') || !SUNSET.has(error.details.status)) return false;
+    if (!isExactChangeError(error, 'jupiter_unavailable') || !SUNSET.has(error.details.status))
+      return false;
     if (!gone) onSunset?.(error.details.status);
     gone = true;
     return true;
@@ -73,7 +80,11 @@ export function createFallback({ first, second, runtime, onSunset }: FallbackOpt
       const provider = [first, second].find((one) => one.id === quote.provider);
       if (provider === undefined) {
         const reason = 'the quote is of another provider';
-        throw new QuoteError('quote_mismatch', `The swap cannot be built: ${reason}. Quote again.`, { details: { reason } });
+        throw new QuoteError(
+          'quote_mismatch',
+          `The swap cannot be built: ${reason}. Quote again.`,
+          { details: { reason } },
+        );
       }
       try {
         return await provider.build(quote, wallet, signal);
@@ -102,7 +113,11 @@ async function inOrder<T>(
 }
 
 function noExactOut({ inputMint, outputMint }: QuoteIntent): QuoteError<'no_route'> {
-  return new QuoteError('no_route', `No exact-output route from ${inputMint} to ${outputMint}. Ask for ExactIn.`, {
-    details: { inputMint, outputMint },
-  });
+  return new QuoteError(
+    'no_route',
+    `No exact-output route from ${inputMint} to ${outputMint}. Ask for ExactIn.`,
+    {
+      details: { inputMint, outputMint },
+    },
+  );
 }

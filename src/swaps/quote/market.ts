@@ -4,7 +4,10 @@ import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { checkExposure, type Exposed, foreignAccounts } from '../firewall/exposure.js';
 import { type Leg, accountBytes } from '../transaction/read-facts.js';
 
-/** What a composed transaction costs on today's chain; in lamports, the price in micro-lamports per unit. */
+/**
+ * What a composed transaction costs on today's chain; in lamports, the price in micro-lamports per
+ * unit.
+ */
 export interface Market {
   readonly unitPrice: bigint;
   readonly walletMinimum: bigint;
@@ -14,8 +17,8 @@ export interface Market {
 }
 
 /**
- * What else the chain must be asked before composing: fees, rent, and what the venue could reach. Throws `unsafe_swap` where that is
- * another account of the wallet.
+ * What else the chain must be asked before composing: fees, rent, and what the venue could reach.
+ * Throws `unsafe_swap` where that is another account of the wallet.
  */
 export async function readMarket(
   rpc: Rpc,
@@ -24,8 +27,14 @@ export async function readMarket(
   [input, output]: readonly [Leg, Leg],
   options: CallOptions,
 ): Promise<Market> {
-  const foreign = foreignAccounts(instruction, [wallet, input.account.address, output.account.address]);
-  const writable = instruction.accounts.filter((account) => account.writable).map((account) => account.address);
+  const foreign = foreignAccounts(instruction, [
+    wallet,
+    input.account.address,
+    output.account.address,
+  ]);
+  const writable = instruction.accounts
+    .filter((account) => account.writable)
+    .map((account) => account.address);
   const [exposed, unitPrice, walletMinimum, sourceRent, outputRent] = await Promise.all([
     readExposed(rpc, foreign, options),
     marketPrice(rpc, [...new Set(writable)], options),
@@ -37,8 +46,15 @@ export async function readMarket(
   return { unitPrice, walletMinimum, sourceRent, outputRent };
 }
 
-/** What recent transactions paid. A node that cannot say is no reason not to swap: then the price is the least there is. */
-async function marketPrice(rpc: Rpc, writable: readonly Address[], options: CallOptions): Promise<bigint> {
+/**
+ * What recent transactions paid. A node that cannot say is no reason not to swap: then the price is
+ * the least there is.
+ */
+async function marketPrice(
+  rpc: Rpc,
+  writable: readonly Address[],
+  options: CallOptions,
+): Promise<bigint> {
   try {
     return await estimateComputeUnitPrice(rpc, writable, options);
   } catch (error) {
@@ -50,12 +66,25 @@ async function marketPrice(rpc: Rpc, writable: readonly Address[], options: Call
 const READ_AT_ONCE = 100;
 
 /** What lies in accounts of any number, as many read at once as the network allows. */
-export async function readExposed(rpc: Pick<Rpc, 'accounts'>, foreign: readonly AccountMeta[], options: CallOptions): Promise<Exposed[]> {
+export async function readExposed(
+  rpc: Pick<Rpc, 'accounts'>,
+  foreign: readonly AccountMeta[],
+  options: CallOptions,
+): Promise<Exposed[]> {
   const addresses = foreign.map(({ address }) => address);
-  const starts = Array.from({ length: Math.ceil(addresses.length / READ_AT_ONCE) }, (_, index) => index * READ_AT_ONCE);
-  const read = await Promise.all(starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)));
+  const starts = Array.from(
+    { length: Math.ceil(addresses.length / READ_AT_ONCE) },
+    (_, index) => index * READ_AT_ONCE,
+  );
+  const read = await Promise.all(
+    starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)),
+  );
   const accounts = read.flatMap((part) => part.accounts);
-  return foreign.map(({ address, writable }, index) => ({ address, writable, account: accounts[index] ?? null }));
+  return foreign.map(({ address, writable }, index) => ({
+    address,
+    writable,
+    account: accounts[index] ?? null,
+  }));
 }
 
 async function rentOf(rpc: Rpc, { account, mint }: Leg, options: CallOptions): Promise<bigint> {

@@ -23,11 +23,17 @@ const GOOD_ENOUGH_BPS = 50n;
 const WHOLE = 10_000n;
 
 /**
- * A quote whose least output covers `target` and whose most input is within `maxIn`: `ExactOut`, else `ExactIn` with an input that
- * is sized until slippage cannot make it too little. At most five calls. Every quote has passed `checkQuote`. Throws `insufficient_funds`, `no_route`,
- * `quote_mismatch` or `price_impact_too_high`, and whatever the provider throws; a rate limit or an outage is never taken for a missing route.
+ * A quote whose least output covers `target` and whose most input is within `maxIn`: `ExactOut`,
+ * else `ExactIn` with an input that is sized until slippage cannot make it too little. At most five
+ * calls. Every quote has passed `checkQuote`. Throws `insufficient_funds`, `no_route`,
+ * `quote_mismatch` or `price_impact_too_high`, and whatever the provider throws; a rate limit or an
+ * outage is never taken for a missing route.
  */
-export async function quoteExactOutput(provider: SwapProvider, wanted: ExactOutput, signal?: AbortSignal): Promise<SwapQuote> {
+export async function quoteExactOutput(
+  provider: SwapProvider,
+  wanted: ExactOutput,
+  signal?: AbortSignal,
+): Promise<SwapQuote> {
   if (wanted.maxIn <= 0n) throw short(wanted, 1n);
   if (!provider.supportsExactOut) return sizeExactIn(provider, wanted, signal);
   try {
@@ -40,7 +46,11 @@ export async function quoteExactOutput(provider: SwapProvider, wanted: ExactOutp
   }
 }
 
-async function sizeExactIn(provider: SwapProvider, wanted: ExactOutput, signal: AbortSignal | undefined): Promise<SwapQuote> {
+async function sizeExactIn(
+  provider: SwapProvider,
+  wanted: ExactOutput,
+  signal: AbortSignal | undefined,
+): Promise<SwapQuote> {
   const { target, maxIn, seedIn = maxIn } = wanted;
   let input = seedIn <= 0n || seedIn > maxIn ? maxIn : seedIn;
   let padBps = 10n;
@@ -58,7 +68,8 @@ async function sizeExactIn(provider: SwapProvider, wanted: ExactOutput, signal: 
     } else {
       padBps *= 3n;
     }
-    const next = least === 0n ? input * 10n : ceilDiv(input * target * (WHOLE + padBps), least * WHOLE);
+    const next =
+      least === 0n ? input * 10n : ceilDiv(input * target * (WHOLE + padBps), least * WHOLE);
     const bounded = minAmount(next, maxIn);
     if (best !== undefined && bounded >= BigInt(best.inAmount)) break;
     input = bounded;
@@ -92,10 +103,15 @@ function covered(quote: SwapQuote, { target, maxIn, maxPriceImpactBps }: ExactOu
   if (maxPriceImpactBps !== undefined) checkImpact(quote, maxPriceImpactBps);
   if (BigInt(quote.minOutAmount) >= target && BigInt(quote.maxInAmount) <= maxIn) return quote;
   const reason = 'it does not cover the amount that was asked for';
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
+    details: { reason },
+  });
 }
 
-function short({ inputMint, maxIn, target, outputMint }: ExactOutput, required: bigint): FundsError<'insufficient_funds'> {
+function short(
+  { inputMint, maxIn, target, outputMint }: ExactOutput,
+  required: bigint,
+): FundsError<'insufficient_funds'> {
   const message = `${target} base units of ${outputMint} cost up to ${required} base units of ${inputMint}; ${maxIn} may be spent.`;
   return new FundsError('insufficient_funds', message, {
     details: { mint: inputMint, required: required.toString(), available: maxIn.toString() },

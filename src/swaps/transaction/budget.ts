@@ -4,13 +4,21 @@ import { ceilDiv } from '../../amount.js';
 /** What one signature costs; the wallet is the only signer of a swap. */
 export const SIGNATURE_LAMPORTS = 5_000n;
 
-/** What the priority fee may take of a limit on all fees. Throws `fees_over_limit` where not even the signature fits. */
+/**
+ * What the priority fee may take of a limit on all fees. Throws `fees_over_limit` where not even
+ * the signature fits.
+ */
 export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
   if (maxFeeLamports >= SIGNATURE_LAMPORTS) return maxFeeLamports - SIGNATURE_LAMPORTS;
   throw new PolicyError(
     'fees_over_limit',
     `A transaction costs ${SIGNATURE_LAMPORTS} lamports at least; policy.maxFeeLamports is ${maxFeeLamports}. Raise it.`,
-    { details: { lamports: SIGNATURE_LAMPORTS.toString(), limitLamports: maxFeeLamports.toString() } },
+    {
+      details: {
+        lamports: SIGNATURE_LAMPORTS.toString(),
+        limitLamports: maxFeeLamports.toString(),
+      },
+    },
   );
 }
 
@@ -48,7 +56,9 @@ export interface LamportBudget {
   readonly returned: bigint;
 }
 
-/** Lamports the wallet must have so that the transaction can run and the wallet stays rent-exempt. */
+/**
+ * Lamports the wallet must have so that the transaction can run and the wallet stays rent-exempt.
+ */
 export function requiredLamports(budget: LamportBudget, walletMinimum: bigint): bigint {
   const { networkFee, priorityFee: priority, rent, temporaryRent, wrapped } = budget;
   return networkFee + priority + rent + temporaryRent + wrapped + walletMinimum;
@@ -56,11 +66,26 @@ export function requiredLamports(budget: LamportBudget, walletMinimum: bigint): 
 
 /** The least lamports that the wallet has afterwards. */
 export function leastLamports(available: bigint, budget: LamportBudget): bigint {
-  return available - budget.networkFee - budget.priorityFee - budget.rent - budget.wrapped + budget.returned;
+  return (
+    available -
+    budget.networkFee -
+    budget.priorityFee -
+    budget.rent -
+    budget.wrapped +
+    budget.returned
+  );
 }
 
-/** Throws where the wallet has too little SOL (`insufficient_sol`), or the rent is above the caller's limit (`fees_over_limit`). */
-export function checkBudget(budget: LamportBudget, available: bigint, walletMinimum: bigint, maxRentLamports: bigint): void {
+/**
+ * Throws where the wallet has too little SOL (`insufficient_sol`), or the rent is above the
+ * caller's limit (`fees_over_limit`).
+ */
+export function checkBudget(
+  budget: LamportBudget,
+  available: bigint,
+  walletMinimum: bigint,
+  maxRentLamports: bigint,
+): void {
   if (budget.rent > maxRentLamports) {
     const message = `The swap creates token accounts for ${budget.rent} lamports of rent; the limit is ${maxRentLamports}.`;
     throw new PolicyError('fees_over_limit', message, {

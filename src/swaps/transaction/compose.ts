@@ -16,8 +16,8 @@ import { type SwapFacts, type SwapPlan, planSwap } from './plan.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 
 /**
- * Fewer accounts, smaller transaction, worse price: what to ask for, one after the other, when a swap was
- * `transaction_too_large`. The first try sets no bound.
+ * Fewer accounts, smaller transaction, worse price: what to ask for, one after the other, when a
+ * swap was `transaction_too_large`. The first try sets no bound.
  */
 export const maxAccountsLadder: readonly number[] = [48, 40, 32, 24, 20];
 
@@ -46,8 +46,9 @@ export interface ComposedSwap {
 }
 
 /**
- * Composes the transaction: compute budget, the accounts that are missing, wrapping, the swap, unwrapping, guard. Throws
- * `transaction_too_large`, or `insufficient_funds` where the source holds less than the swap may take.
+ * Composes the transaction: compute budget, the accounts that are missing, wrapping, the swap,
+ * unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` where the source holds
+ * less than the swap may take.
  */
 export function composeSwap(parts: SwapParts): ComposedSwap {
   const { expected, facts, compute } = parts;
@@ -66,24 +67,47 @@ export function composeSwap(parts: SwapParts): ComposedSwap {
   const instructions = [...body, ...guard(plan.floors)];
   const { blockhash, lookupTables } = parts;
   const message = compileMessage({ feePayer: wallet, instructions, blockhash, lookupTables });
-  return { instructions, message, plan, swapAt: body.indexOf(parts.instruction), guardFrom: body.length };
+  return {
+    instructions,
+    message,
+    plan,
+    swapAt: body.indexOf(parts.instruction),
+    guardFrom: body.length,
+  };
 }
 
 export function computeInstructions({ unitLimit, unitPrice }: ComputeBudget): Instruction[] {
   return [computeUnitLimit(unitLimit), computeUnitPrice(unitPrice)];
 }
 
-export function createOwn(wallet: Address, { address, mint, tokenProgram }: OwnAccount): Instruction {
-  return createAssociatedTokenAccount({ payer: wallet, account: address, owner: wallet, mint, tokenProgram });
+export function createOwn(
+  wallet: Address,
+  { address, mint, tokenProgram }: OwnAccount,
+): Instruction {
+  return createAssociatedTokenAccount({
+    payer: wallet,
+    account: address,
+    owner: wallet,
+    mint,
+    tokenProgram,
+  });
 }
 
 /** Moves SOL into a wrapped SOL account and makes its balance count. */
 export function wrapInto(wallet: Address, account: Address, lamports: bigint): Instruction[] {
-  return lamports === 0n ? [] : [transferLamports({ from: wallet, to: account, lamports }), syncNative({ account })];
+  return lamports === 0n
+    ? []
+    : [transferLamports({ from: wallet, to: account, lamports }), syncNative({ account })];
 }
 
 function closeOwn(wallet: Address, { address, mint, tokenProgram }: OwnAccount): Instruction {
-  // Closing any other account would burn nothing but would not unwrap either: a bug of ours, not an input.
+  // Closing any other account would burn nothing but would not unwrap either: a bug of ours, not an
+  // input.
   if (mint !== WSOL_MINT) throw new TypeError('only a wrapped SOL account is closed');
-  return closeTokenAccount({ account: address, destination: wallet, authority: wallet, tokenProgram });
+  return closeTokenAccount({
+    account: address,
+    destination: wallet,
+    authority: wallet,
+    tokenProgram,
+  });
 }

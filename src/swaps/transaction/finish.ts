@@ -1,7 +1,13 @@
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
-import { type ComputeBudget, type LamportBudget, boundedUnitPrice, checkBudget, priorityFeeLimit } from './budget.js';
+import {
+  type ComputeBudget,
+  type LamportBudget,
+  boundedUnitPrice,
+  checkBudget,
+  priorityFeeLimit,
+} from './budget.js';
 import type { Floors } from '../firewall/guard.js';
 import type { ReservedAmounts } from './plan.js';
 import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
@@ -13,12 +19,24 @@ export interface SwapLimits {
   readonly maxRentLamports: bigint;
 }
 
-/** The bounds that a policy sets; it counts the signature among the fees. Throws `fees_over_limit` where that alone is above its limit. */
-export function swapLimits(policy: { readonly maxFeeLamports: bigint; readonly maxRentLamports: bigint }): SwapLimits {
-  return { maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports), maxRentLamports: policy.maxRentLamports };
+/**
+ * The bounds that a policy sets; it counts the signature among the fees. Throws `fees_over_limit`
+ * where that alone is above its limit.
+ */
+export function swapLimits(policy: {
+  readonly maxFeeLamports: bigint;
+  readonly maxRentLamports: bigint;
+}): SwapLimits {
+  return {
+    maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports),
+    maxRentLamports: policy.maxRentLamports,
+  };
 }
 
-export const defaultSwapLimits: SwapLimits = { maxPriorityFeeLamports: 200_000n, maxRentLamports: 10_000_000n };
+export const defaultSwapLimits: SwapLimits = {
+  maxPriorityFeeLamports: 200_000n,
+  maxRentLamports: 10_000_000n,
+};
 
 /** How long a blockhash lives, and the slot as of which it was valid. */
 export interface DatedLifetime extends Lifetime {
@@ -69,17 +87,25 @@ const MAX_UNITS = 1_400_000;
 const COMPUTE_INSTRUCTIONS = 2;
 
 /**
- * Simulates with the largest compute limit, then composes again with what is needed and at a bounded price. Only the compute budget
- * and the guard's lamports may differ between the two; anything else is simulated again. Throws `insufficient_sol`,
- * `fees_over_limit`, `simulation_failed` or `unsafe_swap`.
+ * Simulates with the largest compute limit, then composes again with what is needed and at a
+ * bounded price. Only the compute budget and the guard's lamports may differ between the two;
+ * anything else is simulated again. Throws `insufficient_sol`, `fees_over_limit`,
+ * `simulation_failed` or `unsafe_swap`.
  */
 export async function finish(input: FinishInput): Promise<Finished> {
   const { blockhashes, limits, compose, options } = input;
   const reserved = await input.reserved();
-  const rehearsal = compose({ unitLimit: MAX_UNITS, unitPrice: 1n }, (await blockhashes.fresh(options)).blockhash, reserved);
+  const rehearsal = compose(
+    { unitLimit: MAX_UNITS, unitPrice: 1n },
+    (await blockhashes.fresh(options)).blockhash,
+    reserved,
+  );
   const used = await simulate(input, rehearsal);
   const unitLimit = Math.min(MAX_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
-  const compute = { unitLimit, unitPrice: boundedUnitPrice(input.unitPrice, unitLimit, limits.maxPriorityFeeLamports) };
+  const compute = {
+    unitLimit,
+    unitPrice: boundedUnitPrice(input.unitPrice, unitLimit, limits.maxPriorityFeeLamports),
+  };
   const lifetime = await blockhashes.fresh(options);
   const draft = compose(compute, lifetime.blockhash, larger(reserved, await input.reserved()));
   if (sameApartFromBudget(rehearsal.instructions, draft.instructions)) affordable(input, draft);
@@ -87,36 +113,61 @@ export async function finish(input: FinishInput): Promise<Finished> {
   return { draft, compute, lifetime };
 }
 
-function affordable({ walletMinimum, limits }: FinishInput, { budget, availableLamports }: Draft): void {
+function affordable(
+  { walletMinimum, limits }: FinishInput,
+  { budget, availableLamports }: Draft,
+): void {
   checkBudget(budget, availableLamports, walletMinimum, limits.maxRentLamports);
 }
 
 async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {
   affordable(input, draft);
   const wire = assembleTransaction(draft.message, new Map());
-  const simulation = await input.rpc.simulate(wire, watchedAccounts(draft.floors), { ...input.options, minContextSlot: input.readAt });
+  const simulation = await input.rpc.simulate(wire, watchedAccounts(draft.floors), {
+    ...input.options,
+    minContextSlot: input.readAt,
+  });
   checkSimulation(simulation, { ...draft, readAt: input.readAt });
   return simulation.unitsConsumed;
 }
 
-/** What was reserved at either moment: another of our transactions may have begun, or landed, in between. */
+/**
+ * What was reserved at either moment: another of our transactions may have begun, or landed, in
+ * between.
+ */
 function larger(a: ReservedAmounts, b: ReservedAmounts): ReservedAmounts {
   const most = (name: keyof ReservedAmounts) => (a[name] > b[name] ? a[name] : b[name]);
   return { input: most('input'), output: most('output'), lamports: most('lamports') };
 }
 
-function sameApartFromBudget(before: readonly Instruction[], after: readonly Instruction[]): boolean {
+function sameApartFromBudget(
+  before: readonly Instruction[],
+  after: readonly Instruction[],
+): boolean {
   const rest = (all: readonly Instruction[]) => all.slice(COMPUTE_INSTRUCTIONS, -1);
   const others = rest(after);
-  return before.length === after.length && rest(before).every((one, index) => sameInstruction(one, others[index]));
+  return (
+    before.length === after.length &&
+    rest(before).every((one, index) => sameInstruction(one, others[index]))
+  );
 }
 
 function sameInstruction(a: Instruction, b: Instruction | undefined): boolean {
-  if (b === undefined || a.program !== b.program || a.data.length !== b.data.length || a.accounts.length !== b.accounts.length)
+  if (
+    b === undefined ||
+    a.program !== b.program ||
+    a.data.length !== b.data.length ||
+    a.accounts.length !== b.accounts.length
+  )
     return false;
   const sameAccounts = a.accounts.every((one, index) => {
     const other = b.accounts[index];
-    return other !== undefined && one.address === other.address && one.signer === other.signer && one.writable === other.writable;
+    return (
+      other !== undefined &&
+      one.address === other.address &&
+      one.signer === other.signer &&
+      one.writable === other.writable
+    );
   });
   return sameAccounts && a.data.every((byte, index) => byte === b.data[index]);
 }

@@ -1,6 +1,10 @@
 import { FundsError } from '../../errors.js';
 import { SYSTEM_PROGRAM, WSOL_MINT } from '../../network.js';
-import { decodeTokenAccount, type TokenAccount, uncountedLamports } from '../../solana/tokens/accounts.js';
+import {
+  decodeTokenAccount,
+  type TokenAccount,
+  uncountedLamports,
+} from '../../solana/tokens/accounts.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import { ownAccountRules } from '../firewall/own-accounts.js';
@@ -19,31 +23,63 @@ export interface OwnAccount extends TokenFacts {
   readonly exists: boolean;
   /** Base units; 0n where it does not exist. */
   readonly balance: bigint;
-  /** Lamports that are wrapped SOL as soon as any wallet has them counted (`SyncNative`), and so in reach of the swap. */
+  /**
+   * Lamports that are wrapped SOL as soon as any wallet has them counted (`SyncNative`), and so in
+   * reach of the swap.
+   */
   readonly uncounted: bigint;
   /** Lamports at the address. */
   readonly lamports: bigint;
 }
 
 /**
- * Reads the wallet's own account. One that is frozen, belongs to another wallet, or that another may spend from or close is
- * refused (`account_unusable`): a swap into or out of it could not be guarded.
+ * Reads the wallet's own account. One that is frozen, belongs to another wallet, or that another
+ * may spend from or close is refused (`account_unusable`): a swap into or out of it could not be
+ * guarded.
  */
-export function readOwnAccount(wallet: Address, address: Address, token: TokenFacts, account: Account | null): OwnAccount {
+export function readOwnAccount(
+  wallet: Address,
+  address: Address,
+  token: TokenFacts,
+  account: Account | null,
+): OwnAccount {
   const { mint, tokenProgram, decimals } = token;
-  const missing = { address, mint, tokenProgram, decimals, exists: false, balance: 0n, uncounted: 0n, lamports: account?.lamports ?? 0n };
+  const missing = {
+    address,
+    mint,
+    tokenProgram,
+    decimals,
+    exists: false,
+    balance: 0n,
+    uncounted: 0n,
+    lamports: account?.lamports ?? 0n,
+  };
   if (account === null || !isThere(account)) return missing;
   const held = heldIn(account, tokenProgram);
   const broken = brokenBy(ownAccountRules, { wallet, mint, held });
   if (broken !== undefined || held === undefined) throw unusable(address, broken);
-  return { ...missing, exists: true, balance: held.amount, uncounted: uncountedLamports(account, held) };
+  return {
+    ...missing,
+    exists: true,
+    balance: held.amount,
+    uncounted: uncountedLamports(account, held),
+  };
 }
 
-/** Lamports that making a missing account takes. Of wrapped SOL, what lies at its address beyond the rent counts as soon as it is made. */
-export function onceMade(missing: OwnAccount, rent: bigint): { readonly takes: bigint; readonly uncounted: bigint } {
+/**
+ * Lamports that making a missing account takes. Of wrapped SOL, what lies at its address beyond the
+ * rent counts as soon as it is made.
+ */
+export function onceMade(
+  missing: OwnAccount,
+  rent: bigint,
+): { readonly takes: bigint; readonly uncounted: bigint } {
   const { lamports, mint } = missing;
   const beyond = lamports > rent ? lamports - rent : 0n;
-  return { takes: lamports < rent ? rent - lamports : 0n, uncounted: mint === WSOL_MINT ? beyond : 0n };
+  return {
+    takes: lamports < rent ? rent - lamports : 0n,
+    uncounted: mint === WSOL_MINT ? beyond : 0n,
+  };
 }
 
 /** Any wallet may send lamports to an address that is no account yet. */

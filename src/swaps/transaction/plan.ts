@@ -1,7 +1,13 @@
 import { FundsError } from '../../errors.js';
 import { maxAmount, minAmount } from '../../amount.js';
 import { WSOL_MINT } from '../../network.js';
-import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLamports, priorityFee } from './budget.js';
+import {
+  type ComputeBudget,
+  type LamportBudget,
+  SIGNATURE_LAMPORTS,
+  leastLamports,
+  priorityFee,
+} from './budget.js';
 import type { Floors } from '../firewall/guard.js';
 import { onceMade, type OwnAccount } from './own-account.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
@@ -30,7 +36,10 @@ export interface SwapFacts {
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
   readonly reserved: ReservedAmounts;
-  /** What the guard lets be missing: what of the reserved may leave while the swap lands. No more than that. */
+  /**
+   * What the guard lets be missing: what of the reserved may leave while the swap lands. No more
+   * than that.
+   */
   readonly leeway: ReservedAmounts;
 }
 
@@ -52,11 +61,17 @@ export interface SwapPlan {
 }
 
 /**
- * Works out what to create, wrap and close, and what must be left afterwards. Wrapped SOL that the wallet already holds is used
- * before native SOL. A wrapped SOL account is closed only if it was empty or missing before, and an output of wrapped
- * SOL is kept where `keepWrapped` says that it is what the payment is made in.
+ * Works out what to create, wrap and close, and what must be left afterwards. Wrapped SOL that the
+ * wallet already holds is used before native SOL. A wrapped SOL account is closed only if it was
+ * empty or missing before, and an output of wrapped SOL is kept where `keepWrapped` says that it is
+ * what the payment is made in.
  */
-export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: ComputeBudget, keepWrapped: boolean): SwapPlan {
+export function planSwap(
+  expected: SwapExpectation,
+  facts: SwapFacts,
+  compute: ComputeBudget,
+  keepWrapped: boolean,
+): SwapPlan {
   const { source, output, reserved } = facts;
   // No more can be missing than there is.
   const leeway = {
@@ -72,10 +87,19 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
   const closeOutput = expected.outputMint === WSOL_MINT && !keepWrapped && output.balance === 0n;
   const staying = [...(closeSource || wrap > 0n ? [] : [source]), ...(closeOutput ? [] : [output])];
   const rents = [
-    { create: !source.exists && native, lamports: onceMade(source, facts.sourceRent).takes, closed: closeSource },
-    { create: !output.exists, lamports: onceMade(output, facts.outputRent).takes, closed: closeOutput },
+    {
+      create: !source.exists && native,
+      lamports: onceMade(source, facts.sourceRent).takes,
+      closed: closeSource,
+    },
+    {
+      create: !output.exists,
+      lamports: onceMade(output, facts.outputRent).takes,
+      closed: closeOutput,
+    },
   ];
-  const rentOf = (closed: boolean) => sum(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
+  const rentOf = (closed: boolean) =>
+    sum(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
   const budget: LamportBudget = {
     networkFee: SIGNATURE_LAMPORTS,
     priorityFee: priorityFee(compute),
@@ -89,7 +113,9 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
       closeOutput ? expected.minOut : 0n,
     ]),
   };
-  const outputUncounted = output.exists ? output.uncounted : onceMade(output, facts.outputRent).uncounted;
+  const outputUncounted = output.exists
+    ? output.uncounted
+    : onceMade(output, facts.outputRent).uncounted;
   const sourceLeast = source.balance - leeway.input + source.uncounted;
   const outputLeast = output.balance - leeway.output + outputUncounted;
   const availableLamports = maxAmount(facts.lamports - reserved.lamports, 0n);
@@ -100,7 +126,8 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
     ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports },
     floors: {
       wallet: expected.wallet,
-      // Never zero: that would not notice a wallet assigned to another program. Whether it can be met is for `checkBudget`.
+      // Never zero: that would not notice a wallet assigned to another program. Whether it can be
+      // met is for `checkBudget`.
       lamports: maxAmount(leastLamports(facts.lamports - leeway.lamports, budget), 1n),
       tokens: [
         { account: source, least: sourceLeast + wrap - expected.maxIn, closed: closeSource },
@@ -114,7 +141,10 @@ function sum(amounts: readonly bigint[]): bigint {
   return amounts.reduce((total, amount) => total + amount, 0n);
 }
 
-function shortOfInput({ inputMint, maxIn }: SwapExpectation, available: bigint): FundsError<'insufficient_funds'> {
+function shortOfInput(
+  { inputMint, maxIn }: SwapExpectation,
+  available: bigint,
+): FundsError<'insufficient_funds'> {
   const message = `The swap may take up to ${maxIn} base units of ${inputMint}; the wallet can spend ${available}.`;
   return new FundsError('insufficient_funds', message, {
     details: { mint: inputMint, required: maxIn.toString(), available: available.toString() },

@@ -5,7 +5,13 @@ import type { Signer } from '../../solana/signer.js';
 import type { Address } from '../../solana/types.js';
 import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
-import { type BlockhashSource, type DatedLifetime, type Finished, type SwapLimits, finish } from './finish.js';
+import {
+  type BlockhashSource,
+  type DatedLifetime,
+  type Finished,
+  type SwapLimits,
+  finish,
+} from './finish.js';
 import { checkSwap } from '../firewall/check-swap.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
@@ -40,7 +46,10 @@ export interface SwapOrder {
   readonly build: (signal?: AbortSignal) => Promise<SwapBuild>;
   /** The output is wrapped SOL, and wanted as such: a payment is made in it. */
   readonly keepWrapped?: boolean | undefined;
-  /** Called with what it takes at most before anything is signed; a rejection keeps it from being signed. */
+  /**
+   * Called with what it takes at most before anything is signed; a rejection keeps it from being
+   * signed.
+   */
   readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
   /** What others of our transactions may still take; read before and after the chain is. */
   readonly reserved?: (() => ReservedAmounts | Promise<ReservedAmounts>) | undefined;
@@ -56,7 +65,10 @@ export interface SwapOutlook extends SwapBounds {
   /** The wallet's own token accounts. */
   readonly source: Address;
   readonly output: Address;
-  /** What it takes from held so much before, as of a slot: base units, or lamports of the wallet if it sells SOL. */
+  /**
+   * What it takes from held so much before, as of a slot: base units, or lamports of the wallet if
+   * it sells SOL.
+   */
   readonly before: { readonly amount: bigint; readonly slot: number };
   /** What more the guard lets be missing, because payments in flight may take it. */
   readonly leeway: ReservedAmounts;
@@ -90,15 +102,27 @@ export interface SignedSwap {
 /** The bounds that a quote promises. */
 export function boundsOf(quote: SwapQuote): SwapBounds {
   const { inputMint, outputMint, slippageBps } = quote;
-  return { inputMint, outputMint, slippageBps, maxIn: BigInt(quote.maxInAmount), minOut: BigInt(quote.minOutAmount) };
+  return {
+    inputMint,
+    outputMint,
+    slippageBps,
+    maxIn: BigInt(quote.maxInAmount),
+    minOut: BigInt(quote.minOutAmount),
+  };
 }
 
 /**
- * Builds, checks, composes and simulates a swap without signing it. Throws what the provider throws, `unsafe_swap`, `transaction_too_large`
- * (quote again with fewer accounts: `maxAccountsLadder`), `insufficient_funds`, `insufficient_sol`, `account_unusable`, `unknown_mint`,
- * `mint_not_supported`, `fees_over_limit`, `simulation_failed` or `self_check_failed`. Nothing of it has left this process.
+ * Builds, checks, composes and simulates a swap without signing it. Throws what the provider
+ * throws, `unsafe_swap`, `transaction_too_large` (quote again with fewer accounts:
+ * `maxAccountsLadder`), `insufficient_funds`, `insufficient_sol`, `account_unusable`,
+ * `unknown_mint`, `mint_not_supported`, `fees_over_limit`, `simulation_failed` or
+ * `self_check_failed`. Nothing of it has left this process.
  */
-export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wallet: Address, order: SwapOrder): Promise<PreparedSwap> {
+export async function prepareSwap(
+  deps: Omit<SwapDeps, 'signer' | 'network'>,
+  wallet: Address,
+  order: SwapOrder,
+): Promise<PreparedSwap> {
   const { rpc, limits, blockhashes } = deps;
   const { bounds, keepWrapped = false, isStrict = false } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
@@ -110,14 +134,29 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
   ]);
   const [input, output] = legs;
   if (input === undefined || output === undefined) throw new TypeError('a leg was not read');
-  const expected: SwapExpectation = { wallet, ...bounds, inputProgram: input.mint.tokenProgram, outputProgram: output.mint.tokenProgram };
+  const expected: SwapExpectation = {
+    wallet,
+    ...bounds,
+    inputProgram: input.mint.tokenProgram,
+    outputProgram: output.mint.tokenProgram,
+  };
   checkSwap(build.instruction, expected);
   const [market, lookupTables] = await Promise.all([
-    readMarket(rpc, wallet, build.instruction, [input, output], { ...options, minContextSlot: slot }),
+    readMarket(rpc, wallet, build.instruction, [input, output], {
+      ...options,
+      minContextSlot: slot,
+    }),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
   const { walletMinimum, sourceRent, outputRent } = market;
-  const facts = { source: input.account, output: output.account, lamports, walletMinimum, sourceRent, outputRent };
+  const facts = {
+    source: input.account,
+    output: output.account,
+    lamports,
+    walletMinimum,
+    sourceRent,
+    outputRent,
+  };
   const finished = await finish({
     ...{
       rpc,
@@ -130,7 +169,14 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
       unitPrice: market.unitPrice,
     },
     compose: (compute, blockhash, held) => {
-      const parts = { expected, instruction: build.instruction, keepWrapped, compute, blockhash, lookupTables };
+      const parts = {
+        expected,
+        instruction: build.instruction,
+        keepWrapped,
+        compute,
+        blockhash,
+        lookupTables,
+      };
       const { plan, ...composed } = composeSwap({
         ...parts,
         facts: { ...facts, reserved: held, leeway: isStrict ? nothingReserved : held },
@@ -140,11 +186,20 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
   });
   const { message, floors } = finished.draft;
   const maxPriorityFee = limits.maxPriorityFeeLamports;
-  checkComposed(message, { expected, instruction: build.instruction, floors, lookupTables, maxPriorityFee });
+  checkComposed(message, {
+    expected,
+    instruction: build.instruction,
+    floors,
+    lookupTables,
+    maxPriorityFee,
+  });
   return prepared(finished, bounds, facts, slot);
 }
 
-/** Prepares a swap and has the wallet sign it; sends nothing. Throws what {@link prepareSwap} throws, and `signing_failed`. */
+/**
+ * Prepares a swap and has the wallet sign it; sends nothing. Throws what {@link prepareSwap}
+ * throws, and `signing_failed`.
+ */
 export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<SignedSwap> {
   const { signer, network } = deps;
   const { message, lifetime, expected } = await prepareSwap(deps, signer.address, order);
@@ -155,12 +210,22 @@ export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<Signed
   return { ...(await signMessage(signer, message, intent, order.signal)), lifetime, expected };
 }
 
-/** What was reserved before the chain was read counts on: it may have landed since, unseen by that read. */
-function mergedWith(before: ReservedAmounts, reserved: () => Promise<ReservedAmounts>): () => Promise<ReservedAmounts> {
+/**
+ * What was reserved before the chain was read counts on: it may have landed since, unseen by that
+ * read.
+ */
+function mergedWith(
+  before: ReservedAmounts,
+  reserved: () => Promise<ReservedAmounts>,
+): () => Promise<ReservedAmounts> {
   const most = (a: bigint, b: bigint) => (a > b ? a : b);
   return async () => {
     const now = await reserved();
-    return { input: most(before.input, now.input), output: most(before.output, now.output), lamports: most(before.lamports, now.lamports) };
+    return {
+      input: most(before.input, now.input),
+      output: most(before.output, now.output),
+      lamports: most(before.lamports, now.lamports),
+    };
   };
 }
 
@@ -176,7 +241,10 @@ function prepared(
     ...bounds,
     source: facts.source.address,
     output: facts.output.address,
-    before: { amount: bounds.inputMint === WSOL_MINT ? facts.lamports : facts.source.balance, slot: readAt },
+    before: {
+      amount: bounds.inputMint === WSOL_MINT ? facts.lamports : facts.source.balance,
+      slot: readAt,
+    },
     leeway: draft.leeway,
     outputBefore: facts.output.balance,
     networkFeeLamports: budget.networkFee,

@@ -10,27 +10,31 @@ const MAX_DATA_BYTES = 1232;
 const MAX_TABLES = 64;
 
 /**
- * A copy of the build that a transport answered, which may be anything: what is checked must be what is composed. Whether its tables are
- * any is judged by the firewall. Throws `invalid_response`.
+ * A copy of the build that a transport answered, which may be anything: what is checked must be
+ * what is composed. Whether its tables are any is judged by the firewall. Throws
+ * `invalid_response`.
  */
 export function copyBuild(answer: unknown): SwapBuild {
   const { instruction, lookupTables } = isJson(answer) ? answer : {};
   const copy = copyInstruction(instruction);
-  if (copy === undefined || !Array.isArray(lookupTables) || lookupTables.length > MAX_TABLES) throw unusable();
+  if (copy === undefined || !Array.isArray(lookupTables) || lookupTables.length > MAX_TABLES)
+    throw unusable();
   // Not by its own `map`, which may be another's.
   return { instruction: copy, lookupTables: Array.from(lookupTables, copyText) };
 }
 
 function copyInstruction(value: unknown): Instruction | undefined {
   const { program, accounts, data } = isJson(value) ? value : {};
-  if (!isAddress(program) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS) return undefined;
+  if (!isAddress(program) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
+    return undefined;
   if (!(data instanceof Uint8Array) || data.length > MAX_DATA_BYTES) return undefined;
   return { program, accounts: Array.from(accounts, copyMeta), data: Uint8Array.from(data) };
 }
 
 function copyMeta(value: unknown): AccountMeta {
   const { address, signer, writable } = isJson(value) ? value : {};
-  if (!isAddress(address) || typeof signer !== 'boolean' || typeof writable !== 'boolean') throw unusable();
+  if (!isAddress(address) || typeof signer !== 'boolean' || typeof writable !== 'boolean')
+    throw unusable();
   return { address, signer, writable };
 }
 
@@ -41,7 +45,11 @@ function copyText(value: unknown): string {
 
 function unusable(): TransportError {
   const reason = 'its swap instruction is not one';
-  return new TransportError('invalid_response', `The transport's answer cannot be used: ${reason}. Try again, or use another.`, {
-    details: { service: 'transport', reason },
-  });
+  return new TransportError(
+    'invalid_response',
+    `The transport's answer cannot be used: ${reason}. Try again, or use another.`,
+    {
+      details: { service: 'transport', reason },
+    },
+  );
 }

@@ -33,22 +33,35 @@ export interface RawWalletFacts extends Omit<WalletFacts, 'legs'> {
 const PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
 /**
- * The wallet and its own accounts for these mints, in one read: the associated account of either token program is asked for, and
- * the mint's owner says which of the two counts. Throws `unknown_mint`, `mint_not_supported` or `account_unusable`.
+ * The wallet and its own accounts for these mints, in one read: the associated account of either
+ * token program is asked for, and the mint's owner says which of the two counts. Throws
+ * `unknown_mint`, `mint_not_supported` or `account_unusable`.
  */
-export async function readWallet(rpc: Rpc, wallet: Address, mints: readonly Address[], options: CallOptions): Promise<WalletFacts> {
+export async function readWallet(
+  rpc: Rpc,
+  wallet: Address,
+  mints: readonly Address[],
+  options: CallOptions,
+): Promise<WalletFacts> {
   const { legs, ...facts } = await readRawWallet(rpc, wallet, mints, options);
-  return { ...facts, legs: legs.map((leg) => ({ account: ownAccountOf(wallet, leg), mint: leg.mint })) };
+  return {
+    ...facts,
+    legs: legs.map((leg) => ({ account: ownAccountOf(wallet, leg), mint: leg.mint })),
+  };
 }
 
-/** As {@link readWallet}, with the token accounts as they lie there. Throws `unknown_mint`, `mint_not_supported`, or `account_unusable` of the wallet itself. */
+/**
+ * As {@link readWallet}, with the token accounts as they lie there. Throws `unknown_mint`,
+ * `mint_not_supported`, or `account_unusable` of the wallet itself.
+ */
 export async function readRawWallet(
   rpc: Pick<Rpc, 'accounts'>,
   wallet: Address,
   mints: readonly Address[],
   options: CallOptions,
 ): Promise<RawWalletFacts> {
-  const accountsOf = (mint: Address) => PROGRAMS.map((program) => associatedTokenAddress(wallet, mint, program));
+  const accountsOf = (mint: Address) =>
+    PROGRAMS.map((program) => associatedTokenAddress(wallet, mint, program));
   const addresses = [...new Set([wallet, ...mints.flatMap((mint) => [mint, ...accountsOf(mint)])])];
   const { slot, accounts } = await rpc.accounts(addresses, options);
   const at = (address: Address): Account | null => accounts[addresses.indexOf(address)] ?? null;
@@ -58,7 +71,12 @@ export async function readRawWallet(
     legs: mints.map((name) => {
       const mint = readMint(name, at(name));
       const address = associatedTokenAddress(wallet, name, mint.tokenProgram);
-      return { token: { mint: name, tokenProgram: mint.tokenProgram, decimals: mint.decimals }, mint, address, account: at(address) };
+      return {
+        token: { mint: name, tokenProgram: mint.tokenProgram, decimals: mint.decimals },
+        mint,
+        address,
+        account: at(address),
+      };
     }),
   };
 }
@@ -72,9 +90,13 @@ function walletLamports(wallet: Address, account: Account | null): bigint {
   if (account === null) return 0n;
   if (account.owner === SYSTEM_PROGRAM && account.data.length === 0) return account.lamports;
   const reason = 'it is not a plain wallet';
-  throw new FundsError('account_unusable', `The wallet ${wallet} cannot sign a swap: ${reason}. Use a wallet that is one.`, {
-    details: { account: wallet, reason },
-  });
+  throw new FundsError(
+    'account_unusable',
+    `The wallet ${wallet} cannot sign a swap: ${reason}. Use a wallet that is one.`,
+    {
+      details: { account: wallet, reason },
+    },
+  );
 }
 
 function readMint(address: Address, account: Account | null): Mint {
@@ -88,9 +110,13 @@ function readMint(address: Address, account: Account | null): Mint {
   }
   const reason = unsupported(mint);
   if (reason === undefined) return mint;
-  throw new FundsError('mint_not_supported', `The token ${address} cannot be swapped: ${reason}. Use another token.`, {
-    details: { mint: address, reason },
-  });
+  throw new FundsError(
+    'mint_not_supported',
+    `The token ${address} cannot be swapped: ${reason}. Use another token.`,
+    {
+      details: { mint: address, reason },
+    },
+  );
 }
 
 function unsupported(mint: Mint): string | undefined {
@@ -98,14 +124,22 @@ function unsupported(mint: Mint): string | undefined {
   if (mint.transferHookProgram !== undefined) return 'its transfers call another program';
   if (mint.paused) return 'its transfers are paused';
   if (mint.extensions.includes('nonTransferable')) return 'it cannot be transferred';
-  if (mint.extensions.some((name) => name.startsWith('unknown:'))) return 'it has an extension that is not known';
+  if (mint.extensions.some((name) => name.startsWith('unknown:')))
+    return 'it has an extension that is not known';
   return undefined;
 }
 
 /** What each extension of a mint adds to a new account of it: type and length, then the value. */
-const ACCOUNT_EXTENSION_BYTES: Readonly<Record<string, number>> = { transferFeeConfig: 12, transferHook: 5, pausable: 4 };
+const ACCOUNT_EXTENSION_BYTES: Readonly<Record<string, number>> = {
+  transferFeeConfig: 12,
+  transferHook: 5,
+  pausable: 4,
+};
 
-/** Bytes of a new associated token account. Token-2022 adds its kind and the mark of an immutable owner to every one. */
+/**
+ * Bytes of a new associated token account. Token-2022 adds its kind and the mark of an immutable
+ * owner to every one.
+ */
 export function accountBytes(mint: Mint): number {
   if (mint.tokenProgram === TOKEN_PROGRAM) return 165;
   return mint.extensions.reduce((bytes, name) => bytes + (ACCOUNT_EXTENSION_BYTES[name] ?? 0), 170);

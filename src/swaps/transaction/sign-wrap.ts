@@ -8,7 +8,10 @@ import { requiredLamports, priorityFee } from './budget.js';
 import { signMessage } from './sign.js';
 import { composeWrap } from './wrap.js';
 
-export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 'minContextSlot' | 'signal'> {
+export interface WrapOrder extends Pick<
+  SwapOrder,
+  'onPlanned' | 'reserved' | 'minContextSlot' | 'signal'
+> {
   /** Lamports to wrap. */
   readonly amount: bigint;
 }
@@ -16,8 +19,14 @@ export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 'm
 /** Nothing competes for the accounts that it writes: the wallet's own. */
 const UNIT_PRICE = 1n;
 
-/** Signs a transaction that turns SOL into wrapped SOL, without any swap; sends nothing. The shape of the result is that of a swap. */
-export async function signWrap({ rpc, signer, blockhashes, network, limits }: SwapDeps, order: WrapOrder): Promise<SignedSwap> {
+/**
+ * Signs a transaction that turns SOL into wrapped SOL, without any swap; sends nothing. The shape
+ * of the result is that of a swap.
+ */
+export async function signWrap(
+  { rpc, signer, blockhashes, network, limits }: SwapDeps,
+  order: WrapOrder,
+): Promise<SignedSwap> {
   const { amount } = order;
   const wallet = signer.address;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
@@ -26,20 +35,63 @@ export async function signWrap({ rpc, signer, blockhashes, network, limits }: Sw
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
   const { account, mint } = leg;
-  const [walletMinimum, rent] = await Promise.all([rpc.rent(0, options), account.exists ? 0n : rpc.rent(accountBytes(mint), options)]);
+  const [walletMinimum, rent] = await Promise.all([
+    rpc.rent(0, options),
+    account.exists ? 0n : rpc.rent(accountBytes(mint), options),
+  ]);
   const { draft, compute, lifetime } = await finish({
-    ...{ rpc, blockhashes, limits, walletMinimum, readAt: slot, unitPrice: UNIT_PRICE, reserved, options },
+    ...{
+      rpc,
+      blockhashes,
+      limits,
+      walletMinimum,
+      readAt: slot,
+      unitPrice: UNIT_PRICE,
+      reserved,
+      options,
+    },
     compose: (budget, blockhash, held) => {
       const availableLamports = lamports > held.lamports ? lamports - held.lamports : 0n;
-      const composed = composeWrap({ wallet, account, amount, availableLamports, rent, compute: budget, blockhash });
-      return { ...composed, availableLamports, leeway: nothingReserved, swapAt: undefined, guardFrom: composed.instructions.length };
+      const composed = composeWrap({
+        wallet,
+        account,
+        amount,
+        availableLamports,
+        rent,
+        compute: budget,
+        blockhash,
+      });
+      return {
+        ...composed,
+        availableLamports,
+        leeway: nothingReserved,
+        swapAt: undefined,
+        guardFrom: composed.instructions.length,
+      };
     },
   });
   const amounts = { maxInAmount: amount.toString(), minOutAmount: amount.toString() };
-  const intent = { kind: 'swap', network, inputMint: WSOL_MINT, outputMint: WSOL_MINT, ...amounts } as const;
+  const intent = {
+    kind: 'swap',
+    network,
+    inputMint: WSOL_MINT,
+    outputMint: WSOL_MINT,
+    ...amounts,
+  } as const;
   const expected = {
-    ...{ inputMint: WSOL_MINT, outputMint: WSOL_MINT, maxIn: amount, minOut: amount, slippageBps: 0 },
-    ...{ source: wallet, output: account.address, before: { amount: lamports, slot }, outputBefore: account.balance },
+    ...{
+      inputMint: WSOL_MINT,
+      outputMint: WSOL_MINT,
+      maxIn: amount,
+      minOut: amount,
+      slippageBps: 0,
+    },
+    ...{
+      source: wallet,
+      output: account.address,
+      before: { amount: lamports, slot },
+      outputBefore: account.balance,
+    },
     leeway: nothingReserved,
     networkFeeLamports: draft.budget.networkFee,
     priorityFeeLamports: priorityFee(compute),

@@ -2,11 +2,16 @@ import { TransactionError } from '../../errors.js';
 import { orAborted } from '../../internal/bounded.js';
 import { verifySignature } from '../../solana/keys.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
-import { assembleTransaction, firstSignature, messageSigners } from '../../solana/transactions/transaction.js';
+import {
+  assembleTransaction,
+  firstSignature,
+  messageSigners,
+} from '../../solana/transactions/transaction.js';
 
 /**
- * Has the wallet sign a message of ours and puts the wire bytes together. Throws `signing_failed` where the signer refuses or
- * signs something else, and `self_check_failed` if the message asks for another wallet's signature.
+ * Has the wallet sign a message of ours and puts the wire bytes together. Throws `signing_failed`
+ * where the signer refuses or signs something else, and `self_check_failed` if the message asks for
+ * another wallet's signature.
  */
 export async function signMessage(
   signer: Signer,
@@ -18,11 +23,14 @@ export async function signMessage(
   const signers = messageSigners(message);
   if (signers.length !== 1 || signers[0] !== address) {
     const reason = 'the transaction would need another signature';
-    throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, { details: { reason } });
+    throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, {
+      details: { reason },
+    });
   }
   let signature: Uint8Array;
   try {
-    // A copy: what is verified and sent below stays ours. The caller may stop waiting before the signer's own deadline.
+    // A copy: what is verified and sent below stays ours. The caller may stop waiting before the
+    // signer's own deadline.
     signature = await orAborted(signer.signMessage(message.slice(), intent), signal);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;

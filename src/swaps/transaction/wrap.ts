@@ -1,7 +1,13 @@
 import { maxAmount } from '../../amount.js';
 import { compileMessage } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLamports, priorityFee } from './budget.js';
+import {
+  type ComputeBudget,
+  type LamportBudget,
+  SIGNATURE_LAMPORTS,
+  leastLamports,
+  priorityFee,
+} from './budget.js';
 import { computeInstructions, createOwn, wrapInto } from './compose.js';
 import type { Floors } from '../firewall/guard.js';
 import type { OwnAccount } from './own-account.js';
@@ -28,7 +34,10 @@ export interface ComposedWrap {
   readonly floors: Floors;
 }
 
-/** SOL into wrapped SOL, for a payment that is made in it: no foreign instruction takes part, so there is no guard. */
+/**
+ * SOL into wrapped SOL, for a payment that is made in it: no foreign instruction takes part, so
+ * there is no guard.
+ */
 export function composeWrap(parts: WrapParts): ComposedWrap {
   const { wallet, account, amount, compute, blockhash } = parts;
   const instructions = [
@@ -49,5 +58,10 @@ export function composeWrap(parts: WrapParts): ComposedWrap {
     lamports: maxAmount(leastLamports(parts.availableLamports, budget), 0n),
     tokens: [{ account, least: account.balance + amount, closed: false }],
   };
-  return { instructions, message: compileMessage({ feePayer: wallet, instructions, blockhash }), budget, floors };
+  return {
+    instructions,
+    message: compileMessage({ feePayer: wallet, instructions, blockhash }),
+    budget,
+    floors,
+  };
 }

@@ -13,7 +13,8 @@ afterAll(() => handed.trial.close());
 describe.each(wantedNames)('the instruction of %s, in every way that there is', (name) => {
   it('is refused or takes no more than agreed with any bit changed', async () => {
     for (const [at, byte] of handed.swaps[name].data.entries()) {
-      for (let bit = 0; bit < 8; bit += 1) await handed.hand(name, (swap) => withByte(swap, at, byte ^ (1 << bit)));
+      for (let bit = 0; bit < 8; bit += 1)
+        await handed.hand(name, (swap) => withByte(swap, at, byte ^ (1 << bit)));
     }
     expect(handed.trial.tally.landed).toBeGreaterThan(20);
   });
@@ -45,8 +46,16 @@ describe.each(wantedNames)('the instruction of %s, in every way that there is', 
   it('is refused or takes no more than agreed with any account moved, missing, added, or with other rights', async () => {
     const { accounts } = handed.swaps[name];
     for (const [at, one] of accounts.entries()) {
-      await handed.hand(name, (swap) => ({ ...swap, accounts: swap.accounts.filter((_, index) => index !== at) }));
-      expect(await handed.hand(name, (swap) => ({ ...swap, accounts: swap.accounts.slice(0, Math.min(at, 9)) }))).toBe(false);
+      await handed.hand(name, (swap) => ({
+        ...swap,
+        accounts: swap.accounts.filter((_, index) => index !== at),
+      }));
+      expect(
+        await handed.hand(name, (swap) => ({
+          ...swap,
+          accounts: swap.accounts.slice(0, Math.min(at, 9)),
+        })),
+      ).toBe(false);
       for (const [to, other] of [...accounts.entries()].slice(0, at)) {
         await handed.hand(name, (swap) => withMeta(withMeta(swap, at, other), to, one));
       }
@@ -55,7 +64,10 @@ describe.each(wantedNames)('the instruction of %s, in every way that there is', 
     }
     for (const address of handed.interesting) {
       for (const writable of [true, false]) {
-        await handed.hand(name, (swap) => ({ ...swap, accounts: [...swap.accounts, { address, signer: false, writable }] }));
+        await handed.hand(name, (swap) => ({
+          ...swap,
+          accounts: [...swap.accounts, { address, signer: false, writable }],
+        }));
       }
     }
   });

@@ -11,21 +11,33 @@ const worlds = worldsOfFile();
 
 async function settledOf(world: World, buyer: Buyer): Promise<number> {
   const account = await tokenAccount(buyer.address, world.sandbox.mints.USDC);
-  const all = await Promise.all((await signaturesOf(world.sandbox.rpcUrl, account)).map((one) => landed(world.sandbox.rpcUrl, one)));
-  return all.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+  const all = await Promise.all(
+    (await signaturesOf(world.sandbox.rpcUrl, account)).map((one) =>
+      landed(world.sandbox.rpcUrl, one),
+    ),
+  );
+  return all.filter(
+    ({ error, tokens }) =>
+      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+  ).length;
 }
 
 const thrice = async (call: () => Promise<unknown>) => {
   for (const _ of [1, 2, 3]) await call().catch(() => undefined);
 };
 
-it.each([408, 409, 413, 425, 429, 404, 303])('a wrapper repeats a settled %i: one payment', async (status) => {
-  const world = await worlds.open();
-  const buyer = await world.buyer();
-  const front = await world.front(onPaid(afterSettling(({ headers }) => answer(status, '', headers))));
-  await thrice(() => world.buy(buyer, 'a', { base: front.url }));
-  expect(await settledOf(world, buyer)).toBe(1);
-});
+it.each([408, 409, 413, 425, 429, 404, 303])(
+  'a wrapper repeats a settled %i: one payment',
+  async (status) => {
+    const world = await worlds.open();
+    const buyer = await world.buyer();
+    const front = await world.front(
+      onPaid(afterSettling(({ headers }) => answer(status, '', headers))),
+    );
+    await thrice(() => world.buy(buyer, 'a', { base: front.url }));
+    expect(await settledOf(world, buyer)).toBe(1);
+  },
+);
 
 it('resign does not sign again what has landed already (v1: a settle failure looks like a refusal)', async () => {
   const world = await worlds.open();
@@ -35,11 +47,17 @@ it('resign does not sign again what has landed already (v1: a settle failure loo
   const seller = await world.seller((request, response) => {
     const header = request.headers['x-payment'];
     const ask = (error: string) =>
-      void response.writeHead(402, { 'content-type': 'application/json' }).end(JSON.stringify(envelopeV1([entry], { error })));
+      void response
+        .writeHead(402, { 'content-type': 'application/json' })
+        .end(JSON.stringify(envelopeV1([entry], { error })));
     if (typeof header !== 'string') return ask('X-PAYMENT header is required');
     const paymentPayload: unknown = JSON.parse(Buffer.from(header, 'base64').toString());
     const body = JSON.stringify({ x402Version: 1, paymentPayload, paymentRequirements: entry });
-    void fetch(`${facilitatorUrl}/settle`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    void fetch(`${facilitatorUrl}/settle`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
       .then((settled) => settled.text())
       .then(() => ask('unexpected_settle_error'));
   });
@@ -54,7 +72,11 @@ it('nor does it where a v2 seller settles and answers with terms again', async (
     onPaid(async (exchange) => {
       await exchange.pass();
       const terms = await fetch(`${world.sandbox.apiUrl}/usdc`);
-      return { status: 402, headers: Object.fromEntries(terms.headers), body: Buffer.from(await terms.arrayBuffer()) };
+      return {
+        status: 402,
+        headers: Object.fromEntries(terms.headers),
+        body: Buffer.from(await terms.arrayBuffer()),
+      };
     }),
   );
   await world.buy(buyer, 'v2', { base: front.url }).catch(() => undefined);
@@ -63,7 +85,8 @@ it('nor does it where a v2 seller settles and answers with terms again', async (
 
 it('a node that is behind after the swap makes no second swap', async () => {
   const world = await worlds.open();
-  world.sandbox.controls.node.intercept = (method, _, next) => (method === 'getTransaction' ? null : next());
+  world.sandbox.controls.node.intercept = (method, _, next) =>
+    method === 'getTransaction' ? null : next();
   // Behind for one read: our token account is not there yet.
   const behind = changed((result, params) => {
     const { value, ...rest } = result as { value: unknown[] };
@@ -81,7 +104,10 @@ it('a body that is cut, repeated by a wrapper: one payment', async () => {
   const world = await worlds.open();
   const buyer = await world.buyer();
   const breaks = await mangled(world, (response, real) => {
-    response.writeHead(200, { 'content-length': '100', 'payment-response': real.headers['payment-response'] ?? '' });
+    response.writeHead(200, {
+      'content-length': '100',
+      'payment-response': real.headers['payment-response'] ?? '',
+    });
     response.write('half', () => response.socket?.destroy());
   });
   await thrice(async () => (await world.buy(buyer, 'a', { base: breaks.url })).text());

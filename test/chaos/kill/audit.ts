@@ -8,8 +8,15 @@ import type { Purchase, Story } from './survive.js';
 const PRICE = 10_000n;
 const CENTS_PER_PAYMENT = 1n;
 
-/** Holds the chain, the journal, the merchant's ledger and what the caller was told against each other. */
-export async function audit(sandbox: Sandbox, { point, wallet, journal, request, held }: Purchase, story: Story): Promise<void> {
+/**
+ * Holds the chain, the journal, the merchant's ledger and what the caller was told against each
+ * other.
+ */
+export async function audit(
+  sandbox: Sandbox,
+  { point, wallet, journal, request, held }: Purchase,
+  story: Story,
+): Promise<void> {
   const { purchases } = story;
   // Signed once, it is brought to its end: a swap that is still on its way must not be missed here.
   for (const signature of story.swaps) await landed(sandbox.rpcUrl, signature);
@@ -20,34 +27,46 @@ export async function audit(sandbox: Sandbox, { point, wallet, journal, request,
   const settled = attempts.filter(({ state }) => state === 'settled');
 
   // The chain: one payment for each purchase, one swap at most, and nothing else.
-  expect(payments.map(({ received, change }) => [received, change])).toEqual(Array(purchases).fill([PRICE, -PRICE]));
+  expect(payments.map(({ received, change }) => [received, change])).toEqual(
+    Array(purchases).fill([PRICE, -PRICE]),
+  );
   expect(swaps.length).toBe(point.wallet === 'swap' ? 1 : 0);
-  for (const signature of story.swaps) expect(swaps.map((one) => one.signature)).toEqual([signature]);
+  for (const signature of story.swaps)
+    expect(swaps.map((one) => one.signature)).toEqual([signature]);
   expect(moves.length).toBe(payments.length + swaps.length);
   expect(moves.filter(({ failed }) => failed)).toEqual([]);
   const paid = sum(payments.map(({ received }) => received));
   expect((await usdcOf(sandbox, sandbox.merchant)) - held.merchant).toBe(paid);
-  expect(await usdcOf(sandbox, wallet.address)).toBe(held.wallet + sum(swaps.map(({ change }) => change)) - paid);
+  expect(await usdcOf(sandbox, wallet.address)).toBe(
+    held.wallet + sum(swaps.map(({ change }) => change)) - paid,
+  );
 
   // The journal: all is decided, nothing is held, and each payment has its receipt.
   const onChain = payments.map(({ signature }) => signature).sort();
-  expect(attempts.filter(({ state }) => !['settled', 'unsettled', 'unpaid'].includes(state))).toEqual([]);
+  expect(
+    attempts.filter(({ state }) => !['settled', 'unsettled', 'unpaid'].includes(state)),
+  ).toEqual([]);
   expect(settled.map(({ receipt }) => receipt?.payment.signature).sort()).toEqual(onChain);
   expect(sum(settled.map(({ amount }) => BigInt(amount)))).toBe(paid);
-  for (const { state, receipt } of attempts.filter((one) => one.state !== 'unpaid')) expect(receipt?.state).toBe(state);
+  for (const { state, receipt } of attempts.filter((one) => one.state !== 'unpaid'))
+    expect(receipt?.state).toBe(state);
   for (const { id, payment } of story.recorded.values()) {
     const now = attempts.find((attempt) => attempt.id === id);
     expect(now?.receipt?.payment.payerSignature).toBe(payment?.payerSignature);
   }
   for (const { receipt } of settled) {
     if (receipt?.swap === undefined) continue;
-    expect(swaps).toMatchObject([{ signature: receipt.swap.signature, change: BigInt(receipt.swap.outAmount) }]);
+    expect(swaps).toMatchObject([
+      { signature: receipt.swap.signature, change: BigInt(receipt.swap.outAmount) },
+    ]);
   }
   expect(story.spent).toEqual([dollars(BigInt(purchases) * CENTS_PER_PAYMENT)]);
 
   // The merchant: it was shown no payment but those on record, and each that landed.
   const lines = linesOf(sandbox, wallet.address, request.url);
-  const bySignature = new Map(attempts.map((attempt) => [attempt.payment?.payerSignature, attempt]));
+  const bySignature = new Map(
+    attempts.map((attempt) => [attempt.payment?.payerSignature, attempt]),
+  );
   const stateOf = (line: Line) => bySignature.get(line.payerSignature)?.state;
   const landedLines = lines.filter((line) => stateOf(line) === 'settled');
   expect(lines.filter((line) => stateOf(line) === undefined)).toEqual([]);

@@ -58,17 +58,29 @@ export async function buildChild(): Promise<ChildProgram> {
   };
 }
 
-async function run(program: string, task: Task, isTime: (() => Promise<boolean>) | undefined): Promise<Ended> {
+async function run(
+  program: string,
+  task: Task,
+  isTime: (() => Promise<boolean>) | undefined,
+): Promise<Ended> {
   const child = spawn(process.execPath, [program, JSON.stringify(task)], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: {},
     timeout: LIMIT_MS,
   });
   // All of them are pipes, as is said above.
-  const [, stdout, stderr, told] = child.stdio as [null, Readable, Readable, Readable, ...unknown[]];
+  const [, stdout, stderr, told] = child.stdio as [
+    null,
+    Readable,
+    Readable,
+    Readable,
+    ...unknown[],
+  ];
   stdout.resume();
   let over = false;
-  const closed = new Promise<[number | null, string | null]>((resolve) => child.on('close', (...end) => resolve(end)));
+  const closed = new Promise<[number | null, string | null]>((resolve) =>
+    child.on('close', (...end) => resolve(end)),
+  );
   const ended = Promise.all([closed.finally(() => (over = true)), textOf(stderr), textOf(told)]);
   if (isTime !== undefined) {
     while (!over && !(await isTime())) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
@@ -76,7 +88,8 @@ async function run(program: string, task: Task, isTime: (() => Promise<boolean>)
   }
   const [[code, signal], errors, text] = await ended;
   const lines = text.split('\n').filter((line) => line !== '');
-  return { code, signal, messages: lines.map((line) => JSON.parse(line) as Message), errors }; // As the child writes them.
+  // As the child writes them.
+  return { code, signal, messages: lines.map((line) => JSON.parse(line) as Message), errors };
 }
 
 async function textOf(stream: Readable): Promise<string> {

@@ -7,7 +7,10 @@ interface Use {
   name: string;
 }
 
-/** A disk that passes an edge before and after each change: files go by their use, what is written into a journal by what it says. */
+/**
+ * A disk that passes an edge before and after each change: files go by their use, what is written
+ * into a journal by what it says.
+ */
 export function edgedDisk(disk: Disk, edges: Edges): Disk {
   const uses = new Map<string, Use>();
   const around = async <T>(edge: string, work: () => Promise<T>): Promise<T> => {
@@ -26,7 +29,9 @@ export function edgedDisk(disk: Disk, edges: Edges): Disk {
         written = use.name === 'lock' ? 'lock' : contentOf(bytes);
         edges.pass(`disk write ${written} before`);
         // The process ends in the middle of it: a part is there, and no caller was told.
-        await edges.passWith(`disk write ${written} torn`, () => file.write(bytes.subarray(0, bytes.length / 2), position));
+        await edges.passWith(`disk write ${written} torn`, () =>
+          file.write(bytes.subarray(0, bytes.length / 2), position),
+        );
         await file.write(bytes, position);
         edges.pass(`disk write ${written} after`);
       },
@@ -42,7 +47,8 @@ export function edgedDisk(disk: Disk, edges: Edges): Disk {
   return {
     ...disk,
     open: async (path) => edged(path, await disk.open(path)),
-    create: (path) => around(`create ${useOf(path)}`, async () => edged(path, await disk.create(path))),
+    create: (path) =>
+      around(`create ${useOf(path)}`, async () => edged(path, await disk.create(path))),
     link: (from, to) => moved('link', from, to),
     rename: (from, to) => moved('rename', from, to),
     unlink: (path) => around(`unlink ${useOf(path)}`, () => disk.unlink(path)),
@@ -59,7 +65,9 @@ function useOf(path: string): string {
 function contentOf(bytes: Uint8Array): string {
   const lines = new TextDecoder().decode(bytes).trimEnd().split('\n');
   if (lines.length > 1) return 'all anew';
-  const [first]: { put?: Attempt; release?: string }[] = [JSON.parse((lines[0] ?? '').slice('00000000 '.length))].flat();
+  const [first]: { put?: Attempt; release?: string }[] = [
+    JSON.parse((lines[0] ?? '').slice('00000000 '.length)),
+  ].flat();
   if (first?.put !== undefined) return wordFor(first.put);
   return first?.release === undefined ? 'header' : 'release';
 }

@@ -1,13 +1,19 @@
 import type { Attempt, Journal, Signer } from 'exact-change';
 
-/** The edges of the client's work, by names such as `journal put signed before`. Passing one may end the process. */
+/**
+ * The edges of the client's work, by names such as `journal put signed before`. Passing one may end
+ * the process.
+ */
 export interface Edges {
   pass(edge: string): void;
   /** As `pass`; where it ends the process, it does this first. */
   passWith(edge: string, last: () => Promise<void>): Promise<void>;
 }
 
-/** What a journal is given to write, in one word: an attempt is put again with each thing that is learnt of it. */
+/**
+ * What a journal is given to write, in one word: an attempt is put again with each thing that is
+ * learnt of it.
+ */
 export function wordFor({ state, swap, receipt, toldAt }: Attempt): string {
   if (state === 'reserved') return swap === undefined ? 'reserved' : 'swap';
   if (toldAt !== undefined) return 'told';
@@ -43,7 +49,10 @@ export function edgedSigner({ address, signMessage }: Signer, { pass }: Edges): 
   };
 }
 
-/** A fetch that passes an edge before each request leaves and when the headers of its answer are there. */
+/**
+ * A fetch that passes an edge before each request leaves and when the headers of its answer are
+ * there.
+ */
 export function edgedFetch({ pass }: Edges): typeof fetch {
   return async (input, init) => {
     const name = requestName(new Request(input, init), init?.body);

@@ -24,20 +24,30 @@ export async function movesOf(sandbox: Sandbox, wallet: string): Promise<Move[]>
   return Promise.all(
     signatures.map(async (signature) => {
       const { error, tokens } = await landed(sandbox.rpcUrl, signature);
-      const changeOf = (account: string) => tokens.find((one) => one.account === account)?.change ?? 0n;
-      return { signature, failed: error !== null, change: changeOf(own), received: changeOf(theirs) };
+      const changeOf = (account: string) =>
+        tokens.find((one) => one.account === account)?.change ?? 0n;
+      return {
+        signature,
+        failed: error !== null,
+        change: changeOf(own),
+        received: changeOf(theirs),
+      };
     }),
   );
 }
 
-/** The journal as a process sees it that has just opened it: a copy of it, because opening it mends it and takes its lock. */
+/**
+ * The journal as a process sees it that has just opened it: a copy of it, because opening it mends
+ * it and takes its lock.
+ */
 export async function attemptsIn(path: string, wallet: string): Promise<Attempt[]> {
   if (!existsSync(path)) return [];
   const copy = `${path}.copy.jsonl`;
   await copyFile(path, copy);
   const journal = fileJournal(copy);
   const attempts: Attempt[] = [];
-  for await (const attempt of journal.attempts({ wallet, network: SOLANA_MAINNET })) attempts.push(attempt);
+  for await (const attempt of journal.attempts({ wallet, network: SOLANA_MAINNET }))
+    attempts.push(attempt);
   await journal.close();
   return attempts;
 }
@@ -60,7 +70,9 @@ export function linesOf(sandbox: Sandbox, wallet: string, url: string): Line[] {
 }
 
 function signatureIn(paymentHeader: string, wallet: string): string {
-  const { payload }: { payload: { transaction: string } } = JSON.parse(Buffer.from(paymentHeader, 'base64').toString('utf8'));
+  const { payload }: { payload: { transaction: string } } = JSON.parse(
+    Buffer.from(paymentHeader, 'base64').toString('utf8'),
+  );
   const { signatures } = getTransactionDecoder().decode(Buffer.from(payload.transaction, 'base64'));
   const signature = signatures[address(wallet)];
   if (!signature) throw new Error('The merchant was shown a payment that the wallet did not sign.');

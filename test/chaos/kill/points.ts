@@ -1,6 +1,9 @@
 import type { Moment } from './task.js';
 
-/** A purchase whose process is killed, and again, if need be, the processes that take it up; the one after the last kill lives. */
+/**
+ * A purchase whose process is killed, and again, if need be, the processes that take it up; the one
+ * after the last kill lives.
+ */
 export interface Point {
   readonly name: string;
   /** `held`: the wallet holds the price. `swap`: it holds SOL alone. */
@@ -30,13 +33,24 @@ const FORMS: readonly Form[] = ['GET', 'POST', 'keyed GET', 'keyed POST'];
 type More = Partial<Pick<Point, 'identified' | 'unresumed' | 'thrice'>>;
 
 /** The count-th time that the call passes an edge. */
-const at = (edge: string, count = 1, more: Pick<Kill, 'expire' | 'confirmationMs'> = {}): Kill => ({ step: 'call', edge, count, ...more });
+const at = (edge: string, count = 1, more: Pick<Kill, 'expire' | 'confirmationMs'> = {}): Kill => ({
+  step: 'call',
+  edge,
+  count,
+  ...more,
+});
 const inResume = (edge: string, count = 1): Kill => ({ step: 'resume', edge, count });
 
-const around = (...names: readonly string[]) => names.flatMap((name) => [`${name} before`, `${name} after`]);
+const around = (...names: readonly string[]) =>
+  names.flatMap((name) => [`${name} before`, `${name} after`]);
 const inTurn = <T>(list: readonly T[], index: number): T => list[index % list.length]!;
 
-function point(wallet: Point['wallet'], form: Form, kills: readonly Kill[], more: More = {}): Point {
+function point(
+  wallet: Point['wallet'],
+  form: Form,
+  kills: readonly Kill[],
+  more: More = {},
+): Point {
   const { identified = false, unresumed = false, thrice = false } = more;
   const name = [
     `${wallet}, ${form}: ${kills.map(nameOf).join(', then ')}`,
@@ -45,7 +59,16 @@ function point(wallet: Point['wallet'], form: Form, kills: readonly Kill[], more
     ...(thrice ? ['called three times'] : []),
   ].join('; ');
   const method = form.endsWith('GET') ? 'GET' : 'POST';
-  return { name, wallet, method, keyed: form.startsWith('keyed'), kills, identified, unresumed, thrice };
+  return {
+    name,
+    wallet,
+    method,
+    keyed: form.startsWith('keyed'),
+    kills,
+    identified,
+    unresumed,
+    thrice,
+  };
 }
 
 function nameOf({ step, edge, count, expire, confirmationMs }: Kill): string {
@@ -74,9 +97,18 @@ const UNSIGNED = [
 ];
 
 /** The payment is on record, its answer is not: it is delivered once it was read to its end. */
-const SIGNED = ['journal put signed after', ...around('seller paid'), 'caller answered', 'caller half read', 'journal put answered before'];
+const SIGNED = [
+  'journal put signed after',
+  ...around('seller paid'),
+  'caller answered',
+  'caller half read',
+  'journal put answered before',
+];
 
-/** The answer is on record, or soon will be: once it is, an equal call without a key is another purchase. */
+/**
+ * The answer is on record, or soon will be: once it is, an equal call without a key is another
+ * purchase.
+ */
 const ANSWERED = [
   'event payment.answered',
   'journal put answered after',
@@ -100,7 +132,11 @@ const SWAPPING = [
   'event swap.confirmed',
 ];
 
-const AFTER_SWAP = [...around('signer payment', 'journal put signed', 'seller paid'), 'caller half read', 'journal put answered before'];
+const AFTER_SWAP = [
+  ...around('signer payment', 'journal put signed', 'seller paid'),
+  'caller half read',
+  'journal put answered before',
+];
 
 /** A file that is made: its lock, then itself under another name. */
 const MAKING = [
@@ -137,8 +173,13 @@ const SWAP_UNSENT = at('journal put swap after');
 const SWAP_EXPIRED = at('journal put swap after', 1, { expire: true });
 const SWAPPED = at('event swap.confirmed');
 
-const again = (wallet: Point['wallet'], first: Kill, form: Form, seconds: readonly Kill[], more?: More) =>
-  seconds.map((second) => point(wallet, form, [first, second], more));
+const again = (
+  wallet: Point['wallet'],
+  first: Kill,
+  form: Form,
+  seconds: readonly Kill[],
+  more?: More,
+) => seconds.map((second) => point(wallet, form, [first, second], more));
 
 /** Passed before an answer can be on record as delivered, and after it surely is. */
 export const undelivered: readonly string[] = [...SIGNED, 'event payment.answered'];
@@ -151,15 +192,27 @@ export const points = {
     ...FORMS.map((form) => point('held', form, [RESERVED], { unresumed: true })),
   ],
   signed: [
-    ...SIGNED.flatMap((edge) => FORMS.map((form) => point('held', form, [at(edge)], { thrice: form.endsWith('POST') }))),
-    ...['event payment.signed', 'event payment.sent'].map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
-    ...SIGNED.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)], { unresumed: true })),
+    ...SIGNED.flatMap((edge) =>
+      FORMS.map((form) => point('held', form, [at(edge)], { thrice: form.endsWith('POST') })),
+    ),
+    ...['event payment.signed', 'event payment.sent'].map((edge, index) =>
+      point('held', inTurn(FORMS, index), [at(edge)]),
+    ),
+    ...SIGNED.map((edge, index) =>
+      point('held', inTurn(FORMS, index), [at(edge)], { unresumed: true }),
+    ),
     ...FORMS.map((form) => point('held', form, [EXPIRED])),
-    ...SIGNED.map((edge, index) => point('held', inTurn(['POST', 'keyed POST'], index), [at(edge)], { identified: true })),
+    ...SIGNED.map((edge, index) =>
+      point('held', inTurn(['POST', 'keyed POST'], index), [at(edge)], { identified: true }),
+    ),
   ],
   answered: [
-    ...ANSWERED.map((edge, index) => point('held', inTurn(['keyed GET', 'GET', 'keyed POST', 'POST'], index), [at(edge)])),
-    ...['caller read', 'event payment.settled'].map((edge) => point('held', 'keyed POST', [at(edge)], { identified: true })),
+    ...ANSWERED.map((edge, index) =>
+      point('held', inTurn(['keyed GET', 'GET', 'keyed POST', 'POST'], index), [at(edge)]),
+    ),
+    ...['caller read', 'event payment.settled'].map((edge) =>
+      point('held', 'keyed POST', [at(edge)], { identified: true }),
+    ),
   ],
   waiting: [
     ...FORMS.map((form) => point('held', form, [at('facilitator verifies')])),
@@ -172,13 +225,19 @@ export const points = {
   ],
   swap: [
     ...SWAPPING.map((edge, index) => point('swap', inTurn(FORMS, index), [at(edge)])),
-    ...AFTER_SWAP.map((edge, index) => point('swap', inTurn(FORMS, index), [at(edge)], { thrice: true })),
+    ...AFTER_SWAP.map((edge, index) =>
+      point('swap', inTurn(FORMS, index), [at(edge)], { thrice: true }),
+    ),
     ...FORMS.slice(0, 2).map((form) => point('swap', form, [SWAP_EXPIRED])),
-    ...[SWAP_UNSENT, SWAPPED].map((kill, index) => point('swap', inTurn(FORMS, index), [kill], { unresumed: true })),
+    ...[SWAP_UNSENT, SWAPPED].map((kill, index) =>
+      point('swap', inTurn(FORMS, index), [kill], { unresumed: true }),
+    ),
   ],
   disk: [
     ...MAKING.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
-    ...['reserved', 'signed', 'answered', 'settled'].flatMap(writing).map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+    ...['reserved', 'signed', 'answered', 'settled']
+      .flatMap(writing)
+      .map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
     ...writing('swap').map((edge) => point('swap', 'GET', [at(edge)])),
     ...around('disk unlink lock').map((edge) => point('held', 'keyed GET', [at(edge, 2)])),
     ...REWRITING.map((kill) => point('held', 'keyed GET', [kill])),
@@ -188,10 +247,14 @@ export const points = {
       'held',
       UNSENT,
       'POST',
-      around('rpc getEpochInfo', 'rpc getGenesisHash', 'rpc getSignaturesForAddress').map((edge) => inResume(edge)),
+      around('rpc getEpochInfo', 'rpc getGenesisHash', 'rpc getSignaturesForAddress').map((edge) =>
+        inResume(edge),
+      ),
     ),
     ...again('held', EXPIRED, 'keyed POST', [
-      ...around('rpc getFirstAvailableBlock', 'journal put unsettled').map((edge) => inResume(edge)),
+      ...around('rpc getFirstAvailableBlock', 'journal put unsettled').map((edge) =>
+        inResume(edge),
+      ),
       inResume('disk write unsettled torn'),
       inResume('event payment.unsettled'),
       at('journal reserve after'),
@@ -218,7 +281,12 @@ export const points = {
       'held',
       RESERVED,
       'GET',
-      ['disk link lock after', 'disk rename lock before', 'disk rename lock after', 'disk unlink lock after'].map((edge) => inResume(edge)),
+      [
+        'disk link lock after',
+        'disk rename lock before',
+        'disk rename lock after',
+        'disk unlink lock after',
+      ].map((edge) => inResume(edge)),
     ),
     ...again('swap', SWAP_UNSENT, 'POST', [
       ...around('journal put abandoned').map((edge) => inResume(edge)),
@@ -232,7 +300,12 @@ export const points = {
       at('journal put swap after'),
       at('rpc sendTransaction after', 1, IN_FLIGHT),
     ]),
-    point('held', 'GET', [UNSENT, inResume('rpc getEpochInfo before'), at('seller paid after'), at('journal put told before')]),
+    point('held', 'GET', [
+      UNSENT,
+      inResume('rpc getEpochInfo before'),
+      at('seller paid after'),
+      at('journal put told before'),
+    ]),
     point('swap', 'keyed POST', [
       SWAP_UNSENT,
       at('rpc sendTransaction after'),

@@ -17,7 +17,8 @@ export function killAt(group: keyof typeof points): void {
     await sandbox.close();
     await program.remove();
   });
-  it.each(points[group].map((point, ordinal) => [point.name, point, ordinal] as const))('%s', (_, point, ordinal) =>
-    survive(sandbox, program, point, ordinal),
+  it.each(points[group].map((point, ordinal) => [point.name, point, ordinal] as const))(
+    '%s',
+    (_, point, ordinal) => survive(sandbox, program, point, ordinal),
   );
 }

@@ -35,14 +35,29 @@ export interface Story {
   readonly spent: readonly string[];
 }
 
-/** Pays, is killed, takes up what was left, and repeats the call until it is known to be paid; then all books must agree. */
-export async function survive(sandbox: Sandbox, program: ChildProgram, point: Point, ordinal: number): Promise<void> {
+/**
+ * Pays, is killed, takes up what was left, and repeats the call until it is known to be paid; then
+ * all books must agree.
+ */
+export async function survive(
+  sandbox: Sandbox,
+  program: ChildProgram,
+  point: Point,
+  ordinal: number,
+): Promise<void> {
   const purchase = await begin(sandbox, program, point, ordinal);
   await audit(sandbox, purchase, await tell(sandbox, program, purchase));
 }
 
-async function begin(sandbox: Sandbox, program: ChildProgram, point: Point, ordinal: number): Promise<Purchase> {
-  const wallet = await sandbox.createWallet(point.wallet === 'held' ? { USDC: '1' } : { SOL: '0.1' });
+async function begin(
+  sandbox: Sandbox,
+  program: ChildProgram,
+  point: Point,
+  ordinal: number,
+): Promise<Purchase> {
+  const wallet = await sandbox.createWallet(
+    point.wallet === 'held' ? { USDC: '1' } : { SOL: '0.1' },
+  );
   const { method, keyed, identified } = point;
   const path = identified ? '/identified' : method === 'GET' ? '/usdc' : '/echo';
   return {
@@ -55,11 +70,18 @@ async function begin(sandbox: Sandbox, program: ChildProgram, point: Point, ordi
       ...(method === 'POST' ? { body: JSON.stringify({ purchase: ordinal }) } : {}),
       ...(keyed ? { idempotencyKey: `purchase ${ordinal}` } : {}),
     },
-    held: { wallet: await usdcOf(sandbox, wallet.address), merchant: await usdcOf(sandbox, sandbox.merchant) },
+    held: {
+      wallet: await usdcOf(sandbox, wallet.address),
+      merchant: await usdcOf(sandbox, sandbox.merchant),
+    },
   };
 }
 
-async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, journal, request, held }: Purchase): Promise<Story> {
+async function tell(
+  sandbox: Sandbox,
+  program: ChildProgram,
+  { point, wallet, journal, request, held }: Purchase,
+): Promise<Story> {
   const { node } = sandbox.controls;
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
   const { kills, keyed, unresumed, thrice } = point;
@@ -73,13 +95,17 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
     const steps = index === 0 ? (['call'] as const) : (['resume', 'call'] as const);
     node.confirmationMs = kill.confirmationMs ?? CONFIRMATION_MS;
     const watch = watchFor(sandbox, wallet.address, held.merchant, kill);
-    const killed = await program.run(watch === undefined ? { ...task, steps, kill } : { ...task, steps }, watch?.isTime);
+    const killed = await program.run(
+      watch === undefined ? { ...task, steps, kill } : { ...task, steps },
+      watch?.isTime,
+    );
     watch?.calm();
     node.confirmationMs = CONFIRMATION_MS;
     expectKilled(killed, watch === undefined ? kill : undefined);
     for (const attempt of await attempts()) {
       if (attempt.payment !== undefined) recorded.set(attempt.id, attempt);
-      if (attempt.swap !== undefined && !expired.has(attempt.swap.signature)) swaps.add(attempt.swap.signature);
+      if (attempt.swap !== undefined && !expired.has(attempt.swap.signature))
+        swaps.add(attempt.swap.signature);
     }
     // On record as delivered, it is not known again by a call without a key.
     const over = (await attempts()).filter((one) => one.delivered).length;
@@ -108,7 +134,9 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
   let last = await live();
   if (isUncertain(last.outcome)) {
     const { payerSignature } = last.outcome.details;
-    const open = (await attempts()).filter(({ payment }) => payment?.payerSignature === payerSignature);
+    const open = (await attempts()).filter(
+      ({ payment }) => payment?.payerSignature === payerSignature,
+    );
     expect(open.map(({ state }) => state)).not.toContain('unsettled');
     expect(open.length).toBe(1);
     node.warp();
@@ -123,30 +151,56 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
   return { recorded, swaps, outcomes, purchases, spent: last.spent };
 }
 
-/** It was killed, where it did so itself at the moment it was told: a point that was not reached fails, and shows what was passed instead. */
+/**
+ * It was killed, where it did so itself at the moment it was told: a point that was not reached
+ * fails, and shows what was passed instead.
+ */
 function expectKilled({ signal, code, messages, errors }: Ended, moment: Kill | undefined): void {
   const told = messages.filter(({ kind }) => kind === 'killed');
-  const passed = messages.flatMap((one) => (one.kind === 'passed' ? [`${one.step} ${one.edge} ${one.count}`] : []));
-  const expected = moment === undefined ? [] : [{ kind: 'killed', step: moment.step, edge: moment.edge, count: moment.count }];
-  expect({ signal, code, told, passed, errors }).toEqual({ signal: 'SIGKILL', code: null, told: expected, passed, errors });
+  const passed = messages.flatMap((one) =>
+    one.kind === 'passed' ? [`${one.step} ${one.edge} ${one.count}`] : [],
+  );
+  const expected =
+    moment === undefined
+      ? []
+      : [{ kind: 'killed', step: moment.step, edge: moment.edge, count: moment.count }];
+  expect({ signal, code, told, passed, errors }).toEqual({
+    signal: 'SIGKILL',
+    code: null,
+    told: expected,
+    passed,
+    errors,
+  });
 }
 
 function expectEnded({ signal, code, messages, errors }: Ended): void {
   expect({ signal, code, errors }).toEqual({ signal: null, code: 0, errors });
-  for (const one of messages) if (one.kind === 'resumed') expect(one.states).not.toContain('reserved');
+  for (const one of messages)
+    if (one.kind === 'resumed') expect(one.states).not.toContain('reserved');
 }
 
 function outcomeOf({ messages }: Ended): Outcome {
-  const [called, ...others] = messages.filter((one): one is Extract<Message, { kind: 'called' }> => one.kind === 'called');
+  const [called, ...others] = messages.filter(
+    (one): one is Extract<Message, { kind: 'called' }> => one.kind === 'called',
+  );
   expect(others).toEqual([]);
   return called!.outcome;
 }
 
-/** Asked of the chain before it had decided, or shown once more to a seller that was settling it, and refused by it. */
+/**
+ * Asked of the chain before it had decided, or shown once more to a seller that was settling it,
+ * and refused by it.
+ */
 function isUncertain(outcome: Outcome): outcome is Extract<Outcome, { kind: 'error' }> {
-  return outcome.kind === 'error' && outcome.funds === 'uncertain' && ['payment_uncertain', 'payment_rejected'].includes(outcome.code);
+  return (
+    outcome.kind === 'error' &&
+    outcome.funds === 'uncertain' &&
+    ['payment_uncertain', 'payment_rejected'].includes(outcome.code)
+  );
 }
 
 function spentIn({ messages }: Ended): string[] {
-  return messages.flatMap((one) => (one.kind === 'ended' ? one.spent.flatMap(({ parts }) => parts?.payments ?? []) : []));
+  return messages.flatMap((one) =>
+    one.kind === 'ended' ? one.spent.flatMap(({ parts }) => parts?.payments ?? []) : [],
+  );
 }

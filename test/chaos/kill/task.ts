@@ -1,4 +1,12 @@
-import type { AttemptState, CapUse, ErrorCode, FreedReceipt, Funds, Moved, Receipt } from 'exact-change';
+import type {
+  AttemptState,
+  CapUse,
+  ErrorCode,
+  FreedReceipt,
+  Funds,
+  Moved,
+  Receipt,
+} from 'exact-change';
 
 /** A moment to be killed at: the count-th time that an edge is passed in a step. */
 export interface Moment {
@@ -16,7 +24,12 @@ export interface Task {
   readonly jupiterUrl: string;
   /** Path of the journal's file. */
   readonly journal: string;
-  readonly request: { readonly url: string; readonly method: string; readonly body?: string; readonly idempotencyKey?: string };
+  readonly request: {
+    readonly url: string;
+    readonly method: string;
+    readonly body?: string;
+    readonly idempotencyKey?: string;
+  };
   readonly steps: readonly Moment['step'][];
   /** Absent: it runs to its end. */
   readonly kill?: Moment;
@@ -24,7 +37,12 @@ export interface Task {
 
 /** What came of a call. */
 export type Outcome =
-  | { readonly kind: 'answer'; readonly status: number; readonly body: string; readonly receipt: Receipt }
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly body: string;
+      readonly receipt: Receipt;
+    }
   | {
       readonly kind: 'error';
       readonly code: ErrorCode;
@@ -39,7 +57,11 @@ export type Outcome =
 export type Message =
   | ({ readonly kind: 'passed' | 'killed' } & Moment)
   /** `states`: of all attempts, once resume() is done. */
-  | { readonly kind: 'resumed'; readonly receipts: readonly (Receipt | FreedReceipt)[]; readonly states: readonly AttemptState[] }
+  | {
+      readonly kind: 'resumed';
+      readonly receipts: readonly (Receipt | FreedReceipt)[];
+      readonly states: readonly AttemptState[];
+    }
   | { readonly kind: 'called'; readonly outcome: Outcome }
   /** Once nothing is reserved any more. */
   | { readonly kind: 'ended'; readonly spent: readonly CapUse[] };

@@ -6,7 +6,10 @@ export type Bought = 'answered' | 'spent' | 'refused' | 'uncertain';
 // A call fails if any of its messages does, and while the machine is busy also by a timeout.
 const TRIES = 40;
 
-/** Buys each address once, all at the same time; each caller calls again after an error, as a wrapper around fetch would. */
+/**
+ * Buys each address once, all at the same time; each caller calls again after an error, as a
+ * wrapper around fetch would.
+ */
 export async function buyAll(client: Client, urls: readonly string[]): Promise<Bought[]> {
   return Promise.all(urls.map((url) => buy(client, url)));
 }
@@ -17,7 +20,8 @@ async function buy(client: Client, url: string): Promise<Bought> {
     try {
       const response = await client.fetch(url);
       const text = await response.text();
-      // A 503 after the payment was presented is no answer to this caller; another 402 never gets here.
+      // A 503 after the payment was presented is no answer to this caller; another 402 never gets
+      // here.
       if (response.status === 200 && text !== '') return 'answered';
       last = new Error(`status ${response.status}`);
     } catch (error) {

@@ -1,6 +1,9 @@
 type Fetch = typeof globalThis.fetch;
 
-/** A fetch that breaks one call in ten, in the same way each time for the same seed: before it leaves, after it was answered, or by 503. */
+/**
+ * A fetch that breaks one call in ten, in the same way each time for the same seed: before it
+ * leaves, after it was answered, or by 503.
+ */
 export function faultyFetch(seed: number, inHow = 10): Fetch {
   const random = generator(seed);
   return async (input, init) => {

@@ -23,42 +23,53 @@ const PROCESSES = 4;
 let sandbox: Sandbox;
 let postgres: Postgres;
 beforeAll(async () => {
-  [sandbox, postgres] = await Promise.all([createSandbox({ seed: 'many in four processes' }), startPostgres()]);
+  [sandbox, postgres] = await Promise.all([
+    createSandbox({ seed: 'many in four processes' }),
+    startPostgres(),
+  ]);
 });
 afterAll(() => Promise.all([sandbox.close(), postgres.stop()]));
 
 async function buyElsewhere(task: FourTask): Promise<Bought[]> {
   const program = fileURLToPath(new URL('./four.child.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--import', 'tsx', program, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--import', 'tsx', program, JSON.stringify(task)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(complained).toBe('');
   return JSON.parse(said) as Bought[];
 }
 
 describe('four processes that share a wallet and a journal in Postgres, of which one in ten messages fails', () => {
-  it('pay for each of a thousand calls at most once, never over the cap, and all books agree', { timeout: 900_000 }, async () => {
-    const many = await startMany(sandbox);
-    const { owner, options, paid, urls } = many;
-    const connectionString = await postgres.createDatabase();
-    const journal = postgresJournal({ connectionString });
-    const onChain = watchLargest(paid);
-    const inJournal = watchLargest(async () => (await journal.used(owner, [CAP], Date.now()))[0] ?? 0n);
-    const each = urls.length / PROCESSES;
-    const tasks = Array.from({ length: PROCESSES }, (_, process) => ({
-      connectionString,
-      seed: 1_000 + process,
-      urls: urls.slice(process * each, (process + 1) * each),
-      options,
-    }));
-    const bought = (await Promise.all(tasks.map(buyElsewhere))).flat();
+  it(
+    'pay for each of a thousand calls at most once, never over the cap, and all books agree',
+    { timeout: 900_000 },
+    async () => {
+      const many = await startMany(sandbox);
+      const { owner, options, paid, urls } = many;
+      const connectionString = await postgres.createDatabase();
+      const journal = postgresJournal({ connectionString });
+      const onChain = watchLargest(paid);
+      const inJournal = watchLargest(
+        async () => (await journal.used(owner, [CAP], Date.now()))[0] ?? 0n,
+      );
+      const each = urls.length / PROCESSES;
+      const tasks = Array.from({ length: PROCESSES }, (_, process) => ({
+        connectionString,
+        seed: 1_000 + process,
+        urls: urls.slice(process * each, (process + 1) * each),
+        options,
+      }));
+      const bought = (await Promise.all(tasks.map(buyElsewhere))).flat();
 
-    sandbox.controls.node.warp();
-    const sound = createClient({ ...options, journal });
-    const all = await settleMany(sandbox, many, sound, journal, bought);
-    const [chain, used] = [await onChain.stop(), await inJournal.stop()];
-    expect([chain.largest, used.largest <= CAP.limit]).toEqual([all, true]);
-    expect(Math.min(chain.looks, used.looks)).toBeGreaterThan(100);
-    await sound.close();
-    await journal.close();
-  });
+      sandbox.controls.node.warp();
+      const sound = createClient({ ...options, journal });
+      const all = await settleMany(sandbox, many, sound, journal, bought);
+      const [chain, used] = [await onChain.stop(), await inJournal.stop()];
+      expect([chain.largest, used.largest <= CAP.limit]).toEqual([all, true]);
+      expect(Math.min(chain.looks, used.looks)).toBeGreaterThan(100);
+      await sound.close();
+      await journal.close();
+    },
+  );
 });

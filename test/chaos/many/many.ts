@@ -14,7 +14,10 @@ const CALLS = 1_000;
 const LIMIT = 8_000_000n;
 export const CAP = { name: 'maxPerDay', unit: 'USD', limit: LIMIT, windowMs: 86_400_000 };
 
-/** A wallet with four dollars in USDC, so that the rest has to be swapped, and a thousand addresses at a cent each. */
+/**
+ * A wallet with four dollars in USDC, so that the rest has to be swapped, and a thousand addresses
+ * at a cent each.
+ */
 export async function startMany(sandbox: Sandbox) {
   const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '4' });
   const received = () => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDC);
@@ -38,8 +41,9 @@ export async function startMany(sandbox: Sandbox) {
 type Many = Awaited<ReturnType<typeof startMany>>;
 
 /**
- * Lets the chain decide what is open, holds all books against each other and against what the calls were told, and then spends what is left of the cap: not
- * a cent more can be. Returns what was paid in all.
+ * Lets the chain decide what is open, holds all books against each other and against what the calls
+ * were told, and then spends what is left of the cap: not a cent more can be. Returns what was paid
+ * in all.
  *
  * @param sound - A client without faults.
  */
@@ -53,10 +57,16 @@ export async function settleMany(
   await decideAll(sound, journal);
   const books = await readBooks(sandbox, journal, owner.wallet, before);
   expect(books).toEqual({ chain: books.chain, journal: books.chain, merchant: books.chain });
-  expect(books.chain).toBeGreaterThanOrEqual(BigInt(count(bought, 'answered') + count(bought, 'spent')) * CENT);
+  expect(books.chain).toBeGreaterThanOrEqual(
+    BigInt(count(bought, 'answered') + count(bought, 'spent')) * CENT,
+  );
   // Attempts that ended without a payment gave their budget back in time for others.
-  const ended = await Promise.all((['unsettled', 'unpaid'] as const).map((state) => listOf(journal.attempts(owner, { state }))));
-  expect(count(bought, 'refused') + ended.flat().length).toBeGreaterThanOrEqual(urls.length - Number(LIMIT / CENT));
+  const ended = await Promise.all(
+    (['unsettled', 'unpaid'] as const).map((state) => listOf(journal.attempts(owner, { state }))),
+  );
+  expect(count(bought, 'refused') + ended.flat().length).toBeGreaterThanOrEqual(
+    urls.length - Number(LIMIT / CENT),
+  );
 
   const used = async () => microUsd((await usedByCap(sound))['maxPerDay'] ?? '');
   const room = Number((LIMIT - (await used())) / CENT);

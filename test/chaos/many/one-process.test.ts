@@ -12,8 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 
-/** The same journal, whose caps are looked at after each write: no later look can miss what was over in between. */
-function observed(journal: Journal, owner: Parameters<Journal['used']>[0]): { readonly journal: Journal; readonly largest: () => bigint } {
+/**
+ * The same journal, whose caps are looked at after each write: no later look can miss what was over
+ * in between.
+ */
+function observed(
+  journal: Journal,
+  owner: Parameters<Journal['used']>[0],
+): { readonly journal: Journal; readonly largest: () => bigint } {
   let largest = 0n;
   const look = async () => {
     const [used = 0n] = await journal.used(owner, [CAP], Date.now());
@@ -42,22 +48,26 @@ function observed(journal: Journal, owner: Parameters<Journal['used']>[0]): { re
 }
 
 describe('a thousand paid calls at once in one process, of which one in ten messages fails', () => {
-  it('pay for each at most once, never over the cap, and all books agree to the base unit', { timeout: 900_000 }, async () => {
-    const many = await startMany(sandbox);
-    const { journal, largest } = observed(memoryJournal(), many.owner);
-    const options = { ...many.options, journal };
-    const client = createClient({ ...options, fetch: faultyFetch(20_261_121) });
-    const onChain = watchLargest(many.paid);
-    const bought = await buyAll(client, many.urls);
+  it(
+    'pay for each at most once, never over the cap, and all books agree to the base unit',
+    { timeout: 900_000 },
+    async () => {
+      const many = await startMany(sandbox);
+      const { journal, largest } = observed(memoryJournal(), many.owner);
+      const options = { ...many.options, journal };
+      const client = createClient({ ...options, fetch: faultyFetch(20_261_121) });
+      const onChain = watchLargest(many.paid);
+      const bought = await buyAll(client, many.urls);
 
-    // What is still open can only expire now; then a client without faults finds out.
-    sandbox.controls.node.warp();
-    await client.close();
-    const sound = createClient(options);
-    const all = await settleMany(sandbox, many, sound, journal, bought);
-    const { largest: most, looks } = await onChain.stop();
-    expect(looks).toBeGreaterThan(100);
-    expect([most, largest() <= CAP.limit]).toEqual([all, true]);
-    await sound.close();
-  });
+      // What is still open can only expire now; then a client without faults finds out.
+      sandbox.controls.node.warp();
+      await client.close();
+      const sound = createClient(options);
+      const all = await settleMany(sandbox, many, sound, journal, bought);
+      const { largest: most, looks } = await onChain.stop();
+      expect(looks).toBeGreaterThan(100);
+      expect([most, largest() <= CAP.limit]).toEqual([all, true]);
+      await sound.close();
+    },
+  );
 });

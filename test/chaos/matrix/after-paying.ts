@@ -1,5 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { receiptOf, SOLANA_MAINNET, type EventName, type ExactChangeError, type Receipt } from 'exact-change';
+import {
+  receiptOf,
+  SOLANA_MAINNET,
+  type EventName,
+  type ExactChangeError,
+  type Receipt,
+} from 'exact-change';
 import { expect } from 'vitest';
 import { base64 } from '../../fixtures/malformed-402.js';
 import { landed, until } from '../../helpers/chain.js';
@@ -14,12 +20,16 @@ const PRICE = '10000';
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
 /** A front that leaves the unpaid request alone. */
-export function onPaid(decide: (exchange: Exchange) => Promise<Fate> | Fate): (exchange: Exchange) => Promise<Fate> | Fate {
+export function onPaid(
+  decide: (exchange: Exchange) => Promise<Fate> | Fate,
+): (exchange: Exchange) => Promise<Fate> | Fate {
   return (exchange) => (exchange.isPaid ? decide(exchange) : exchange.pass());
 }
 
 /** The first paid request meets this fate, the others are served. */
-export function onFirstPaid(decide: (exchange: Exchange) => Promise<Fate> | Fate): (exchange: Exchange) => Promise<Fate> | Fate {
+export function onFirstPaid(
+  decide: (exchange: Exchange) => Promise<Fate> | Fate,
+): (exchange: Exchange) => Promise<Fate> | Fate {
   return onFirstPaidElse(decide, (exchange) => exchange.pass());
 }
 
@@ -31,7 +41,9 @@ export function onFirstPaidElse(
 }
 
 /** The merchant serves and settles, and something else comes back. */
-export function afterSettling(change: (real: Answer) => Fate): (exchange: Exchange) => Promise<Fate> {
+export function afterSettling(
+  change: (real: Answer) => Fate,
+): (exchange: Exchange) => Promise<Fate> {
   return async (exchange) => {
     const real = await exchange.pass();
     // A settlement that did not happen would prove nothing.
@@ -51,31 +63,54 @@ export interface Word {
 
 export function wordOf({ headers }: Answer): Word | undefined {
   const value = headers['payment-response'];
-  return value === undefined ? undefined : (JSON.parse(Buffer.from(value, 'base64').toString()) as Word); // The official server's.
+  return value === undefined
+    ? undefined
+    : (JSON.parse(Buffer.from(value, 'base64').toString()) as Word); // The official server's.
 }
 
 /** 402 with the seller's word that nothing was settled, and why. */
 export function refusal(errorReason: string, transaction = ''): Answer {
   const word: Word = { success: false, errorReason, transaction, network: SOLANA_MAINNET };
-  return answer(402, '{}', { 'content-type': 'application/json', 'payment-response': base64(word) });
+  return answer(402, '{}', {
+    'content-type': 'application/json',
+    'payment-response': base64(word),
+  });
 }
 
 /** An answer of 200 that says that it was paid by this. */
 export function delivery(word: unknown): Answer {
-  return answer(200, '{"ok":true}', { 'content-type': 'application/json', 'payment-response': base64(word) });
+  return answer(200, '{"ok":true}', {
+    'content-type': 'application/json',
+    'payment-response': base64(word),
+  });
 }
 
-/** A seller that lets the real one serve and settle the paid request, and writes its own answer as it likes. */
-export function mangled(world: World, write: (response: ServerResponse, real: Answer) => unknown): Promise<Seller> {
+/**
+ * A seller that lets the real one serve and settle the paid request, and writes its own answer as
+ * it likes.
+ */
+export function mangled(
+  world: World,
+  write: (response: ServerResponse, real: Answer) => unknown,
+): Promise<Seller> {
   return world.seller((request, response) => {
     const name = 'payment-signature';
     const header = request.headers[name];
     const headers = typeof header === 'string' ? { [name]: header } : {};
     const relay = async () => {
-      const real = await fetch(new URL(request.url ?? '/', world.sandbox.apiUrl), { headers, redirect: 'manual' });
-      const whole = { status: real.status, headers: Object.fromEntries(real.headers), body: Buffer.from(await real.arrayBuffer()) };
+      const real = await fetch(new URL(request.url ?? '/', world.sandbox.apiUrl), {
+        headers,
+        redirect: 'manual',
+      });
+      const whole = {
+        status: real.status,
+        headers: Object.fromEntries(real.headers),
+        body: Buffer.from(await real.arrayBuffer()),
+      };
       if (isPaid(request)) return void write(response, whole);
-      response.writeHead(whole.status, { 'payment-required': whole.headers['payment-required'] ?? '' }).end(whole.body);
+      response
+        .writeHead(whole.status, { 'payment-required': whole.headers['payment-required'] ?? '' })
+        .end(whole.body);
     };
     relay().catch(() => request.socket.destroy());
   });
@@ -83,7 +118,12 @@ export function mangled(world: World, write: (response: ServerResponse, real: An
 
 /** What a caller is told whose payment may have been taken. */
 export function expectUncertain(error: ExactChangeError): void {
-  expect(error).toMatchObject({ name: 'SettlementError', funds: 'uncertain', moved: [], retry: 'same' });
+  expect(error).toMatchObject({
+    name: 'SettlementError',
+    funds: 'uncertain',
+    moved: [],
+    retry: 'same',
+  });
   expect(error.details).toMatchObject({
     payerSignature: expect.stringMatching(SIGNATURE),
     lastValidBlockHeight: expect.stringMatching(/^[0-9]+$/),
@@ -102,18 +142,38 @@ export function told(buyer: Buyer, type: EventName, times = 1): Promise<true> {
 }
 
 /** The same call again is told that it was paid, by the transaction that the chain has for it. */
-export async function expectSpent(world: World, buyer: Buyer, purchase: string, init: BuyInit, payerSignature: string): Promise<void> {
+export async function expectSpent(
+  world: World,
+  buyer: Buyer,
+  purchase: string,
+  init: BuyInit,
+  payerSignature: string,
+): Promise<void> {
   const error = await failureOf(world.buy(buyer, purchase, init), 'already_spent');
   const { signature = '' } = error.details;
-  expect(error).toMatchObject({ name: 'SettlementError', funds: 'spent', retry: 'never', details: { payerSignature } });
+  expect(error).toMatchObject({
+    name: 'SettlementError',
+    funds: 'spent',
+    retry: 'never',
+    details: { payerSignature },
+  });
   const inputMint = world.sandbox.mints.USDC.address;
   expect(error.moved).toEqual([{ kind: 'payment', signature, inputMint, inAmount: PRICE }]);
   const transaction = await landed(world.sandbox.rpcUrl, signature);
-  expect([transaction.error, transaction.signatures.includes(payerSignature)]).toEqual([null, true]);
+  expect([transaction.error, transaction.signatures.includes(payerSignature)]).toEqual([
+    null,
+    true,
+  ]);
 }
 
 /** The same call again is answered for the payment that there is. */
-export async function expectServed(world: World, buyer: Buyer, purchase: string, init: BuyInit, payerSignature: string): Promise<void> {
+export async function expectServed(
+  world: World,
+  buyer: Buyer,
+  purchase: string,
+  init: BuyInit,
+  payerSignature: string,
+): Promise<void> {
   const response = await world.buy(buyer, purchase, init);
   expect([response.status, payerSignatureOf(response)]).toEqual([200, payerSignature]);
   await response.text();
@@ -125,7 +185,9 @@ export function payments({ signed }: Buyer): number {
 
 /** What was presented is the same bytes each time, and all that was signed. */
 export function expectSameBytes(buyer: Buyer, front: Front, times: number): void {
-  const headers = front.exchanges.flatMap(({ headers: { 'payment-signature': header } }) => (header === undefined ? [] : [header]));
+  const headers = front.exchanges.flatMap(({ headers: { 'payment-signature': header } }) =>
+    header === undefined ? [] : [header],
+  );
   expect([headers.length, new Set(headers).size, payments(buyer)]).toEqual([times, 1, 1]);
 }
 

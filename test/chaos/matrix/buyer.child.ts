@@ -1,7 +1,13 @@
-// Buys once, on the sandbox of its parent and over a journal on disk. Where the parent says so, it tells that it is there and goes no further: it
-// is killed there.
+// Buys once, on the sandbox of its parent and over a journal on disk. Where the parent says so, it
+// tells that it is there and goes no further: it is killed there.
 import { fileJournal } from '../../../adapters/journals/file.js';
-import { createClient, type Attempt, type Journal, type Signer, type SigningIntent } from '../../../src/index.js';
+import {
+  createClient,
+  type Attempt,
+  type Journal,
+  type Signer,
+  type SigningIntent,
+} from '../../../src/index.js';
 import { kitSigner } from '../../helpers/flow.js';
 import type { Halt, Task } from './killed.js';
 
@@ -16,7 +22,11 @@ function pass(place: Halt): Promise<void> {
 }
 
 /** What a write of an attempt is about. */
-function subject({ state, swap, delivered }: Attempt): 'swap' | 'signed' | 'answer' | 'settled' | 'other' {
+function subject({
+  state,
+  swap,
+  delivered,
+}: Attempt): 'swap' | 'signed' | 'answer' | 'settled' | 'other' {
   if (state === 'reserved' && swap !== undefined) return 'swap';
   if (state === 'signed') return delivered ? 'answer' : 'signed';
   return state === 'settled' ? 'settled' : 'other';
@@ -50,7 +60,12 @@ function haltingSigner(signer: Signer): Signer {
 async function main(): Promise<void> {
   const { signer } = await kitSigner(task);
   const journal = halting(fileJournal(task.journal));
-  const client = createClient({ ...task.options, autoSwap: true, signer: haltingSigner(signer), journal });
+  const client = createClient({
+    ...task.options,
+    autoSwap: true,
+    signer: haltingSigner(signer),
+    journal,
+  });
   const response = await client.fetch(task.url, task.init);
   await pass('after answer');
   process.stdout.write(`answered ${response.status} ${await response.text()}\n`);

@@ -1,5 +1,15 @@
 /** What can go wrong at a step. */
-export const FAULTS = ['kill -9', 'timeout', '429', '5xx', 'malformed', 'lost response', 'expired', 'duplicate', 'concurrent'] as const;
+export const FAULTS = [
+  'kill -9',
+  'timeout',
+  '429',
+  '5xx',
+  'malformed',
+  'lost response',
+  'expired',
+  'duplicate',
+  'concurrent',
+] as const;
 
 export type Fault = (typeof FAULTS)[number];
 
@@ -8,15 +18,19 @@ type Cells = { readonly [F in Fault]: string };
 
 interface Row {
   readonly step: string;
-  /** Of the package, where the step is not one of the core's: its cells need a test once that is exported. */
+  /**
+   * Of the package, where the step is not one of the core's: its cells need a test once that is
+   * exported.
+   */
   readonly subpath?: string;
   readonly cells: Cells;
 }
 
 /**
- * The fault matrix: each step of a payment against each fault. `expired` is a blockhash past its last block, a quote or a balance that is
- * no longer true, and a block that was dropped. Common to all cells, and compared after each: at most one settled payment for a purchase,
- * and sums of chain, journal and merchant that agree.
+ * The fault matrix: each step of a payment against each fault. `expired` is a blockhash past its
+ * last block, a quote or a balance that is no longer true, and a block that was dropped. Common to
+ * all cells, and compared after each: at most one settled payment for a purchase, and sums of
+ * chain, journal and merchant that agree.
  */
 export const MATRIX = {
   '1': {
@@ -26,7 +40,8 @@ export const MATRIX = {
       timeout: 'the caller gets the reason of its own signal, as from fetch',
       '429': 'the answer comes back as it is',
       '5xx': 'the answer comes back as it is',
-      malformed: 'what is no payment request comes back as it is, and broken HTTP fails as with fetch',
+      malformed:
+        'what is no payment request comes back as it is, and broken HTTP fails as with fetch',
       'lost response': 'the call fails as fetch does',
       expired: '-',
       duplicate: '-',
@@ -110,7 +125,8 @@ export const MATRIX = {
       timeout: 'never skipped: a typed error in time, nothing signed',
       '429': 'asked again; never skipped',
       '5xx': 'asked again; never skipped',
-      malformed: 'what the firewall does not understand is refused, and so is a simulation that is none',
+      malformed:
+        'what the firewall does not understand is refused, and so is a simulation that is none',
       'lost response': 'asked again',
       expired: 'a node that is behind is asked again',
       duplicate: 'the same swap gets the same verdict again',
@@ -140,7 +156,8 @@ export const MATRIX = {
       '5xx': 'the same bytes are sent again, also to another node',
       malformed: 'an answer that says nothing decides nothing: the chain does',
       'lost response': 'a lost answer decides nothing: the chain does',
-      expired: 'once past its last block it is made anew, once; then a typed error, and nothing moved',
+      expired:
+        'once past its last block it is made anew, once; then a typed error, and nothing moved',
       duplicate: 'that it was sent already is no failure',
       concurrent: 'the same bytes from two senders land once',
     },
@@ -190,7 +207,8 @@ export const MATRIX = {
   '12': {
     step: 'building and signing the payment',
     cells: {
-      'kill -9': 'signed and on record, the same bytes are presented or proved expired; else it is made anew',
+      'kill -9':
+        'signed and on record, the same bytes are presented or proved expired; else it is made anew',
       timeout: 'the blockhash is asked for again',
       '429': 'the blockhash is asked for again',
       '5xx': 'the blockhash is asked for again',
@@ -279,7 +297,9 @@ export type Step = keyof typeof MATRIX;
 export const STEPS = Object.keys(MATRIX) as Step[]; // Its own keys.
 
 /** The faults that a step can meet. */
-export type FaultOf<S extends Step> = { [F in Fault]: (typeof MATRIX)[S]['cells'][F] extends '-' ? never : F }[Fault];
+export type FaultOf<S extends Step> = {
+  [F in Fault]: (typeof MATRIX)[S]['cells'][F] extends '-' ? never : F;
+}[Fault];
 
 export function nameOf(step: Step, fault: Fault): string {
   return `fm/${step}/${fault}`;
@@ -287,5 +307,7 @@ export function nameOf(step: Step, fault: Fault): string {
 
 /** The names of all cells that need a test, in the order of the matrix. */
 export function cellNames(steps: readonly Step[] = STEPS): string[] {
-  return steps.flatMap((step) => FAULTS.filter((fault) => MATRIX[step].cells[fault] !== '-').map((fault) => nameOf(step, fault)));
+  return steps.flatMap((step) =>
+    FAULTS.filter((fault) => MATRIX[step].cells[fault] !== '-').map((fault) => nameOf(step, fault)),
+  );
 }

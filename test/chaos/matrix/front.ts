@@ -37,9 +37,19 @@ export interface Front {
 }
 
 /** Headers that are a connection's own. */
-const HOP = ['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding'];
+const HOP = [
+  'host',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'content-length',
+  'content-encoding',
+];
 
-export async function startFront(target: string, decide: (exchange: Exchange) => Promise<Fate> | Fate): Promise<Front> {
+export async function startFront(
+  target: string,
+  decide: (exchange: Exchange) => Promise<Fate> | Fate,
+): Promise<Front> {
   const exchanges: Exchange[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -71,7 +81,8 @@ export async function startFront(target: string, decide: (exchange: Exchange) =>
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  // A bound TCP server's address is never a pipe's name or null.
+  const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
     exchanges,
@@ -83,7 +94,11 @@ export async function startFront(target: string, decide: (exchange: Exchange) =>
   };
 }
 
-export function answer(status: number, body: string = '', headers: Readonly<Record<string, string>> = {}): Answer {
+export function answer(
+  status: number,
+  body: string = '',
+  headers: Readonly<Record<string, string>> = {},
+): Answer {
   return { status, headers, body: Buffer.from(body) };
 }
 
@@ -101,7 +116,12 @@ async function forward(target: string, { method, path, headers, body }: Exchange
     HOP.includes(name) || value === undefined ? [] : [[name, String(value)] as const],
   );
   const init = method === 'GET' || method === 'HEAD' ? {} : { body: new Uint8Array(body) };
-  const response = await fetch(new URL(path, target), { method, headers: Object.fromEntries(kept), redirect: 'manual', ...init });
+  const response = await fetch(new URL(path, target), {
+    method,
+    headers: Object.fromEntries(kept),
+    redirect: 'manual',
+    ...init,
+  });
   return {
     status: response.status,
     headers: Object.fromEntries([...response.headers].filter(([name]) => !HOP.includes(name))),

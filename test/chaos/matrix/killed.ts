@@ -12,9 +12,15 @@ import { balancesOf, TIMEOUTS, type Buyer, type World } from './world.js';
 
 type Subject = 'swap' | 'signed' | 'answer' | 'settled' | 'other';
 
-/** Where a child can be made to stop: around a write of the journal, before it signs, and before its caller has the answer. */
+/**
+ * Where a child can be made to stop: around a write of the journal, before it signs, and before its
+ * caller has the answer.
+ */
 export type Halt =
-  `${'before' | 'after'} reserve` | `${'before' | 'after'} writing ${Subject}` | `before signing ${'swap' | 'payment'}` | 'after answer';
+  | `${'before' | 'after'} reserve`
+  | `${'before' | 'after'} writing ${Subject}`
+  | `before signing ${'swap' | 'payment'}`
+  | 'after answer';
 
 /** What a child is to do. */
 export interface Task {
@@ -46,7 +52,10 @@ export interface Doom {
 /** How long a child may take to get there. */
 const LIMIT_MS = 30_000;
 
-/** Lets another process buy `purchase`, kills it with SIGKILL, ends all faults, and gives the wallet and the journal that it leaves behind. */
+/**
+ * Lets another process buy `purchase`, kills it with SIGKILL, ends all faults, and gives the wallet
+ * and the journal that it leaves behind.
+ */
 export async function killed(world: World, purchase: string, doom: Doom): Promise<Buyer> {
   const { sandbox } = world;
   const {
@@ -72,14 +81,19 @@ export async function killed(world: World, purchase: string, doom: Doom): Promis
   };
   const file = join(directory, 'buyer.cjs');
   await writeFile(file, await program());
-  const child = spawn(process.execPath, [file, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+  const child = spawn(process.execPath, [file, JSON.stringify(task)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {},
+  });
   let told = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (told += data.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (data: Buffer) => (told += data.toString()));
   try {
     await until(
       'the child is where it is to be killed',
       async () => {
-        if (child.exitCode !== null) throw new Error(`The child ended before it could be killed: ${told}`);
+        if (child.exitCode !== null)
+          throw new Error(`The child ended before it could be killed: ${told}`);
         const there = typeof at === 'string' ? told.split('\n').includes('halted') : await at();
         return there ? true : undefined;
       },

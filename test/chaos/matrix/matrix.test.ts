@@ -18,9 +18,13 @@ const run = promisify(execFile);
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The steps that the package has: those of a subpath count from the day on which that is exported. */
+/**
+ * The steps that the package has: those of a subpath count from the day on which that is exported.
+ */
 async function stepsOfPackage(): Promise<Step[]> {
-  const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { exports: Record<string, unknown> }; // npm's own format.
+  const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+    exports: Record<string, unknown>;
+  }; // npm's own format.
   return STEPS.filter((step) => {
     const row = MATRIX[step];
     return !('subpath' in row) || row.subpath in exports;
@@ -35,7 +39,14 @@ interface Listed {
 /** Every test beside this file, as vitest would run it; `name` has the suites before the title. */
 async function listed(): Promise<Listed[]> {
   const vitest = fileURLToPath(new URL('vitest.mjs', import.meta.resolve('vitest/package.json')));
-  const args = [vitest, 'list', '--json', '--config', 'vitest.chaos.config.ts', 'test/chaos/matrix/'];
+  const args = [
+    vitest,
+    'list',
+    '--json',
+    '--config',
+    'vitest.chaos.config.ts',
+    'test/chaos/matrix/',
+  ];
   const { stdout } = await run(process.execPath, args, { cwd: root, maxBuffer: 16 * 1024 * 1024 });
   return JSON.parse(stdout) as Listed[]; // What --json prints.
 }
@@ -49,7 +60,9 @@ describe('the fault matrix', () => {
 
   it('has 18 rows, each with something that can go wrong', () => {
     const steps = cellNames().map((name) => name.split('/')[1]);
-    expect([...new Set(steps)].sort()).toEqual([...Array.from({ length: 17 }, (_, index) => String(index + 1)), '10b'].sort());
+    expect([...new Set(steps)].sort()).toEqual(
+      [...Array.from({ length: 17 }, (_, index) => String(index + 1)), '10b'].sort(),
+    );
   });
 
   it('does not compile with a cell too few or too many', () => {
@@ -78,8 +91,16 @@ describe('the fault matrix', () => {
 describe('the comparison', () => {
   const worlds = worldsOfFile();
 
-  const BROKEN: readonly (readonly [name: string, harm: (world: World, buyer: Buyer) => Promise<unknown>, complaint: RegExp])[] = [
-    ['a purchase that was paid twice', (world, buyer) => bought(world.buy(buyer, 'a')), /deeply equal/],
+  const BROKEN: readonly (readonly [
+    name: string,
+    harm: (world: World, buyer: Buyer) => Promise<unknown>,
+    complaint: RegExp,
+  ])[] = [
+    [
+      'a purchase that was paid twice',
+      (world, buyer) => bought(world.buy(buyer, 'a')),
+      /deeply equal/,
+    ],
     [
       'tokens that are gone without a transaction',
       async ({ sandbox }, buyer) => {
@@ -91,7 +112,11 @@ describe('the comparison', () => {
       },
       /deeply equal/,
     ],
-    ['a payment that the journal lost', (_, buyer) => Promise.resolve(Object.assign(buyer, { journal: memoryJournal() })), /in no journal/],
+    [
+      'a payment that the journal lost',
+      (_, buyer) => Promise.resolve(Object.assign(buyer, { journal: memoryJournal() })),
+      /in no journal/,
+    ],
     [
       'tokens that stay held',
       async ({ sandbox }, buyer) => {
@@ -103,8 +128,12 @@ describe('the comparison', () => {
     [
       'an error that says untouched where it was paid',
       (world) => {
-        const error = new TransportError('timeout', 'Too late. Try again.', { details: { step: 'payment', timeoutMs: 1 } });
-        return Promise.resolve(Object.assign(world.calls[0]!, { outcome: Promise.resolve({ error }) }));
+        const error = new TransportError('timeout', 'Too late. Try again.', {
+          details: { step: 'payment', timeoutMs: 1 },
+        });
+        return Promise.resolve(
+          Object.assign(world.calls[0]!, { outcome: Promise.resolve({ error }) }),
+        );
       },
       /deeply equal/,
     ],

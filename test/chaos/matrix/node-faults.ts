@@ -26,7 +26,11 @@ export interface FaultyNode {
   calls(method: string): readonly Exchange[];
 }
 
-export async function faultyNode(world: World, method: string, fate: (exchange: Exchange) => Fate | Promise<Fate>): Promise<FaultyNode> {
+export async function faultyNode(
+  world: World,
+  method: string,
+  fate: (exchange: Exchange) => Fate | Promise<Fate>,
+): Promise<FaultyNode> {
   let left = 0;
   let met = 0;
   const front = await world.front((exchange) => {
@@ -46,16 +50,31 @@ export async function faultyNode(world: World, method: string, fate: (exchange: 
 }
 
 /** The result of a JSON-RPC call, changed by hand on its way back. */
-export function changed(change: (result: unknown, params: readonly unknown[]) => unknown): (exchange: Exchange) => Promise<Fate> {
+export function changed(
+  change: (result: unknown, params: readonly unknown[]) => unknown,
+): (exchange: Exchange) => Promise<Fate> {
   return async (exchange) => {
     const real = await exchange.pass();
-    const { params = [] } = JSON.parse(exchange.body.toString()) as { params?: unknown[] }; // A front knows it as JSON-RPC by its method.
+    // A front knows it as JSON-RPC by its method.
+    const { params = [] } = JSON.parse(exchange.body.toString()) as { params?: unknown[] };
     const reply = JSON.parse(real.body.toString()) as { result?: unknown };
-    return { ...real, body: Buffer.from(JSON.stringify({ ...reply, result: change(reply.result, params) })) };
+    return {
+      ...real,
+      body: Buffer.from(JSON.stringify({ ...reply, result: change(reply.result, params) })),
+    };
   };
 }
 
-/** A client over the faulty node; where a fault is a silence, a second node stands behind it, for no other node can be asked. */
-export function over(world: World, name: NodeFateName | undefined, { front }: FaultyNode): ClientOptions {
-  return name === 'timeout' || name === '5xx' ? { rpcUrl: [front.url, world.sandbox.rpcUrl] } : { rpcUrl: front.url };
+/**
+ * A client over the faulty node; where a fault is a silence, a second node stands behind it, for no
+ * other node can be asked.
+ */
+export function over(
+  world: World,
+  name: NodeFateName | undefined,
+  { front }: FaultyNode,
+): ClientOptions {
+  return name === 'timeout' || name === '5xx'
+    ? { rpcUrl: [front.url, world.sandbox.rpcUrl] }
+    : { rpcUrl: front.url };
 }

@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Journal } from 'exact-change';
-import { createWebhooks, verifyWebhook, type WebhookEvent, type WebhookEventName, type Webhooks } from 'exact-change/webhooks';
+import {
+  createWebhooks,
+  verifyWebhook,
+  type WebhookEvent,
+  type WebhookEventName,
+  type Webhooks,
+} from 'exact-change/webhooks';
 import { until } from '../../helpers/chain.js';
 import type { World } from './world.js';
 
@@ -44,7 +50,11 @@ export async function receiving(world: World, meet: Meet = accept): Promise<Rece
     url,
     came,
     async events(secret, count) {
-      await until(`${count} messages came`, () => (came.length >= count ? true : undefined), 30_000);
+      await until(
+        `${count} messages came`,
+        () => (came.length >= count ? true : undefined),
+        30_000,
+      );
       return came.map(({ headers, body, at }) => verifyWebhook({ secret, headers, body, now: at }));
     },
   };

@@ -13,7 +13,8 @@ import { attemptsOf, worldsOfFile } from './world.js';
 const HALF = '{"x402Version":1,"accepts":[{"scheme":"exact","network":"solana",';
 const JSON_HEADERS = { 'content-type': 'application/json' } as const;
 
-const inHeader = (text: string) => answer(402, '{}', { ...JSON_HEADERS, 'payment-required': Buffer.from(text).toString('base64') });
+const inHeader = (text: string) =>
+  answer(402, '{}', { ...JSON_HEADERS, 'payment-required': Buffer.from(text).toString('base64') });
 
 row(worldsOfFile(), '2', {
   'kill -9': async (world) => {
@@ -36,10 +37,18 @@ row(worldsOfFile(), '2', {
   },
   malformed: async (world) => {
     const buyer = await world.buyer();
-    const bad = [answer(402, '{"x402Version":1,"accepts":{}}', JSON_HEADERS), inHeader('{"x402Version":2,"accepts":'), inHeader('[]')];
+    const bad = [
+      answer(402, '{"x402Version":1,"accepts":{}}', JSON_HEADERS),
+      inHeader('{"x402Version":2,"accepts":'),
+      inHeader('[]'),
+    ];
     for (const [index, fate] of bad.entries()) {
       const front = await world.front(() => fate);
-      const error = await refused(buyer, world.buy(buyer, `bad${index}`, { base: front.url }), 'malformed_payment_required');
+      const error = await refused(
+        buyer,
+        world.buy(buyer, `bad${index}`, { base: front.url }),
+        'malformed_payment_required',
+      );
       expect([error.retry, error.response?.status]).toEqual(['never', 402]);
     }
   },
@@ -53,10 +62,15 @@ row(worldsOfFile(), '2', {
   },
   duplicate: async (world) => {
     const buyer = await world.buyer();
-    const wrong = envelopeV2([entryV2({ payTo: world.sandbox.merchant, extra: { feePayer: buyer.address } })]);
+    const wrong = envelopeV2([
+      entryV2({ payTo: world.sandbox.merchant, extra: { feePayer: buyer.address } }),
+    ]);
     const front = await world.front(() => inHeader(JSON.stringify(wrong)));
     const errors = [];
-    for (const _ of [1, 2, 3]) errors.push(await refused(buyer, world.buy(buyer, 'a', { base: front.url }), 'unsupported_offer'));
+    for (const _ of [1, 2, 3])
+      errors.push(
+        await refused(buyer, world.buy(buyer, 'a', { base: front.url }), 'unsupported_offer'),
+      );
     const verdicts = errors.map((error) => JSON.stringify(error));
     expect(new Set(verdicts).size).toBe(1);
   },
@@ -66,8 +80,13 @@ row(worldsOfFile(), '2', {
     const free = await world.front(() => answer(402, 'pay by card'));
     const calls = Array.from({ length: 4 }, (_, index) => [
       bought(world.buy(buyer, `good${index}`)),
-      failureOf(world.buy(buyer, `bad${index}`, { base: bad.url }), 'malformed_payment_required').then(expectUntouched),
-      world.buy(buyer, `free${index}`, { base: free.url }).then((response) => expect(receiptOf(response)).toBeUndefined()),
+      failureOf(
+        world.buy(buyer, `bad${index}`, { base: bad.url }),
+        'malformed_payment_required',
+      ).then(expectUntouched),
+      world
+        .buy(buyer, `free${index}`, { base: free.url })
+        .then((response) => expect(receiptOf(response)).toBeUndefined()),
     ]);
     await Promise.all(calls.flat());
   },

@@ -14,42 +14,76 @@ row(worldsOfFile(), '3', {
     const options = { policy: { maxPerDay: '0.02' } };
     const buyer = await killed(world, 'a', { funds: { USDC: '1' }, options, at: 'after reserve' });
     expect((await attemptsOf(buyer)).map(({ state }) => state)).toEqual(['reserved']);
-    expect(await buyer.client.resume()).toMatchObject([{ state: 'unpaid', cost: { lamports: '0' } }]);
+    expect(await buyer.client.resume()).toMatchObject([
+      { state: 'unpaid', cost: { lamports: '0' } },
+    ]);
     expect(await attemptsOf(buyer)).toEqual([]);
     await bought(world.buy(buyer, 'a'));
     // The same without asking for it, and under its key.
     const init = { idempotencyKey: 'order 2' };
-    const other = await killed(world, 'b', { funds: { USDC: '1' }, options, init, at: 'after reserve' });
+    const other = await killed(world, 'b', {
+      funds: { USDC: '1' },
+      options,
+      init,
+      at: 'after reserve',
+    });
     await bought(world.buy(other, 'b', init));
   },
   timeout: async (world) => {
     for (const step of ['similar', 'reserve', 'reserve, after it was written'] as const) {
       const journal = memoryJournal();
       let deaf = true;
-      const similar: typeof journal.similar = (...args) => (deaf && step === 'similar' ? never : journal.similar(...args));
+      const similar: typeof journal.similar = (...args) =>
+        deaf && step === 'similar' ? never : journal.similar(...args);
       const reserve: typeof journal.reserve = async (...args) => {
         if (!deaf || step === 'similar') return journal.reserve(...args);
         if (step !== 'reserve') await journal.reserve(...args);
         return never;
       };
-      // Enough for this purchase and the one that is made afterwards, if what was not bought counts no more.
+      // Enough for this purchase and the one that is made afterwards, if what was not bought counts
+      // no more.
       const policy = { maxPerDay: '0.02' };
       const buyer = await world.buyer(
         { USDC: '1' },
-        { policy, journal: { ...journal, similar, reserve }, timeouts: { ...TIMEOUTS, journal: 300 } },
+        {
+          policy,
+          journal: { ...journal, similar, reserve },
+          timeouts: { ...TIMEOUTS, journal: 300 },
+        },
       );
-      const error = await refused(buyer, world.buy(buyer, step.replace(/\W/g, '')), 'journal_unavailable');
+      const error = await refused(
+        buyer,
+        world.buy(buyer, step.replace(/\W/g, '')),
+        'journal_unavailable',
+      );
       expect(error).toMatchObject({ retry: 'fresh', details: { step: step.split(',')[0] } });
       deaf = false;
       await bought(world.buy(buyer, step.replace(/\W/g, '')));
     }
   },
   malformed: async (world) => {
-    const policy = { maxPerPayment: '0.02', maxPerDay: '0.03', maxAmount: { [world.sandbox.mints.BONK.address]: '1' } };
+    const policy = {
+      maxPerPayment: '0.02',
+      maxPerDay: '0.03',
+      maxAmount: { [world.sandbox.mints.BONK.address]: '1' },
+    };
     const buyer = await world.buyer({ USDC: '1', PYUSD: '1', BONK: '5000000' }, { policy });
-    const dear = await refused(buyer, world.buy(buyer, 'dear', { path: '/pyusd' }), 'amount_over_limit');
-    expect(dear.details).toEqual({ cap: 'maxPerPayment', limit: '0.02', amount: '0.03', unit: 'USD' });
-    const many = await refused(buyer, world.buy(buyer, 'many', { path: '/bonk' }), 'amount_over_limit');
+    const dear = await refused(
+      buyer,
+      world.buy(buyer, 'dear', { path: '/pyusd' }),
+      'amount_over_limit',
+    );
+    expect(dear.details).toEqual({
+      cap: 'maxPerPayment',
+      limit: '0.02',
+      amount: '0.03',
+      unit: 'USD',
+    });
+    const many = await refused(
+      buyer,
+      world.buy(buyer, 'many', { path: '/bonk' }),
+      'amount_over_limit',
+    );
     expect(many.details).toMatchObject({ cap: 'maxAmount', limit: '1', amount: '123456789' });
     await bought(world.buy(buyer, 'a'));
     await bought(world.buy(buyer, 'b'));
@@ -59,9 +93,13 @@ row(worldsOfFile(), '3', {
   duplicate: async (world) => {
     const buyer = await world.buyer();
     const idempotencyKey = 'order 1';
-    const [first, second] = await Promise.allSettled([1, 2].map(() => world.buy(buyer, 'a', { idempotencyKey })));
+    const [first, second] = await Promise.allSettled(
+      [1, 2].map(() => world.buy(buyer, 'a', { idempotencyKey })),
+    );
     expect([first?.status, second?.status]).toEqual(['fulfilled', 'rejected']);
-    expect(second).toMatchObject({ reason: { code: 'payment_in_progress', funds: 'uncertain', retry: 'same' } });
+    expect(second).toMatchObject({
+      reason: { code: 'payment_in_progress', funds: 'uncertain', retry: 'same' },
+    });
     const later = await failureOf(world.buy(buyer, 'a', { idempotencyKey }), 'already_spent');
     expect([later.funds, later.retry]).toEqual(['spent', 'never']);
     await refused(buyer, world.buy(buyer, 'b', { idempotencyKey }), 'idempotency_mismatch');
@@ -86,12 +124,18 @@ row(worldsOfFile(), '3', {
         },
       },
     });
-    const calls = Array.from({ length: 20 }, (_, index) => world.buy(buyer, `p${index}`, { client: watched }));
+    const calls = Array.from({ length: 20 }, (_, index) =>
+      world.buy(buyer, `p${index}`, { client: watched }),
+    );
     const outcomes = await Promise.allSettled(calls);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(4);
     for (const one of outcomes)
       if (one.status === 'rejected')
-        expect(one.reason).toMatchObject({ code: 'budget_exhausted', funds: 'untouched', details: { limit: '0.05' } });
+        expect(one.reason).toMatchObject({
+          code: 'budget_exhausted',
+          funds: 'untouched',
+          details: { limit: '0.05' },
+        });
     expect(most).toBe(0.05);
   },
 });

@@ -13,7 +13,10 @@ const READ = 'getMultipleAccounts';
 
 /** A node that answers all but the reading of balances. */
 function nodeBut(world: World, fate: (exchange: Exchange) => Fate | Promise<Fate>) {
-  return world.front((exchange) => (exchange.call === READ ? fate(exchange) : exchange.pass()), world.sandbox.rpcUrl);
+  return world.front(
+    (exchange) => (exchange.call === READ ? fate(exchange) : exchange.pass()),
+    world.sandbox.rpcUrl,
+  );
 }
 
 row(worldsOfFile(), '4', {
@@ -21,7 +24,10 @@ row(worldsOfFile(), '4', {
     const { node } = world.sandbox.controls;
     node.resetCalls();
     node.fault(READ, { kind: 'hang' });
-    const buyer = await killed(world, 'a', { funds: { USDC: '1' }, at: () => node.calls({ method: READ }) > 0 });
+    const buyer = await killed(world, 'a', {
+      funds: { USDC: '1' },
+      at: () => node.calls({ method: READ }) > 0,
+    });
     expect(await attemptsOf(buyer)).toEqual([]);
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['payment']);
@@ -71,7 +77,8 @@ row(worldsOfFile(), '4', {
     const { sandbox } = world;
     const commitments = new Set<unknown>();
     sandbox.controls.node.intercept = (method, params, next) => {
-      if (method === READ) commitments.add((params as [unknown, { commitment?: unknown }])[1].commitment);
+      if (method === READ)
+        commitments.add((params as [unknown, { commitment?: unknown }])[1].commitment);
       return next();
     };
     const buyer = await world.buyer({ USDC: '1' });
@@ -93,7 +100,8 @@ row(worldsOfFile(), '4', {
     const buyer = await world.buyer({ USDC: '0.02' });
     const reads = [1, 2, 3].map(() => buyer.client.balance('USDC'));
     await bought(world.buy(buyer, 'a'));
-    for (const [balance] of await Promise.all(reads)) expect(balance).toMatchObject({ amount: expect.stringMatching(/^[12]0000$/) });
+    for (const [balance] of await Promise.all(reads))
+      expect(balance).toMatchObject({ amount: expect.stringMatching(/^[12]0000$/) });
     await buyer.client.balance('USDC');
     expect(signedBy(buyer)).toEqual(['payment']);
   },
@@ -101,9 +109,15 @@ row(worldsOfFile(), '4', {
     const buyer = await world.buyer({ USDC: '0.02' });
     const calls = ['a', 'b', 'c'].map((purchase) => world.buy(buyer, purchase));
     const outcomes = await Promise.allSettled(calls);
-    expect(outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value.status] : []))).toEqual([200, 200]);
-    const failures = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
-    expect(failures).toEqual([expect.objectContaining({ code: 'insufficient_funds', funds: 'untouched' })]);
+    expect(
+      outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value.status] : [])),
+    ).toEqual([200, 200]);
+    const failures = outcomes.flatMap((one) =>
+      one.status === 'rejected' ? [one.reason as unknown] : [],
+    );
+    expect(failures).toEqual([
+      expect.objectContaining({ code: 'insufficient_funds', funds: 'untouched' }),
+    ]);
     expect(signedBy(buyer)).toEqual(['payment', 'payment']);
   },
 });

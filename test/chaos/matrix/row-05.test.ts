@@ -16,7 +16,9 @@ row(worldsOfFile(), '5', {
     aggregator.resetCalls();
     aggregator.fault(QUOTE, { kind: 'hang' });
     const buyer = await killed(world, 'a', { at: () => aggregator.calls(QUOTE) > 0 });
-    expect((await attemptsOf(buyer)).flatMap(({ swap, payment }) => swap ?? payment ?? [])).toEqual([]);
+    expect((await attemptsOf(buyer)).flatMap(({ swap, payment }) => swap ?? payment ?? [])).toEqual(
+      [],
+    );
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
@@ -34,7 +36,12 @@ row(worldsOfFile(), '5', {
   '429': async (world) => {
     const { aggregator } = world.sandbox.controls;
     const buyer = await world.swapper();
-    aggregator.fault(QUOTE, { kind: 'status', status: 429, headers: { 'retry-after': '0' }, times: 1 });
+    aggregator.fault(QUOTE, {
+      kind: 'status',
+      status: 429,
+      headers: { 'retry-after': '0' },
+      times: 1,
+    });
     await bought(world.buy(buyer, 'a'));
     const other = await world.swapper();
     aggregator.fault(QUOTE, { kind: 'status', status: 429, headers: { 'retry-after': '0' } });
@@ -69,7 +76,10 @@ row(worldsOfFile(), '5', {
       aggregator.lie(QUOTE, (quote) => ({ ...quote, ...change }));
       const error = await failureOf(world.buy(buyer, `lie${index}`));
       expectUntouched(error);
-      expect([index, error.code]).toEqual([index, expect.stringMatching(/^(quote_mismatch|invalid_response)$/)]);
+      expect([index, error.code]).toEqual([
+        index,
+        expect.stringMatching(/^(quote_mismatch|invalid_response)$/),
+      ]);
     }
     expect(signedBy(buyer)).toEqual([]);
   },
@@ -86,7 +96,9 @@ row(worldsOfFile(), '5', {
     const buyer = await world.swapper();
     // The price moves as soon as it is quoted, once.
     let quoted = 0;
-    buyer.client.on('swap.quoted', () => aggregator.setVenue((quoted += 1) === 1 ? { deviationBps: 80 } : {}));
+    buyer.client.on('swap.quoted', () =>
+      aggregator.setVenue((quoted += 1) === 1 ? { deviationBps: 80 } : {}),
+    );
     await bought(world.buy(buyer, 'a'));
     expect(quoted).toBe(2);
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
@@ -102,8 +114,13 @@ row(worldsOfFile(), '5', {
       else repeated += 1;
       return known ?? quote;
     });
-    const asked = { inputMint: world.sandbox.mints.BONK.address, outputMint: world.sandbox.mints.USDC.address, amount: 100_000n };
-    for (let times = 0; times < OFTEN; times += 1) await buyer.client.quote({ ...asked, swapMode: 'ExactOut' });
+    const asked = {
+      inputMint: world.sandbox.mints.BONK.address,
+      outputMint: world.sandbox.mints.USDC.address,
+      amount: 100_000n,
+    };
+    for (let times = 0; times < OFTEN; times += 1)
+      await buyer.client.quote({ ...asked, swapMode: 'ExactOut' });
     await bought(world.buy(buyer, 'a'));
     expect(repeated).toBeGreaterThanOrEqual(OFTEN - 1);
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
@@ -111,7 +128,9 @@ row(worldsOfFile(), '5', {
   concurrent: async (world) => {
     const buyer = await world.swapper();
     const front = await together(world, 10);
-    const calls = Array.from({ length: 10 }, (_, index) => bought(world.buy(buyer, `p${index}`, { base: front.url })));
+    const calls = Array.from({ length: 10 }, (_, index) =>
+      bought(world.buy(buyer, `p${index}`, { base: front.url })),
+    );
     await Promise.all(calls);
     expect(signedBy(buyer).filter((kind) => kind === 'swap')).toEqual(['swap']);
   },

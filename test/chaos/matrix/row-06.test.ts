@@ -13,7 +13,9 @@ row(worldsOfFile(), '6', {
     aggregator.resetCalls();
     aggregator.fault(BUILD, { kind: 'hang' });
     const buyer = await killed(world, 'a', { at: () => aggregator.calls(BUILD) > 0 });
-    expect((await attemptsOf(buyer)).map(({ state, swap }) => [state, swap])).toEqual([['reserved', undefined]]);
+    expect((await attemptsOf(buyer)).map(({ state, swap }) => [state, swap])).toEqual([
+      ['reserved', undefined],
+    ]);
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
@@ -30,7 +32,12 @@ row(worldsOfFile(), '6', {
   '429': async (world) => {
     const { aggregator } = world.sandbox.controls;
     const buyer = await world.swapper();
-    aggregator.fault(BUILD, { kind: 'status', status: 429, headers: { 'retry-after': '0' }, times: 2 });
+    aggregator.fault(BUILD, {
+      kind: 'status',
+      status: 429,
+      headers: { 'retry-after': '0' },
+      times: 2,
+    });
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
@@ -57,7 +64,10 @@ row(worldsOfFile(), '6', {
     await refused(buyer, world.buy(buyer, 'b'), 'unsafe_swap');
     aggregator.lie(BUILD, (build) => ({ ...build, swapInstruction: undefined }));
     await refused(buyer, world.buy(buyer, 'c'), 'invalid_response');
-    aggregator.lie(BUILD, (build) => ({ ...build, swapInstruction: { ...Object(build['swapInstruction']), data: 'AAAA' } }));
+    aggregator.lie(BUILD, (build) => ({
+      ...build,
+      swapInstruction: { ...Object(build['swapInstruction']), data: 'AAAA' },
+    }));
     await refused(buyer, world.buy(buyer, 'd'), 'unsafe_swap');
   },
   'lost response': async (world) => {
@@ -102,7 +112,11 @@ row(worldsOfFile(), '6', {
     aggregator.resetCalls();
     aggregator.setLatency(50, BUILD);
     const front = await together(world, 4);
-    await Promise.all(['a', 'b', 'c', 'd'].map((purchase) => bought(world.buy(buyer, purchase, { base: front.url }))));
+    await Promise.all(
+      ['a', 'b', 'c', 'd'].map((purchase) =>
+        bought(world.buy(buyer, purchase, { base: front.url })),
+      ),
+    );
     expect(aggregator.calls(BUILD)).toBe(1);
     expect(signedBy(buyer).filter((kind) => kind === 'swap')).toEqual(['swap']);
   },

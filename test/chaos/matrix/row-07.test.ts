@@ -8,12 +8,21 @@ import { attemptsOf, worldsOfFile } from './world.js';
 
 const SIMULATE = 'simulateTransaction';
 
-/** A simulation as the node gave it, but for the first account that is watched, the wallet's own: it would be another wallet's. */
+/**
+ * A simulation as the node gave it, but for the first account that is watched, the wallet's own: it
+ * would be another wallet's.
+ */
 function stolen(answer: Json): Json {
   // As the node answers a simulation that watches accounts.
   const { context, value } = answer as { context: Json; value: { accounts: { owner: string }[] } };
   const [wallet, ...others] = value.accounts;
-  return { context, value: { ...value, accounts: [{ ...wallet, owner: 'Stake11111111111111111111111111111111111111' }, ...others] } };
+  return {
+    context,
+    value: {
+      ...value,
+      accounts: [{ ...wallet, owner: 'Stake11111111111111111111111111111111111111' }, ...others],
+    },
+  };
 }
 
 row(worldsOfFile(), '7', {
@@ -22,7 +31,9 @@ row(worldsOfFile(), '7', {
     node.resetCalls();
     node.fault(SIMULATE, { kind: 'hang' });
     const buyer = await killed(world, 'a', { at: () => node.calls({ method: SIMULATE }) > 0 });
-    expect((await attemptsOf(buyer)).map(({ state, swap }) => [state, swap])).toEqual([['reserved', undefined]]);
+    expect((await attemptsOf(buyer)).map(({ state, swap }) => [state, swap])).toEqual([
+      ['reserved', undefined],
+    ]);
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
@@ -60,7 +71,9 @@ row(worldsOfFile(), '7', {
     await refused(buyer, world.buy(buyer, 'b'), 'unsafe_swap');
     // All is well, says the node, and shows no account.
     node.intercept = (method, _, next) =>
-      method === SIMULATE ? { context: { slot: 1 }, value: { err: null, logs: [], accounts: null } } : next();
+      method === SIMULATE
+        ? { context: { slot: 1 }, value: { err: null, logs: [], accounts: null } }
+        : next();
     await refused(buyer, world.buy(buyer, 'c'), 'invalid_response');
     node.intercept = undefined;
     aggregator.setVenue({ modes: [MODE.overcharge] });
@@ -78,7 +91,11 @@ row(worldsOfFile(), '7', {
   expired: async (world) => {
     const { node } = world.sandbox.controls;
     const buyer = await world.swapper();
-    const behind = { kind: 'error', code: -32016, message: 'Minimum context slot has not been reached' } as const;
+    const behind = {
+      kind: 'error',
+      code: -32016,
+      message: 'Minimum context slot has not been reached',
+    } as const;
     node.fault(SIMULATE, { ...behind, times: 1 });
     await bought(world.buy(buyer, 'a'));
     const other = await world.swapper();
@@ -89,7 +106,8 @@ row(worldsOfFile(), '7', {
     const buyer = await world.swapper({ swapFrom: [world.sandbox.mints.BONK.address] });
     world.sandbox.controls.aggregator.setVenue({ modes: [MODE.underpay] });
     const verdicts = [];
-    for (const _ of [1, 2, 3]) verdicts.push(await refused(buyer, world.buy(buyer, 'a'), 'unsafe_swap'));
+    for (const _ of [1, 2, 3])
+      verdicts.push(await refused(buyer, world.buy(buyer, 'a'), 'unsafe_swap'));
     expect(new Set(verdicts.map((error) => JSON.stringify(error))).size).toBe(1);
   },
   concurrent: async (world) => {

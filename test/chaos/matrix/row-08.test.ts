@@ -18,7 +18,10 @@ row(worldsOfFile(), '8', {
     const [attempt] = await attemptsOf(signed);
     const signature = attempt?.swap?.signature ?? '';
     // A call that sends it on and then fails has moved it, and says so.
-    const refuse = { address: signed.address, signMessage: () => Promise.reject(new Error('denied on the device')) };
+    const refuse = {
+      address: signed.address,
+      signMessage: () => Promise.reject(new Error('denied on the device')),
+    };
     const client = signed.again({ ...signed.options, signer: refuse });
     const error = await failureOf(world.buy(signed, 'b', { client }), 'signing_failed');
     expect(error).toMatchObject({ funds: 'swapped', moved: [{ kind: 'swap', signature }] });
@@ -52,7 +55,10 @@ row(worldsOfFile(), '8', {
     const { node } = world.sandbox.controls;
     const buyer = await world.swapper();
     node.resetCalls();
-    const wrong = { address: buyer.address, signMessage: () => Promise.resolve(new Uint8Array(64).fill(7)) };
+    const wrong = {
+      address: buyer.address,
+      signMessage: () => Promise.resolve(new Uint8Array(64).fill(7)),
+    };
     const client = buyer.again({ ...buyer.options, signer: wrong });
     const error = await failureOf(world.buy(buyer, 'a', { client }), 'signing_failed');
     expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'never' });
@@ -77,13 +83,17 @@ row(worldsOfFile(), '8', {
     // The first is ours; the facilitator's settlement follows it.
     expect(sent[0]).toBe(written[0]);
     expect(sent.filter((one) => one === written[0]).length).toBeGreaterThan(0);
-    const signature = buyer.events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []))[0] ?? '';
+    const signature =
+      buyer.events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []))[0] ??
+      '';
     expect((await landed(sandbox.rpcUrl, signature)).error).toBeNull();
   },
   concurrent: async (world) => {
     const buyer = await world.swapper();
     const front = await together(world, 3);
-    await Promise.all(['a', 'b', 'c'].map((purchase) => bought(world.buy(buyer, purchase, { base: front.url }))));
+    await Promise.all(
+      ['a', 'b', 'c'].map((purchase) => bought(world.buy(buyer, purchase, { base: front.url }))),
+    );
     expect(signedBy(buyer)).toEqual(['swap', 'payment', 'payment', 'payment']);
   },
 });

@@ -12,21 +12,35 @@ const SEND = 'sendTransaction';
 
 /** What was sent through a front, one entry a sending. */
 const sent = (exchanges: readonly Exchange[]): unknown[] =>
-  exchanges.flatMap(({ call, body }) => (call === SEND ? [(JSON.parse(body.toString()) as { params: unknown[] }).params[0]] : []));
+  exchanges.flatMap(({ call, body }) =>
+    call === SEND ? [(JSON.parse(body.toString()) as { params: unknown[] }).params[0]] : [],
+  );
 
 const swaps = (buyer: Buyer) => buyer.events.filter(({ type }) => type === 'swap.signed').length;
 
 /** A node whose first so many answers to a sending are ours. */
-function sending(world: World, times: number, fate: (exchange: Exchange) => Promise<ReturnType<typeof answer> | 'cut' | 'hang'>) {
+function sending(
+  world: World,
+  times: number,
+  fate: (exchange: Exchange) => Promise<ReturnType<typeof answer> | 'cut' | 'hang'>,
+) {
   let seen = 0;
   return world.front(
-    (exchange) => (exchange.call === SEND && (seen += 1) <= times ? fate(exchange) : exchange.pass()),
+    (exchange) =>
+      exchange.call === SEND && (seen += 1) <= times ? fate(exchange) : exchange.pass(),
     world.sandbox.rpcUrl,
   );
 }
 
-/** Buys through a node that fails at the first sending: one swap, whose bytes are the same each time. */
-async function buysThrough(world: World, fate: Parameters<typeof sending>[2], times = 1): Promise<unknown[]> {
+/**
+ * Buys through a node that fails at the first sending: one swap, whose bytes are the same each
+ * time.
+ */
+async function buysThrough(
+  world: World,
+  fate: Parameters<typeof sending>[2],
+  times = 1,
+): Promise<unknown[]> {
   const node = await sending(world, times, fate);
   const buyer = await world.swapper({ rpcUrl: node.url });
   await bought(world.buy(buyer, 'a'));
@@ -47,7 +61,10 @@ row(worldsOfFile(), '9', {
         if (passes) await exchange.pass();
         return 'hang';
       });
-      const buyer = await killed(world, purchase, { rpcUrl: node.url, at: () => sent(node.exchanges).length > 0 });
+      const buyer = await killed(world, purchase, {
+        rpcUrl: node.url,
+        at: () => sent(node.exchanges).length > 0,
+      });
       const [attempt] = await attemptsOf(buyer);
       await bought(world.buy(buyer, purchase));
       expect(signedBy(buyer)).toEqual(['payment']);
@@ -59,7 +76,9 @@ row(worldsOfFile(), '9', {
     expect(bytes.length).toBeGreaterThan(1);
   },
   '429': async (world) => {
-    const bytes = await buysThrough(world, async () => answer(429, 'slow down', { 'retry-after': '0' }));
+    const bytes = await buysThrough(world, async () =>
+      answer(429, 'slow down', { 'retry-after': '0' }),
+    );
     expect(bytes.length).toBeGreaterThan(1);
   },
   '5xx': async (world) => {
@@ -115,7 +134,10 @@ row(worldsOfFile(), '9', {
         JSON.stringify({
           jsonrpc: '2.0',
           id: (JSON.parse(exchange.body.toString()) as { id: unknown }).id,
-          error: { code: -32002, message: 'Transaction simulation failed: This transaction has already been processed' },
+          error: {
+            code: -32002,
+            message: 'Transaction simulation failed: This transaction has already been processed',
+          },
         }),
         { 'content-type': 'application/json' },
       );
@@ -136,7 +158,8 @@ row(worldsOfFile(), '9', {
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
 
-    // The caller whose swap it is gives up while it is sent: the call that waits for it uses what it brings.
+    // The caller whose swap it is gives up while it is sent: the call that waits for it uses what
+    // it brings.
     const stop = new AbortController();
     const reason = new Error('not wanted any more');
     const slow = await sending(world, 1, async (exchange) => {

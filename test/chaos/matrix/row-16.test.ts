@@ -7,7 +7,14 @@ import { expect } from 'vitest';
 import { until } from '../../helpers/chain.js';
 import { decided } from '../../helpers/flow.js';
 import { failureOf } from '../../helpers/payer.js';
-import { afterSettling, expectSpent, onPaid, payerSignatureOf, receiptsOf, told } from './after-paying.js';
+import {
+  afterSettling,
+  expectSpent,
+  onPaid,
+  payerSignatureOf,
+  receiptsOf,
+  told,
+} from './after-paying.js';
 import { answer } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
@@ -37,7 +44,9 @@ row(worlds, '16', {
         await buyer.client.resume();
         return (await attemptsOf(buyer))[0]?.state === 'settled' ? true : undefined;
       });
-      expect(await receiptsOf(buyer)).toMatchObject([{ id: attempt?.id, state: 'settled', settlement: { success: true } }]);
+      expect(await receiptsOf(buyer)).toMatchObject([
+        { id: attempt?.id, state: 'settled', settlement: { success: true } },
+      ]);
       expect((await buyer.client.spent())[0]?.used).toBe('0.01');
       await expectSpent(world, buyer, at, init, attempt?.payment?.payerSignature ?? '');
     }
@@ -47,7 +56,9 @@ row(worlds, '16', {
       let broken = true;
       const journal = writing((attempt, inner) => {
         if (!broken || !isAnswered(attempt)) return inner.put(attempt);
-        return failing === 'fails' ? Promise.reject(new Error('ENOSPC')) : new Promise(() => undefined);
+        return failing === 'fails'
+          ? Promise.reject(new Error('ENOSPC'))
+          : new Promise(() => undefined);
       });
       const buyer = await world.buyer({ USDC: '1' }, { ...journalLimit, journal });
       const response = await bought(world.buy(buyer, failing));
@@ -56,7 +67,9 @@ row(worlds, '16', {
       expect(await attemptsOf(buyer)).toMatchObject([{ state: 'signed', delivered: false }]);
       broken = false;
       expect((await decided(response)).state).toBe('settled');
-      expect(await attemptsOf(buyer)).toMatchObject([{ state: 'settled', delivered: true, receipt: { settlement: { success: true } } }]);
+      expect(await attemptsOf(buyer)).toMatchObject([
+        { state: 'settled', delivered: true, receipt: { settlement: { success: true } } },
+      ]);
     }
   },
   malformed: async (world) => {
@@ -121,7 +134,9 @@ row(worlds, '16', {
     await late;
     expect(late).toBeDefined();
     expect(await attemptsOf(buyer)).toEqual(before);
-    expect(before).toMatchObject([{ state: 'settled', delivered: true, receipt: { state: 'settled' } }]);
+    expect(before).toMatchObject([
+      { state: 'settled', delivered: true, receipt: { state: 'settled' } },
+    ]);
 
     // Many clients of one wallet write at once.
     const many = await world.buyer();
@@ -134,12 +149,17 @@ row(worlds, '16', {
       }),
     );
     const receipts = await Promise.all(answers.map(decided));
-    expect((await receiptsOf(many)).map(({ id }) => id).sort()).toEqual(receipts.map(({ id }) => id).sort());
+    expect((await receiptsOf(many)).map(({ id }) => id).sort()).toEqual(
+      receipts.map(({ id }) => id).sort(),
+    );
     expect((await many.client.spent())[0]?.used).toBe('0.06');
   },
 });
 
-/** A journal that turns out to be damaged between two purchases: nothing more is signed, and what it held is not lost. */
+/**
+ * A journal that turns out to be damaged between two purchases: nothing more is signed, and what it
+ * held is not lost.
+ */
 async function damagedWhileOpen(world: World): Promise<void> {
   const inner = memoryJournal();
   let damaged = false;
@@ -148,7 +168,8 @@ async function damagedWhileOpen(world: World): Promise<void> {
     ...inner,
     reserve: (attempt, caps) => (damaged ? fail() : inner.reserve(attempt, caps)),
     put: (attempt) => (damaged ? fail() : inner.put(attempt)),
-    similar: (owner, fingerprint, key) => (damaged ? fail() : inner.similar(owner, fingerprint, key)),
+    similar: (owner, fingerprint, key) =>
+      damaged ? fail() : inner.similar(owner, fingerprint, key),
     used: (owner, caps, now) => (damaged ? fail() : inner.used(owner, caps, now)),
   };
   const buyer = await world.buyer({ USDC: '1' }, { journal });
@@ -156,7 +177,11 @@ async function damagedWhileOpen(world: World): Promise<void> {
   const lost = await failureOf(world.buy(buyer, 'a', { base: front.url }), 'payment_uncertain');
   damaged = true;
   for (const purchase of ['a', 'b']) {
-    const error = await refused(buyer, world.buy(buyer, purchase, { base: front.url }), 'journal_unavailable');
+    const error = await refused(
+      buyer,
+      world.buy(buyer, purchase, { base: front.url }),
+      'journal_unavailable',
+    );
     expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
   }
   damaged = false;
@@ -183,7 +208,11 @@ async function damagedOnDisk(world: World): Promise<void> {
     Uint8Array.from(good, (byte, index) => (index === middle ? byte ^ 1 : byte)),
   );
   for (const purchase of ['c', 'd']) {
-    const error = await refused(buyer, world.buy(buyer, purchase, { base: front.url }), 'journal_damaged');
+    const error = await refused(
+      buyer,
+      world.buy(buyer, purchase, { base: front.url }),
+      'journal_damaged',
+    );
     expect(error).toMatchObject({ name: 'TransportError', retry: 'never', details: { path } });
   }
   expect(await readFile(path)).not.toEqual(good);
@@ -191,7 +220,10 @@ async function damagedOnDisk(world: World): Promise<void> {
   await expectSpent(world, buyer, 'c', { base: front.url }, payerSignatureOf(lost));
 }
 
-/** A journal in a file that can be closed and opened anew behind the same client, as a new process would. */
+/**
+ * A journal in a file that can be closed and opened anew behind the same client, as a new process
+ * would.
+ */
 function reopening(path: string) {
   let file = fileJournal(path);
   const journal: Journal = {

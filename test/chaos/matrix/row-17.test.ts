@@ -12,7 +12,15 @@ import { until } from '../../helpers/chain.js';
 import { decided } from '../../helpers/flow.js';
 import { failureOf } from '../../helpers/payer.js';
 import { onPaid, payerSignatureOf } from './after-paying.js';
-import { accept, onFirst, receiving, telling, type Meet, type Receiver, type Telling } from './receiver.js';
+import {
+  accept,
+  onFirst,
+  receiving,
+  telling,
+  type Meet,
+  type Receiver,
+  type Telling,
+} from './receiver.js';
 import { row } from './row.js';
 import { bought } from './told.js';
 import { worldsOfFile, type Buyer, type World } from './world.js';
@@ -39,7 +47,10 @@ async function toldAgain(world: World, first: Meet): Promise<Told> {
   const told = await toldTo(world, onFirst(first));
   const events = await told.receiver.events(told.secret, 2);
   expect(events).toHaveLength(2);
-  expect(events[0]).toMatchObject({ type: 'payment.settled', data: { wallet: told.buyer.address } });
+  expect(events[0]).toMatchObject({
+    type: 'payment.settled',
+    data: { wallet: told.buyer.address },
+  });
   expect(events[1]).toEqual(events[0]);
   return told;
 }
@@ -85,7 +96,10 @@ row(worlds, '17', {
     await toldAgain(world, () => undefined);
   },
   '429': async (world) => {
-    const { receiver } = await toldAgain(world, (response) => void response.writeHead(429, { 'retry-after': '7' }).end());
+    const { receiver } = await toldAgain(
+      world,
+      (response) => void response.writeHead(429, { 'retry-after': '7' }).end(),
+    );
     const [first, second] = receiver.came;
     // Timers may be a millisecond early by the clock.
     expect(second!.at - first!.at).toBeGreaterThanOrEqual(6_990);
@@ -94,8 +108,13 @@ row(worlds, '17', {
     await toldAgain(world, (response) => void response.writeHead(500).end('later'));
   },
   malformed: async (world) => {
-    const { webhooks, id } = await toldAgain(world, (response) => void response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n'));
-    expect(await webhooks.list()).toEqual([expect.not.objectContaining({ disabledAt: expect.anything() })]);
+    const { webhooks, id } = await toldAgain(
+      world,
+      (response) => void response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n'),
+    );
+    expect(await webhooks.list()).toEqual([
+      expect.not.objectContaining({ disabledAt: expect.anything() }),
+    ]);
 
     const gone = await toldTo(world, (response) => void response.writeHead(410).end());
     await until('the endpoint is told nothing more', async () =>
@@ -114,7 +133,11 @@ row(worlds, '17', {
     const journal = memoryJournal({ outbox: true });
     const buyer = await world.buyer({ USDC: '1' }, { journal });
     const receiver = await receiving(world);
-    const { secret } = await telling(world, journal, receiver, ['payment.uncertain', 'payment.settled', 'payment.failed']);
+    const { secret } = await telling(world, journal, receiver, [
+      'payment.uncertain',
+      'payment.settled',
+      'payment.failed',
+    ]);
     let settle = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (settle = resolve));
     // The answer is lost before it is settled, and settled when it was told that no node knows.
@@ -130,7 +153,10 @@ row(worlds, '17', {
     const [, settled] = await receiver.events(secret, 2);
     expect([uncertain?.type, settled?.type]).toEqual(['payment.uncertain', 'payment.settled']);
     expect(settled?.data.id).toBe(uncertain?.data.id);
-    expect(settled?.data).toMatchObject({ payerSignature: payerSignatureOf(lost), wallet: buyer.address });
+    expect(settled?.data).toMatchObject({
+      payerSignature: payerSignatureOf(lost),
+      wallet: buyer.address,
+    });
   },
   duplicate: async (world) => {
     // A write whose answer is lost is made again.
@@ -158,12 +184,17 @@ row(worlds, '17', {
     const buyer = await world.buyer({ USDC: '1' }, { journal });
     const receiver = await receiving(world);
     const { secret } = await telling(world, journal, receiver);
-    const others = [createWebhooks({ journal, allowPrivateTargets: true }), createWebhooks({ journal, allowPrivateTargets: true })];
+    const others = [
+      createWebhooks({ journal, allowPrivateTargets: true }),
+      createWebhooks({ journal, allowPrivateTargets: true }),
+    ];
     for (const other of others) {
       world.onClose(() => other.close());
       other.start();
     }
-    const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((purchase) => bought(world.buy(buyer, purchase))));
+    const answers = await Promise.all(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map((purchase) => bought(world.buy(buyer, purchase))),
+    );
     await Promise.all(answers.map(decided));
     await receiver.events(secret, 6);
     // All that was taken is ended: nothing is left that could be told twice.

@@ -28,7 +28,8 @@ const unconfirmed =
     expect(receiptOf(response)?.swap?.signature).toBe(swapsOf(buyer)[0]);
   };
 
-const swapsOf = ({ events }: Buyer) => events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
+const swapsOf = ({ events }: Buyer) =>
+  events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
 row(worlds, '10', {
   'kill -9': async (world) => {
@@ -39,7 +40,10 @@ row(worlds, '10', {
       const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
       node.arm();
       if (!lands) chain.fault('sendTransaction', { kind: 'neverLands', times: 1 });
-      const buyer = await killed(world, `lands ${String(lands)}`, { rpcUrl: node.front.url, at: () => node.met > 0 });
+      const buyer = await killed(world, `lands ${String(lands)}`, {
+        rpcUrl: node.front.url,
+        at: () => node.met > 0,
+      });
       const [attempt] = await attemptsOf(buyer);
       await bought(world.buy(buyer, `lands ${String(lands)}`));
       expect(signedBy(buyer)).toEqual(['payment']);
@@ -48,7 +52,8 @@ row(worlds, '10', {
   },
   timeout: async (world) => {
     await unconfirmed('timeout')(world);
-    // No call is left to wait for it: what is signed is told as uncertain, and the next call sends the same bytes before it would swap again.
+    // No call is left to wait for it: what is signed is told as uncertain, and the next call sends
+    // the same bytes before it would swap again.
     const { node: chain } = world.sandbox.controls;
     for (const lands of [true, false]) {
       const purchase = `held, lands ${String(lands)}`;
@@ -60,7 +65,12 @@ row(worlds, '10', {
       await until('the swap was sent', () => (node.met > 0 ? true : undefined));
       await buyer.client.close();
       const error = await failed;
-      expect(error).toMatchObject({ name: 'TransactionError', funds: 'uncertain', moved: [], retry: 'never' });
+      expect(error).toMatchObject({
+        name: 'TransactionError',
+        funds: 'uncertain',
+        moved: [],
+        retry: 'never',
+      });
       expect(error.details.signature).toBe(swapsOf(buyer)[0]);
       chain.clearFaults();
       await bought(world.buy(buyer, purchase, { client: buyer.sound() }));
@@ -88,9 +98,13 @@ row(worlds, '10', {
     });
     const response = await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
-    const sent = node.calls('sendTransaction').map(({ body }) => (JSON.parse(body.toString()) as { params: [string] }).params[0]);
+    const sent = node
+      .calls('sendTransaction')
+      .map(({ body }) => (JSON.parse(body.toString()) as { params: [string] }).params[0]);
     expect([sent.length > 1, new Set(sent).size]).toEqual([true, 1]);
-    expect((await landed(world.sandbox.rpcUrl, receiptOf(response)?.swap?.signature ?? '')).error).toBeNull();
+    expect(
+      (await landed(world.sandbox.rpcUrl, receiptOf(response)?.swap?.signature ?? '')).error,
+    ).toBeNull();
   },
   concurrent: async (world) => {
     world.sandbox.controls.node.webSocket = 'silent';
@@ -114,11 +128,16 @@ function priceMoves(world: World, client: Client, how: 'once' | 'always'): void 
 }
 
 async function feesOf(world: World, signatures: readonly string[]): Promise<string> {
-  const fees = await Promise.all(signatures.map(async (signature) => (await landed(world.sandbox.rpcUrl, signature)).fee));
+  const fees = await Promise.all(
+    signatures.map(async (signature) => (await landed(world.sandbox.rpcUrl, signature)).fee),
+  );
   return fees.reduce((sum, fee) => sum + fee, 0n).toString();
 }
 
-/** Its failure is there for all to see, but for us: the status is lost first, and then the transaction. */
+/**
+ * Its failure is there for all to see, but for us: the status is lost first, and then the
+ * transaction.
+ */
 const failedUnseen =
   (name: NodeFateName): Scenario =>
   async (world) => {
@@ -137,7 +156,9 @@ const failedUnseen =
       const [failed = '', made = ''] = swapsOf(buyer);
       expect((await landed(world.sandbox.rpcUrl, failed)).error).not.toBeNull();
       expect(receiptOf(response)?.swap?.signature).toBe(made);
-      expect(receiptOf(response)?.cost.networkFeeLamports).toBe(await feesOf(world, [failed, made]));
+      expect(receiptOf(response)?.cost.networkFeeLamports).toBe(
+        await feesOf(world, [failed, made]),
+      );
     }
     // For a reason that will not pass there is no second one.
     const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
@@ -147,9 +168,17 @@ const failedUnseen =
       world.sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n });
     });
     const error = await failureOf(world.buy(buyer, 'final'), 'swap_failed');
-    expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
+    expect(error).toMatchObject({
+      name: 'TransactionError',
+      funds: 'untouched',
+      moved: [],
+      retry: 'fresh',
+    });
     const [signature = ''] = swapsOf(buyer);
-    expect(error.details).toMatchObject({ signature, feeLamports: await feesOf(world, [signature]) });
+    expect(error.details).toMatchObject({
+      signature,
+      feeLamports: await feesOf(world, [signature]),
+    });
     expect(signedBy(buyer)).toEqual(['swap']);
     world.sandbox.controls.aggregator.restore();
   };
@@ -181,10 +210,18 @@ row(worlds, '10b', {
     const buyer = await world.swapper();
     priceMoves(world, buyer.client, 'always');
     const error = await failureOf(world.buy(buyer, 'a'), 'swap_failed');
-    expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
+    expect(error).toMatchObject({
+      name: 'TransactionError',
+      funds: 'untouched',
+      moved: [],
+      retry: 'fresh',
+    });
     const swaps = swapsOf(buyer);
     expect([swaps.length, signedBy(buyer)]).toEqual([2, ['swap', 'swap']]);
-    expect(error.details).toMatchObject({ signature: swaps[1], feeLamports: await feesOf(world, swaps) });
+    expect(error.details).toMatchObject({
+      signature: swaps[1],
+      feeLamports: await feesOf(world, swaps),
+    });
     expect(buyer.events.filter(({ type }) => type === 'swap.quoted')).toHaveLength(2);
   },
   concurrent: async (world) => {
@@ -195,10 +232,15 @@ row(worlds, '10b', {
     expect(signedBy(buyer)).toEqual(['swap', 'swap', ...names.map(() => 'payment')]);
 
     const unlucky = await world.swapper();
-    unlucky.client.on('swap.signed', () => world.sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n }));
+    unlucky.client.on('swap.signed', () =>
+      world.sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n }),
+    );
     unlucky.client.on('swap.failed', () => world.sandbox.controls.aggregator.setVenue({}));
-    const errors = await Promise.all(names.map((name) => failureOf(world.buy(unlucky, `no ${name}`), 'swap_failed')));
-    for (const error of errors) expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh' });
+    const errors = await Promise.all(
+      names.map((name) => failureOf(world.buy(unlucky, `no ${name}`), 'swap_failed')),
+    );
+    for (const error of errors)
+      expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh' });
     expect(payments(unlucky)).toBe(0);
   },
 });
@@ -213,7 +255,10 @@ async function unreadableSwap(world: World) {
   return { node, buyer };
 }
 
-/** What a process leaves that is killed when its swap has landed: the next process has to read what that brought. */
+/**
+ * What a process leaves that is killed when its swap has landed: the next process has to read what
+ * that brought.
+ */
 async function leftWithTokens(world: World, purchase: string): Promise<Buyer> {
   const node = await faultyNode(world, 'getTransaction', NODE_FATES.timeout);
   node.arm();
@@ -233,11 +278,17 @@ const rereads =
     await bought(world.buy(buyer, 'a', { client }));
     expect([node.met, signedBy(buyer)]).toEqual([1, ['payment']]);
 
-    // And where it goes on, nothing is swapped again on a guess: the next call pays with what is there.
+    // And where it goes on, nothing is swapped again on a guess: the next call pays with what is
+    // there.
     const other = await leftWithTokens(world, 'b');
     const alone = other.again({ ...other.options, rpcUrl: node.front.url, timeouts: { rpc: 500 } });
     node.arm();
-    const codes = { timeout: 'timeout', '429': 'rate_limited', '5xx': 'rpc_unavailable', malformed: 'invalid_response' } as const;
+    const codes = {
+      timeout: 'timeout',
+      '429': 'rate_limited',
+      '5xx': 'rpc_unavailable',
+      malformed: 'invalid_response',
+    } as const;
     const code = name === 'lost response' ? 'rpc_unavailable' : codes[name];
     const error = await failureOf(world.buy(other, 'b', { client: alone }), code);
     expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', retry: 'fresh' });
@@ -260,7 +311,9 @@ row(worlds, '11', {
   expired: async (world) => {
     const { node, buyer } = await unreadableSwap(world);
     await bought(world.buy(buyer, 'a'));
-    const commitments = node.calls('getMultipleAccounts').map(({ body }) => /"commitment":"(\w+)"/.exec(body.toString())?.[1]);
+    const commitments = node
+      .calls('getMultipleAccounts')
+      .map(({ body }) => /"commitment":"(\w+)"/.exec(body.toString())?.[1]);
     expect([commitments.length > 1, [...new Set(commitments)]]).toEqual([true, ['confirmed']]);
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
@@ -268,7 +321,8 @@ row(worlds, '11', {
     const { buyer } = await unreadableSwap(world);
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     await Promise.all(names.map((name) => bought(world.buy(buyer, name))));
-    // The least that a swap brings is five cents: six of one cent need more, and are found by the one that waits for all.
+    // The least that a swap brings is five cents: six of one cent need more, and are found by the
+    // one that waits for all.
     expect(signedBy(buyer)).toEqual(['swap', ...names.map(() => 'payment')]);
   },
 });
@@ -280,7 +334,9 @@ const hashes = (world: World) => {
     given.push((result as { value: { blockhash: string } }).value.blockhash);
     return result;
   });
-  return faultyNode(world, 'getLatestBlockhash', fate).then((node) => (node.arm(), { node, given }));
+  return faultyNode(world, 'getLatestBlockhash', fate).then(
+    (node) => (node.arm(), { node, given }),
+  );
 };
 
 const unhashed =
@@ -292,16 +348,30 @@ const unhashed =
     await bought(world.buy(buyer, 'a'));
     expect([node.met, payments(buyer)]).toEqual([1, 1]);
 
-    const alone = await world.buyer({ USDC: '1' }, { rpcUrl: node.front.url, timeouts: { rpc: 500 } });
+    const alone = await world.buyer(
+      { USDC: '1' },
+      { rpcUrl: node.front.url, timeouts: { rpc: 500 } },
+    );
     node.arm();
-    const codes = { timeout: 'timeout', '429': 'rate_limited', '5xx': 'rpc_unavailable', malformed: 'invalid_response' } as const;
+    const codes = {
+      timeout: 'timeout',
+      '429': 'rate_limited',
+      '5xx': 'rpc_unavailable',
+      malformed: 'invalid_response',
+    } as const;
     const code = name === 'lost response' ? 'rpc_unavailable' : codes[name];
     const error = await refused(alone, world.buy(alone, 'b'), code);
     expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
   };
 
-/** A client whose signatures of payments are changed, or held back; `times` tells how many it was asked for. */
-function meddling(buyer: Buyer, meddle: (signature: Uint8Array) => Uint8Array | Promise<Uint8Array>) {
+/**
+ * A client whose signatures of payments are changed, or held back; `times` tells how many it was
+ * asked for.
+ */
+function meddling(
+  buyer: Buyer,
+  meddle: (signature: Uint8Array) => Uint8Array | Promise<Uint8Array>,
+) {
   const { signer, signed } = recordingSigner(buyer.address, buyer.secretKey);
   const options: ClientOptions = {
     journal: buyer.journal,
@@ -328,13 +398,19 @@ row(worlds, '12', {
     const signed = await killed(world, 'signed', { funds, at: 'after writing signed' });
     const [attempt] = await attemptsOf(signed);
     const response = await bought(world.buy(signed, 'signed'));
-    expect([signedBy(signed), payerSignatureOf(response)]).toEqual([[], attempt?.payment?.payerSignature]);
+    expect([signedBy(signed), payerSignatureOf(response)]).toEqual([
+      [],
+      attempt?.payment?.payerSignature,
+    ]);
 
     const expired = await killed(world, 'expired', { funds, at: 'after writing signed' });
     const [old] = await attemptsOf(expired);
     world.sandbox.controls.node.warp();
     const fresh = await bought(world.buy(expired, 'expired'));
-    expect([signedBy(expired), payerSignatureOf(fresh) === old?.payment?.payerSignature]).toEqual([['payment'], false]);
+    expect([signedBy(expired), payerSignatureOf(fresh) === old?.payment?.payerSignature]).toEqual([
+      ['payment'],
+      false,
+    ]);
     expect((await attemptsOf(expired))[0]).toMatchObject({ id: old?.id, state: 'unsettled' });
   },
   timeout: unhashed('timeout'),
@@ -371,8 +447,16 @@ row(worlds, '12', {
       () => new Uint8Array(1),
     ]) {
       const { client, times } = meddling(buyer, meddle);
-      const error = await refused(buyer, world.buy(buyer, 'signature', { client }), 'signing_failed');
-      expect([error.name, error.details, times()]).toEqual(['TransactionError', { address: buyer.address }, 1]);
+      const error = await refused(
+        buyer,
+        world.buy(buyer, 'signature', { client }),
+        'signing_failed',
+      );
+      expect([error.name, error.details, times()]).toEqual([
+        'TransactionError',
+        { address: buyer.address },
+        1,
+      ]);
     }
   },
   expired: async (world) => {
@@ -393,10 +477,15 @@ row(worlds, '12', {
   },
   duplicate: async (world) => {
     const buyer = await world.buyer();
-    const front = await world.front((exchange) => (exchange.isPaid && exchange.beforeAlike < 3 ? 'cut' : exchange.pass()));
+    const front = await world.front((exchange) =>
+      exchange.isPaid && exchange.beforeAlike < 3 ? 'cut' : exchange.pass(),
+    );
     const init = { base: front.url, idempotencyKey: 'order 6' };
     const signatures = [];
-    for (const _ of [1, 2, 3]) signatures.push(payerSignatureOf(await failureOf(world.buy(buyer, 'a', init), 'payment_uncertain')));
+    for (const _ of [1, 2, 3])
+      signatures.push(
+        payerSignatureOf(await failureOf(world.buy(buyer, 'a', init), 'payment_uncertain')),
+      );
     const response = await bought(world.buy(buyer, 'a', init));
     expect(new Set([...signatures, payerSignatureOf(response)]).size).toBe(1);
     expectSameBytes(buyer, front, 4);
@@ -412,7 +501,12 @@ row(worlds, '12', {
     await until('it is being signed', () => (times() > 0 ? true : undefined));
     for (const _ of [1, 2]) {
       const error = await failureOf(world.buy(buyer, 'a', init), 'payment_in_progress');
-      expect(error).toMatchObject({ name: 'SettlementError', funds: 'uncertain', moved: [], retry: 'same' });
+      expect(error).toMatchObject({
+        name: 'SettlementError',
+        funds: 'uncertain',
+        moved: [],
+        retry: 'same',
+      });
     }
     release();
     const response = await bought(first);

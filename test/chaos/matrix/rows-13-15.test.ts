@@ -50,21 +50,41 @@ const hastily = { timeouts: { ...TIMEOUTS, payment: 400 } };
 row(worlds, '13', {
   'kill -9': async (world) => {
     const unseen = await world.front(onFirstPaid(() => 'hang'));
-    const early = await killed(world, 'unseen', { funds: usdc, base: unseen.url, at: () => isPresented(unseen) });
+    const early = await killed(world, 'unseen', {
+      funds: usdc,
+      base: unseen.url,
+      at: () => isPresented(unseen),
+    });
     const [attempt] = await attemptsOf(early);
-    await expectServed(world, early, 'unseen', { base: unseen.url }, attempt?.payment?.payerSignature ?? '');
+    await expectServed(
+      world,
+      early,
+      'unseen',
+      { base: unseen.url },
+      attempt?.payment?.payerSignature ?? '',
+    );
     expect(payments(early)).toBe(0);
 
     const { front, isSettled } = await settlesAndHangs(world);
     const late = await killed(world, 'settled', { funds: usdc, base: front.url, at: isSettled });
     const [paid] = await attemptsOf(late);
-    for (const _ of [1, 2, 3]) await expectSpent(world, late, 'settled', { base: front.url }, paid?.payment?.payerSignature ?? '');
+    for (const _ of [1, 2, 3])
+      await expectSpent(
+        world,
+        late,
+        'settled',
+        { base: front.url },
+        paid?.payment?.payerSignature ?? '',
+      );
     expect([payments(late), front.exchanges.filter(({ isPaid }) => isPaid).length]).toEqual([0, 1]);
   },
   timeout: async (world) => {
     const buyer = await world.buyer(usdc, hastily);
     const settled = await world.front(onPaid(afterSettling(() => 'hang')));
-    const late = await failureOf(world.buy(buyer, 'settled', { base: settled.url }), 'payment_uncertain');
+    const late = await failureOf(
+      world.buy(buyer, 'settled', { base: settled.url }),
+      'payment_uncertain',
+    );
     expectUncertain(late);
     expect(late.cause).toMatchObject({ name: 'TimeoutError' });
     await told(buyer, 'payment.settled');
@@ -73,7 +93,10 @@ row(worlds, '13', {
 
     const patient = await world.buyer(usdc, hastily);
     const unseen = await world.front(onFirstPaid(() => 'hang'));
-    const lost = await failureOf(world.buy(patient, 'unseen', { base: unseen.url }), 'payment_uncertain');
+    const lost = await failureOf(
+      world.buy(patient, 'unseen', { base: unseen.url }),
+      'payment_uncertain',
+    );
     expectUncertain(lost);
     const again = { base: unseen.url, client: patient.sound() };
     await expectServed(world, patient, 'unseen', again, payerSignatureOf(lost));
@@ -82,11 +105,17 @@ row(worlds, '13', {
   '429': async (world) => {
     const buyer = await world.buyer();
     const slow = answer(429, '', { 'retry-after': '1' });
-    const front = await world.front(onPaid((exchange) => (exchange.beforeAlike < 2 ? slow : exchange.pass())));
+    const front = await world.front(
+      onPaid((exchange) => (exchange.beforeAlike < 2 ? slow : exchange.pass())),
+    );
     const signatures = [];
     for (const _ of [1, 2]) {
       const held = await world.buy(buyer, 'a', { base: front.url });
-      expect([held.status, held.headers.get('retry-after'), receiptOf(held)?.state]).toEqual([429, '1', 'uncertain']);
+      expect([held.status, held.headers.get('retry-after'), receiptOf(held)?.state]).toEqual([
+        429,
+        '1',
+        'uncertain',
+      ]);
       signatures.push(payerSignatureOf(held));
     }
     expect(new Set(signatures).size).toBe(1);
@@ -109,7 +138,14 @@ row(worlds, '13', {
       expect([failed.status, await failed.text()]).toEqual([status, 'upstream']);
       expect((await decided(failed)).state).toBe('settled');
       // As a wrapper does that repeats what failed.
-      for (const _ of [1, 2, 3]) await expectSpent(world, buyer, `settled${status}`, { base: front.url }, payerSignatureOf(failed));
+      for (const _ of [1, 2, 3])
+        await expectSpent(
+          world,
+          buyer,
+          `settled${status}`,
+          { base: front.url },
+          payerSignatureOf(failed),
+        );
       expectSameBytes(buyer, front, 1);
     }
     const buyer = await world.buyer();
@@ -121,7 +157,9 @@ row(worlds, '13', {
   },
   malformed: async (world) => {
     const buyer = await world.buyer();
-    const noisy = await mangled(world, ({ socket }) => socket?.end('\u0000\u0001 no answer at all\r\n\r\n'));
+    const noisy = await mangled(world, ({ socket }) =>
+      socket?.end('\u0000\u0001 no answer at all\r\n\r\n'),
+    );
     const error = await failureOf(world.buy(buyer, 'a', { base: noisy.url }), 'payment_uncertain');
     expectUncertain(error);
     expect(error.cause).toBeInstanceOf(TypeError);
@@ -132,25 +170,43 @@ row(worlds, '13', {
   'lost response': async (world) => {
     const buyer = await world.buyer();
     const settled = await world.front(onPaid(afterSettling(() => 'cut')));
-    const late = await failureOf(world.buy(buyer, 'settled', { base: settled.url }), 'payment_uncertain');
+    const late = await failureOf(
+      world.buy(buyer, 'settled', { base: settled.url }),
+      'payment_uncertain',
+    );
     expectUncertain(late);
-    for (const _ of [1, 2, 3]) await expectSpent(world, buyer, 'settled', { base: settled.url }, payerSignatureOf(late));
+    for (const _ of [1, 2, 3])
+      await expectSpent(world, buyer, 'settled', { base: settled.url }, payerSignatureOf(late));
     expectSameBytes(buyer, settled, 1);
 
     const other = await world.buyer();
     const unseen = await world.front(onFirstPaid(() => 'cut'));
-    const lost = await failureOf(world.buy(other, 'unseen', { base: unseen.url }), 'payment_uncertain');
+    const lost = await failureOf(
+      world.buy(other, 'unseen', { base: unseen.url }),
+      'payment_uncertain',
+    );
     expectUncertain(lost);
     await expectServed(world, other, 'unseen', { base: unseen.url }, payerSignatureOf(lost));
     expectSameBytes(other, unseen, 2);
 
     // What may have effects of its own is not sent twice by us.
     const poster = await world.buyer();
-    const post = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, path: '/echo' };
+    const post = {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+      path: '/echo',
+    };
     const once = await world.front(onFirstPaid(() => 'cut'));
-    const posted = await failureOf(world.buy(poster, 'posted', { ...post, base: once.url }), 'payment_uncertain');
+    const posted = await failureOf(
+      world.buy(poster, 'posted', { ...post, base: once.url }),
+      'payment_uncertain',
+    );
     expectUncertain(posted);
-    const held = await failureOf(world.buy(poster, 'posted', { ...post, base: once.url }), 'payment_uncertain');
+    const held = await failureOf(
+      world.buy(poster, 'posted', { ...post, base: once.url }),
+      'payment_uncertain',
+    );
     expectUncertain(held);
     expect(payerSignatureOf(held)).toBe(payerSignatureOf(posted));
     expectSameBytes(poster, once, 1);
@@ -165,7 +221,10 @@ row(worlds, '13', {
     expect(response.status).toBe(200);
     expect(payerSignatureOf(response)).not.toBe(payerSignatureOf(lost));
     expect((await decided(response)).state).toBe('settled');
-    const states = (await receiptsOf(buyer)).map(({ state, payment }) => [state, payment.payerSignature]);
+    const states = (await receiptsOf(buyer)).map(({ state, payment }) => [
+      state,
+      payment.payerSignature,
+    ]);
     expect(states).toEqual([
       ['unsettled', payerSignatureOf(lost)],
       ['settled', payerSignatureOf(response)],
@@ -184,19 +243,35 @@ row(worlds, '13', {
     );
     const lost = await failureOf(world.buy(buyer, 'a', { base: front.url }), 'payment_uncertain');
     const conflict = await world.buy(buyer, 'a', { base: front.url });
-    expect([conflict.status, await conflict.text(), payerSignatureOf(conflict)]).toEqual([409, 'known', payerSignatureOf(lost)]);
+    expect([conflict.status, await conflict.text(), payerSignatureOf(conflict)]).toEqual([
+      409,
+      'known',
+      payerSignatureOf(lost),
+    ]);
     expect((await decided(conflict)).state).toBe('settled');
     await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(lost));
     expectSameBytes(buyer, front, 2);
   },
   concurrent: async (world) => {
     const buyer = await world.buyer();
-    const init = { base: (await world.front((exchange) => exchange.pass())).url, idempotencyKey: 'order 1' };
-    const outcomes = await Promise.allSettled([1, 2, 3, 4, 5].map(() => world.buy(buyer, 'a', init)));
-    const [bought, ...others] = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const init = {
+      base: (await world.front((exchange) => exchange.pass())).url,
+      idempotencyKey: 'order 1',
+    };
+    const outcomes = await Promise.allSettled(
+      [1, 2, 3, 4, 5].map(() => world.buy(buyer, 'a', init)),
+    );
+    const [bought, ...others] = outcomes.flatMap((one) =>
+      one.status === 'fulfilled' ? [one.value] : [],
+    );
     expect([bought?.status, others.length]).toEqual([200, 0]);
     for (const one of outcomes)
-      if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'payment_in_progress', funds: 'uncertain', retry: 'same' });
+      if (one.status === 'rejected')
+        expect(one.reason).toMatchObject({
+          code: 'payment_in_progress',
+          funds: 'uncertain',
+          retry: 'same',
+        });
     expect(payments(buyer)).toBe(1);
 
     // Many at once that repeat one whose answer was lost; none is answered before all are there.
@@ -214,11 +289,25 @@ row(worlds, '13', {
         },
       ),
     );
-    const lost = await failureOf(world.buy(repeater, 'b', { base: lossy.url }), 'payment_uncertain');
-    const again = await Promise.allSettled(repeats.map(() => world.buy(repeater, 'b', { base: lossy.url })));
+    const lost = await failureOf(
+      world.buy(repeater, 'b', { base: lossy.url }),
+      'payment_uncertain',
+    );
+    const again = await Promise.allSettled(
+      repeats.map(() => world.buy(repeater, 'b', { base: lossy.url })),
+    );
     for (const one of again) {
-      if (one.status === 'fulfilled') expect([one.value.status, payerSignatureOf(one.value)]).toEqual([200, payerSignatureOf(lost)]);
-      else expect(one.reason).toMatchObject({ code: 'already_spent', funds: 'spent', details: { payerSignature: payerSignatureOf(lost) } });
+      if (one.status === 'fulfilled')
+        expect([one.value.status, payerSignatureOf(one.value)]).toEqual([
+          200,
+          payerSignatureOf(lost),
+        ]);
+      else
+        expect(one.reason).toMatchObject({
+          code: 'already_spent',
+          funds: 'spent',
+          details: { payerSignature: payerSignatureOf(lost) },
+        });
     }
     expect(again.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(payments(repeater)).toBe(1);
@@ -255,29 +344,42 @@ row(worlds, '14', {
       expect(attempt?.delivered).toBe(at === 'after writing answer');
       if (attempt?.delivered === true) expect(attempt.receipt?.settlement?.success).toBe(true);
       await expectSpent(world, buyer, at, init, attempt?.payment?.payerSignature ?? '');
-      expect(await receiptsOf(buyer)).toMatchObject([{ state: 'settled', payment: { signature: expect.any(String) } }]);
+      expect(await receiptsOf(buyer)).toMatchObject([
+        { state: 'settled', payment: { signature: expect.any(String) } },
+      ]);
       expect(payments(buyer)).toBe(0);
     }
   },
   timeout: async (world) => {
     const buyer = await world.buyer();
     const stalls = await mangled(world, (response, real) => {
-      response.writeHead(200, { 'content-length': '100', 'payment-response': real.headers['payment-response'] ?? '' });
+      response.writeHead(200, {
+        'content-length': '100',
+        'payment-response': real.headers['payment-response'] ?? '',
+      });
       response.write('half');
     });
     const stop = new AbortController();
-    const response = await world.buy(buyer, 'a', { base: stalls.url, signal: stop.signal, idempotencyKey: 'order 2' });
+    const response = await world.buy(buyer, 'a', {
+      base: stalls.url,
+      signal: stop.signal,
+      idempotencyKey: 'order 2',
+    });
     expect([response.status, receiptOf(response)?.settlement?.success]).toEqual([200, true]);
     expect((await decided(response)).state).toBe('settled');
     stop.abort();
     await expect(response.text()).rejects.toMatchObject({ name: 'AbortError' });
-    expect(await receiptsOf(buyer)).toMatchObject([{ state: 'settled', settlement: { success: true } }]);
+    expect(await receiptsOf(buyer)).toMatchObject([
+      { state: 'settled', settlement: { success: true } },
+    ]);
     const init = { base: stalls.url, idempotencyKey: 'order 2' };
     await expectSpent(world, buyer, 'a', init, payerSignatureOf(response));
   },
   '429': async (world) => {
     const buyer = await world.buyer();
-    const front = await world.front(onPaid(afterSettling(({ headers }) => answer(429, '', { ...headers, 'retry-after': '1' }))));
+    const front = await world.front(
+      onPaid(afterSettling(({ headers }) => answer(429, '', { ...headers, 'retry-after': '1' }))),
+    );
     const init = { base: front.url, idempotencyKey: 'order 5' };
     const response = await world.buy(buyer, 'a', init);
     expect([response.status, receiptOf(response)?.settlement?.success]).toEqual([429, true]);
@@ -287,37 +389,68 @@ row(worlds, '14', {
   },
   '5xx': async (world) => {
     const buyer = await world.buyer();
-    const front = await world.front(onPaid(afterSettling(({ headers }) => answer(500, 'out of order', headers))));
+    const front = await world.front(
+      onPaid(afterSettling(({ headers }) => answer(500, 'out of order', headers))),
+    );
     const response = await world.buy(buyer, 'a', { base: front.url });
-    expect([response.status, await response.text(), receiptOf(response)?.settlement?.success]).toEqual([500, 'out of order', true]);
+    expect([
+      response.status,
+      await response.text(),
+      receiptOf(response)?.settlement?.success,
+    ]).toEqual([500, 'out of order', true]);
     expect((await decided(response)).state).toBe('settled');
-    for (const _ of [1, 2, 3]) await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(response));
+    for (const _ of [1, 2, 3])
+      await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(response));
     expectSameBytes(buyer, front, 1);
   },
   malformed: async (world) => {
     // Settled, and told in words that no client can read, or that are not true.
     const buyer = await world.buyer();
-    for (const [name, claim] of [...CLAIMS, ['a forgery', theirs(await strangersPayment(world))] as const]) {
+    for (const [name, claim] of [
+      ...CLAIMS,
+      ['a forgery', theirs(await strangersPayment(world))] as const,
+    ]) {
       let real: Word | undefined;
       const claiming = (answered: Answer) => delivery(claim((real = wordOf(answered)!)));
       const front = await world.front(onPaid(afterSettling(claiming)));
       const response = await world.buy(buyer, `settled, ${name}`, { base: front.url });
       const { state, payment } = await decided(response);
-      expect([name, response.status, state, payment.signature]).toEqual([name, 200, 'settled', real?.transaction]);
+      expect([name, response.status, state, payment.signature]).toEqual([
+        name,
+        200,
+        'settled',
+        real?.transaction,
+      ]);
     }
-    const noise = await world.front(onPaid(afterSettling(() => answer(200, 'ok', { 'payment-response': '%%%' }))));
-    expect((await decided(await world.buy(buyer, 'settled, noise', { base: noise.url }))).state).toBe('settled');
-    const twice = ({ headers: { 'payment-response': word = '' } }: Answer) => answer(200, 'ok', { 'payment-response': `${word}, ${word}` });
+    const noise = await world.front(
+      onPaid(afterSettling(() => answer(200, 'ok', { 'payment-response': '%%%' }))),
+    );
+    expect(
+      (await decided(await world.buy(buyer, 'settled, noise', { base: noise.url }))).state,
+    ).toBe('settled');
+    const twice = ({ headers: { 'payment-response': word = '' } }: Answer) =>
+      answer(200, 'ok', { 'payment-response': `${word}, ${word}` });
     const both = await world.front(onPaid(afterSettling(twice)));
-    expect((await decided(await world.buy(buyer, 'settled, twice', { base: both.url }))).state).toBe('settled');
+    expect(
+      (await decided(await world.buy(buyer, 'settled, twice', { base: both.url }))).state,
+    ).toBe('settled');
 
     // Never settled, whatever the seller says: no payment of ours.
     const believer = await world.buyer();
     const stolen = await strangersPayment(world);
-    const word = { success: true, transaction: stolen, network: SOLANA_MAINNET, payer: believer.address };
+    const word = {
+      success: true,
+      transaction: stolen,
+      network: SOLANA_MAINNET,
+      payer: believer.address,
+    };
     const liar = await world.front(onPaid(() => delivery(word)));
     const lie = await world.buy(believer, 'never settled', { base: liar.url });
-    expect([lie.status, receiptOf(lie)?.state, receiptOf(lie)?.payment.signature]).toEqual([200, 'uncertain', undefined]);
+    expect([lie.status, receiptOf(lie)?.state, receiptOf(lie)?.payment.signature]).toEqual([
+      200,
+      'uncertain',
+      undefined,
+    ]);
     world.sandbox.controls.node.warp();
     expect((await decided(lie)).state).toBe('unsettled');
     expect((await believer.client.spent())[0]?.used).toBe('0');
@@ -325,7 +458,10 @@ row(worlds, '14', {
   'lost response': async (world) => {
     const buyer = await world.buyer();
     const breaks = await mangled(world, (response, real) => {
-      response.writeHead(200, { 'content-length': '100', 'payment-response': real.headers['payment-response'] ?? '' });
+      response.writeHead(200, {
+        'content-length': '100',
+        'payment-response': real.headers['payment-response'] ?? '',
+      });
       response.write('half', () => response.socket?.destroy());
     });
     const init = { base: breaks.url, idempotencyKey: 'order 3' };
@@ -333,18 +469,28 @@ row(worlds, '14', {
     expect([response.status, receiptOf(response)?.settlement?.success]).toEqual([200, true]);
     await expect(response.text()).rejects.toBeInstanceOf(TypeError);
     expect((await decided(response)).state).toBe('settled');
-    expect(await receiptsOf(buyer)).toMatchObject([{ state: 'settled', settlement: { success: true } }]);
+    expect(await receiptsOf(buyer)).toMatchObject([
+      { state: 'settled', settlement: { success: true } },
+    ]);
     await expectSpent(world, buyer, 'a', init, payerSignatureOf(response));
 
     // Where the answer leads elsewhere, what was bought has not arrived.
     for (const status of [301, 302, 303, 307, 308]) {
       const mover = await world.buyer();
       const elsewhere = await world.seller((_, moved) => void moved.writeHead(200).end('stolen'));
-      const front = await world.front(onPaid(afterSettling(() => answer(status, '', { location: elsewhere.url }))));
+      const front = await world.front(
+        onPaid(afterSettling(() => answer(status, '', { location: elsewhere.url }))),
+      );
       const moved = await world.buy(mover, `moved${status}`, { base: front.url });
       expect([moved.status, elsewhere.seen.length]).toEqual([status, 0]);
       expect((await decided(moved)).state).toBe('settled');
-      await expectSpent(world, mover, `moved${status}`, { base: front.url }, payerSignatureOf(moved));
+      await expectSpent(
+        world,
+        mover,
+        `moved${status}`,
+        { base: front.url },
+        payerSignatureOf(moved),
+      );
       expectSameBytes(mover, front, 1);
     }
   },
@@ -362,16 +508,23 @@ row(worlds, '14', {
     const front = await world.front(
       onPaid(async (exchange) => {
         exchange.pass().catch(() => undefined);
-        await until('the facilitator sends the payment', () => (transaction === '' ? undefined : true));
-        return delivery({ success: true, transaction, network: SOLANA_MAINNET, payer: buyer.address });
+        await until('the facilitator sends the payment', () =>
+          transaction === '' ? undefined : true,
+        );
+        return delivery({
+          success: true,
+          transaction,
+          network: SOLANA_MAINNET,
+          payer: buyer.address,
+        });
       }),
     );
     const response = await world.buy(buyer, 'a', { base: front.url });
-    expect([response.status, receiptOf(response)?.state, receiptOf(response)?.settlement?.transaction]).toEqual([
-      200,
-      'uncertain',
-      transaction,
-    ]);
+    expect([
+      response.status,
+      receiptOf(response)?.state,
+      receiptOf(response)?.settlement?.transaction,
+    ]).toEqual([200, 'uncertain', transaction]);
     expect((await buyer.client.spent())[0]?.used).toBe('0.01');
     controls.node.warp();
     expect((await decided(response)).state).toBe('unsettled');
@@ -390,7 +543,11 @@ row(worlds, '14', {
     );
     const response = await world.buy(buyer, 'a', { base: front.url });
     const { state, payment, settlement } = await decided(response);
-    expect([response.status, state, payment.signature]).toEqual([200, 'settled', settlement?.transaction]);
+    expect([response.status, state, payment.signature]).toEqual([
+      200,
+      'settled',
+      settlement?.transaction,
+    ]);
     expect(payments(buyer)).toBe(1);
   },
 });
@@ -406,9 +563,15 @@ function expectRejected(error: ExactChangeError<'payment_rejected'>): void {
 }
 
 /** What moved is one payment, and the chain has it. */
-async function expectMoved({ sandbox }: World, error: ExactChangeError, transaction: string): Promise<void> {
+async function expectMoved(
+  { sandbox }: World,
+  error: ExactChangeError,
+  transaction: string,
+): Promise<void> {
   const inputMint = sandbox.mints.USDC.address;
-  expect(error.moved).toEqual([{ kind: 'payment', signature: transaction, inputMint, inAmount: '10000' }]);
+  expect(error.moved).toEqual([
+    { kind: 'payment', signature: transaction, inputMint, inAmount: '10000' },
+  ]);
   const { error: failed, signatures } = await landed(sandbox.rpcUrl, transaction);
   expect([failed, signatures.includes(payerSignatureOf(error))]).toEqual([null, true]);
 }
@@ -416,7 +579,9 @@ async function expectMoved({ sandbox }: World, error: ExactChangeError, transact
 /** The terms of a 402, changed. */
 function repriced(real: Answer, change: Record<string, unknown>): Answer {
   const { 'payment-required': header = '', ...headers } = real.headers;
-  const terms = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepts: Record<string, unknown>[] }; // The official server's.
+  const terms = JSON.parse(Buffer.from(header, 'base64').toString()) as {
+    accepts: Record<string, unknown>[];
+  }; // The official server's.
   const changed = { ...terms, accepts: terms.accepts.map((entry) => ({ ...entry, ...change })) };
   return { ...real, headers: { ...headers, 'payment-required': base64(changed) } };
 }
@@ -428,12 +593,24 @@ row(worlds, '15', {
       response.writeHead(402, { 'content-type': 'application/json' });
       response.write('{"error":');
     });
-    const late = await killed(world, 'settled', { funds: usdc, base: endless.url, at: () => endless.paid.length > 0 });
+    const late = await killed(world, 'settled', {
+      funds: usdc,
+      base: endless.url,
+      at: () => endless.paid.length > 0,
+    });
     const [paid] = await attemptsOf(late);
     // What it cannot decide at once it decides in the background, and lists no more.
     await late.client.resume();
-    await until('it is settled', async () => ((await attemptsOf(late))[0]?.state === 'settled' ? true : undefined));
-    await expectSpent(world, late, 'settled', { base: endless.url }, paid?.payment?.payerSignature ?? '');
+    await until('it is settled', async () =>
+      (await attemptsOf(late))[0]?.state === 'settled' ? true : undefined,
+    );
+    await expectSpent(
+      world,
+      late,
+      'settled',
+      { base: endless.url },
+      paid?.payment?.payerSignature ?? '',
+    );
     expect([payments(late), endless.paid.length]).toEqual([0, 1]);
 
     const node = await faultyNode(world, 'getSignaturesForAddress', NODE_FATES.timeout);
@@ -442,7 +619,13 @@ row(worlds, '15', {
     const doom = { funds: usdc, base: pending.url, rpcUrl: node.front.url, at: () => node.met > 0 };
     const early = await killed(world, 'pending', doom);
     const [attempt] = await attemptsOf(early);
-    await expectServed(world, early, 'pending', { base: pending.url }, attempt?.payment?.payerSignature ?? '');
+    await expectServed(
+      world,
+      early,
+      'pending',
+      { base: pending.url },
+      attempt?.payment?.payerSignature ?? '',
+    );
     expect(payments(early)).toBe(0);
   },
   timeout: async (world) => {
@@ -460,7 +643,9 @@ row(worlds, '15', {
   '429': async (world) => {
     const buyer = await world.buyer();
     const fates = [answer(402), answer(429, '', { 'retry-after': '1' }), answer(429)];
-    const front = await world.front(onPaid((exchange) => fates[exchange.beforeAlike] ?? exchange.pass()));
+    const front = await world.front(
+      onPaid((exchange) => fates[exchange.beforeAlike] ?? exchange.pass()),
+    );
     const error = await failureOf(world.buy(buyer, 'a', { base: front.url }), 'payment_rejected');
     expectRejected(error);
     for (const _ of [1, 2]) {
@@ -473,7 +658,9 @@ row(worlds, '15', {
   '5xx': async (world) => {
     const buyer = await world.buyer();
     const fates = [answer(402), answer(503), answer(504)];
-    const front = await world.front(onPaid((exchange) => fates[exchange.beforeAlike] ?? exchange.pass()));
+    const front = await world.front(
+      onPaid((exchange) => fates[exchange.beforeAlike] ?? exchange.pass()),
+    );
     const error = await failureOf(world.buy(buyer, 'a', { base: front.url }), 'payment_rejected');
     expectRejected(error);
     for (const status of [503, 504]) {
@@ -496,37 +683,56 @@ row(worlds, '15', {
     });
     const signatures = new Set<string>();
     for (let asked = 0; asked < 10; asked += 1) {
-      const error = await failureOf(world.buy(greedy, 'a', { base: front.url }), 'payment_rejected');
+      const error = await failureOf(
+        world.buy(greedy, 'a', { base: front.url }),
+        'payment_rejected',
+      );
       expectRejected(error);
       signatures.add(payerSignatureOf(error));
     }
     expect(signatures.size).toBe(1);
     expectSameBytes(greedy, front, 10);
 
-    // Where the policy allows one more signature, that is all: for no higher price, to no other payee.
+    // Where the policy allows one more signature, that is all: for no higher price, to no other
+    // payee.
     const trusting = { policy: { resign: 1 } } as const;
     const changes = [{ amount: '10001' }, { payTo: world.sandbox.feePayer }];
     for (const [index, change] of changes.entries()) {
       const buyer = await world.buyer(usdc, trusting);
       const dearer = await world.front(onPaid(async () => repriced(await unpaid(world), change)));
-      expectRejected(await failureOf(world.buy(buyer, `dearer ${index}`, { base: dearer.url }), 'payment_rejected'));
+      expectRejected(
+        await failureOf(
+          world.buy(buyer, `dearer ${index}`, { base: dearer.url }),
+          'payment_rejected',
+        ),
+      );
       expectSameBytes(buyer, dearer, 1);
     }
     const once = await world.buyer(usdc, trusting);
     const same = await world.front(onPaid(() => unpaid(world)));
-    expectRejected(await failureOf(world.buy(once, 'same', { base: same.url }), 'payment_rejected'));
+    expectRejected(
+      await failureOf(world.buy(once, 'same', { base: same.url }), 'payment_rejected'),
+    );
     expect([payments(once), (await once.client.spent())[0]?.used]).toEqual([2, '0.02']);
 
-    // Sellers of version 1 say it in the body alone, and there a failed settlement looks like a refusal (x402.md 5.1).
+    // Sellers of version 1 say it in the body alone, and there a failed settlement looks like a
+    // refusal (x402.md 5.1).
     for (const settles of [true, false]) {
       const buyer = await world.buyer();
       const seller = await sellerOfVersion1(world, settles);
-      const error = await failureOf(world.buy(buyer, `v1 ${String(settles)}`, { base: seller.url }), 'payment_rejected');
+      const error = await failureOf(
+        world.buy(buyer, `v1 ${String(settles)}`, { base: seller.url }),
+        'payment_rejected',
+      );
       expectRejected(error);
       expect(error.untrusted).toEqual({ reason: 'unexpected_settle_error' });
       for (const _ of [1, 2]) {
-        if (settles) await expectSpent(world, buyer, 'v1 true', { base: seller.url }, payerSignatureOf(error));
-        else expectRejected(await failureOf(world.buy(buyer, 'v1 false', { base: seller.url }), 'payment_rejected'));
+        if (settles)
+          await expectSpent(world, buyer, 'v1 true', { base: seller.url }, payerSignatureOf(error));
+        else
+          expectRejected(
+            await failureOf(world.buy(buyer, 'v1 false', { base: seller.url }), 'payment_rejected'),
+          );
       }
       expect([seller.paid.length, payments(buyer)]).toEqual([settles ? 1 : 3, 1]);
     }
@@ -539,16 +745,28 @@ row(worlds, '15', {
     for (const [name, word] of words) {
       const buyer = await world.buyer();
       const settled = await world.front(onPaid(afterSettling(() => word)));
-      const error = await failureOf(world.buy(buyer, `settled, ${name}`, { base: settled.url }), 'payment_rejected');
+      const error = await failureOf(
+        world.buy(buyer, `settled, ${name}`, { base: settled.url }),
+        'payment_rejected',
+      );
       expectRejected(error);
-      for (const _ of [1, 2, 3]) await expectSpent(world, buyer, `settled, ${name}`, { base: settled.url }, payerSignatureOf(error));
+      for (const _ of [1, 2, 3])
+        await expectSpent(
+          world,
+          buyer,
+          `settled, ${name}`,
+          { base: settled.url },
+          payerSignatureOf(error),
+        );
       expectSameBytes(buyer, settled, 1);
     }
   },
   'lost response': async (world) => {
     const buyer = await world.buyer();
     const front = await world.front(
-      onPaid((exchange) => (exchange.beforeAlike === 0 ? answer(402) : afterSettling(() => 'cut')(exchange))),
+      onPaid((exchange) =>
+        exchange.beforeAlike === 0 ? answer(402) : afterSettling(() => 'cut')(exchange),
+      ),
     );
     const error = await failureOf(world.buy(buyer, 'a', { base: front.url }), 'payment_rejected');
     expectRejected(error);
@@ -577,7 +795,11 @@ row(worlds, '15', {
     const init = (base: string) => ({ base });
     const stolen = await strangersPayment(world);
     const own = (real: Answer) => wordOf(real)?.transaction;
-    const cases: readonly (readonly [name: string, reason: string, transaction: (real: Answer) => string | undefined])[] = [
+    const cases: readonly (readonly [
+      name: string,
+      reason: string,
+      transaction: (real: Answer) => string | undefined,
+    ])[] = [
       ['pending', 'settlement_pending', own],
       ['pending, unnamed', 'settlement_pending', () => ''],
       ['pending, forged', 'settlement_pending', () => stolen],
@@ -586,12 +808,20 @@ row(worlds, '15', {
     ];
     for (const [name, reason, transaction] of cases) {
       const word = (real: Answer) => refusal(reason, transaction(real));
-      // The merchant answers for ever that it has it already: the same bytes once more, and then what the chain shows.
+      // The merchant answers for ever that it has it already: the same bytes once more, and then
+      // what the chain shows.
       const buyer = await world.buyer();
       let real: Answer | undefined;
-      const stubborn = await world.front(onPaid(async (exchange) => word((real ??= await exchange.pass()))));
+      const stubborn = await world.front(
+        onPaid(async (exchange) => word((real ??= await exchange.pass()))),
+      );
       const error = await failureOf(world.buy(buyer, name, init(stubborn.url)), 'payment_rejected');
-      expect(error).toMatchObject({ name: 'SettlementError', funds: 'spent', retry: 'never', untrusted: { reason } });
+      expect(error).toMatchObject({
+        name: 'SettlementError',
+        funds: 'spent',
+        retry: 'never',
+        untrusted: { reason },
+      });
       await expectMoved(world, error, wordOf(real!)?.transaction ?? '');
       expectSameBytes(buyer, stubborn, 2);
       await expectSpent(world, buyer, name, init(stubborn.url), payerSignatureOf(error));
@@ -600,19 +830,32 @@ row(worlds, '15', {
       // It has its answer ready when it is asked again.
       const lucky = await world.buyer();
       let kept: Answer | undefined;
-      const ready = await world.front(onPaid(async (exchange) => kept ?? word((kept = await exchange.pass()))));
+      const ready = await world.front(
+        onPaid(async (exchange) => kept ?? word((kept = await exchange.pass()))),
+      );
       const response = await world.buy(lucky, `${name} ready`, init(ready.url));
       expect([response.status, (await decided(response)).state]).toEqual([200, 'settled']);
       expectSameBytes(lucky, ready, 2);
 
       if (name.includes(',')) continue;
       // What may have effects of its own is not sent twice, unless the caller says that it may be.
-      const post = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, path: '/echo' };
+      const post = {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json' },
+        path: '/echo',
+      };
       for (const repeatable of [false, true]) {
         const poster = await world.buyer();
         let posted: Answer | undefined;
-        const front = await world.front(onPaid(async (exchange) => word((posted ??= await exchange.pass()))));
-        const call = world.buy(poster, `${name} ${String(repeatable)}`, { ...post, base: front.url, repeatable });
+        const front = await world.front(
+          onPaid(async (exchange) => word((posted ??= await exchange.pass()))),
+        );
+        const call = world.buy(poster, `${name} ${String(repeatable)}`, {
+          ...post,
+          base: front.url,
+          repeatable,
+        });
         const refused = await failureOf(call, 'payment_rejected');
         expect(refused).toMatchObject({ funds: 'spent', retry: 'never' });
         await expectMoved(world, refused, wordOf(posted!)?.transaction ?? '');
@@ -625,7 +868,13 @@ row(worlds, '15', {
     const error = await failureOf(world.buy(hasty, 'lie', init(liar.url)), 'payment_rejected');
     expectRejected(error);
     expectSameBytes(hasty, liar, 1);
-    await expectServed(world, hasty, 'lie', { base: liar.url, client: hasty.sound() }, payerSignatureOf(error));
+    await expectServed(
+      world,
+      hasty,
+      'lie',
+      { base: liar.url, client: hasty.sound() },
+      payerSignatureOf(error),
+    );
     expectSameBytes(hasty, liar, 2);
   },
   concurrent: async (world) => {
@@ -633,10 +882,22 @@ row(worlds, '15', {
     const front = await world.front(onPaid(() => answer(402)));
     const init = { base: front.url, idempotencyKey: 'order 4' };
     const first = await Promise.allSettled([1, 2, 3, 4].map(() => world.buy(buyer, 'a', init)));
-    const codes = first.map((one) => (one.status === 'rejected' ? (one.reason as ExactChangeError).code : 'answered'));
-    expect(codes.sort()).toEqual(['payment_in_progress', 'payment_in_progress', 'payment_in_progress', 'payment_rejected']);
+    const codes = first.map((one) =>
+      one.status === 'rejected' ? (one.reason as ExactChangeError).code : 'answered',
+    );
+    expect(codes.sort()).toEqual([
+      'payment_in_progress',
+      'payment_in_progress',
+      'payment_in_progress',
+      'payment_rejected',
+    ]);
     const again = await Promise.allSettled([1, 2, 3, 4].map(() => world.buy(buyer, 'a', init)));
-    expect(again.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected']);
+    expect(again.map(({ status }) => status)).toEqual([
+      'rejected',
+      'rejected',
+      'rejected',
+      'rejected',
+    ]);
     expectSameBytes(buyer, front, 2);
   },
 });
@@ -644,7 +905,11 @@ row(worlds, '15', {
 /** The real 402, for a caller that did not come for it. */
 async function unpaid({ sandbox }: World): Promise<Answer> {
   const response = await fetch(`${sandbox.apiUrl}/usdc`);
-  return { status: response.status, headers: Object.fromEntries(response.headers), body: Buffer.from(await response.arrayBuffer()) };
+  return {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    body: Buffer.from(await response.arrayBuffer()),
+  };
 }
 
 /** Answers each request with terms in the body, and has what is paid settled or not. */
@@ -654,7 +919,9 @@ function sellerOfVersion1(world: World, settles: boolean): Promise<Seller> {
   return world.seller((request, response) => {
     const header = request.headers['x-payment'];
     const ask = (error: string) =>
-      response.writeHead(402, { 'content-type': 'application/json' }).end(JSON.stringify(envelopeV1([entry], { error })));
+      response
+        .writeHead(402, { 'content-type': 'application/json' })
+        .end(JSON.stringify(envelopeV1([entry], { error })));
     if (typeof header !== 'string') return void ask('X-PAYMENT header is required');
     const settled = settles ? settleVersion1(facilitatorUrl, header, entry) : Promise.resolve();
     settled.then(
@@ -664,7 +931,11 @@ function sellerOfVersion1(world: World, settles: boolean): Promise<Seller> {
   });
 }
 
-async function settleVersion1(facilitatorUrl: string, header: string, paymentRequirements: unknown): Promise<void> {
+async function settleVersion1(
+  facilitatorUrl: string,
+  header: string,
+  paymentRequirements: unknown,
+): Promise<void> {
   const paymentPayload: unknown = JSON.parse(Buffer.from(header, 'base64').toString());
   const answered = await fetch(`${facilitatorUrl}/settle`, {
     method: 'POST',

@@ -2,9 +2,25 @@ import { receiptOf, SOLANA_MAINNET, type Attempt, type Client, type Receipt } fr
 import type { MintSymbol, Sandbox, ServedRequest } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { walletOf } from '../../../src/journal/registry.js';
-import { landed, signaturesOf, tokenAccount, until, type ChainTransaction } from '../../helpers/chain.js';
+import {
+  landed,
+  signaturesOf,
+  tokenAccount,
+  until,
+  type ChainTransaction,
+} from '../../helpers/chain.js';
 import { expectCounted, worth } from '../../helpers/worth.js';
-import { attemptsOf, balancesOf, errorsOf, purchaseOf, SYMBOLS, type Buyer, type Call, type Outcome, type World } from './world.js';
+import {
+  attemptsOf,
+  balancesOf,
+  errorsOf,
+  purchaseOf,
+  SYMBOLS,
+  type Buyer,
+  type Call,
+  type Outcome,
+  type World,
+} from './world.js';
 
 /** Every call ends by its own deadlines; one that has not by then hangs. */
 const HUNG_MS = 40_000;
@@ -28,8 +44,9 @@ interface Books {
 }
 
 /**
- * The one comparison, at the end of each cell. Ends the faults, lets the chain decide what is open, buys once more (nothing may be stuck), and
- * holds the chain, the journal, the merchant's ledger and what callers were told against each other.
+ * The one comparison, at the end of each cell. Ends the faults, lets the chain decide what is open,
+ * buys once more (nothing may be stuck), and holds the chain, the journal, the merchant's ledger
+ * and what callers were told against each other.
  */
 export async function settle(world: World): Promise<void> {
   const { sandbox } = world;
@@ -56,18 +73,25 @@ export async function settle(world: World): Promise<void> {
 async function ended({ purchase, outcome }: Call): Promise<Outcome> {
   let timer: NodeJS.Timeout | undefined;
   const hung = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`The call for ${purchase} did not end in ${HUNG_MS} ms.`)), HUNG_MS);
+    timer = setTimeout(
+      () => reject(new Error(`The call for ${purchase} did not end in ${HUNG_MS} ms.`)),
+      HUNG_MS,
+    );
   });
   return Promise.race([outcome, hung]).finally(() => clearTimeout(timer));
 }
 
 const CLOSED: readonly Attempt['state'][] = ['settled', 'unsettled', 'unpaid'];
 
-/** Resumes until each attempt is closed; what the chain does not show by then is past its last block after a warp. */
+/**
+ * Resumes until each attempt is closed; what the chain does not show by then is past its last block
+ * after a warp.
+ */
 async function decideAll({ controls }: Sandbox, buyer: Buyer, client: Client): Promise<void> {
   let warped = false;
   await until('the chain decides all attempts', async () => {
-    const isOpen = async () => (await attemptsOf(buyer)).some(({ state }) => !CLOSED.includes(state));
+    const isOpen = async () =>
+      (await attemptsOf(buyer)).some(({ state }) => !CLOSED.includes(state));
     if (!(await isOpen())) return true;
     await client.resume();
     if (!(await isOpen())) return true;
@@ -89,10 +113,19 @@ async function buyOnceMore(sandbox: Sandbox, client: Client): Promise<void> {
   else expect(outcome.error).toMatchObject({ code: 'insufficient_funds', funds: 'untouched' });
 }
 
-async function read(sandbox: Sandbox, buyer: Buyer, client: Client, calls: Books['calls']): Promise<Books> {
+async function read(
+  sandbox: Sandbox,
+  buyer: Buyer,
+  client: Client,
+  calls: Books['calls'],
+): Promise<Books> {
   const signatures = await signaturesOf(sandbox.rpcUrl, buyer.address);
   const transactions = new Map(
-    await Promise.all(signatures.map(async (signature) => [signature, await landed(sandbox.rpcUrl, signature)] as const)),
+    await Promise.all(
+      signatures.map(
+        async (signature) => [signature, await landed(sandbox.rpcUrl, signature)] as const,
+      ),
+    ),
   );
   const attempts = await attemptsOf(buyer);
   const receipts: Receipt[] = [];
@@ -101,30 +134,51 @@ async function read(sandbox: Sandbox, buyer: Buyer, client: Client, calls: Books
   const payments = done.flatMap(([signature, transaction]) => {
     // The facilitator signs a payment too; a swap has our signature alone.
     if (transaction.signatures.length < 2) return [];
-    const attempt = attempts.find(({ payment }) => payment !== undefined && transaction.signatures.includes(payment.payerSignature));
-    if (attempt === undefined) throw new Error(`Payment ${signature} is on chain, and in no journal.`);
+    const attempt = attempts.find(
+      ({ payment }) =>
+        payment !== undefined && transaction.signatures.includes(payment.payerSignature),
+    );
+    if (attempt === undefined)
+      throw new Error(`Payment ${signature} is on chain, and in no journal.`);
     return [{ signature, attempt }];
   });
-  const swaps = done.flatMap(([signature, transaction]) => (transaction.signatures.length === 1 ? [signature] : []));
+  const swaps = done.flatMap(([signature, transaction]) =>
+    transaction.signatures.length === 1 ? [signature] : [],
+  );
   return { buyer, transactions, attempts, payments, swaps, calls, receipts };
 }
 
-/** What the wallet holds is what it was given and what its transactions changed, and each payment took its price and brought it to the payee. */
-async function compareWallet(sandbox: Sandbox, { buyer, transactions, payments }: Books): Promise<void> {
+/**
+ * What the wallet holds is what it was given and what its transactions changed, and each payment
+ * took its price and brought it to the payee.
+ */
+async function compareWallet(
+  sandbox: Sandbox,
+  { buyer, transactions, payments }: Books,
+): Promise<void> {
   const has = await balancesOf(sandbox, buyer.address);
   for (const symbol of SYMBOLS) {
     const mint = sandbox.mints[symbol].address;
     const changes = [...transactions.values()].map(({ lamports, tokens }) =>
       symbol === 'SOL'
         ? (lamports.get(buyer.address) ?? 0n)
-        : tokens.reduce((sum, one) => (one.owner === buyer.address && one.mint === mint ? sum + one.change : sum), 0n),
+        : tokens.reduce(
+            (sum, one) =>
+              one.owner === buyer.address && one.mint === mint ? sum + one.change : sum,
+            0n,
+          ),
     );
-    expect([symbol, has[symbol]]).toEqual([symbol, changes.reduce((sum, one) => sum + one, buyer.given[symbol])]);
+    expect([symbol, has[symbol]]).toEqual([
+      symbol,
+      changes.reduce((sum, one) => sum + one, buyer.given[symbol]),
+    ]);
   }
   for (const { signature, attempt } of payments) {
     const { mint, amount, receipt } = attempt;
     const payTo = receipt?.payment.payTo ?? '';
-    const moves = transactions.get(signature)!.tokens.map((one) => [one.owner, one.mint, one.change]);
+    const moves = transactions
+      .get(signature)!
+      .tokens.map((one) => [one.owner, one.mint, one.change]);
     expect(moves).toHaveLength(2);
     expect(moves).toEqual(
       expect.arrayContaining([
@@ -135,13 +189,23 @@ async function compareWallet(sandbox: Sandbox, { buyer, transactions, payments }
   }
 }
 
-/** The journal has as settled what the chain has, counts all that left the wallet against the caps, and holds nothing. */
-async function compareJournal(sandbox: Sandbox, { buyer, attempts, payments, receipts, calls }: Books, client: Client): Promise<void> {
+/**
+ * The journal has as settled what the chain has, counts all that left the wallet against the caps,
+ * and holds nothing.
+ */
+async function compareJournal(
+  sandbox: Sandbox,
+  { buyer, attempts, payments, receipts, calls }: Books,
+  client: Client,
+): Promise<void> {
   const settledIds = attempts.filter(({ state }) => state === 'settled').map(({ id }) => id);
   expect([...settledIds].sort()).toEqual(payments.map(({ attempt }) => attempt.id).sort());
   for (const { signature, attempt } of payments) {
     const receipt = receipts.find(({ id }) => id === attempt.id);
-    expect(receipt).toMatchObject({ state: 'settled', payment: { signature, amount: attempt.amount } });
+    expect(receipt).toMatchObject({
+      state: 'settled',
+      payment: { signature, amount: attempt.amount },
+    });
   }
   const bought = payments.map(({ attempt }) => purchaseOf(attempt.url));
   expect(bought).toEqual([...new Set(bought)]);
@@ -149,17 +213,24 @@ async function compareJournal(sandbox: Sandbox, { buyer, attempts, payments, rec
   expect(bought.filter((purchase) => !meant.has(purchase))).toEqual([]);
 
   const cost = payments.reduce((sum, { attempt }) => sum + BigInt(attempt.microUsd ?? 0), 0n);
-  const dollars = (await client.spent()).filter(({ unit, host }) => unit === 'USD' && host === undefined);
+  const dollars = (await client.spent()).filter(
+    ({ unit, host }) => unit === 'USD' && host === undefined,
+  );
   expect(dollars.length).toBeGreaterThan(0);
-  const left = worth(sandbox, buyer.given) - worth(sandbox, await balancesOf(sandbox, buyer.address));
+  const left =
+    worth(sandbox, buyer.given) - worth(sandbox, await balancesOf(sandbox, buyer.address));
   for (const use of dollars) expectCounted(sandbox, use, { left, paid: cost, attempts });
   expect(await heldBy(sandbox, buyer)).toEqual({});
 }
 
 /** What is still promised to payments and swaps, by symbol. */
-async function heldBy(sandbox: Sandbox, { address, journal }: Buyer): Promise<Record<string, bigint>> {
+async function heldBy(
+  sandbox: Sandbox,
+  { address, journal }: Buyer,
+): Promise<Record<string, bigint>> {
   const owner = { wallet: address, network: SOLANA_MAINNET };
-  const { ledger } = journal.coordination?.(owner) ?? walletOf(address, SOLANA_MAINNET).coordination;
+  const { ledger } =
+    journal.coordination?.(owner) ?? walletOf(address, SOLANA_MAINNET).coordination;
   const held: Record<string, bigint> = {};
   for (const symbol of SYMBOLS) {
     const tokens = await ledger.held(await tokenAccount(address, sandbox.mints[symbol]));
@@ -170,11 +241,15 @@ async function heldBy(sandbox: Sandbox, { address, journal }: Buyer): Promise<Re
 }
 
 /** What errors and receipts said of the money is what the chain shows. */
-function compareTold({ transactions, payments, swaps, calls, attempts }: Books, untold: boolean): void {
+function compareTold(
+  { transactions, payments, swaps, calls, attempts }: Books,
+  untold: boolean,
+): void {
   const outcomes = calls.map(({ outcome }) => outcome);
   const errors = errorsOf(outcomes);
   for (const { moved, funds, details } of errors) {
-    for (const { signature } of moved) expect([signature, transactions.get(signature)?.error]).toEqual([signature, null]);
+    for (const { signature } of moved)
+      expect([signature, transactions.get(signature)?.error]).toEqual([signature, null]);
     const swapped = moved.some(({ kind }) => kind === 'swap');
     if (funds === 'untouched') expect(moved).toEqual([]);
     if (funds === 'swapped') expect(swapped).toBe(true);
@@ -187,40 +262,60 @@ function compareTold({ transactions, payments, swaps, calls, attempts }: Books, 
   }
   // Where each call for a purchase said that nothing was paid, nothing was.
   for (const { attempt } of payments) {
-    const tries = calls.filter(({ purchase }) => purchase === purchaseOf(attempt.url)).map(({ outcome }) => outcome);
+    const tries = calls
+      .filter(({ purchase }) => purchase === purchaseOf(attempt.url))
+      .map(({ outcome }) => outcome);
     const denied =
-      tries.length > 0 && errorsOf(tries).filter(({ funds }) => funds === 'untouched' || funds === 'swapped').length === tries.length;
+      tries.length > 0 &&
+      errorsOf(tries).filter(({ funds }) => funds === 'untouched' || funds === 'swapped').length ===
+        tries.length;
     expect([attempt.url, denied]).toEqual([attempt.url, false]);
   }
   // A success that came with a receipt is a payment on chain.
-  const receipts = outcomes.flatMap((one) => ('response' in one ? [receiptOf(one.response)] : [])).filter((one) => one !== undefined);
+  const receipts = outcomes
+    .flatMap((one) => ('response' in one ? [receiptOf(one.response)] : []))
+    .filter((one) => one !== undefined);
   const told = receipts.flatMap(({ swap }) => (swap === undefined ? [] : [swap.signature]));
   for (const { moved, details } of errors) {
     told.push(...moved.map(({ signature }) => signature));
     if ('signature' in details && details.signature !== undefined) told.push(details.signature);
   }
-  const later = attempts.filter(({ url }) => purchaseOf(url) === AFTERWARDS).flatMap(({ receipt }) => receipt?.swap?.signature ?? []);
+  const later = attempts
+    .filter(({ url }) => purchaseOf(url) === AFTERWARDS)
+    .flatMap(({ receipt }) => receipt?.swap?.signature ?? []);
   if (!untold) expect([...told, ...later]).toEqual(expect.arrayContaining([...swaps]));
 }
 
-/** The merchant has what was paid, and its own ledger has no settled sale that no wallet paid for. */
-async function compareMerchant({ sandbox, merchantHad, servedBefore }: World, all: readonly Books[]): Promise<void> {
+/**
+ * The merchant has what was paid, and its own ledger has no settled sale that no wallet paid for.
+ */
+async function compareMerchant(
+  { sandbox, merchantHad, servedBefore }: World,
+  all: readonly Books[],
+): Promise<void> {
   const paid = all.flatMap(({ payments }) => payments.map(({ attempt }) => attempt));
   const has = await balancesOf(sandbox, sandbox.merchant);
   const income = (symbol: MintSymbol) =>
     paid.reduce(
       (sum, { mint, amount, receipt }) =>
-        mint === sandbox.mints[symbol].address && receipt?.payment.payTo === sandbox.merchant ? sum + BigInt(amount) : sum,
+        mint === sandbox.mints[symbol].address && receipt?.payment.payTo === sandbox.merchant
+          ? sum + BigInt(amount)
+          : sum,
       0n,
     );
   for (const symbol of SYMBOLS.filter((one) => one !== 'SOL')) {
     expect([symbol, has[symbol] - merchantHad[symbol]]).toEqual([symbol, income(symbol)]);
   }
   const served: readonly ServedRequest[] = sandbox.controls.api.served.slice(servedBefore);
-  const sold = served.filter(({ settled }) => settled === true).map(({ paymentHeader }) => paymentHeader);
+  const sold = served
+    .filter(({ settled }) => settled === true)
+    .map(({ paymentHeader }) => paymentHeader);
   const headers = paid.map(({ payment }) => payment?.header.value);
   for (const header of sold) expect(headers).toContain(header);
   // A buyer that was served what it had paid for got it from the merchant's handler.
-  const delivered = paid.filter(({ delivered: done, url }) => done && url.startsWith(sandbox.apiUrl));
-  for (const { payment, url } of delivered) expect([url, sold]).toEqual([url, expect.arrayContaining([payment?.header.value])]);
+  const delivered = paid.filter(
+    ({ delivered: done, url }) => done && url.startsWith(sandbox.apiUrl),
+  );
+  for (const { payment, url } of delivered)
+    expect([url, sold]).toEqual([url, expect.arrayContaining([payment?.header.value])]);
 }

@@ -4,7 +4,10 @@ import { createWebhooks } from '../../../adapters/webhooks/index.js';
 import { attemptOf } from '../../helpers/attempts.js';
 
 // Written by the parent.
-const { path, url } = JSON.parse(process.argv[2] ?? '') as { readonly path: string; readonly url: string };
+const { path, url } = JSON.parse(process.argv[2] ?? '') as {
+  readonly path: string;
+  readonly url: string;
+};
 
 async function main(): Promise<void> {
   const journal = fileJournal(path, { outbox: true });

@@ -1,7 +1,10 @@
 import type { Front } from './front.js';
 import type { World } from './world.js';
 
-/** The paid API, whose first so many 402s leave at the same moment: calls that were made together are together, however busy the machine is. */
+/**
+ * The paid API, whose first so many 402s leave at the same moment: calls that were made together
+ * are together, however busy the machine is.
+ */
 export function together(world: World, count: number): Promise<Front> {
   let open = (): void => {};
   const gate = new Promise<void>((resolve) => (open = resolve));

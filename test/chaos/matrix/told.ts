@@ -13,7 +13,11 @@ export async function bought(call: Promise<Response>): Promise<Response> {
 }
 
 /** The error of a call that must have been refused before anything was signed. */
-export async function refused<C extends ErrorCode>(buyer: Buyer, call: Promise<Response>, code: C): Promise<ExactChangeError<C>> {
+export async function refused<C extends ErrorCode>(
+  buyer: Buyer,
+  call: Promise<Response>,
+  code: C,
+): Promise<ExactChangeError<C>> {
   const before = buyer.signed.length;
   const error = await failureOf(call, code);
   expectUntouched(error);

@@ -9,14 +9,26 @@ import {
   type Journal,
   type PayingRequestInit,
 } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import {
+  createSandbox,
+  type MintSymbol,
+  type Sandbox,
+  type SandboxWallet,
+} from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { closePayers, payerOf, type Payer } from '../../helpers/payer.js';
 import { startSeller, type Seller, type SellerHandler } from '../../helpers/seller.js';
 import { startFront, type Exchange, type Fate, type Front } from './front.js';
 
 /** Short enough for many peers that hang, long enough for a loaded machine. */
-export const TIMEOUTS = { rpc: 1_500, jupiter: 1_500, terms: 1_000, payment: 5_000, signer: 3_000, journal: 3_000 } as const;
+export const TIMEOUTS = {
+  rpc: 1_500,
+  jupiter: 1_500,
+  terms: 1_000,
+  payment: 5_000,
+  signer: 3_000,
+  journal: 3_000,
+} as const;
 
 export const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
 
@@ -58,15 +70,29 @@ export interface World {
   readonly merchantHad: Balances;
   /** How many lines the merchant's ledger had. */
   readonly servedBefore: number;
-  /** A process of ours was killed, or a call was abandoned: what landed need not have been told to any listener. */
+  /**
+   * A process of ours was killed, or a call was abandoned: what landed need not have been told to
+   * any listener.
+   */
   untold: boolean;
   /** A wallet with funds (a dollar of USDC unless set), a journal of its own and short timeouts. */
   buyer(funds?: Partial<Record<MintSymbol, string>>, options?: ClientOptions): Promise<Buyer>;
-  /** The wallet of a process that was killed while it bought, with the journal that it left, and what it had been given. */
-  adopt(wallet: SandboxWallet, given: Balances, purchase: string, options: ClientOptions & { readonly journal: Journal }): Buyer;
+  /**
+   * The wallet of a process that was killed while it bought, with the journal that it left, and
+   * what it had been given.
+   */
+  adopt(
+    wallet: SandboxWallet,
+    given: Balances,
+    purchase: string,
+    options: ClientOptions & { readonly journal: Journal },
+  ): Buyer;
   /** One that holds other tokens than those that are asked for, and swaps. */
   swapper(options?: ClientOptions): Promise<Buyer>;
-  /** Buys, and remembers the outcome for the comparison. Calls that are meant to buy the same thing name the same purchase. */
+  /**
+   * Buys, and remembers the outcome for the comparison. Calls that are meant to buy the same thing
+   * name the same purchase.
+   */
   buy(buyer: Buyer, purchase: string, init?: BuyInit): Promise<Response>;
   /** A server before the paid API, or before another target. */
   front(decide: (exchange: Exchange) => Promise<Fate> | Fate, target?: string): Promise<Front>;
@@ -99,7 +125,10 @@ export function worldsOfFile(): Worlds {
   return { open: () => openWorld(sandbox, (close) => closers.push(close)) };
 }
 
-async function openWorld(sandbox: Sandbox, onClose: (work: () => Promise<void>) => void): Promise<World> {
+async function openWorld(
+  sandbox: Sandbox,
+  onClose: (work: () => Promise<void>) => void,
+): Promise<World> {
   const buyers: Buyer[] = [];
   const calls: Call[] = [];
   const world: World = {
@@ -125,7 +154,11 @@ async function openWorld(sandbox: Sandbox, onClose: (work: () => Promise<void>) 
       return buyer;
     },
     swapper: (options) => world.buyer({ SOL: '0.5', BONK: '5000000' }, options),
-    buy(buyer, purchase, { base = sandbox.apiUrl, path = '/usdc', client = buyer.client, ...init } = {}) {
+    buy(
+      buyer,
+      purchase,
+      { base = sandbox.apiUrl, path = '/usdc', client = buyer.client, ...init } = {},
+    ) {
       const paid = client.fetch(`${base}${path}?purchase=${purchase}`, init);
       const outcome = paid.then(
         (response) => ({ response }),
@@ -150,7 +183,12 @@ async function openWorld(sandbox: Sandbox, onClose: (work: () => Promise<void>) 
   return world;
 }
 
-function buyerOf(sandbox: Sandbox, wallet: SandboxWallet, given: Balances, change: ClientOptions & { readonly journal: Journal }): Buyer {
+function buyerOf(
+  sandbox: Sandbox,
+  wallet: SandboxWallet,
+  given: Balances,
+  change: ClientOptions & { readonly journal: Journal },
+): Buyer {
   const options = { autoSwap: true, timeouts: TIMEOUTS, ...change };
   const { journal, policy, swapFrom } = options;
   const payer = payerOf(sandbox, wallet, options);
@@ -171,14 +209,18 @@ async function heal({ controls }: Sandbox): Promise<void> {
 }
 
 export async function balancesOf(sandbox: Sandbox, address: string): Promise<Balances> {
-  const entries = await Promise.all(SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(address, symbol)] as const));
-  return Object.fromEntries(entries) as Record<MintSymbol, bigint>; // One for each symbol, just made.
+  const entries = await Promise.all(
+    SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(address, symbol)] as const),
+  );
+  // One for each symbol, just made.
+  return Object.fromEntries(entries) as Record<MintSymbol, bigint>;
 }
 
 /** All that a wallet's journal has of it. */
 export async function attemptsOf({ address, journal }: Buyer): Promise<Attempt[]> {
   const attempts: Attempt[] = [];
-  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET })) attempts.push(attempt);
+  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET }))
+    attempts.push(attempt);
   return attempts;
 }
 
@@ -189,5 +231,7 @@ export function purchaseOf(url: string): string {
 
 /** The errors of ours among some outcomes. */
 export function errorsOf(outcomes: readonly Outcome[]): ExactChangeError[] {
-  return outcomes.flatMap((one) => ('error' in one && isExactChangeError(one.error) ? [one.error] : []));
+  return outcomes.flatMap((one) =>
+    'error' in one && isExactChangeError(one.error) ? [one.error] : [],
+  );
 }

@@ -35,7 +35,13 @@ export interface ReceiverParts {
   readonly onAccepted: () => void;
 }
 
-export async function startReceiver({ name, secret, inARow, now, onAccepted }: ReceiverParts): Promise<Receiver> {
+export async function startReceiver({
+  name,
+  secret,
+  inARow,
+  now,
+  onAccepted,
+}: ReceiverParts): Promise<Receiver> {
   const accepted = new Map<string, { readonly says: string; times: number }>();
   const forged: unknown[] = [];
   const seen = new Map<string, number>();
@@ -43,11 +49,18 @@ export async function startReceiver({ name, secret, inARow, now, onAccepted }: R
 
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request);
-    const event = verifyWebhook({ secret: await secret, headers: request.headers, body, now: now() });
+    const event = verifyWebhook({
+      secret: await secret,
+      headers: request.headers,
+      body,
+      now: now(),
+    });
     const says = `${event.type} of ${event.data.id}`;
     const times = (seen.get(event.id) ?? 0) + 1;
     seen.set(event.id, times);
-    const [chance = 0, which = 0] = createHash('sha256').update(`${name} ${event.id} ${times}`).digest();
+    const [chance = 0, which = 0] = createHash('sha256')
+      .update(`${name} ${event.id} ${times}`)
+      .digest();
     if (times <= inARow && chance < 0.3 * 256) {
       failures += 1;
       return FAILURES[which % FAILURES.length]?.(response);

@@ -6,7 +6,12 @@ export const ATTEMPTS = 7_145;
 
 export const OWNER = { wallet: 'wallet', network: 'network' } as const;
 
-const CONFIRMED: SwapOutcome = { state: 'confirmed', inAmount: '5', outAmount: '6', feeLamports: '7' };
+const CONFIRMED: SwapOutcome = {
+  state: 'confirmed',
+  inAmount: '5',
+  outAmount: '6',
+  feeLamports: '7',
+};
 
 /** One attempt's life: what is written after it was reserved, and what is to be told of it. */
 interface Life {
@@ -15,8 +20,13 @@ interface Life {
 }
 
 const { payment, receipt, swap } = fullAttemptOf();
-const signed = { state: 'signed', ...(payment && { payment }), ...(receipt && { receipt }) } as const;
-const swapped = (outcome?: SwapOutcome) => (swap === undefined ? {} : { swap: { ...swap, ...(outcome && { outcome }) } });
+const signed = {
+  state: 'signed',
+  ...(payment && { payment }),
+  ...(receipt && { receipt }),
+} as const;
+const swapped = (outcome?: SwapOutcome) =>
+  swap === undefined ? {} : { swap: { ...swap, ...(outcome && { outcome }) } };
 
 const LIVES: readonly Life[] = [
   {
@@ -27,7 +37,11 @@ const LIVES: readonly Life[] = [
   { puts: [signed, { ...signed, state: 'unsettled' }], told: ['payment.failed'] },
   { puts: [signed, { ...signed, state: 'settled' }], told: ['payment.settled'] },
   {
-    puts: [swapped(), { ...signed, ...swapped(CONFIRMED) }, { ...signed, ...swapped(CONFIRMED), state: 'settled' }],
+    puts: [
+      swapped(),
+      { ...signed, ...swapped(CONFIRMED) },
+      { ...signed, ...swapped(CONFIRMED), state: 'settled' },
+    ],
     told: ['swap.confirmed', 'payment.settled'],
   },
 ];
@@ -38,8 +52,16 @@ function lifeOf(index: number): Life {
 
 /** What is to be written of an attempt, one after the other; `toldAt` says how far it has come. */
 export function writesOf(index: number): Attempt[] {
-  const reserved = attemptOf({ id: `attempt-${index}`, ...OWNER, fingerprint: `fingerprint ${index}`, toldAt: 0 });
-  return [reserved, ...lifeOf(index).puts.map((put, step) => ({ ...reserved, ...put, toldAt: step + 1 }))];
+  const reserved = attemptOf({
+    id: `attempt-${index}`,
+    ...OWNER,
+    fingerprint: `fingerprint ${index}`,
+    toldAt: 0,
+  });
+  return [
+    reserved,
+    ...lifeOf(index).puts.map((put, step) => ({ ...reserved, ...put, toldAt: step + 1 })),
+  ];
 }
 
 /** What is to be told in the end: an event's type and its attempt. */

@@ -9,7 +9,10 @@ import { systemRuntime, type Runtime } from '../../../src/internal/runtime.js';
 import type { TellerTask } from './tellers.js';
 import { OWNER, writesOf } from './story.js';
 
-/** A process that writes attempts, goes on where the one before was killed, and delivers what they tell; or does one of the two. */
+/**
+ * A process that writes attempts, goes on where the one before was killed, and delivers what they
+ * tell; or does one of the two.
+ */
 const task = JSON.parse(process.argv[2] ?? '') as TellerTask;
 const { epoch, speed } = task.clock;
 
@@ -42,14 +45,24 @@ async function write(to: Journal): Promise<void> {
   await Promise.all(Array.from({ length: 40 }, some));
 }
 
-const parsed = parseWebhooksOptions({ journal, allowPrivateTargets: true, timeoutMs: 10_000, concurrency: 32, perEndpoint: 16 });
-/** Shorter than any delivery may take: what a killed process held is soon given again, and some of it while it is still being delivered. */
+const parsed = parseWebhooksOptions({
+  journal,
+  allowPrivateTargets: true,
+  timeoutMs: 10_000,
+  concurrency: 32,
+  perEndpoint: 16,
+});
+/**
+ * Shorter than any delivery may take: what a killed process held is soon given again, and some of
+ * it while it is still being delivered.
+ */
 const LEASE_MS = 15_000;
 const settings = {
   ...parsed,
   outbox: {
     ...parsed.outbox,
-    take: (options: Parameters<typeof parsed.outbox.take>[0]) => parsed.outbox.take({ ...options, leaseMs: LEASE_MS * speed }),
+    take: (options: Parameters<typeof parsed.outbox.take>[0]) =>
+      parsed.outbox.take({ ...options, leaseMs: LEASE_MS * speed }),
   },
 };
 const deliver = deliverOver({ rules: settings.rules, resolve: resolveByDns, timeoutMs: 10_000 });

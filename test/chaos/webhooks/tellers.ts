@@ -28,11 +28,17 @@ export interface Teller {
 
 export function startTeller(task: TellerTask): Teller {
   const program = fileURLToPath(new URL('./teller.child.ts', import.meta.url));
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', program, JSON.stringify(task)], { stdio: 'pipe' });
+  const child: ChildProcess = spawn(
+    process.execPath,
+    ['--import', 'tsx', program, JSON.stringify(task)],
+    { stdio: 'pipe' },
+  );
   const ended = once(child, 'close');
   const complaints = child.stderr === null ? Promise.resolve('') : text(child.stderr);
   const secrets = new Promise<string[]>((resolve) => {
-    if (child.stdout !== null) createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line) as string[])); // What it writes.
+    if (child.stdout !== null)
+      // What it writes.
+      createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line) as string[]));
   });
   return {
     secrets,

@@ -16,7 +16,10 @@ const YEAR_MS = 31_536_000_000;
 let postgres: Postgres;
 let folder: string;
 beforeAll(async () => {
-  [postgres, folder] = await Promise.all([startPostgres(), mkdtemp(join(tmpdir(), 'exact-change-webhooks-'))]);
+  [postgres, folder] = await Promise.all([
+    startPostgres(),
+    mkdtemp(join(tmpdir(), 'exact-change-webhooks-')),
+  ]);
 });
 afterAll(() => Promise.all([postgres.stop(), rm(folder, { recursive: true, force: true })]));
 
@@ -51,7 +54,9 @@ async function startReceivers({ inARow }: Setting, now: () => number) {
   };
   for (const index of WISHES.keys()) {
     const secret = secrets.then((all) => all[index] ?? '');
-    receivers.push(await startReceiver({ name: `receiver-${index}`, secret, inARow, now, onAccepted: look }));
+    receivers.push(
+      await startReceiver({ name: `receiver-${index}`, secret, inARow, now, onAccepted: look }),
+    );
   }
   const until = (accepted: number) =>
     new Promise<void>((resolve) => {
@@ -61,15 +66,30 @@ async function startReceivers({ inARow }: Setting, now: () => number) {
   return { receivers, tell, until };
 }
 
-/** Runs until every receiver has accepted all that it wants; kills every process after a third of that, and after two thirds. */
-async function tellAll(setting: Setting): Promise<{ receivers: Receiver[]; left: readonly OutboxJob[]; complaints: string }> {
+/**
+ * Runs until every receiver has accepted all that it wants; kills every process after a third of
+ * that, and after two thirds.
+ */
+async function tellAll(
+  setting: Setting,
+): Promise<{ receivers: Receiver[]; left: readonly OutboxJob[]; complaints: string }> {
   const { place, speed, roles, open } = setting;
   const clock = { epoch: Date.now(), speed };
   const now = () => clock.epoch + (Date.now() - clock.epoch) * speed;
   const { receivers, tell, until } = await startReceivers(setting, now);
   // No faster than an outbox may hold: what is more would be dropped.
-  const start = ({ writes, delivers }: Setting['roles'][number], share: number, endpoints: TellerTask['endpoints'] = []) =>
-    startTeller({ place, clock, writes: writes ? Math.ceil(ATTEMPTS * share) : 0, delivers, endpoints });
+  const start = (
+    { writes, delivers }: Setting['roles'][number],
+    share: number,
+    endpoints: TellerTask['endpoints'] = [],
+  ) =>
+    startTeller({
+      place,
+      clock,
+      writes: writes ? Math.ceil(ATTEMPTS * share) : 0,
+      delivers,
+      endpoints,
+    });
 
   const registrar = start(
     { writes: false, delivers: false },
@@ -103,7 +123,13 @@ describe('ten thousand events, to endpoints that fail at three in ten, through t
       async () => {
         const path = join(folder, 'payments.jsonl');
         const open = () => fileJournal(path, { outbox: true });
-        return { place: { path }, speed: 60, inARow: 2, roles: [{ writes: true, delivers: true }], open };
+        return {
+          place: { path },
+          speed: 60,
+          inARow: 2,
+          roles: [{ writes: true, delivers: true }],
+          open,
+        };
       },
     ],
     [
@@ -112,22 +138,35 @@ describe('ten thousand events, to endpoints that fail at three in ten, through t
         const connectionString = await postgres.createDatabase();
         const open = () => postgresJournal({ connectionString, outbox: true });
         const deliverer = { writes: false, delivers: true };
-        return { place: { connectionString }, speed: 1, inARow: 1, roles: [{ writes: true, delivers: false }, deliverer, deliverer], open };
+        return {
+          place: { connectionString },
+          speed: 1,
+          inARow: 1,
+          roles: [{ writes: true, delivers: false }, deliverer, deliverer],
+          open,
+        };
       },
     ],
   ];
 
-  it.each(settings)('are told at least once each, and none is forged: %s', { timeout: 900_000 }, async (_, setting) => {
-    const { receivers, left, complaints } = await tellAll(await setting());
-    const [all, some] = receivers;
-    const says = (receiver: Receiver | undefined) => [...(receiver?.accepted.values() ?? [])].map((one) => one.says).sort();
-    expect(says(all)).toEqual(wanted(webhookEvents));
-    expect(says(all).length).toBeGreaterThanOrEqual(10_000);
-    expect(says(some)).toEqual(wanted(['payment.failed', 'swap.confirmed']));
-    expect(receivers.map(({ forged }) => forged)).toEqual([[], []]);
-    expect(all?.failures).toBeGreaterThan(2_500);
-    // What a killed process had delivered is delivered once more; by then it had been taken.
-    const again = left.filter(({ event }) => !receivers.some(({ accepted }) => accepted.has(event.id)));
-    expect([again, complaints]).toEqual([[], '']);
-  });
+  it.each(settings)(
+    'are told at least once each, and none is forged: %s',
+    { timeout: 900_000 },
+    async (_, setting) => {
+      const { receivers, left, complaints } = await tellAll(await setting());
+      const [all, some] = receivers;
+      const says = (receiver: Receiver | undefined) =>
+        [...(receiver?.accepted.values() ?? [])].map((one) => one.says).sort();
+      expect(says(all)).toEqual(wanted(webhookEvents));
+      expect(says(all).length).toBeGreaterThanOrEqual(10_000);
+      expect(says(some)).toEqual(wanted(['payment.failed', 'swap.confirmed']));
+      expect(receivers.map(({ forged }) => forged)).toEqual([[], []]);
+      expect(all?.failures).toBeGreaterThan(2_500);
+      // What a killed process had delivered is delivered once more; by then it had been taken.
+      const again = left.filter(
+        ({ event }) => !receivers.some(({ accepted }) => accepted.has(event.id)),
+      );
+      expect([again, complaints]).toEqual([[], '']);
+    },
+  );
 });

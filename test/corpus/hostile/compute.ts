@@ -1,7 +1,14 @@
 import { concat, u32, u64 } from '../accounts.js';
 import { ATTACKER, WALLET } from '../addresses.js';
 import { adding, family, replacing, type Attack } from '../case.js';
-import { computeBudget, readonly, unitLimit, unitPrice, writable, type FilledInstruction } from '../instructions.js';
+import {
+  computeBudget,
+  readonly,
+  unitLimit,
+  unitPrice,
+  writable,
+  type FilledInstruction,
+} from '../instructions.js';
 
 const LIMIT = unitLimit(77_426);
 const PRICE = unitPrice(161_977n);
@@ -16,7 +23,11 @@ const instead = (attack: string, ...compute: readonly FilledInstruction[]): Atta
 const budgets: readonly Attack[] = [
   instead('dup_cb_limit', LIMIT, PRICE, LIMIT),
   instead('dup_cb_price', LIMIT, PRICE, PRICE),
-  { attack: 'dup_cb_price_after_the_swap', rule: 'compute_budget', make: adding('after', () => [unitPrice(1n)]) },
+  {
+    attack: 'dup_cb_price_after_the_swap',
+    rule: 'compute_budget',
+    make: adding('after', () => [unitPrice(1n)]),
+  },
   instead('limit_0', unitLimit(0), PRICE),
   instead('limit_above_all', unitLimit(MOST_UNITS + 1), PRICE),
   instead('limit_u32_max', unitLimit(2 ** 32 - 1), unitPrice(0n)),
@@ -47,7 +58,11 @@ const fees: readonly Attack[] = [
   paying('prio_fee_of_one_lamport_more', unitLimit(1_000_000), unitPrice(100_001n)),
   paying('prio_fee_without_a_limit', unitPrice(1_000_000_000n)),
   paying('prio_fee_of_few_units', unitLimit(1), unitPrice(2n ** 62n)),
-  paying('prio_fee_before_the_limit', computeBudget(concat([3], u64(10n ** 12n))), unitLimit(MOST_UNITS)),
+  paying(
+    'prio_fee_before_the_limit',
+    computeBudget(concat([3], u64(10n ** 12n))),
+    unitLimit(MOST_UNITS),
+  ),
 ];
 
 export const compute = family('compute', 'defused', [...budgets, ...fees]);

@@ -1,9 +1,33 @@
 import { ATTACKER, PROGRAMS, WALLET, own, MINTS, someKey } from '../addresses.js';
 import { concat } from '../accounts.js';
 import { createOwn, draftOf, type Base } from '../bases.js';
-import { PACKET_BYTES, base64, compile, emptySignatures, messageBytes, transaction, wire, type Message } from '../build.js';
-import { adding, family, formsWhere, rearranging, replacing, saying, spoiling, type Attack } from '../case.js';
-import { instruction, readonly, signer, syncNative, type FilledInstruction } from '../instructions.js';
+import {
+  PACKET_BYTES,
+  base64,
+  compile,
+  emptySignatures,
+  messageBytes,
+  transaction,
+  wire,
+  type Message,
+} from '../build.js';
+import {
+  adding,
+  family,
+  formsWhere,
+  rearranging,
+  replacing,
+  saying,
+  spoiling,
+  type Attack,
+} from '../case.js';
+import {
+  instruction,
+  readonly,
+  signer,
+  syncNative,
+  type FilledInstruction,
+} from '../instructions.js';
 
 const withHeader = (change: Partial<Message['header']>) =>
   rearranging((message) => ({ ...message, header: { ...message.header, ...change } }));
@@ -14,7 +38,11 @@ function paidByAttacker(from: Base): Uint8Array {
     ...one,
     accounts: one.accounts.map((meta) => (meta.address === WALLET ? readonly(WALLET) : meta)),
   });
-  return transaction({ instructions: [...from.compute, strip(from.swap)], tables: from.tables, feePayer: ATTACKER });
+  return transaction({
+    instructions: [...from.compute, strip(from.swap)],
+    tables: from.tables,
+    feePayer: ATTACKER,
+  });
 }
 
 /** One more static account right behind the wallet, that has to sign. */
@@ -34,31 +62,54 @@ function withSilentSigner(message: Message): Message {
   };
 }
 
-const memo = (accounts: FilledInstruction['accounts']) => instruction(PROGRAMS.memo, accounts, [104, 105]);
+const memo = (accounts: FilledInstruction['accounts']) =>
+  instruction(PROGRAMS.memo, accounts, [104, 105]);
 const signedBy = (signature: (index: number) => number) => (from: Base) =>
   wire(compile(draftOf(from)), [Uint8Array.from({ length: 64 }, (_, index) => signature(index))]);
 
 const parties: readonly Attack[] = [
-  { attack: 'fee_payer_evil', rule: 'transaction_fee_payer', directions: ['usdc-usdt', 'usdc-pyusd'], make: paidByAttacker },
+  {
+    attack: 'fee_payer_evil',
+    rule: 'transaction_fee_payer',
+    directions: ['usdc-usdt', 'usdc-pyusd'],
+    make: paidByAttacker,
+  },
   {
     attack: 'fee_payer_evil_wallet_signs',
     rule: 'transaction_fee_payer',
     make: (from) => transaction({ ...draftOf(from), feePayer: ATTACKER }),
   },
-  { attack: 'second_signer', rule: 'transaction_signers', make: adding('after', () => [memo([signer(ATTACKER)])]) },
+  {
+    attack: 'second_signer',
+    rule: 'transaction_signers',
+    make: adding('after', () => [memo([signer(ATTACKER)])]),
+  },
   {
     attack: 'second_signer_in_swap',
     rule: 'transaction_signers',
     make: saying((terms) => ({ venues: [...terms.venues, signer(ATTACKER)] })),
   },
-  { attack: 'second_signer_named_nowhere', rule: 'transaction_signers', make: rearranging(withSilentSigner) },
+  {
+    attack: 'second_signer_named_nowhere',
+    rule: 'transaction_signers',
+    make: rearranging(withSilentSigner),
+  },
   { attack: 'presigned', rule: 'transaction_presigned', make: signedBy((index) => index + 1) },
-  { attack: 'presigned_in_its_last_byte', rule: 'transaction_presigned', make: signedBy((index) => (index === 63 ? 1 : 0)) },
+  {
+    attack: 'presigned_in_its_last_byte',
+    rule: 'transaction_presigned',
+    make: signedBy((index) => (index === 63 ? 1 : 0)),
+  },
 ];
 
 /** Fills the transaction up with what is allowed as often as it likes. */
 const fourteen = replacing(({ compute, setup, cleanup, expected }) => ({
-  setup: [...setup, ...Array.from({ length: 13 - compute.length - setup.length - cleanup.length }, () => createOwn(expected.outputMint))],
+  setup: [
+    ...setup,
+    ...Array.from({ length: 13 - compute.length - setup.length - cleanup.length }, () =>
+      createOwn(expected.outputMint),
+    ),
+  ],
 }));
 
 const lengths: readonly Attack[] = [
@@ -69,7 +120,11 @@ const lengths: readonly Attack[] = [
     directions: ['sol-usdc'],
     make: adding('before', () => Array.from({ length: 36 }, () => syncNative(own(MINTS.wsol)))),
   },
-  { attack: 'no_instructions', rule: 'transaction_length', make: rearranging((message) => ({ ...message, instructions: [] })) },
+  {
+    attack: 'no_instructions',
+    rule: 'transaction_length',
+    make: rearranging((message) => ({ ...message, instructions: [] })),
+  },
 ];
 
 /** The message with its number of static accounts written in two bytes where one is enough. */
@@ -90,26 +145,67 @@ const version = (byte: number) =>
 const once = { forms: ['route_v2'], directions: ['usdc-usdt'] } as const;
 
 const encodings: readonly Attack[] = [
-  { attack: 'header_without_signers', rule: 'transaction_encoding', make: withHeader({ numSignerAccounts: 0 }) },
-  { attack: 'header_with_read_only_payer', rule: 'transaction_encoding', make: withHeader({ numReadonlySignerAccounts: 1 }) },
-  { attack: 'header_with_200_read_only', rule: 'transaction_encoding', make: withHeader({ numReadonlyNonSignerAccounts: 200 }) },
-  { attack: 'header_with_200_read_only_signers', rule: 'transaction_encoding', make: withHeader({ numReadonlySignerAccounts: 200 }) },
+  {
+    attack: 'header_without_signers',
+    rule: 'transaction_encoding',
+    make: withHeader({ numSignerAccounts: 0 }),
+  },
+  {
+    attack: 'header_with_read_only_payer',
+    rule: 'transaction_encoding',
+    make: withHeader({ numReadonlySignerAccounts: 1 }),
+  },
+  {
+    attack: 'header_with_200_read_only',
+    rule: 'transaction_encoding',
+    make: withHeader({ numReadonlyNonSignerAccounts: 200 }),
+  },
+  {
+    attack: 'header_with_200_read_only_signers',
+    rule: 'transaction_encoding',
+    make: withHeader({ numReadonlySignerAccounts: 200 }),
+  },
   {
     attack: 'two_signatures_for_one_signer',
     rule: 'transaction_encoding',
     make: (from) => wire(compile(draftOf(from)), emptySignatures(2)),
   },
-  { attack: 'no_signature_for_one_signer', rule: 'transaction_encoding', make: (from) => wire(compile(draftOf(from)), []) },
-  { attack: 'message_without_signatures', rule: 'transaction_encoding', make: (from) => messageBytes(compile(draftOf(from))) },
-  { attack: 'trailing', rule: 'transaction_encoding', make: spoiling((bytes) => concat(bytes, [0])) },
+  {
+    attack: 'no_signature_for_one_signer',
+    rule: 'transaction_encoding',
+    make: (from) => wire(compile(draftOf(from)), []),
+  },
+  {
+    attack: 'message_without_signatures',
+    rule: 'transaction_encoding',
+    make: (from) => messageBytes(compile(draftOf(from))),
+  },
+  {
+    attack: 'trailing',
+    rule: 'transaction_encoding',
+    make: spoiling((bytes) => concat(bytes, [0])),
+  },
   {
     attack: 'trailing_second_transaction',
     rule: 'transaction_encoding',
     make: spoiling((bytes) => concat(bytes, bytes).slice(0, PACKET_BYTES)),
   },
-  { attack: 'truncated1', rule: 'transaction_encoding', make: spoiling((bytes) => bytes.slice(0, -1)) },
-  { attack: 'truncated_in_a_key', rule: 'transaction_encoding', make: spoiling((bytes) => bytes.slice(0, 200)) },
-  { attack: 'signature_alone', rule: 'transaction_encoding', ...once, make: spoiling((bytes) => bytes.slice(0, 65)) },
+  {
+    attack: 'truncated1',
+    rule: 'transaction_encoding',
+    make: spoiling((bytes) => bytes.slice(0, -1)),
+  },
+  {
+    attack: 'truncated_in_a_key',
+    rule: 'transaction_encoding',
+    make: spoiling((bytes) => bytes.slice(0, 200)),
+  },
+  {
+    attack: 'signature_alone',
+    rule: 'transaction_encoding',
+    ...once,
+    make: spoiling((bytes) => bytes.slice(0, 65)),
+  },
   { attack: 'length_in_two_bytes', rule: 'transaction_encoding', make: spoiling(longWritten) },
   { attack: 'version_1', rule: 'transaction_encoding', make: version(0x81) },
   { attack: 'version_127', rule: 'transaction_encoding', make: version(0xff) },
@@ -117,7 +213,9 @@ const encodings: readonly Attack[] = [
     attack: 'legacy',
     rule: 'transaction_encoding',
     make: (from) => {
-      const { addressTableLookups: _, ...message } = compile({ instructions: draftOf(from).instructions });
+      const { addressTableLookups: _, ...message } = compile({
+        instructions: draftOf(from).instructions,
+      });
       return wire({ ...message, version: 'legacy' });
     },
   },
@@ -127,7 +225,12 @@ const encodings: readonly Attack[] = [
     forms: formsWhere((form) => form.version === 2),
     make: (from) => {
       const plan = concat(from.terms.plan, new Uint8Array(PACKET_BYTES));
-      return wire(compile({ ...draftOf(from), instructions: [...from.compute, { ...from.swap, data: concat(from.swap.data, plan) }] }));
+      return wire(
+        compile({
+          ...draftOf(from),
+          instructions: [...from.compute, { ...from.swap, data: concat(from.swap.data, plan) }],
+        }),
+      );
     },
   },
 ];
@@ -139,7 +242,10 @@ function inUrlAlphabet(bytes: Uint8Array): string {
   return changed;
 }
 
-/** The last letter before the padding holds bits that stand for nothing: set, they decode to the same bytes. */
+/**
+ * The last letter before the padding holds bits that stand for nothing: set, they decode to the
+ * same bytes.
+ */
 function withSpareBits(bytes: Uint8Array): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const text = base64(bytes);
@@ -149,11 +255,17 @@ function withSpareBits(bytes: Uint8Array): string {
 
 const inBase64 = (change: (text: string) => string) => spoiling((bytes) => change(base64(bytes)));
 
-/** Has a blockhash whose base64 the two alphabets write differently, and a length that needs padding. */
+/**
+ * Has a blockhash whose base64 the two alphabets write differently, and a length that needs
+ * padding.
+ */
 function padded(from: Base): Uint8Array {
   for (const extra of [0, 1, 2]) {
     const plan = concat(from.terms.plan, new Uint8Array(extra));
-    const swap = { ...from.swap, data: concat(from.swap.data.slice(0, from.swap.data.length - from.terms.plan.length), plan) };
+    const swap = {
+      ...from.swap,
+      data: concat(from.swap.data.slice(0, from.swap.data.length - from.terms.plan.length), plan),
+    };
     const bytes = wire(compile({ ...draftOf({ ...from, swap }), lifetime: someKey(251, 255) }));
     if (bytes.length % 3 === 1) return bytes;
   }
@@ -163,7 +275,11 @@ function padded(from: Base): Uint8Array {
 const texts: readonly Attack[] = [
   { attack: 'ws', rule: 'transaction_encoding', make: inBase64((text) => ` ${text}`) },
   { attack: 'ws_at_the_end', rule: 'transaction_encoding', make: inBase64((text) => `${text}\n`) },
-  { attack: 'ws_every_76_letters', rule: 'transaction_encoding', make: inBase64((text) => text.replace(/(.{76})/g, '$1\r\n')) },
+  {
+    attack: 'ws_every_76_letters',
+    rule: 'transaction_encoding',
+    make: inBase64((text) => text.replace(/(.{76})/g, '$1\r\n')),
+  },
   {
     attack: 'b64url',
     rule: 'transaction_encoding',
@@ -183,14 +299,34 @@ const texts: readonly Attack[] = [
     make: (from) => withSpareBits(padded(from)),
   },
   { attack: 'more_padding', rule: 'transaction_encoding', make: inBase64((text) => `${text}====`) },
-  { attack: 'base64_twice', rule: 'transaction_encoding', make: inBase64((text) => Buffer.from(text).toString('base64')) },
-  { attack: 'hex', rule: 'transaction_encoding', make: spoiling((bytes) => Buffer.from(bytes).toString('hex')) },
-  { attack: 'data_url', rule: 'transaction_encoding', make: inBase64((text) => `data:application/octet-stream;base64,${text}`) },
+  {
+    attack: 'base64_twice',
+    rule: 'transaction_encoding',
+    make: inBase64((text) => Buffer.from(text).toString('base64')),
+  },
+  {
+    attack: 'hex',
+    rule: 'transaction_encoding',
+    make: spoiling((bytes) => Buffer.from(bytes).toString('hex')),
+  },
+  {
+    attack: 'data_url',
+    rule: 'transaction_encoding',
+    make: inBase64((text) => `data:application/octet-stream;base64,${text}`),
+  },
   { attack: 'nul', rule: 'transaction_encoding', make: inBase64((text) => `${text}\0`) },
-  { attack: 'nul_bytes', rule: 'transaction_encoding', make: spoiling((bytes) => new Uint8Array(bytes.length)) },
+  {
+    attack: 'nul_bytes',
+    rule: 'transaction_encoding',
+    make: spoiling((bytes) => new Uint8Array(bytes.length)),
+  },
   { attack: 'empty', rule: 'transaction_encoding', ...once, make: () => '' },
   { attack: 'empty_bytes', rule: 'transaction_encoding', ...once, make: () => new Uint8Array() },
-  { attack: 'json', rule: 'transaction_encoding', make: inBase64((text) => JSON.stringify({ swapTransaction: text })) },
+  {
+    attack: 'json',
+    rule: 'transaction_encoding',
+    make: inBase64((text) => JSON.stringify({ swapTransaction: text })),
+  },
   { attack: 'huge', rule: 'transaction_encoding', ...once, make: () => 'A'.repeat(2_000_000) },
 ];
 
@@ -199,14 +335,30 @@ const honest = (from: Base) => wire(compile(draftOf(from)));
 /** Answers of a service are JSON: they can be anything that JSON can be, and near it. */
 const values: readonly Attack[] = [
   ...([[null], [undefined], [7], [true], [{}], [[]]] as const).map(([value]): Attack => ({
-    ...{ attack: `obj_${Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value}`, rule: 'transaction_encoding', ...once },
+    ...{
+      attack: `obj_${Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value}`,
+      rule: 'transaction_encoding',
+      ...once,
+    },
     make: () => value,
   })),
   { attack: 'obj_text', rule: 'transaction_encoding', ...once, make: () => '[object Object]' },
-  { attack: 'obj_around_the_text', rule: 'transaction_encoding', make: (from) => ({ swapTransaction: base64(honest(from)) }) },
-  { attack: 'obj_of_a_buffer', rule: 'transaction_encoding', make: (from) => Buffer.from(honest(from)).toJSON() },
+  {
+    attack: 'obj_around_the_text',
+    rule: 'transaction_encoding',
+    make: (from) => ({ swapTransaction: base64(honest(from)) }),
+  },
+  {
+    attack: 'obj_of_a_buffer',
+    rule: 'transaction_encoding',
+    make: (from) => Buffer.from(honest(from)).toJSON(),
+  },
   { attack: 'obj_array_of_bytes', rule: 'transaction_encoding', make: (from) => [...honest(from)] },
-  { attack: 'obj_array_of_the_text', rule: 'transaction_encoding', make: (from) => [base64(honest(from))] },
+  {
+    attack: 'obj_array_of_the_text',
+    rule: 'transaction_encoding',
+    make: (from) => [base64(honest(from))],
+  },
   {
     attack: 'obj_that_reads_as_the_text',
     rule: 'transaction_encoding',
@@ -215,4 +367,10 @@ const values: readonly Attack[] = [
   },
 ];
 
-export const envelope = family('envelope', 'refused', [...parties, ...lengths, ...encodings, ...texts, ...values]);
+export const envelope = family('envelope', 'refused', [
+  ...parties,
+  ...lengths,
+  ...encodings,
+  ...texts,
+  ...values,
+]);

@@ -1,6 +1,15 @@
 import type { Address } from '@solana/kit';
 import { account, tokenAccount, type Accounts, type TokenAccount } from '../accounts.js';
-import { ATTACKER, FAKE_MINTS, MINTS, PROGRAMS, WALLET, own, someKey, tokenProgramOf } from '../addresses.js';
+import {
+  ATTACKER,
+  FAKE_MINTS,
+  MINTS,
+  PROGRAMS,
+  WALLET,
+  own,
+  someKey,
+  tokenProgramOf,
+} from '../addresses.js';
 import { draftOf, withTerms, type Base, type DirectionName } from '../bases.js';
 import { transaction } from '../build.js';
 import { family, formsWhere, naming, saying, type Attack } from '../case.js';
@@ -17,7 +26,10 @@ const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
   make: saying(({ venues }) => ({ venues: [...venues, ...addresses.map(writable)] })),
 });
 
-/** Its own account for the venue to write to, and itself only to read: the wallet's signature counts for both. */
+/**
+ * Its own account for the venue to write to, and itself only to read: the wallet's signature counts
+ * for both.
+ */
 const throughMultisig = (attack: string, account: Address, multisig: Address): Attack => ({
   ...{ attack, rule: 'exposed_multisig' },
   make: saying(({ venues }) => ({ venues: [...venues, writable(account), readonly(multisig)] })),
@@ -25,8 +37,13 @@ const throughMultisig = (attack: string, account: Address, multisig: Address): A
 
 /** Named by an index alone: nothing in the transaction shows the address. */
 function fromTable(from: Base): Uint8Array {
-  const swapped = withTerms(from, ({ venues }) => ({ venues: [...venues, writable(own(MINTS.bonk))] }));
-  return transaction({ ...draftOf(swapped), tables: { ...from.tables, [TABLES.attackers]: [...TABLE_ENTRIES.attackers] } });
+  const swapped = withTerms(from, ({ venues }) => ({
+    venues: [...venues, writable(own(MINTS.bonk))],
+  }));
+  return transaction({
+    ...draftOf(swapped),
+    tables: { ...from.tables, [TABLES.attackers]: [...TABLE_ENTRIES.attackers] },
+  });
 }
 
 const exposures: readonly Attack[] = [
@@ -52,11 +69,15 @@ const exposures: readonly Attack[] = [
   {
     attack: 'account_that_is_yet_to_come',
     rule: 'exposed_vacancy',
-    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)] })),
+    make: saying(({ venues }) => ({
+      venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)],
+    })),
   },
   {
     ...{ attack: 'account_that_is_yet_to_come_and_has_lamports', rule: 'exposed_vacancy' },
-    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)] })),
+    make: saying(({ venues }) => ({
+      venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)],
+    })),
     accounts: () => new Map([[own(NOT_HELD), account(PROGRAMS.system)]]),
   },
   throughMultisig('account_of_a_multisig', EXPOSED.ofMultisig, EXPOSED.multisig),
@@ -67,7 +88,11 @@ const exposures: readonly Attack[] = [
     make: naming(() => ({ vaultIn: EXPOSED.auxiliary })),
   },
   {
-    ...{ attack: 'as_the_other_vault', rule: 'exposed_account', forms: formsWhere(({ shared }) => shared) },
+    ...{
+      attack: 'as_the_other_vault',
+      rule: 'exposed_account',
+      forms: formsWhere(({ shared }) => shared),
+    },
     make: naming(() => ({ vaultOut: own(MINTS.bonk) })),
   },
 ];
@@ -99,7 +124,8 @@ const bothSides = (attack: string, rule: string, change: Partial<TokenAccount>):
 /** At the address of the wallet's own account lies something else. */
 const lying = (attack: string, owner: (base: Base) => Address, data: Uint8Array): Attack => ({
   ...{ attack, rule: 'own_account_kind', make: (from) => transaction(draftOf(from)) },
-  accounts: (from): Accounts => new Map([[own(from.expected.outputMint), account(owner(from), data)]]),
+  accounts: (from): Accounts =>
+    new Map([[own(from.expected.outputMint), account(owner(from), data)]]),
 });
 
 const before: readonly Attack[] = [
@@ -107,20 +133,36 @@ const before: readonly Attack[] = [
   ...bothSides('of_another_owner', 'own_account_owner', { owner: ATTACKER }),
   ...bothSides('frozen', 'own_account_frozen', { frozen: true }),
   ...bothSides('delegate_set_before', 'own_account_delegate', { delegate: ATTACKER }),
-  ...bothSides('foreign_close_authority', 'own_account_close_authority', { closeAuthority: ATTACKER }),
-  finding('wrapped_with_foreign_close_authority', 'own_account_close_authority', 'input', { closeAuthority: ATTACKER }, [
-    'sol-usdc',
-    'wsol-usdc',
+  ...bothSides('foreign_close_authority', 'own_account_close_authority', {
+    closeAuthority: ATTACKER,
+  }),
+  finding(
+    'wrapped_with_foreign_close_authority',
+    'own_account_close_authority',
+    'input',
+    { closeAuthority: ATTACKER },
+    ['sol-usdc', 'wsol-usdc'],
+  ),
+  finding('wrapped_with_a_delegate', 'own_account_delegate', 'output', { delegate: ATTACKER }, [
+    'usdc-sol',
+    'usdc-wsol',
   ]),
-  finding('wrapped_with_a_delegate', 'own_account_delegate', 'output', { delegate: ATTACKER }, ['usdc-sol', 'usdc-wsol']),
   lying(
     'of_the_other_program',
-    ({ expected }) => (expected.outputProgram === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token),
+    ({ expected }) =>
+      expected.outputProgram === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token,
     new Uint8Array(165),
   ),
   lying('of_an_unknown_program', () => someKey(248), new Uint8Array(165)),
-  lying('of_the_right_program_and_empty', ({ expected }) => expected.outputProgram, new Uint8Array()),
+  lying(
+    'of_the_right_program_and_empty',
+    ({ expected }) => expected.outputProgram,
+    new Uint8Array(),
+  ),
   lying('with_data_of_the_system_program', () => PROGRAMS.system, new Uint8Array(8)),
 ];
 
-export const exposure = [...family('exposure', 'refused', exposures), ...family('own-accounts', 'refused', before)];
+export const exposure = [
+  ...family('exposure', 'refused', exposures),
+  ...family('own-accounts', 'refused', before),
+];

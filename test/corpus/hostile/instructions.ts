@@ -4,7 +4,10 @@ import { base, type Expectation } from '../bases.js';
 import { FORM_NAMES } from '../forms.js';
 import { signer, type FilledInstruction } from '../instructions.js';
 
-/** One swap instruction by itself, as a service returns it where it does not return the whole transaction. */
+/**
+ * One swap instruction by itself, as a service returns it where it does not return the whole
+ * transaction.
+ */
 export interface HostileInstruction {
   /** `attack/form`. */
   readonly id: string;
@@ -19,11 +22,26 @@ interface Attack {
   readonly change: (honest: FilledInstruction) => FilledInstruction;
 }
 
-/** In a whole transaction these never come so far: its signers are counted, and its swap is found by its program. */
+/**
+ * In a whole transaction these never come so far: its signers are counted, and its swap is found by
+ * its program.
+ */
 const ATTACKS: readonly Attack[] = [
-  { attack: 'jupiter_of_old', rule: 'jupiter_program', change: (honest) => ({ ...honest, programAddress: PROGRAMS.jupiterV4 }) },
-  { attack: 'unknown_program', rule: 'jupiter_program', change: (honest) => ({ ...honest, programAddress: someKey(248) }) },
-  { attack: 'token_program', rule: 'jupiter_program', change: (honest) => ({ ...honest, programAddress: PROGRAMS.token }) },
+  {
+    attack: 'jupiter_of_old',
+    rule: 'jupiter_program',
+    change: (honest) => ({ ...honest, programAddress: PROGRAMS.jupiterV4 }),
+  },
+  {
+    attack: 'unknown_program',
+    rule: 'jupiter_program',
+    change: (honest) => ({ ...honest, programAddress: someKey(248) }),
+  },
+  {
+    attack: 'token_program',
+    rule: 'jupiter_program',
+    change: (honest) => ({ ...honest, programAddress: PROGRAMS.token }),
+  },
   {
     attack: 'second_signer',
     rule: 'extra_signer',
@@ -44,14 +62,17 @@ const ATTACKS: readonly Attack[] = [
     rule: 'swap_programs',
     change: (honest) => ({
       ...honest,
-      accounts: honest.accounts.map((meta) => (meta.address === program ? { ...meta, role: AccountRole.WRITABLE } : meta)),
+      accounts: honest.accounts.map((meta) =>
+        meta.address === program ? { ...meta, role: AccountRole.WRITABLE } : meta,
+      ),
     }),
   })),
 ];
 
-export const hostileInstructions: readonly HostileInstruction[] = ATTACKS.flatMap(({ attack, rule, change }) =>
-  FORM_NAMES.map((form) => {
-    const { swap, expected } = base(form, 'usdc-usdt', false);
-    return { id: `${attack}/${form}`, instruction: change(swap), expected, rule };
-  }),
+export const hostileInstructions: readonly HostileInstruction[] = ATTACKS.flatMap(
+  ({ attack, rule, change }) =>
+    FORM_NAMES.map((form) => {
+      const { swap, expected } = base(form, 'usdc-usdt', false);
+      return { id: `${attack}/${form}`, instruction: change(swap), expected, rule };
+    }),
 );

@@ -80,7 +80,9 @@ const destinations: readonly Attack[] = [
   destination('jup_dst_pool', () => ({ destination: POOLS.raydium.vaultOut })),
   destination('jup_dst_is_the_source', ({ inputMint }) => ({ destination: own(inputMint) })),
   destination('jup_dst_auxiliary', () => ({ destination: EXPOSED.auxiliary })),
-  destination('jup_dst_of_wrong_program', ({ outputMint }) => ({ destination: ofWrongProgram(outputMint) })),
+  destination('jup_dst_of_wrong_program', ({ outputMint }) => ({
+    destination: ofWrongProgram(outputMint),
+  })),
   destination('jup_dst_wallet', () => ({ destination: WALLET })),
   // All of it for another token: the account is the wallet's own, and it is not what was bought.
   destination('quote_for_same_symbol', ({ outputMint }) => ({
@@ -94,10 +96,18 @@ const destinations: readonly Attack[] = [
   { attack: 'jup_dst_from_lut', rule: 'swap_destination', make: throughTable },
 ];
 
-/** The honest program, the honest places, and a lookup table of the attacker's that puts his account into one of them. */
+/**
+ * The honest program, the honest places, and a lookup table of the attacker's that puts his account
+ * into one of them.
+ */
 function throughTable(from: Base): Uint8Array {
-  const swapped = withTerms(from, ({ accounts }) => ({ accounts: { ...accounts, destination: theirs(usdt) } }));
-  return transaction({ ...draftOf(swapped), tables: { ...from.tables, [TABLES.attackers]: [...TABLE_ENTRIES.attackers] } });
+  const swapped = withTerms(from, ({ accounts }) => ({
+    accounts: { ...accounts, destination: theirs(usdt) },
+  }));
+  return transaction({
+    ...draftOf(swapped),
+    tables: { ...from.tables, [TABLES.attackers]: [...TABLE_ENTRIES.attackers] },
+  });
 }
 
 const override = breaking('swap_destination_override', { forms: has('override') });
@@ -109,32 +119,61 @@ const overrides: readonly Attack[] = [
 ];
 
 const mints: readonly Attack[] = [
-  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint', () => ({ sourceMint: bonk })),
-  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint_same_symbol', ({ inputMint }) => ({
-    sourceMint: fakeOf(inputMint),
+  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint', () => ({
+    sourceMint: bonk,
   })),
-  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint_is_the_output', ({ outputMint }) => ({ sourceMint: outputMint })),
+  breaking('swap_input_mint', { forms: has('sourceMint') })(
+    'jup_in_mint_same_symbol',
+    ({ inputMint }) => ({
+      sourceMint: fakeOf(inputMint),
+    }),
+  ),
+  breaking('swap_input_mint', { forms: has('sourceMint') })(
+    'jup_in_mint_is_the_output',
+    ({ outputMint }) => ({ sourceMint: outputMint }),
+  ),
   breaking('swap_output_mint')('jup_mint', () => ({ destinationMint: bonk })),
-  breaking('swap_output_mint')('jup_mint_same_symbol', ({ outputMint }) => ({ destinationMint: fakeOf(outputMint) })),
-  breaking('swap_output_mint')('jup_mint_equal_decimals', ({ outputMint }) => ({ destinationMint: otherThan(outputMint) })),
-  breaking('swap_output_mint')('jup_mint_is_the_input', ({ inputMint }) => ({ destinationMint: inputMint })),
+  breaking('swap_output_mint')('jup_mint_same_symbol', ({ outputMint }) => ({
+    destinationMint: fakeOf(outputMint),
+  })),
+  breaking('swap_output_mint')('jup_mint_equal_decimals', ({ outputMint }) => ({
+    destinationMint: otherThan(outputMint),
+  })),
+  breaking('swap_output_mint')('jup_mint_is_the_input', ({ inputMint }) => ({
+    destinationMint: inputMint,
+  })),
 ];
 
-const otherProgram = (program: Address) => (program === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token);
+const otherProgram = (program: Address) =>
+  program === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token;
 const FOREIGN = someKey(252);
 
 const programs: readonly Attack[] = [
-  breaking('swap_input_program', { forms: has('sourceProgram') })('jup_in_program', () => ({ sourceProgram: FOREIGN })),
-  breaking('swap_input_program', { forms: has('sourceProgram') })('jup_in_program_the_other', ({ inputProgram }) => ({
-    sourceProgram: otherProgram(inputProgram),
+  breaking('swap_input_program', { forms: has('sourceProgram') })('jup_in_program', () => ({
+    sourceProgram: FOREIGN,
   })),
-  breaking('swap_output_program', { forms: has('destinationProgram') })('jup_out_program', () => ({ destinationProgram: FOREIGN })),
-  breaking('swap_output_program', { forms: has('destinationProgram') })('jup_out_program_the_other', ({ outputProgram }) => ({
-    destinationProgram: otherProgram(outputProgram),
+  breaking('swap_input_program', { forms: has('sourceProgram') })(
+    'jup_in_program_the_other',
+    ({ inputProgram }) => ({
+      sourceProgram: otherProgram(inputProgram),
+    }),
+  ),
+  breaking('swap_output_program', { forms: has('destinationProgram') })('jup_out_program', () => ({
+    destinationProgram: FOREIGN,
   })),
+  breaking('swap_output_program', { forms: has('destinationProgram') })(
+    'jup_out_program_the_other',
+    ({ outputProgram }) => ({
+      destinationProgram: otherProgram(outputProgram),
+    }),
+  ),
   // The V1 forms have one program for both sides, and some Token-2022 beside it.
-  breaking('swap_input_program', { forms: has('tokenProgram') })('jup_token_program', () => ({ tokenProgram: FOREIGN })),
-  breaking('swap_input_program', { forms: has('token2022') })('jup_token_2022_program', () => ({ token2022: FOREIGN })),
+  breaking('swap_input_program', { forms: has('tokenProgram') })('jup_token_program', () => ({
+    tokenProgram: FOREIGN,
+  })),
+  breaking('swap_input_program', { forms: has('token2022') })('jup_token_2022_program', () => ({
+    token2022: FOREIGN,
+  })),
 ];
 
 const fee = breaking('fee_account', { forms: has('fee') });
@@ -150,11 +189,20 @@ const fees: readonly Attack[] = [
     })),
   },
   {
-    // The V2 forms have no place for it: it stands among the accounts of the venues, and the fee itself gives it away.
-    ...{ attack: 'two_fee_accounts_among_the_venues', rule: 'platform_fee', forms: formsWhere(({ version }) => version === 2) },
+    // The V2 forms have no place for it: it stands among the accounts of the venues, and the fee
+    // itself gives it away.
+    ...{
+      attack: 'two_fee_accounts_among_the_venues',
+      rule: 'platform_fee',
+      forms: formsWhere(({ version }) => version === 2),
+    },
     make: saying(({ venues }, { expected }) => ({
       platformFeeBps: 50,
-      venues: [...venues, writable(theirs(expected.outputMint)), writable(theirs(expected.inputMint))],
+      venues: [
+        ...venues,
+        writable(theirs(expected.outputMint)),
+        writable(theirs(expected.inputMint)),
+      ],
     })),
   },
 ];
@@ -167,10 +215,17 @@ const events: readonly Attack[] = [
   {
     attack: 'jup_accounts_shifted',
     rule: 'jupiter_event_authority',
-    // One more account before the event authority: what the program reads there is not what a reader of this form does.
+    // One more account before the event authority: what the program reads there is not what a
+    // reader of this form does.
     make: (from) => {
-      const at = from.swap.accounts.findIndex(({ address }) => address === from.terms.accounts.event);
-      const accounts = [...from.swap.accounts.slice(0, at), readonly(ATTACKER), ...from.swap.accounts.slice(at)];
+      const at = from.swap.accounts.findIndex(
+        ({ address }) => address === from.terms.accounts.event,
+      );
+      const accounts = [
+        ...from.swap.accounts.slice(0, at),
+        readonly(ATTACKER),
+        ...from.swap.accounts.slice(at),
+      ];
       return transaction(draftOf({ ...from, swap: { ...from.swap, accounts } }));
     },
   },

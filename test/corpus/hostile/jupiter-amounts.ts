@@ -8,7 +8,12 @@ const exactIn = formsWhere(({ mode }) => mode === 'ExactIn');
 const exactOut = formsWhere(({ mode }) => mode === 'ExactOut');
 const v2 = formsWhere(({ version }) => version === 2);
 
-const says = (attack: string, rule: string, change: (terms: Terms, base: Base) => Partial<Terms>, forms?: Attack['forms']): Attack => ({
+const says = (
+  attack: string,
+  rule: string,
+  change: (terms: Terms, base: Base) => Partial<Terms>,
+  forms?: Attack['forms'],
+): Attack => ({
   ...{ attack, rule, make: saying(change) },
   ...(forms === undefined ? {} : { forms }),
 });
@@ -64,7 +69,16 @@ const fees: readonly Attack[] = [
   says('jup_fee_256', 'platform_fee', () => ({ platformFeeBps: 256 }), v2),
   says('jup_positive_slippage_1', 'positive_slippage', () => ({ positiveSlippageBps: 1 }), v2),
   says('jup_positive_slippage_256', 'positive_slippage', () => ({ positiveSlippageBps: 256 }), v2),
-  says('jup_positive_slippage_all', 'positive_slippage', () => ({ positiveSlippageBps: 10_000 }), v2),
+  says(
+    'jup_positive_slippage_all',
+    'positive_slippage',
+    () => ({ positiveSlippageBps: 10_000 }),
+    v2,
+  ),
 ];
 
-export const jupiterAmounts = family('jupiter-amounts', 'refused', [...amounts, ...slippages, ...fees]);
+export const jupiterAmounts = family('jupiter-amounts', 'refused', [
+  ...amounts,
+  ...slippages,
+  ...fees,
+]);

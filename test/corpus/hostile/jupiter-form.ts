@@ -3,22 +3,54 @@ import { ATTACKER, MINTS, PROGRAMS, WALLET, own, theirs } from '../addresses.js'
 import { draftOf, instructionsOf, withTerms, type Base } from '../bases.js';
 import { transaction } from '../build.js';
 import { adding, family, formsWhere, replacing, saying, type Attack } from '../case.js';
-import { FORMS, RAYDIUM, WHIRLPOOL, discriminator, numbersV1, routePlan, type FormName } from '../forms.js';
-import { fromHex, instruction, readonly, signer, writable, type FilledInstruction } from '../instructions.js';
+import {
+  FORMS,
+  RAYDIUM,
+  WHIRLPOOL,
+  discriminator,
+  numbersV1,
+  routePlan,
+  type FormName,
+} from '../forms.js';
+import {
+  fromHex,
+  instruction,
+  readonly,
+  signer,
+  writable,
+  type FilledInstruction,
+} from '../instructions.js';
 
 const V1 = formsWhere(({ version }) => version === 1);
 const V2 = formsWhere(({ version }) => version === 2);
 
 const withData = (change: (data: Uint8Array, base: Base) => Uint8Array) =>
   replacing((from) => ({ swap: { ...from.swap, data: change(from.swap.data, from) } }));
-const withAccounts = (change: (accounts: FilledInstruction['accounts'], base: Base) => FilledInstruction['accounts']) =>
-  replacing((from) => ({ swap: { ...from.swap, accounts: change(from.swap.accounts, from) } }));
+const withAccounts = (
+  change: (accounts: FilledInstruction['accounts'], base: Base) => FilledInstruction['accounts'],
+) => replacing((from) => ({ swap: { ...from.swap, accounts: change(from.swap.accounts, from) } }));
 
 /** What else Jupiter's program does when it is asked to. */
 const OTHER_INSTRUCTIONS = [
-  ...['route_with_token_ledger', 'shared_accounts_route_with_token_ledger', 'set_token_ledger', 'create_token_ledger'],
-  ...['claim', 'claim_token', 'close_token', 'create_token_account', 'create_open_orders', 'create_program_open_orders'],
-  ...['create_idempotent_associated_token_account', 'close_wsol_token_account', 'withdraw_token_account_excess_lamports'],
+  ...[
+    'route_with_token_ledger',
+    'shared_accounts_route_with_token_ledger',
+    'set_token_ledger',
+    'create_token_ledger',
+  ],
+  ...[
+    'claim',
+    'claim_token',
+    'close_token',
+    'create_token_account',
+    'create_open_orders',
+    'create_program_open_orders',
+  ],
+  ...[
+    'create_idempotent_associated_token_account',
+    'close_wsol_token_account',
+    'withdraw_token_account_excess_lamports',
+  ],
   ...['exact_out_route_with_token_ledger', 'route_v3', 'drain'],
 ];
 
@@ -28,9 +60,21 @@ const forms: readonly Attack[] = [
     rule: 'jupiter_form',
     make: withData((data) => concat(discriminator(name), data.slice(8))),
   })),
-  { attack: 'jup_unknown_ix', rule: 'jupiter_form', make: withData((data) => concat([1, 2, 3, 4, 5, 6, 7, 8], data.slice(8))) },
-  { attack: 'jup_event_cpi', rule: 'jupiter_form', make: withData((data) => concat(fromHex('e445a52e51cb9a1d'), data.slice(8))) },
-  { attack: 'jup_one_bit_off', rule: 'jupiter_form', make: withData((data) => concat([(data[0] ?? 0) ^ 1], data.slice(1))) },
+  {
+    attack: 'jup_unknown_ix',
+    rule: 'jupiter_form',
+    make: withData((data) => concat([1, 2, 3, 4, 5, 6, 7, 8], data.slice(8))),
+  },
+  {
+    attack: 'jup_event_cpi',
+    rule: 'jupiter_form',
+    make: withData((data) => concat(fromHex('e445a52e51cb9a1d'), data.slice(8))),
+  },
+  {
+    attack: 'jup_one_bit_off',
+    rule: 'jupiter_form',
+    make: withData((data) => concat([(data[0] ?? 0) ^ 1], data.slice(1))),
+  },
   { attack: 'jup_seven_bytes', rule: 'jupiter_form', make: withData((data) => data.slice(0, 7)) },
   { attack: 'jup_without_data', rule: 'jupiter_form', make: withData(() => new Uint8Array()) },
   { attack: 'jup_data_shifted', rule: 'jupiter_form', make: withData((data) => concat([0], data)) },
@@ -42,25 +86,56 @@ const planned = (attack: string, plan: (honest: Uint8Array) => Uint8Array): Atta
   make: saying(({ plan: honest }) => ({ plan: plan(honest) })),
 });
 
-/** The program reads the numbers behind the plan; these at the very end are for a reader that starts from there. */
-function shadow(from: Base, plan: (honest: Uint8Array) => Uint8Array = (honest) => honest): Uint8Array {
-  const theft = withTerms(from, (terms) => ({ exact: terms.exact * 1_000n, quoted: 1n, slippageBps: 10_000, plan: plan(terms.plan) }));
+/**
+ * The program reads the numbers behind the plan; these at the very end are for a reader that starts
+ * from there.
+ */
+function shadow(
+  from: Base,
+  plan: (honest: Uint8Array) => Uint8Array = (honest) => honest,
+): Uint8Array {
+  const theft = withTerms(from, (terms) => ({
+    exact: terms.exact * 1_000n,
+    quoted: 1n,
+    slippageBps: 10_000,
+    plan: plan(terms.plan),
+  }));
   const swap = { ...theft.swap, data: concat(theft.swap.data, numbersV1(from.terms)) };
   return transaction(draftOf({ ...theft, swap }));
 }
 
 const plans: readonly Attack[] = [
   { attack: 'jup_shadow_tail', rule: 'jupiter_plan', forms: V1, make: (from) => shadow(from) },
-  { attack: 'jup_shadow_tail_of_no_steps', rule: 'jupiter_plan', forms: V1, make: (from) => shadow(from, () => u32(0)) },
+  {
+    attack: 'jup_shadow_tail_of_no_steps',
+    rule: 'jupiter_plan',
+    forms: V1,
+    make: (from) => shadow(from, () => u32(0)),
+  },
   {
     attack: 'jup_shadow_tail_of_two_steps',
     rule: 'jupiter_plan',
     forms: V1,
     make: (from) => shadow(from, () => routePlan(1, [RAYDIUM, WHIRLPOOL])),
   },
-  { attack: 'jup_tail_of_one_byte', rule: 'jupiter_plan', forms: V1, make: withData((data) => concat(data, [0])) },
-  { attack: 'jup_numbers_cut', rule: 'jupiter_plan', forms: V1, make: withData((data) => data.slice(0, -1)) },
-  { attack: 'jup_numbers_left_out', rule: 'jupiter_plan', forms: V1, make: withData((data) => data.slice(0, -19)) },
+  {
+    attack: 'jup_tail_of_one_byte',
+    rule: 'jupiter_plan',
+    forms: V1,
+    make: withData((data) => concat(data, [0])),
+  },
+  {
+    attack: 'jup_numbers_cut',
+    rule: 'jupiter_plan',
+    forms: V1,
+    make: withData((data) => data.slice(0, -1)),
+  },
+  {
+    attack: 'jup_numbers_left_out',
+    rule: 'jupiter_plan',
+    forms: V1,
+    make: withData((data) => data.slice(0, -19)),
+  },
   {
     attack: 'jup_plan_left_out',
     rule: 'jupiter_plan',
@@ -92,23 +167,38 @@ const truncations: readonly Attack[] = [
     forms: V2,
     make: withData((data, { form }) => data.slice(0, FORMS[form].shared ? 31 : 30)),
   },
-  { attack: 'jup_discriminator_alone', rule: 'jupiter_truncated', forms: V2, make: withData((data) => data.slice(0, 8)) },
+  {
+    attack: 'jup_discriminator_alone',
+    rule: 'jupiter_truncated',
+    forms: V2,
+    make: withData((data) => data.slice(0, 8)),
+  },
   {
     attack: 'jup_accounts_cut',
     rule: 'jupiter_truncated',
     make: withAccounts((accounts, { form }) => accounts.slice(0, FORMS[form].places.length - 1)),
   },
-  { attack: 'jup_one_account', rule: 'jupiter_truncated', make: withAccounts((accounts) => accounts.slice(0, 1)) },
+  {
+    attack: 'jup_one_account',
+    rule: 'jupiter_truncated',
+    make: withAccounts((accounts) => accounts.slice(0, 1)),
+  },
   { attack: 'jup_no_accounts', rule: 'jupiter_truncated', make: withAccounts(() => []) },
   {
     attack: 'jup_129_accounts',
     rule: 'jupiter_accounts',
-    make: withAccounts((accounts) => [...accounts, ...Array.from({ length: 129 - accounts.length }, () => readonly(PROGRAMS.jupiter))]),
+    make: withAccounts((accounts) => [
+      ...accounts,
+      ...Array.from({ length: 129 - accounts.length }, () => readonly(PROGRAMS.jupiter)),
+    ]),
   },
   {
     attack: 'jup_255_accounts',
     rule: 'jupiter_accounts',
-    make: withAccounts((accounts) => [...accounts, ...Array.from({ length: 255 - accounts.length }, () => signer(WALLET))]),
+    make: withAccounts((accounts) => [
+      ...accounts,
+      ...Array.from({ length: 255 - accounts.length }, () => signer(WALLET)),
+    ]),
   },
 ];
 
@@ -120,11 +210,26 @@ const disguised = (attack: string, rule: string, from: FormName, as: FormName): 
 
 const confusions: readonly Attack[] = [
   disguised('jup_v2_as_v1', 'jupiter_plan', 'route_v2', 'route'),
-  disguised('jup_shared_v2_as_v1', 'jupiter_plan', 'shared_accounts_route_v2', 'shared_accounts_route'),
+  disguised(
+    'jup_shared_v2_as_v1',
+    'jupiter_plan',
+    'shared_accounts_route_v2',
+    'shared_accounts_route',
+  ),
   disguised('jup_v1_as_v2', 'swap_user', 'route', 'route_v2'),
-  disguised('jup_shared_v1_as_v2', 'swap_user', 'shared_accounts_route', 'shared_accounts_route_v2'),
+  disguised(
+    'jup_shared_v1_as_v2',
+    'swap_user',
+    'shared_accounts_route',
+    'shared_accounts_route_v2',
+  ),
   disguised('jup_plain_as_shared', 'swap_user', 'route_v2', 'shared_accounts_route_v2'),
-  disguised('jup_shared_as_plain', 'swap_user', 'shared_accounts_exact_out_route_v2', 'exact_out_route_v2'),
+  disguised(
+    'jup_shared_as_plain',
+    'swap_user',
+    'shared_accounts_exact_out_route_v2',
+    'exact_out_route_v2',
+  ),
   disguised('jup_exact_out_as_in', 'swap_output_mint', 'exact_out_route', 'route'),
 ];
 
@@ -136,19 +241,31 @@ const seconds: readonly Attack[] = [
     attack: 'jup_second_to_evil',
     rule: 'one_swap',
     make: adding('after', (from) => [
-      withTerms(from, ({ accounts }) => ({ accounts: { ...accounts, destination: theirs(from.expected.outputMint) } })).swap,
+      withTerms(from, ({ accounts }) => ({
+        accounts: { ...accounts, destination: theirs(from.expected.outputMint) },
+      })).swap,
     ]),
   },
   {
     attack: 'jup_second_claim',
     rule: 'one_swap',
-    make: adding('after', () => [instruction(PROGRAMS.jupiter, [signer(WALLET), writable(ATTACKER)], concat(discriminator('claim'), [0]))]),
+    make: adding('after', () => [
+      instruction(
+        PROGRAMS.jupiter,
+        [signer(WALLET), writable(ATTACKER)],
+        concat(discriminator('claim'), [0]),
+      ),
+    ]),
   },
   {
     attack: 'jup_ledger_before_the_swap',
     rule: 'one_swap',
     make: adding('before', () => [
-      instruction(PROGRAMS.jupiter, [writable(ATTACKER), writable(own(MINTS.usdc))], discriminator('set_token_ledger')),
+      instruction(
+        PROGRAMS.jupiter,
+        [writable(ATTACKER), writable(own(MINTS.usdc))],
+        discriminator('set_token_ledger'),
+      ),
     ]),
   },
   {
@@ -174,4 +291,10 @@ const seconds: readonly Attack[] = [
   },
 ];
 
-export const jupiterForm = family('jupiter-form', 'refused', [...forms, ...plans, ...truncations, ...confusions, ...seconds]);
+export const jupiterForm = family('jupiter-form', 'refused', [
+  ...forms,
+  ...plans,
+  ...truncations,
+  ...confusions,
+  ...seconds,
+]);

@@ -3,8 +3,27 @@ import { ATTACKER, FAKE_MINTS, MINTS, PROGRAMS, WALLET, own } from '../addresses
 import { createOwn, draftOf, type Base, type DirectionName } from '../bases.js';
 import { transaction } from '../build.js';
 import { family, type Attack } from '../case.js';
-import { closeAccount, instruction, readonly, signer, syncNative, transferSol, writable, type FilledInstruction } from '../instructions.js';
-import { close, funds, makes, recorded, RENT, TEMPORARY, temporaryAt, through, type Making } from '../temporary.js';
+import {
+  closeAccount,
+  instruction,
+  readonly,
+  signer,
+  syncNative,
+  transferSol,
+  writable,
+  type FilledInstruction,
+} from '../instructions.js';
+import {
+  close,
+  funds,
+  makes,
+  recorded,
+  RENT,
+  TEMPORARY,
+  temporaryAt,
+  through,
+  type Making,
+} from '../temporary.js';
 
 const { wsol, usdc } = MINTS;
 const temporary = TEMPORARY.account;
@@ -13,7 +32,10 @@ const SOL: readonly DirectionName[] = ['sol-usdc', 'usdc-sol'];
 /** The recorded form with other parts. */
 const bad =
   (rule: string, directions = SOL) =>
-  (attack: string, change: (from: Base) => Partial<Pick<Base, 'setup' | 'swap' | 'cleanup'>>): Attack => ({
+  (
+    attack: string,
+    change: (from: Base) => Partial<Pick<Base, 'setup' | 'swap' | 'cleanup'>>,
+  ): Attack => ({
     ...{ attack, rule, directions },
     make: (from) => transaction(draftOf({ ...recorded(from), ...change(from) })),
   });
@@ -36,14 +58,18 @@ const elsewhere = (attack: string, making: Making): Attack =>
 const making = (attack: string, change: Partial<FilledInstruction>): Attack =>
   bad('one_swap')(attack, (from) => ({ setup: [...funds(from), { ...honest, ...change }] }));
 
-/** Made in another way than those that were recorded: then it is a second instruction of Jupiter. */
+/**
+ * Made in another way than those that were recorded: then it is a second instruction of Jupiter.
+ */
 const makings: readonly Attack[] = [
   elsewhere('made_at_the_place_of_another', evil),
   elsewhere('made_of_another_mint', { ...ofUsdc, mint: usdc }),
   elsewhere('made_of_a_fake_mint', { ...ofFake, mint: FAKE_MINTS.wsol }),
   elsewhere('made_of_another_seed', ofAnotherSeed),
   elsewhere('made_at_the_own_account', { ...TEMPORARY, account: own(wsol) }),
-  making('made_for_another', { accounts: honest.accounts.map((one) => (one.address === WALLET ? writable(ATTACKER) : one)) }),
+  making('made_for_another', {
+    accounts: honest.accounts.map((one) => (one.address === WALLET ? writable(ATTACKER) : one)),
+  }),
   making('made_with_another_bump', makes({ ...TEMPORARY, bump: TEMPORARY.bump - 1 })),
   making('made_by_token_2022', makes({ ...TEMPORARY, tokenProgram: PROGRAMS.token2022 })),
   making('made_with_one_account_more', { accounts: [...honest.accounts, writable(own(usdc))] }),
@@ -53,24 +79,42 @@ const makings: readonly Attack[] = [
 ];
 
 const misused = bad('temporary_account');
-const approve = instruction(PROGRAMS.token, [writable(temporary), readonly(ATTACKER), signer(WALLET)], [4, ...new Uint8Array(8).fill(255)]);
+const approve = instruction(
+  PROGRAMS.token,
+  [writable(temporary), readonly(ATTACKER), signer(WALLET)],
+  [4, ...new Uint8Array(8).fill(255)],
+);
 
-/** Used in another way than as recorded: funded, made, swapped with and closed into the wallet, once and in this order. */
+/**
+ * Used in another way than as recorded: funded, made, swapped with and closed into the wallet, once
+ * and in this order.
+ */
 const uses: readonly Attack[] = [
   misused('never_closed', () => ({ cleanup: [] })),
   misused('closed_into_another', () => ({ cleanup: [closeAccount(temporary, ATTACKER, WALLET)] })),
-  misused('closed_by_another', () => ({ cleanup: [{ ...close, accounts: [...close.accounts.slice(0, 2), readonly(ATTACKER)] }] })),
-  misused('closed_by_a_multisig', () => ({ cleanup: [{ ...close, accounts: [...close.accounts, signer(WALLET)] }] })),
-  misused('closed_by_token_2022', () => ({ cleanup: [closeAccount(temporary, WALLET, WALLET, PROGRAMS.token2022)] })),
+  misused('closed_by_another', () => ({
+    cleanup: [{ ...close, accounts: [...close.accounts.slice(0, 2), readonly(ATTACKER)] }],
+  })),
+  misused('closed_by_a_multisig', () => ({
+    cleanup: [{ ...close, accounts: [...close.accounts, signer(WALLET)] }],
+  })),
+  misused('closed_by_token_2022', () => ({
+    cleanup: [closeAccount(temporary, WALLET, WALLET, PROGRAMS.token2022)],
+  })),
   misused('closed_with_a_tail', () => ({ cleanup: [{ ...close, data: Uint8Array.of(9, 0) }] })),
-  misused('closed_before_the_swap', (from) => ({ setup: [...funds(from), honest, close], cleanup: [] })),
+  misused('closed_before_the_swap', (from) => ({
+    setup: [...funds(from), honest, close],
+    cleanup: [],
+  })),
   misused('closed_twice', () => ({ cleanup: [close, close] })),
   misused('made_after_the_swap', (from) => ({ setup: funds(from), cleanup: [honest, close] })),
   misused('made_twice', (from) => ({ setup: [...funds(from), honest, honest] })),
   misused('made_and_not_used', ({ swap }) => ({ swap })),
   misused('approved_to_another', () => ({ cleanup: [approve, close] })),
   misused('synced', (from) => ({ setup: [...funds(from), honest, syncNative(temporary)] })),
-  misused('funded_once_it_is_made', () => ({ setup: [honest, transferSol(WALLET, temporary, 1n)] })),
+  misused('funded_once_it_is_made', () => ({
+    setup: [honest, transferSol(WALLET, temporary, 1n)],
+  })),
   misused('funded_in_parts', (from) => ({
     setup: [transferSol(WALLET, temporary, 1n), ...funds(from, -1n), honest],
     cleanup: [close, close],
@@ -91,10 +135,18 @@ const fundings: readonly Attack[] = [
     ...bad('temporary_funding')('there_already', () => ({})),
     accounts: () => new Map([[temporary, there]]),
   },
-  bad('system_instruction', ['usdc-sol'])('funded_for_a_swap_into_sol', () => ({ setup: [transferSol(WALLET, temporary, RENT), honest] })),
-  bad('token_account_creation')('beside_the_own_account', (from) => ({ setup: [createOwn(wsol), ...funds(from), honest] })),
-  bad('close_account')('with_the_own_account_closed', () => ({ cleanup: [close, closeAccount(own(wsol), WALLET, WALLET)] })),
-  bad('sync_native')('with_the_own_account_synced', (from) => ({ setup: [syncNative(own(wsol)), ...funds(from), honest] })),
+  bad('system_instruction', ['usdc-sol'])('funded_for_a_swap_into_sol', () => ({
+    setup: [transferSol(WALLET, temporary, RENT), honest],
+  })),
+  bad('token_account_creation')('beside_the_own_account', (from) => ({
+    setup: [createOwn(wsol), ...funds(from), honest],
+  })),
+  bad('close_account')('with_the_own_account_closed', () => ({
+    cleanup: [close, closeAccount(own(wsol), WALLET, WALLET)],
+  })),
+  bad('sync_native')('with_the_own_account_synced', (from) => ({
+    setup: [syncNative(own(wsol)), ...funds(from), honest],
+  })),
 ];
 
 export const temporaryAccounts = [

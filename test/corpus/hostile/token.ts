@@ -3,7 +3,14 @@ import { concat, keyBytes, u64 } from '../accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, SYSVARS, WALLET, own, theirs } from '../addresses.js';
 import type { Expectation } from '../bases.js';
 import { adding, family, type Attack, type Spot } from '../case.js';
-import { closeAccount, instruction, readonly, signer, writable, type FilledInstruction } from '../instructions.js';
+import {
+  closeAccount,
+  instruction,
+  readonly,
+  signer,
+  writable,
+  type FilledInstruction,
+} from '../instructions.js';
 import { EXPOSED } from '../world.js';
 
 const { usdc, usdt, bonk, pyusd, wsol } = MINTS;
@@ -19,12 +26,29 @@ interface Side {
   readonly attackers: Address;
 }
 
-const OF_TOKEN: Side = { program: PROGRAMS.token, account: own(usdc), mint: usdc, attackers: theirs(usdc) };
-const OF_TOKEN_2022: Side = { program: PROGRAMS.token2022, account: own(pyusd), mint: pyusd, attackers: theirs(pyusd) };
+const OF_TOKEN: Side = {
+  program: PROGRAMS.token,
+  account: own(usdc),
+  mint: usdc,
+  attackers: theirs(usdc),
+};
+const OF_TOKEN_2022: Side = {
+  program: PROGRAMS.token2022,
+  account: own(pyusd),
+  mint: pyusd,
+  attackers: theirs(pyusd),
+};
 
-type Operation = readonly [name: string, accounts: FilledInstruction['accounts'], data: ArrayLike<number>];
+type Operation = readonly [
+  name: string,
+  accounts: FilledInstruction['accounts'],
+  data: ArrayLike<number>,
+];
 
-/** The operations that both token programs have, but SyncNative (17) and CloseAccount (9), which swaps use themselves. */
+/**
+ * The operations that both token programs have, but SyncNative (17) and CloseAccount (9), which
+ * swaps use themselves.
+ */
 function shared({ account, mint, attackers }: Side): Operation[] {
   const from = writable(account);
   const rent = readonly(SYSVARS.rent);
@@ -42,9 +66,21 @@ function shared({ account, mint, attackers }: Side): Operation[] {
     ['burn', [from, writable(mint), wallet], concat([8], u64(1_000_000n))],
     ['freeze', [from, readonly(mint), wallet], [10]],
     ['thaw', [from, readonly(mint), wallet], [11]],
-    ['tok_transfer_checked', [from, readonly(mint), writable(attackers), wallet], concat([12], u64(1_000_000n), [DECIMALS])],
-    ['approve_checked', [from, readonly(mint), readonly(ATTACKER), wallet], concat([13], u64(ALL), [DECIMALS])],
-    ['mint_to_checked', [writable(mint), writable(attackers), wallet], concat([14], u64(ALL), [DECIMALS])],
+    [
+      'tok_transfer_checked',
+      [from, readonly(mint), writable(attackers), wallet],
+      concat([12], u64(1_000_000n), [DECIMALS]),
+    ],
+    [
+      'approve_checked',
+      [from, readonly(mint), readonly(ATTACKER), wallet],
+      concat([13], u64(ALL), [DECIMALS]),
+    ],
+    [
+      'mint_to_checked',
+      [writable(mint), writable(attackers), wallet],
+      concat([14], u64(ALL), [DECIMALS]),
+    ],
     ['burn_checked', [from, writable(mint), wallet], concat([15], u64(1_000_000n), [DECIMALS])],
     ['initialize_account_2', [from, readonly(mint), rent], concat([16], key)],
     ['initialize_account_3', [from, readonly(mint)], concat([18], key)],
@@ -62,7 +98,10 @@ function shared({ account, mint, attackers }: Side): Operation[] {
   ];
 }
 
-/** What Token-2022 alone has, and the numbers that it has not given out. Some are families, with the operation in the second byte. */
+/**
+ * What Token-2022 alone has, and the numbers that it has not given out. Some are families, with the
+ * operation in the second byte.
+ */
 const EXTENSIONS: readonly (readonly [opcode: number, name: string, rest: ArrayLike<number>])[] = [
   [25, 'initialize_mint_close_authority', concat([1], keyBytes(ATTACKER))],
   [26, 'transfer_checked_with_fee', concat([1], u64(1_000_000n), [DECIMALS], u64(0n))],
@@ -87,7 +126,8 @@ const EXTENSIONS: readonly (readonly [opcode: number, name: string, rest: ArrayL
   [44, 'pausable_pause', [1]],
   [46, 'permissioned_burn', concat([1], u64(1_000_000n))],
   ...[47, 48, 64, 128, 254].map((opcode) => [opcode, 'unassigned', []] as const),
-  // The interfaces for metadata and groups, which Token-2022 also answers, begin with eight bytes of a hash.
+  // The interfaces for metadata and groups, which Token-2022 also answers, begin with eight bytes
+  // of a hash.
   [210, 'metadata_initialize', [225, 30, 162, 88, 184, 77, 141]],
   [215, 'metadata_update_authority', concat([228, 166, 84, 100, 86, 123, 165], keyBytes(ATTACKER))],
 ];
@@ -95,8 +135,17 @@ const EXTENSIONS: readonly (readonly [opcode: number, name: string, rest: ArrayL
 /** Numbers that the older program has not given out. */
 const UNASSIGNED = [25, 26, 27, 28, 29, 37, 44, 46, 64, 128, 200, 254];
 
-function numbered({ account, attackers }: Side, opcode: number, name: string, rest: ArrayLike<number> = []): Operation {
-  return [`${opcode}_${name}`, [writable(account), writable(attackers), wallet], concat([opcode], rest)];
+function numbered(
+  { account, attackers }: Side,
+  opcode: number,
+  name: string,
+  rest: ArrayLike<number> = [],
+): Operation {
+  return [
+    `${opcode}_${name}`,
+    [writable(account), writable(attackers), wallet],
+    concat([opcode], rest),
+  ];
 }
 
 /** By turns before and after the swap. */
@@ -104,7 +153,11 @@ const anywhere =
   (side: Side) =>
   ([attack, accounts, data]: Operation, index: number): Attack => {
     const spot = index % 2 === 0 ? 'before' : 'after';
-    return { attack, rule: 'token_instruction', make: adding(spot, () => [instruction(side.program, accounts, data)]) };
+    return {
+      attack,
+      rule: 'token_instruction',
+      make: adding(spot, () => [instruction(side.program, accounts, data)]),
+    };
   };
 
 const placed =
@@ -117,13 +170,21 @@ const placed =
 
 /** The wallet's account for what the swap buys. */
 function outputOf({ outputMint, outputProgram }: Expectation): Side {
-  return { program: outputProgram, account: own(outputMint), mint: outputMint, attackers: theirs(outputMint) };
+  return {
+    program: outputProgram,
+    account: own(outputMint),
+    mint: outputMint,
+    attackers: theirs(outputMint),
+  };
 }
 
 const nearly = placed('token_instruction');
 const floor = concat([12], u64(1n), [DECIMALS]);
 
-/** What is nearly an instruction of the guard: those are the only ones on tokens that a swap may have besides. */
+/**
+ * What is nearly an instruction of the guard: those are the only ones on tokens that a swap may
+ * have besides.
+ */
 const guardLike: readonly Attack[] = [
   nearly('floor_before_the_swap', 'before', ({ program, account, mint }) =>
     instruction(program, [writable(account), readonly(mint), writable(account), wallet], floor),
@@ -132,35 +193,58 @@ const guardLike: readonly Attack[] = [
     instruction(program, [writable(account), readonly(mint), writable(attackers), wallet], floor),
   ),
   nearly('floor_with_multisig_extras', 'after', ({ program, account, mint }) =>
-    instruction(program, [writable(account), readonly(mint), writable(account), readonly(EXPOSED.multisig), wallet], floor),
+    instruction(
+      program,
+      [writable(account), readonly(mint), writable(account), readonly(EXPOSED.multisig), wallet],
+      floor,
+    ),
   ),
   nearly('floor_of_another_mint', 'after', ({ program, account }) =>
     instruction(program, [writable(account), readonly(bonk), writable(account), wallet], floor),
   ),
   nearly('floor_of_another_account', 'after', () =>
-    instruction(PROGRAMS.token, [writable(own(bonk)), readonly(bonk), writable(own(bonk)), wallet], floor),
+    instruction(
+      PROGRAMS.token,
+      [writable(own(bonk)), readonly(bonk), writable(own(bonk)), wallet],
+      floor,
+    ),
   ),
-  nearly('revoke_before_the_swap', 'before', ({ program, account }) => instruction(program, [writable(account), wallet], [5])),
-  nearly('revoke_of_another_account', 'after', () => instruction(PROGRAMS.token, [writable(own(bonk)), wallet], [5])),
+  nearly('revoke_before_the_swap', 'before', ({ program, account }) =>
+    instruction(program, [writable(account), wallet], [5]),
+  ),
+  nearly('revoke_of_another_account', 'after', () =>
+    instruction(PROGRAMS.token, [writable(own(bonk)), wallet], [5]),
+  ),
   nearly('revoke_with_multisig_extras', 'after', ({ program, account }) =>
     instruction(program, [writable(account), readonly(EXPOSED.multisig), wallet], [5]),
   ),
-  nearly('revoke_with_a_tail', 'after', ({ program, account }) => instruction(program, [writable(account), wallet], [5, 0])),
-  nearly('drop_close_authority_of_another_account', 'after', () => instruction(PROGRAMS.token, [writable(own(bonk)), wallet], [6, 3, 0])),
+  nearly('revoke_with_a_tail', 'after', ({ program, account }) =>
+    instruction(program, [writable(account), wallet], [5, 0]),
+  ),
+  nearly('drop_close_authority_of_another_account', 'after', () =>
+    instruction(PROGRAMS.token, [writable(own(bonk)), wallet], [6, 3, 0]),
+  ),
   nearly('set_close_authority_of_the_output', 'after', ({ program, account }) =>
     instruction(program, [writable(account), wallet], concat([6, 3, 1], keyBytes(ATTACKER))),
   ),
   nearly('set_owner_of_the_output', 'after', ({ program, account }) =>
     instruction(program, [writable(account), wallet], concat([6, 2, 1], keyBytes(ATTACKER))),
   ),
-  nearly('drop_owner_of_the_output', 'after', ({ program, account }) => instruction(program, [writable(account), wallet], [6, 2, 0])),
+  nearly('drop_owner_of_the_output', 'after', ({ program, account }) =>
+    instruction(program, [writable(account), wallet], [6, 2, 0]),
+  ),
   nearly('guard_by_the_other_program', 'after', ({ program, account }) =>
-    instruction(program === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token, [writable(account), wallet], [5]),
+    instruction(
+      program === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token,
+      [writable(account), wallet],
+      [5],
+    ),
   ),
 ];
 
 const sync = placed('sync_native');
-const syncing = (account: Address, program: Address = PROGRAMS.token) => instruction(program, [writable(account)], [17]);
+const syncing = (account: Address, program: Address = PROGRAMS.token) =>
+  instruction(program, [writable(account)], [17]);
 
 const syncs: readonly Attack[] = [
   sync('sync_of_the_attackers', 'before', () => syncing(theirs(wsol))),
@@ -168,8 +252,12 @@ const syncs: readonly Attack[] = [
   sync('sync_of_the_output', 'before', () => syncing(own(usdt))),
   sync('sync_after_the_swap', 'after', () => syncing(own(wsol))),
   sync('sync_by_token_2022', 'before', () => syncing(own(wsol), PROGRAMS.token2022)),
-  sync('sync_with_a_tail', 'before', () => instruction(PROGRAMS.token, [writable(own(wsol))], [17, 0])),
-  sync('sync_with_another_account', 'before', () => instruction(PROGRAMS.token, [writable(own(wsol)), writable(own(usdc))], [17])),
+  sync('sync_with_a_tail', 'before', () =>
+    instruction(PROGRAMS.token, [writable(own(wsol))], [17, 0]),
+  ),
+  sync('sync_with_another_account', 'before', () =>
+    instruction(PROGRAMS.token, [writable(own(wsol)), writable(own(usdc))], [17]),
+  ),
   sync('sync_without_accounts', 'before', () => instruction(PROGRAMS.token, [], [17])),
 ];
 
@@ -182,16 +270,30 @@ const closes: readonly Attack[] = [
   close('close_another_own_account', 'after', () => closeAccount(own(bonk), WALLET, WALLET)),
   close('close_pyusd', 'after', () => closeAccount(own(pyusd), WALLET, WALLET, PROGRAMS.token2022)),
   close('close_before_the_swap', 'before', () => closeAccount(own(wsol), WALLET, WALLET)),
-  close('close_into_another_own_account', 'after', () => closeAccount(own(wsol), own(usdc), WALLET)),
-  close('close_by_token_2022', 'after', () => closeAccount(own(wsol), WALLET, WALLET, PROGRAMS.token2022)),
+  close('close_into_another_own_account', 'after', () =>
+    closeAccount(own(wsol), own(usdc), WALLET),
+  ),
+  close('close_by_token_2022', 'after', () =>
+    closeAccount(own(wsol), WALLET, WALLET, PROGRAMS.token2022),
+  ),
   close('close_auxiliary', 'after', () => closeAccount(EXPOSED.auxiliary, ATTACKER, WALLET)),
   close('close_by_multisig', 'after', () =>
-    instruction(PROGRAMS.token, [writable(own(wsol)), writable(WALLET), readonly(EXPOSED.multisig), wallet], [9]),
+    instruction(
+      PROGRAMS.token,
+      [writable(own(wsol)), writable(WALLET), readonly(EXPOSED.multisig), wallet],
+      [9],
+    ),
   ),
   close('close_with_multisig_extras', 'after', () =>
-    instruction(PROGRAMS.token, [writable(own(wsol)), writable(WALLET), wallet, readonly(ATTACKER)], [9]),
+    instruction(
+      PROGRAMS.token,
+      [writable(own(wsol)), writable(WALLET), wallet, readonly(ATTACKER)],
+      [9],
+    ),
   ),
-  close('close_with_a_tail', 'after', () => instruction(PROGRAMS.token, [writable(own(wsol)), writable(WALLET), wallet], [9, 0])),
+  close('close_with_a_tail', 'after', () =>
+    instruction(PROGRAMS.token, [writable(own(wsol)), writable(WALLET), wallet], [9, 0]),
+  ),
   close('close_by_somebody_else', 'after', () =>
     instruction(PROGRAMS.token, [writable(own(wsol)), writable(WALLET), readonly(ATTACKER)], [9]),
   ),

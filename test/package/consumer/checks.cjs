@@ -1,4 +1,5 @@
-// Run by Node 16 to 22 on the installed package, in both module formats: no test runner, no newer syntax.
+// Run by Node 16 to 22 on the installed package, in both module formats: no test runner, no newer
+// syntax.
 const assert = require('node:assert/strict');
 const { createServer } = require('node:http');
 
@@ -7,13 +8,22 @@ const address = '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj';
 const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
 exports.check = async (library, { createHandler }, { serve, clientAddress }, webhooks) => {
-  const { createClient, HTTPInterceptor, isExactChangeError, parsePaymentRequired, receiptOf, formatUiAmount } = library;
+  const {
+    createClient,
+    HTTPInterceptor,
+    isExactChangeError,
+    parsePaymentRequired,
+    receiptOf,
+    formatUiAmount,
+  } = library;
 
   if (globalThis.fetch === undefined) {
     // Node 16 says what it lacks, and then has it as README says.
     assert.throws(
       () => createClient({ walletSeed }),
-      (error) => isExactChangeError(error, 'missing_dependency') && error.details.packages.includes('undici'),
+      (error) =>
+        isExactChangeError(error, 'missing_dependency') &&
+        error.details.packages.includes('undici'),
     );
     const { fetch, FormData, Headers, Request, Response } = require('undici');
     Object.assign(globalThis, { fetch, FormData, Headers, Request, Response });
@@ -27,10 +37,20 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
   assert.equal(new HTTPInterceptor({ walletSeed, install: false }).client.address, address);
   assert.throws(
     () => createClient({ walletSeed, rpcUrl: 'nonsense' }),
-    (error) => isExactChangeError(error, 'invalid_option') && error instanceof library.ConfigError && error.funds === 'untouched',
+    (error) =>
+      isExactChangeError(error, 'invalid_option') &&
+      error instanceof library.ConfigError &&
+      error.funds === 'untouched',
   );
 
-  const offer = { scheme: 'exact', network: 'solana', maxAmountRequired: '10000', asset: usdc, payTo: address, maxTimeoutSeconds: 60 };
+  const offer = {
+    scheme: 'exact',
+    network: 'solana',
+    maxAmountRequired: '10000',
+    asset: usdc,
+    payTo: address,
+    maxTimeoutSeconds: 60,
+  };
   const terms = parsePaymentRequired({ body: { x402Version: 1, error: 'pay', accepts: [offer] } });
   assert.equal(terms.accepts.length, 1);
   assert.throws(
@@ -40,17 +60,32 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
 
   // The error that one entry throws is the other's own, or it would be answered with 500.
   const handler = createHandler(library.local({ rpcUrl: 'http://127.0.0.1:9' }));
-  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"body":{"x402Version":1,"accepts":7}}' };
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"body":{"x402Version":1,"accepts":7}}',
+  };
   const refused = await handler(new Request('http://service.example/api/x402/parse-payment', init));
   assert.equal(refused.status, 422);
   assert.equal((await refused.json()).code, 'malformed_payment_required');
   assert.equal((await handler(new Request('http://service.example/api/health'))).status, 200);
 
   const callers = [];
-  const service = await serve((request) => (callers.push(clientAddress(request)), handler(request)), { port: 0 });
+  const service = await serve(
+    (request) => (callers.push(clientAddress(request)), handler(request)),
+    { port: 0 },
+  );
   assert.equal((await fetch(`${service.url}/api/health`)).status, 200);
   assert.equal((await fetch(`${service.url}/api/x402/parse-payment`, init)).status, 422);
-  assert.equal((await fetch(`${service.url}/api/x402/parse-payment`, { ...init, body: `"${'x'.repeat(70000)}"` })).status, 413);
+  assert.equal(
+    (
+      await fetch(`${service.url}/api/x402/parse-payment`, {
+        ...init,
+        body: `"${'x'.repeat(70000)}"`,
+      })
+    ).status,
+    413,
+  );
   assert.deepEqual(callers, ['127.0.0.1', '127.0.0.1', '127.0.0.1']);
   await service.close();
 
@@ -61,7 +96,10 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
 };
 
 /** An event of a journal, delivered over a real socket and verified there. */
-async function checkWebhooks({ memoryJournal, isExactChangeError }, { createWebhooks, verifyWebhook }) {
+async function checkWebhooks(
+  { memoryJournal, isExactChangeError },
+  { createWebhooks, verifyWebhook },
+) {
   const journal = memoryJournal({ outbox: true });
   const webhooks = createWebhooks({ journal, allowPrivateTargets: true });
   let secret;
@@ -88,7 +126,10 @@ async function checkWebhooks({ memoryJournal, isExactChangeError }, { createWebh
         mint: usdc,
         amount: '1',
       };
-      await journal.reserve({ id: 'one', state: 'reserved', delivered: false, at: Date.now(), ...owner, ...bought }, []);
+      await journal.reserve(
+        { id: 'one', state: 'reserved', delivered: false, at: Date.now(), ...owner, ...bought },
+        [],
+      );
       await journal.release('one');
     });
   });

@@ -15,9 +15,14 @@ const loaded = () => readFileSync(log, 'utf8').trim().split('\n');
 
 // No server listens there: the call loads what it needs, and fails.
 const nowhere = 'http://127.0.0.1:9';
-const call = (client) => client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1', swapMode: 'ExactIn' }).catch(() => undefined);
+const call = (client) =>
+  client
+    .quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1', swapMode: 'ExactIn' })
+    .catch(() => undefined);
 
 const { createClient } = await import('exact-change');
 const first = loaded();
-await call(createClient({ walletSeed: new Uint8Array(32).fill(7), rpcUrl: nowhere, jupiterUrl: nowhere }));
+await call(
+  createClient({ walletSeed: new Uint8Array(32).fill(7), rpcUrl: nowhere, jupiterUrl: nowhere }),
+);
 console.log(JSON.stringify({ first, later: loaded().filter((file) => !first.includes(file)) }));

@@ -1,4 +1,5 @@
-// The packed package in the web framework whose folder is named: what the service answers below its path, and the framework beside it.
+// The packed package in the web framework whose folder is named: what the service answers below its
+// path, and the framework beside it.
 const assert = require('node:assert/strict');
 const { createServer } = require('node:http');
 const { local } = require('exact-change');
@@ -18,7 +19,10 @@ function inExpress(framework, parse) {
   return new Promise((resolve) =>
     server.listen(0, '127.0.0.1', () => {
       const { port } = server.address();
-      resolve({ ask: (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init), close: () => server.close() });
+      resolve({
+        ask: (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init),
+        close: () => server.close(),
+      });
     }),
   );
 }
@@ -29,7 +33,10 @@ async function inHono({ Hono }, reads) {
   if (reads) app.use('*', ({ req }, next) => req.text().then(next));
   app.all('/pay/*', honoHandler(handler));
   app.get('/other', (context) => context.text('other'));
-  return { ask: async (path, init) => app.request(`http://shop.example${path}`, init), close: () => undefined };
+  return {
+    ask: async (path, init) => app.request(`http://shop.example${path}`, init),
+    close: () => undefined,
+  };
 }
 
 function mounts() {
@@ -45,8 +52,15 @@ async function check(mount) {
   const health = await ask('/pay/api/health');
   assert.deepEqual([health.status, await health.json()], [200, { status: 'ok' }]);
   const headers = { 'content-type': 'application/json' };
-  const refused = await ask('/pay/api/x402/parse-payment', { method: 'POST', headers, body: terms });
-  assert.deepEqual([refused.status, (await refused.json()).code], [422, 'malformed_payment_required']);
+  const refused = await ask('/pay/api/x402/parse-payment', {
+    method: 'POST',
+    headers,
+    body: terms,
+  });
+  assert.deepEqual(
+    [refused.status, (await refused.json()).code],
+    [422, 'malformed_payment_required'],
+  );
   assert.equal((await ask('/pay/api/nothing')).status, 404);
   assert.equal(await (await ask('/other')).text(), 'other');
   close();

@@ -1,4 +1,5 @@
-// A swap and a payment with the packed package alone: the sandbox finds its on-chain program in the package.
+// A swap and a payment with the packed package alone: the sandbox finds its on-chain program in the
+// package.
 const assert = require('node:assert/strict');
 
 exports.check = async ({ createClient, receiptOf }, { createSandbox }) => {
@@ -6,7 +7,13 @@ exports.check = async ({ createClient, receiptOf }, { createSandbox }) => {
   try {
     const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
     const { rpcUrl, wsUrl, jupiterUrl, apiUrl } = sandbox;
-    const client = createClient({ walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl, autoSwap: true });
+    const client = createClient({
+      walletSecretKey: secretKey,
+      rpcUrl,
+      wsUrl,
+      jupiterUrl,
+      autoSwap: true,
+    });
     const response = await client.fetch(`${apiUrl}/usdc`);
     assert.equal(response.status, 200);
     const receipt = receiptOf(response);

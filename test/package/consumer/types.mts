@@ -1,5 +1,14 @@
 import { createServer } from 'node:http';
-import { createClient, HTTPInterceptor, isExactChangeError, local, receiptOf, type Client, type Journal, type Signer } from 'exact-change';
+import {
+  createClient,
+  HTTPInterceptor,
+  isExactChangeError,
+  local,
+  receiptOf,
+  type Client,
+  type Journal,
+  type Signer,
+} from 'exact-change';
 import { expressHandler } from 'exact-change/express';
 import { honoHandler } from 'exact-change/hono';
 import { apiKeys, createHandler } from 'exact-change/http';
@@ -10,8 +19,17 @@ import { verifyWebhook, type WebhookEvent } from 'exact-change/webhooks/verify';
 import express from 'express';
 import { Hono } from 'hono';
 
-export async function pay(url: string, signer: Signer, journal: Journal): Promise<string | undefined> {
-  const client: Client = createClient({ signer, journal, autoSwap: true, policy: { maxPerPayment: '0.25' } });
+export async function pay(
+  url: string,
+  signer: Signer,
+  journal: Journal,
+): Promise<string | undefined> {
+  const client: Client = createClient({
+    signer,
+    journal,
+    autoSwap: true,
+    policy: { maxPerPayment: '0.25' },
+  });
   try {
     return receiptOf(await client.fetch(url))?.payment.amount;
   } catch (error) {

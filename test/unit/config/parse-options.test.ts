@@ -27,7 +27,8 @@ function refusal(make: () => unknown): ExactChangeError {
 }
 
 /** Wrong options come past the types, as from JavaScript. */
-const refusedWith = (options: unknown) => refusal(() => parseOptions({ walletSecretKey, ...(options as ClientOptions) }));
+const refusedWith = (options: unknown) =>
+  refusal(() => parseOptions({ walletSecretKey, ...(options as ClientOptions) }));
 
 describe('defaults', () => {
   const config = parseOptions({ walletSecretKey });
@@ -50,12 +51,32 @@ describe('defaults', () => {
       },
     });
     expect(config.signer.address).toBe(address);
-    for (const name of ['apiUrl', 'apiKey', 'transport', 'journal', 'connection', 'swapFrom', 'wsUrl', 'jupiterApiKey'])
+    for (const name of [
+      'apiUrl',
+      'apiKey',
+      'transport',
+      'journal',
+      'connection',
+      'swapFrom',
+      'wsUrl',
+      'jupiterApiKey',
+    ])
       expect(config).toHaveProperty(name, undefined);
   });
 
   it('hold where an option is undefined, as process.env gives it', () => {
-    const names = ['rpcUrl', 'jupiterUrl', 'jupiterApiKey', 'network', 'autoSwap', 'policy', 'timeouts', 'fetch', 'journal', 'signer'];
+    const names = [
+      'rpcUrl',
+      'jupiterUrl',
+      'jupiterApiKey',
+      'network',
+      'autoSwap',
+      'policy',
+      'timeouts',
+      'fetch',
+      'journal',
+      'signer',
+    ];
     const empty = Object.fromEntries(names.map((name) => [name, undefined]));
     expect(parseOptions({ walletSecretKey, ...empty })).toMatchObject({
       network: config.network,
@@ -116,12 +137,16 @@ describe('what is given', () => {
 
   it('an empty API key is none, because an empty header is refused where none is served', () => {
     expect(parseOptions({ walletSecretKey, jupiterApiKey: ' ' }).jupiterApiKey).toBeUndefined();
-    expect(parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: '' }).apiKey).toBeUndefined();
+    expect(
+      parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: '' }).apiKey,
+    ).toBeUndefined();
     expect(parseOptions({ walletSecretKey, apiKey: '' }).apiKey).toBeUndefined();
   });
 
   it('a service has its key, without the space around it', () => {
-    expect(parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: ' key\n' }).apiKey).toBe('key');
+    expect(
+      parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: ' key\n' }).apiKey,
+    ).toBe('key');
   });
 
   it('a fetch is called bare: browsers refuse theirs as a member', async () => {
@@ -141,7 +166,12 @@ describe('what is given', () => {
         'https://a.test./v2/Key',
         'https://a.test/v2/Key#x',
       ],
-      ...['https://b.test/?api-key=K', 'https://b.test/?api-key=k', 'https://a.test/v2/key', 'https://a.test:444/v2/Key'],
+      ...[
+        'https://b.test/?api-key=K',
+        'https://b.test/?api-key=k',
+        'https://a.test/v2/key',
+        'https://a.test:444/v2/Key',
+      ],
     ];
     expect(parseOptions({ walletSecretKey, rpcUrl }).rpcUrls).toEqual([
       ...['https://a.test/v2/Key', 'https://b.test/?api-key=K'],
@@ -151,7 +181,9 @@ describe('what is given', () => {
 
   it('a network without a public node needs rpcUrl', () => {
     expect(refusedWith({ network: 'solana-devnet' }).details).toEqual({ option: 'rpcUrl' });
-    expect(parseOptions({ walletSecretKey, network: 'solana-devnet', rpcUrl: 'https://d.test' }).network).toBe(SOLANA_DEVNET);
+    expect(
+      parseOptions({ walletSecretKey, network: 'solana-devnet', rpcUrl: 'https://d.test' }).network,
+    ).toBe(SOLANA_DEVNET);
   });
 
   it('a signer stands in for the key', () => {
@@ -214,7 +246,11 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
     'connection',
     {
       rpcUrl: 'https://a.test',
-      connection: { getGenesisHash: signMessage, getLatestBlockhash: signMessage, sendRawTransaction: signMessage },
+      connection: {
+        getGenesisHash: signMessage,
+        getLatestBlockhash: signMessage,
+        sendRawTransaction: signMessage,
+      },
     },
   ],
   ['jupiterUrl', { jupiterUrl: 'jup.ag' }],
@@ -250,7 +286,10 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['signer', { walletSecretKey: undefined, signer: { address } }],
   ['signer', { walletSecretKey: undefined, signer: { address: 'not an address', signMessage } }],
   ['walletSeed', { walletSeed: seed }],
-  ['walletSeed', { walletSecretKey: undefined, walletSeed: seed, signer: { address, signMessage } }],
+  [
+    'walletSeed',
+    { walletSecretKey: undefined, walletSeed: seed, signer: { address, signMessage } },
+  ],
   ['walletSecretKey', { walletSecretKey: undefined }],
   ['walletSecretKey', { walletSecretKey: '' }],
 ];
@@ -258,18 +297,33 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
 describe('wrong options', () => {
   it.each(wrong)('%s is refused by its name, at once: %j', (option, options) => {
     const error = refusedWith(options);
-    expect(error).toMatchObject({ code: 'invalid_option', details: { option }, funds: 'untouched', moved: [], retry: 'never' });
+    expect(error).toMatchObject({
+      code: 'invalid_option',
+      details: { option },
+      funds: 'untouched',
+      moved: [],
+      retry: 'never',
+    });
     expect(error.message.slice(0, `Option ${option} `.length)).toBe(`Option ${option} `);
     expect(error.message).toMatch(/\.$/);
   });
 
-  it.each([[undefined], [null], ['a secret'], [5], [[walletSecretKey]]])('options themselves are refused: %j', (options) => {
-    expect(refusal(() => parseOptions(options as unknown as ClientOptions)).details).toEqual({ option: 'options' });
-    expect(refusal(() => parseLocalOptions(options as unknown as LocalOptions)).details).toEqual({ option: 'options' });
-  });
+  it.each([[undefined], [null], ['a secret'], [5], [[walletSecretKey]]])(
+    'options themselves are refused: %j',
+    (options) => {
+      expect(refusal(() => parseOptions(options as unknown as ClientOptions)).details).toEqual({
+        option: 'options',
+      });
+      expect(refusal(() => parseLocalOptions(options as unknown as LocalOptions)).details).toEqual({
+        option: 'options',
+      });
+    },
+  );
 
   it('the transport alone takes no wallet', () => {
-    expect(refusal(() => parseLocalOptions({ walletSecretKey } as LocalOptions)).details).toEqual({ option: 'walletSecretKey' });
+    expect(refusal(() => parseLocalOptions({ walletSecretKey } as LocalOptions)).details).toEqual({
+      option: 'walletSecretKey',
+    });
     expect(parseLocalOptions({ jupiterApiKey: 'k' }).jupiterApiKey).toBe('k');
   });
 });
@@ -302,15 +356,23 @@ describe('secrets', () => {
   it.each(holders)('in %s are not repeated by its error: %j', (option, options) => {
     const error = refusedWith(options);
     expect(error.details).toEqual({ option });
-    expect(inspect(error, { showHidden: true, depth: 10 }) + JSON.stringify(error) + String(error.stack)).not.toContain(canary);
+    expect(
+      inspect(error, { showHidden: true, depth: 10 }) + JSON.stringify(error) + String(error.stack),
+    ).not.toContain(canary);
   });
 
   it('the key is in nothing that a configuration shows', () => {
-    const keys = [walletSecretKey, JSON.stringify([...keypair]), keypair, [...keypair]].map((key) => ({ walletSecretKey: key }));
+    const keys = [walletSecretKey, JSON.stringify([...keypair]), keypair, [...keypair]].map(
+      (key) => ({ walletSecretKey: key }),
+    );
     for (const options of [...keys, { walletSeed: seed }]) {
       const config = parseOptions(options);
-      const shown = inspect(config, { showHidden: true, depth: 10 }) + inspect(config.signer, { showHidden: true, depth: 10 });
-      const json = JSON.stringify(config, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+      const shown =
+        inspect(config, { showHidden: true, depth: 10 }) +
+        inspect(config.signer, { showHidden: true, depth: 10 });
+      const json = JSON.stringify(config, (_, value: unknown) =>
+        typeof value === 'bigint' ? value.toString() : value,
+      );
       for (const text of encodings(seed)) expect(shown + json).not.toContain(text);
       expect(config.signer.address).toBe(address);
     }
@@ -338,7 +400,10 @@ describe('a wallet key of a wrong form', () => {
     ['half of it', half],
     ['too long', walletSecretKey + walletSecretKey],
     ['with a character that base58 lacks', `${walletSecretKey.slice(0, -1)}0`],
-    ['one character changed', `${walletSecretKey.slice(0, 40)}${walletSecretKey[40] === 'a' ? 'b' : 'a'}${walletSecretKey.slice(41)}`],
+    [
+      'one character changed',
+      `${walletSecretKey.slice(0, 40)}${walletSecretKey[40] === 'a' ? 'b' : 'a'}${walletSecretKey.slice(41)}`,
+    ],
     ['a mnemonic', 'abandon abandon abandon abandon abandon about'],
     ['an array too short', [...seed.subarray(1)]],
     ['an array too long', [...keypair, 1]],
@@ -363,11 +428,16 @@ describe('a wallet key of a wrong form', () => {
   ];
 
   it.each(forms)('%s is refused without a trace of it', (_, form) => {
-    const error = refusal(() => parseOptions({ walletSecretKey: form } as unknown as ClientOptions));
+    const error = refusal(() =>
+      parseOptions({ walletSecretKey: form } as unknown as ClientOptions),
+    );
     expect(error).toMatchObject({ code: 'invalid_key', funds: 'untouched', retry: 'never' });
     expect(error.cause).toBeUndefined();
     const shown = inspect(error, { showHidden: true, depth: 10 }) + JSON.stringify(error);
-    const pieces = typeof form === 'string' ? [form.trim().slice(0, 12), form.trim().slice(-12)] : encodings(seed);
+    const pieces =
+      typeof form === 'string'
+        ? [form.trim().slice(0, 12), form.trim().slice(-12)]
+        : encodings(seed);
     for (const piece of pieces.filter((one) => one.length >= 4)) expect(shown).not.toContain(piece);
   });
 });
@@ -375,10 +445,17 @@ describe('a wallet key of a wrong form', () => {
 describe('a swap request', () => {
   const settings = parseLocalOptions({ policy: { maxSlippageBps: 30 } });
   const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
-  const parse = (over: Record<string, unknown>) => parseSwapRequest({ ...request, ...over }, settings);
+  const parse = (over: Record<string, unknown>) =>
+    parseSwapRequest({ ...request, ...over }, settings);
 
   it('gets addresses for symbols and the policy for what it leaves out', () => {
-    expect(parse({})).toMatchObject({ inputMint: WSOL_MINT, outputMint: usdc, amount: '5', swapMode: 'ExactIn', slippageBps: 30 });
+    expect(parse({})).toMatchObject({
+      inputMint: WSOL_MINT,
+      outputMint: usdc,
+      amount: '5',
+      swapMode: 'ExactIn',
+      slippageBps: 30,
+    });
     expect(parse({ amount: 5n, swapMode: 'ExactOut', slippageBps: 0 })).toMatchObject({
       amount: '5',
       swapMode: 'ExactOut',
@@ -401,6 +478,9 @@ describe('a swap request', () => {
     ['outputMint', { outputMint: 5 }],
     ['outputMint', { outputMint: WSOL_MINT }],
   ])('is refused by the name of %s: %j', (option, over) => {
-    expect(refusal(() => parse(over))).toMatchObject({ code: 'invalid_option', details: { option } });
+    expect(refusal(() => parse(over))).toMatchObject({
+      code: 'invalid_option',
+      details: { option },
+    });
   });
 });

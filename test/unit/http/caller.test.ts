@@ -11,13 +11,20 @@ const callerOf = ({ headers }: Request) => {
 };
 
 /** The key that the transport was asked with, by caller and key of the request. */
-async function keysOf(...asked: readonly (readonly [caller: string, key: string])[]): Promise<unknown[]> {
+async function keysOf(
+  ...asked: readonly (readonly [caller: string, key: string])[]
+): Promise<unknown[]> {
   const { post, asked: heard } = serving({ callerOf });
   for (const [caller, idempotencyKey] of asked) {
-    const { status } = await post(PATH, { paymentRequired, wallet: WALLET, idempotencyKey }, { 'x-api-key': caller });
+    const { status } = await post(
+      PATH,
+      { paymentRequired, wallet: WALLET, idempotencyKey },
+      { 'x-api-key': caller },
+    );
     expect(status).toBe(200);
   }
-  return heard.map(([, input]) => (input as AutoPayRequest).idempotencyKey); // All were of auto-pay.
+  // All were of auto-pay.
+  return heard.map(([, input]) => (input as AutoPayRequest).idempotencyKey);
 }
 
 describe('an idempotency key', () => {
@@ -43,7 +50,10 @@ describe('an idempotency key', () => {
     await post(PATH, { paymentRequired, wallet: WALLET, idempotencyKey: 'order' });
     expect(asked).toMatchObject([['autoPay', { idempotencyKey: 'order' }]]);
     const strict = serving({ callerOf });
-    expect((await strict.post(PATH, { paymentRequired, wallet: WALLET, idempotencyKey: 'order' })).status).toBe(401);
+    expect(
+      (await strict.post(PATH, { paymentRequired, wallet: WALLET, idempotencyKey: 'order' }))
+        .status,
+    ).toBe(401);
     expect((await strict.post(PATH, { paymentRequired, wallet: WALLET })).status).toBe(200);
   });
 });

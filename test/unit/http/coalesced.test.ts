@@ -1,4 +1,11 @@
-import { FundsError, TransportError, type SwapQuote, type TokenBalance, type Transport, type TransportOptions } from 'exact-change';
+import {
+  FundsError,
+  TransportError,
+  type SwapQuote,
+  type TokenBalance,
+  type Transport,
+  type TransportOptions,
+} from 'exact-change';
 import { createHandler, type HandlerOptions } from 'exact-change/http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +14,8 @@ import { balanceOfUsdc, quote, USDC, WALLET } from '../wire/samples.js';
 import { fakeTransport, serving } from './fake.js';
 
 const REQUEST = { inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
-const limited = (retryAfterMs: number) => new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs } });
+const limited = (retryAfterMs: number) =>
+  new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs } });
 
 interface Asked {
   readonly request: unknown;
@@ -22,11 +30,17 @@ function sharing({ quoteMs = 1_000, balanceMs = 400 } = {}, over: Partial<Transp
   const clock = { ms: 1_000_000 };
   const { transport } = fakeTransport({
     quote: (request, options) =>
-      new Promise((resolve, reject) => void asked.push({ request, signal: options?.signal, answer: resolve, fail: reject })),
+      new Promise(
+        (resolve, reject) =>
+          void asked.push({ request, signal: options?.signal, answer: resolve, fail: reject }),
+      ),
     ...over,
   });
   const shared = coalesced(transport, { quoteMs, balanceMs }, () => clock.ms);
-  const call = (request: Parameters<Transport['quote']>[0] = REQUEST, options?: TransportOptions) => {
+  const call = (
+    request: Parameters<Transport['quote']>[0] = REQUEST,
+    options?: TransportOptions,
+  ) => {
     const answer = shared.quote(request, options);
     answer.catch(() => undefined);
     return answer;
@@ -45,7 +59,11 @@ async function upstream(asked: readonly Asked[], index: number): Promise<Asked> 
 describe('equal calls', () => {
   it('that are made together are one, and get one answer', async () => {
     const { asked, call } = sharing();
-    const answers = Promise.all([call(), call({ ...REQUEST, swapMode: 'ExactIn' }), call({ ...REQUEST, amount: 5n })]);
+    const answers = Promise.all([
+      call(),
+      call({ ...REQUEST, swapMode: 'ExactIn' }),
+      call({ ...REQUEST, amount: 5n }),
+    ]);
     (await upstream(asked, 0)).answer(quote);
     expect(await answers).toEqual([quote, quote, quote]);
     expect(asked.map(({ request }) => request)).toEqual([REQUEST]);
@@ -125,10 +143,20 @@ describe('equal calls', () => {
 
   it('for balances are those for the same mints in the same order', async () => {
     const seen: unknown[] = [];
-    const balance = async (request: unknown): Promise<TokenBalance[]> => (seen.push(request), [balanceOfUsdc]);
+    const balance = async (request: unknown): Promise<TokenBalance[]> => (
+      seen.push(request),
+      [balanceOfUsdc]
+    );
     const { shared, clock } = sharing({}, { balance });
-    const requests = [{}, { mint: [] }, { mint: ['SOL', 'USDC'] }, { mint: ['USDC', 'SOL'] }, { mint: ['USDC'] }];
-    for (const request of [...requests, ...requests, { mint: 'USDC' }]) await shared.balance({ wallet: WALLET, ...request });
+    const requests = [
+      {},
+      { mint: [] },
+      { mint: ['SOL', 'USDC'] },
+      { mint: ['USDC', 'SOL'] },
+      { mint: ['USDC'] },
+    ];
+    for (const request of [...requests, ...requests, { mint: 'USDC' }])
+      await shared.balance({ wallet: WALLET, ...request });
     expect(seen).toEqual(requests.map((request) => ({ wallet: WALLET, ...request })));
     clock.ms += 399;
     await shared.balance({ wallet: WALLET, mint: 'USDC' });
@@ -144,7 +172,10 @@ describe('a caller that gives up', () => {
   it('does not stop the others, and hears of it at once', async () => {
     const { asked, call } = sharing();
     const [hasty, patient] = [new AbortController(), new AbortController()];
-    const [left, stayed] = [call(REQUEST, { signal: hasty.signal }), call(REQUEST, { signal: patient.signal })];
+    const [left, stayed] = [
+      call(REQUEST, { signal: hasty.signal }),
+      call(REQUEST, { signal: patient.signal }),
+    ];
     const one = await upstream(asked, 0);
     hasty.abort(new Error('enough'));
     await expect(left).rejects.toThrow('enough');
@@ -185,7 +216,9 @@ describe('a caller that gives up', () => {
 describe('a failure', () => {
   it('is that of all callers that wait, and of none later', async () => {
     const { asked, call } = sharing();
-    const failure = new FundsError('unknown_mint', 'There is no such mint.', { details: { mint: USDC } });
+    const failure = new FundsError('unknown_mint', 'There is no such mint.', {
+      details: { mint: USDC },
+    });
     const calls = [call(), call()];
     (await upstream(asked, 0)).fail(failure);
     for (const one of calls) await expect(one).rejects.toBe(failure);
@@ -206,7 +239,11 @@ describe('a failure', () => {
     expect(await call({ ...REQUEST, amount: '7' })).toEqual(quote);
     clock.ms += 1_500;
     for (const request of [REQUEST, { ...REQUEST, amount: '6' }]) {
-      await expect(call(request)).rejects.toMatchObject({ code: 'rate_limited', funds: 'untouched', details: { retryAfterMs: 2_500 } });
+      await expect(call(request)).rejects.toMatchObject({
+        code: 'rate_limited',
+        funds: 'untouched',
+        details: { retryAfterMs: 2_500 },
+      });
     }
     expect(asked).toHaveLength(2);
     clock.ms += 2_500;
@@ -223,7 +260,10 @@ describe('a failure', () => {
     (await upstream(asked, 1)).fail(limited(1_000));
     await settle();
     clock.ms += 1_500;
-    await expect(call()).rejects.toMatchObject({ code: 'rate_limited', details: { retryAfterMs: 18_500 } });
+    await expect(call()).rejects.toMatchObject({
+      code: 'rate_limited',
+      details: { retryAfterMs: 18_500 },
+    });
   });
 
   it('over a rate limit lasts a minute at most, and not through a clock that was set back', async () => {
@@ -251,7 +291,11 @@ describe('a failure', () => {
 
 describe('what is shared', () => {
   it('cannot be changed by one of the callers that share it', async () => {
-    const given = { ...quote, route: ['Whirlpool'], raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] } };
+    const given = {
+      ...quote,
+      route: ['Whirlpool'],
+      raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] },
+    };
     const { asked, call, shared } = sharing();
     const [first, second] = [call(), call()];
     (await upstream(asked, 0)).answer(given);
@@ -266,14 +310,21 @@ describe('what is shared', () => {
     // What the transport gave stays its own.
     given.raw.routePlan[0]!.percent = 1;
     given.route.push('its');
-    expect(await second).toEqual({ ...quote, raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] } });
+    expect(await second).toEqual({
+      ...quote,
+      raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] },
+    });
     expect(balanceOfUsdc.amount).toBe('2500000');
   });
 
   it('is forgotten, the oldest first, where it is very much', async () => {
     let calls = 0;
-    const { shared } = sharing({}, { quote: async (request) => ((calls += 1), { ...quote, inAmount: String(request.amount) }) });
-    for (let amount = 1; amount <= 1_001; amount += 1) await shared.quote({ ...REQUEST, amount: String(amount) });
+    const { shared } = sharing(
+      {},
+      { quote: async (request) => ((calls += 1), { ...quote, inAmount: String(request.amount) }) },
+    );
+    for (let amount = 1; amount <= 1_001; amount += 1)
+      await shared.quote({ ...REQUEST, amount: String(amount) });
     expect(calls).toBe(1_001);
     expect((await shared.quote({ ...REQUEST, amount: '1001' })).inAmount).toBe('1001');
     expect((await shared.quote({ ...REQUEST, amount: '2' })).inAmount).toBe('2');
@@ -283,7 +334,11 @@ describe('what is shared', () => {
   });
 
   it("is never older than it may be, nor another's, whatever comes when", async () => {
-    const step = fc.record({ wait: fc.integer({ min: 0, max: 700 }), amount: fc.constantFrom('1', '2', '3'), fails: fc.nat(9) });
+    const step = fc.record({
+      wait: fc.integer({ min: 0, max: 700 }),
+      amount: fc.constantFrom('1', '2', '3'),
+      fails: fc.nat(9),
+    });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const clock = { ms: 5_000 };
@@ -307,7 +362,9 @@ describe('what is shared', () => {
           expect(clock.ms - answer.quotedAt).toBeLessThan(1_000);
         }
         const failures = steps.filter(({ fails: failing }) => failing === 0).length;
-        expect(calls).toBeLessThanOrEqual(3 * (Math.floor((clock.ms - begun) / 1_000) + 1) + failures);
+        expect(calls).toBeLessThanOrEqual(
+          3 * (Math.floor((clock.ms - begun) / 1_000) + 1) + failures,
+        );
       }),
       { numRuns: 200 },
     );
@@ -325,7 +382,14 @@ describe('the handler', () => {
       await post('/api/swap/build', { wallet: WALLET, quote });
       await post('/api/x402/auto-pay', step);
     }
-    expect(asked.map(([name]) => name).sort()).toEqual(['autoPay', 'autoPay', 'balance', 'buildSwap', 'buildSwap', 'quote']);
+    expect(asked.map(([name]) => name).sort()).toEqual([
+      'autoPay',
+      'autoPay',
+      'balance',
+      'buildSwap',
+      'buildSwap',
+      'quote',
+    ]);
   });
 
   it.each([
@@ -333,7 +397,8 @@ describe('the handler', () => {
     ['balances', { balanceCacheMs: 0 }, ['balance', 'balance', 'quote']],
   ])('shares no %s where that is wanted', async (_, options, expected) => {
     const { call, asked } = serving(options);
-    for (let times = 0; times < 2; times += 1) await Promise.all([call(QUOTE), call(`/api/balance?wallet=${WALLET}`)]);
+    for (let times = 0; times < 2; times += 1)
+      await Promise.all([call(QUOTE), call(`/api/balance?wallet=${WALLET}`)]);
     expect(asked.map(([name]) => name).sort()).toEqual(expected);
   });
 
@@ -354,8 +419,11 @@ describe('the handler', () => {
     let calls = 0;
     const { call } = serving({}, { quote: () => ((calls += 1), Promise.reject(limited(30_000))) });
     const answers = [await call(QUOTE), await call(QUOTE), await call(`${QUOTE}0`)];
-    expect(answers.map(({ status, json }) => [status, json['code']])).toEqual(answers.map(() => [429, 'rate_limited']));
-    for (const { headers } of answers) expect(Number(headers.get('retry-after'))).toBeGreaterThan(20);
+    expect(answers.map(({ status, json }) => [status, json['code']])).toEqual(
+      answers.map(() => [429, 'rate_limited']),
+    );
+    for (const { headers } of answers)
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(20);
     expect(calls).toBe(1);
   });
 

@@ -1,17 +1,27 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ConfigError } from 'exact-change';
-import type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry } from '../../../adapters/webhooks/types.js';
+import type {
+  NewWebhookEndpoint,
+  WebhookEndpoint,
+  WebhookRegistry,
+} from '../../../adapters/webhooks/types.js';
 
 /** A registry that keeps endpoints by the caller that registered them, and delivers nothing. */
 export function fakeRegistry(): WebhookRegistry {
-  const kept = new Map<string, { readonly caller: string; readonly endpoint: NewWebhookEndpoint }>();
+  const kept = new Map<
+    string,
+    { readonly caller: string; readonly endpoint: NewWebhookEndpoint }
+  >();
   const secret = () => `whsec_${randomBytes(32).toString('base64')}`;
-  const of = (id: string, caller = '') => (kept.get(id)?.caller === caller ? kept.get(id)?.endpoint : undefined);
+  const of = (id: string, caller = '') =>
+    kept.get(id)?.caller === caller ? kept.get(id)?.endpoint : undefined;
   return {
     async register({ url, events, wallets }, caller = '') {
       const { href, protocol } = new URL(url);
       if (protocol !== 'https:') {
-        throw new ConfigError('invalid_option', 'Option url must start with https://.', { details: { option: 'url' } });
+        throw new ConfigError('invalid_option', 'Option url must start with https://.', {
+          details: { option: 'url' },
+        });
       }
       const endpoint = {
         id: randomUUID(),

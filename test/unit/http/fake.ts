@@ -5,7 +5,10 @@ import { balanceOfUsdc, quote } from '../wire/samples.js';
 export const BASE = 'https://pay.example.com';
 
 /** A transport that answers the same each time, and says what it was asked. */
-export function fakeTransport(over: Partial<Transport> = {}): { readonly transport: Transport; readonly asked: [string, unknown][] } {
+export function fakeTransport(over: Partial<Transport> = {}): {
+  readonly transport: Transport;
+  readonly asked: [string, unknown][];
+} {
   const asked: [string, unknown][] = [];
   const heard =
     <A>(name: string, answer: A) =>
@@ -17,10 +20,20 @@ export function fakeTransport(over: Partial<Transport> = {}): { readonly transpo
   const offer = { index: 0, x402Version: 2 as const, payable: true };
   const transport: Transport = {
     quote: heard('quote', quote),
-    buildSwap: heard('buildSwap', { transaction, lastValidBlockHeight: '9', quote, computeUnitLimit: 1, priorityFeeLamports: '0' }),
+    buildSwap: heard('buildSwap', {
+      transaction,
+      lastValidBlockHeight: '9',
+      quote,
+      computeUnitLimit: 1,
+      priorityFeeLamports: '0',
+    }),
     balance: heard('balance', [balanceOfUsdc]),
     parsePayment: heard('parsePayment', { x402Version: 2, offers: [offer] }),
-    autoPay: heard('autoPay', { state: 'ready_to_sign', offer, payment: { transaction, lastValidBlockHeight: '9' } }),
+    autoPay: heard('autoPay', {
+      state: 'ready_to_sign',
+      offer,
+      payment: { transaction, lastValidBlockHeight: '9' },
+    }),
     ...over,
   };
   return { transport, asked };
@@ -40,7 +53,12 @@ export function serving(options: HandlerOptions = {}, over: Partial<Transport> =
   const call = async (path: string, init?: RequestInit): Promise<Called> => {
     const response = await handler(new Request(BASE + path, init));
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, json: text.startsWith('{') ? JSON.parse(text) : {} };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text.startsWith('{') ? JSON.parse(text) : {},
+    };
   };
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     call(path, {

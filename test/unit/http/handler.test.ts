@@ -26,7 +26,18 @@ describe('an operation', () => {
     const answer = await call(`${QUOTE}&swapMode=ExactOut&slippageBps=25`);
     expect([answer.status, answer.json]).toEqual([200, quote]);
     expect(answer.headers.get('content-type')).toBe('application/json');
-    expect(asked).toEqual([['quote', { inputMint: 'SOL', outputMint: USDC, amount: '1000000', swapMode: 'ExactOut', slippageBps: 25 }]]);
+    expect(asked).toEqual([
+      [
+        'quote',
+        {
+          inputMint: 'SOL',
+          outputMint: USDC,
+          amount: '1000000',
+          swapMode: 'ExactOut',
+          slippageBps: 25,
+        },
+      ],
+    ]);
   });
 
   it('builds the swap of a quote, or asks for one first', async () => {
@@ -34,7 +45,10 @@ describe('an operation', () => {
     expect((await post('/api/swap/build', { wallet: WALLET, quote })).status).toBe(200);
     expect(asked.splice(0)).toEqual([['buildSwap', { wallet: WALLET, quote }]]);
     const parameters = { inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
-    expect((await post('/api/swap/build', { wallet: WALLET, ...parameters })).json).toMatchObject({ quote, lastValidBlockHeight: '9' });
+    expect((await post('/api/swap/build', { wallet: WALLET, ...parameters })).json).toMatchObject({
+      quote,
+      lastValidBlockHeight: '9',
+    });
     expect(asked).toEqual([
       ['quote', parameters],
       ['buildSwap', { wallet: WALLET, quote }],
@@ -45,7 +59,9 @@ describe('an operation', () => {
     const { call, asked } = serving();
     expect((await call(`/api/balance?wallet=${WALLET}&mint=USDC`)).json).toEqual(balanceOfUsdc);
     for (const query of ['', '&mint=USDC&mint=SOL']) {
-      expect(JSON.parse((await call(`/api/balance?wallet=${WALLET}${query}`)).text)).toEqual([balanceOfUsdc]);
+      expect(JSON.parse((await call(`/api/balance?wallet=${WALLET}${query}`)).text)).toEqual([
+        balanceOfUsdc,
+      ]);
     }
     expect(asked.map(([, request]) => request)).toEqual([
       { wallet: WALLET, mint: ['USDC'] },
@@ -56,9 +72,22 @@ describe('an operation', () => {
 
   it('reads a 402, and plans a payment, of what it was sent', async () => {
     const { post, asked } = serving();
-    const paymentRequired = { url: 'https://api.example.com/', status: 402, headers: { a: 'b' }, body: { x: [1, null] } };
-    const step = { paymentRequired, wallet: WALLET, autoSwap: true, limits: { [USDC]: '10' }, signedSwap };
-    expect((await post('/api/x402/parse-payment', paymentRequired)).json).toMatchObject({ x402Version: 2 });
+    const paymentRequired = {
+      url: 'https://api.example.com/',
+      status: 402,
+      headers: { a: 'b' },
+      body: { x: [1, null] },
+    };
+    const step = {
+      paymentRequired,
+      wallet: WALLET,
+      autoSwap: true,
+      limits: { [USDC]: '10' },
+      signedSwap,
+    };
+    expect((await post('/api/x402/parse-payment', paymentRequired)).json).toMatchObject({
+      x402Version: 2,
+    });
     expect((await post('/api/x402/auto-pay', step)).json).toMatchObject({ state: 'ready_to_sign' });
     expect(asked).toEqual([
       ['parsePayment', paymentRequired],
@@ -67,11 +96,22 @@ describe('an operation', () => {
   });
 
   it('answers a typed error as the problem that becomes the same error again', async () => {
-    const lacking = new FundsError('unknown_mint', 'There is no such mint.', { details: { mint: USDC } });
+    const lacking = new FundsError('unknown_mint', 'There is no such mint.', {
+      details: { mint: USDC },
+    });
     const { call } = serving({}, { balance: () => Promise.reject(lacking) });
     const answer = await call(`/api/balance?wallet=${WALLET}`);
-    expect(problemIn(answer)).toMatchObject({ status: 422, code: 'unknown_mint', detail: lacking.message });
-    expect(errorOf(answer.json)).toMatchObject({ name: 'FundsError', code: 'unknown_mint', details: { mint: USDC }, funds: 'untouched' });
+    expect(problemIn(answer)).toMatchObject({
+      status: 422,
+      code: 'unknown_mint',
+      detail: lacking.message,
+    });
+    expect(errorOf(answer.json)).toMatchObject({
+      name: 'FundsError',
+      code: 'unknown_mint',
+      details: { mint: USDC },
+      funds: 'untouched',
+    });
   });
 
   it.each([
@@ -82,11 +122,16 @@ describe('an operation', () => {
   ])('whose quote Jupiter answers with %d is %d', async (said, status, code) => {
     const refused = new TransportError('jupiter_unavailable', 'No.', { details: { status: said } });
     const { post } = serving({}, { buildSwap: () => Promise.reject(refused) });
-    expect(problemIn(await post('/api/swap/build', { wallet: WALLET, quote }))).toMatchObject({ status, code });
+    expect(problemIn(await post('/api/swap/build', { wallet: WALLET, quote }))).toMatchObject({
+      status,
+      code,
+    });
   });
 
   it('says when to come back where an upstream limits it', async () => {
-    const limited = new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs: 1_200 } });
+    const limited = new TransportError('rate_limited', 'Wait.', {
+      details: { retryAfterMs: 1_200 },
+    });
     const answer = await serving({}, { quote: () => Promise.reject(limited) }).call(QUOTE);
     expect([problemIn(answer).status, answer.headers.get('retry-after')]).toEqual([429, '2']);
   });
@@ -111,25 +156,44 @@ describe('an operation', () => {
   it('never answers what the interface does not promise', async () => {
     const heard: unknown[] = [];
     const lying = { ...quote, platformFeeBps: 85 } as unknown as typeof quote;
-    const { call } = serving({ onError: (error) => heard.push(error) }, { quote: () => Promise.resolve(lying) });
+    const { call } = serving(
+      { onError: (error) => heard.push(error) },
+      { quote: () => Promise.resolve(lying) },
+    );
     expect(problemIn(await call(QUOTE)).code).toBe('internal_error');
     expect(String(heard[0])).toContain('platformFeeBps');
     const chatty = { ...quote, internal: 'https://rpc.example.com/?key=hunter2' };
-    expect((await serving({}, { quote: () => Promise.resolve(chatty) }).call(QUOTE)).json).toEqual(quote);
+    expect((await serving({}, { quote: () => Promise.resolve(chatty) }).call(QUOTE)).json).toEqual(
+      quote,
+    );
   });
 
   it('ends when its time is over, and the transport hears of it', async () => {
     let heard: AbortSignal | undefined;
-    const { call } = serving({ timeoutMs: 20 }, { quote: (_, options) => ((heard = options?.signal), never()) });
-    expect(problemIn(await call(QUOTE))).toMatchObject({ status: 504, code: 'timeout', funds: 'untouched', details: { timeoutMs: 20 } });
+    const { call } = serving(
+      { timeoutMs: 20 },
+      { quote: (_, options) => ((heard = options?.signal), never()) },
+    );
+    expect(problemIn(await call(QUOTE))).toMatchObject({
+      status: 504,
+      code: 'timeout',
+      funds: 'untouched',
+      details: { timeoutMs: 20 },
+    });
     expect(heard?.aborted).toBe(true);
   });
 
   it('whose time is over after a signed swap came says that it may land', async () => {
     const { post } = serving({ timeoutMs: 20 }, { autoPay: never });
     const step = { paymentRequired: {}, wallet: WALLET };
-    expect(problemIn(await post('/api/x402/auto-pay', { ...step, signedSwap }))).toMatchObject({ code: 'timeout', funds: 'uncertain' });
-    expect(problemIn(await post('/api/x402/auto-pay', step))).toMatchObject({ code: 'timeout', funds: 'untouched' });
+    expect(problemIn(await post('/api/x402/auto-pay', { ...step, signedSwap }))).toMatchObject({
+      code: 'timeout',
+      funds: 'uncertain',
+    });
+    expect(problemIn(await post('/api/x402/auto-pay', step))).toMatchObject({
+      code: 'timeout',
+      funds: 'untouched',
+    });
   });
 
   it('is left where its caller goes away', async () => {
@@ -142,11 +206,25 @@ describe('an operation', () => {
 describe('a request', () => {
   it('for a path that is not there, or by another method, is a problem too', async () => {
     const { call, post } = serving();
-    for (const path of ['/', '/api', '/api/quote/', '/API/quote', '/api/quotes', '/api/webhooks', '/openapi.yaml']) {
+    for (const path of [
+      '/',
+      '/api',
+      '/api/quote/',
+      '/API/quote',
+      '/api/quotes',
+      '/api/webhooks',
+      '/openapi.yaml',
+    ]) {
       expect(problemIn(await call(path))).toMatchObject({ status: 404, code: 'not_found' });
     }
     for (const { path, method } of [...Object.values(operations), ...Object.values(pages)]) {
-      for (const other of ['DELETE', 'PUT', 'PATCH', 'OPTIONS', method === 'GET' ? 'POST' : 'GET']) {
+      for (const other of [
+        'DELETE',
+        'PUT',
+        'PATCH',
+        'OPTIONS',
+        method === 'GET' ? 'POST' : 'GET',
+      ]) {
         const answer = await call(path, { method: other });
         expect(problemIn(answer)).toMatchObject({ status: 405, code: 'method_not_allowed' });
         expect(answer.headers.get('allow')).toBe(method === 'GET' ? 'GET, HEAD' : 'POST');
@@ -158,7 +236,11 @@ describe('a request', () => {
   it('by HEAD is answered as by GET, without the body', async () => {
     const { call } = serving();
     const answer = await call(QUOTE, { method: 'HEAD' });
-    expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([200, '', 'application/json']);
+    expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([
+      200,
+      '',
+      'application/json',
+    ]);
   });
 
   it.each([
@@ -168,34 +250,56 @@ describe('a request', () => {
     'application/jsonp',
     'application/json; charset=utf-16',
     '',
-  ])('with a body of the type %j is refused, as a page of another origin could send it', async (type) => {
-    const { post, asked } = serving();
-    expect(problemIn(await post('/api/x402/parse-payment', '{}', { 'content-type': type })).code).toBe('unsupported_media_type');
-    expect(asked).toEqual([]);
-  });
+  ])(
+    'with a body of the type %j is refused, as a page of another origin could send it',
+    async (type) => {
+      const { post, asked } = serving();
+      expect(
+        problemIn(await post('/api/x402/parse-payment', '{}', { 'content-type': type })).code,
+      ).toBe('unsupported_media_type');
+      expect(asked).toEqual([]);
+    },
+  );
 
-  it.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', 'application/json;charset="UTF-8"'])(
-    'with a body of the type %j is read',
-    async (type) => expect((await serving().post('/api/x402/parse-payment', '{}', { 'content-type': type })).status).toBe(200),
+  it.each([
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+  ])('with a body of the type %j is read', async (type) =>
+    expect(
+      (await serving().post('/api/x402/parse-payment', '{}', { 'content-type': type })).status,
+    ).toBe(200),
   );
 
   it('with an encoded body is refused', async () => {
-    const answer = await serving().post('/api/x402/parse-payment', '{}', { 'content-encoding': 'gzip' });
+    const answer = await serving().post('/api/x402/parse-payment', '{}', {
+      'content-encoding': 'gzip',
+    });
     expect(problemIn(answer).code).toBe('unsupported_media_type');
   });
 
-  it.each(['', '{', '{"a":1}}', 'undefined', "{'a':1}", '[1,]', '\u0000'])('with the body %j is no JSON, and not quoted', async (body) => {
-    const answer = await serving().post('/api/x402/parse-payment', body);
-    expect(problemIn(answer)).toMatchObject({
-      status: 400,
-      code: 'malformed_request',
-      detail: 'The body is not JSON. Check it, and send it again.',
-    });
-  });
+  it.each(['', '{', '{"a":1}}', 'undefined', "{'a':1}", '[1,]', '\u0000'])(
+    'with the body %j is no JSON, and not quoted',
+    async (body) => {
+      const answer = await serving().post('/api/x402/parse-payment', body);
+      expect(problemIn(answer)).toMatchObject({
+        status: 400,
+        code: 'malformed_request',
+        detail: 'The body is not JSON. Check it, and send it again.',
+      });
+    },
+  );
 
   it('that is not UTF-8 is refused', async () => {
-    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: Uint8Array.of(0x22, 0xff, 0x22) };
-    expect(problemIn(await serving().call('/api/x402/parse-payment', init)).code).toBe('malformed_request');
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Uint8Array.of(0x22, 0xff, 0x22),
+    };
+    expect(problemIn(await serving().call('/api/x402/parse-payment', init)).code).toBe(
+      'malformed_request',
+    );
   });
 
   it('is counted as it comes, whatever it says of its length', async () => {
@@ -217,7 +321,11 @@ describe('a request', () => {
       duplex: 'half',
     };
     const answer = await serving({ maxBodyBytes: 10_240 }).call('/api/x402/parse-payment', init);
-    expect(problemIn(answer)).toMatchObject({ status: 413, code: 'request_too_large', details: { limitBytes: 10_240 } });
+    expect(problemIn(answer)).toMatchObject({
+      status: 413,
+      code: 'request_too_large',
+      details: { limitBytes: 10_240 },
+    });
     expect(pulled).toBeLessThan(16);
     expect(stopped).toBe(true);
   });
@@ -230,14 +338,18 @@ describe('a request', () => {
   });
 
   it('that never ends is given up', async () => {
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Uint8Array.of(0x7b)) });
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(Uint8Array.of(0x7b)),
+    });
     const init: RequestInit & { duplex: 'half' } = {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,
       duplex: 'half',
     };
-    expect(problemIn(await serving({ timeoutMs: 20 }).call('/api/x402/parse-payment', init))).toMatchObject({
+    expect(
+      problemIn(await serving({ timeoutMs: 20 }).call('/api/x402/parse-payment', init)),
+    ).toMatchObject({
       status: 408,
       code: 'request_timeout',
       retry: 'fresh',
@@ -245,18 +357,30 @@ describe('a request', () => {
   });
 
   it('is nested 32 levels deep and no deeper, strings aside', async () => {
-    const nested = (levels: number) => `{"body":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+    const nested = (levels: number) =>
+      `{"body":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
     const { post } = serving();
     expect((await post('/api/x402/parse-payment', nested(32))).status).toBe(200);
-    expect(problemIn(await post('/api/x402/parse-payment', nested(33))).code).toBe('malformed_request');
-    expect((await post('/api/x402/parse-payment', { body: `\\"${'[{'.repeat(1_000)}` })).status).toBe(200);
-    expect(problemIn(await post('/api/x402/parse-payment', '['.repeat(60_000))).code).toBe('malformed_request');
+    expect(problemIn(await post('/api/x402/parse-payment', nested(33))).code).toBe(
+      'malformed_request',
+    );
+    expect(
+      (await post('/api/x402/parse-payment', { body: `\\"${'[{'.repeat(1_000)}` })).status,
+    ).toBe(200);
+    expect(problemIn(await post('/api/x402/parse-payment', '['.repeat(60_000))).code).toBe(
+      'malformed_request',
+    );
   });
 
   it('has an address and headers of bounded size', async () => {
     const { call } = serving();
-    expect(problemIn(await call(`${QUOTE}&x=${'y'.repeat(8_192)}`))).toMatchObject({ status: 431, code: 'headers_too_large' });
-    expect(problemIn(await call(QUOTE, { headers: { 'x-a': 'b'.repeat(16_384) } })).code).toBe('headers_too_large');
+    expect(problemIn(await call(`${QUOTE}&x=${'y'.repeat(8_192)}`))).toMatchObject({
+      status: 431,
+      code: 'headers_too_large',
+    });
+    expect(problemIn(await call(QUOTE, { headers: { 'x-a': 'b'.repeat(16_384) } })).code).toBe(
+      'headers_too_large',
+    );
   });
 
   it.each([
@@ -268,7 +392,11 @@ describe('a request', () => {
     [`/api/balance?wallet=${WALLET}&wallet=${WALLET}`, 'wallet'],
   ])('with the query %s is refused by the name of the field', async (path, option) => {
     const { call, asked } = serving();
-    expect(problemIn(await call(path))).toMatchObject({ status: 400, code: 'invalid_option', details: { option } });
+    expect(problemIn(await call(path))).toMatchObject({
+      status: 400,
+      code: 'invalid_option',
+      details: { option },
+    });
     expect(asked).toEqual([]);
   });
 });
@@ -291,21 +419,28 @@ describe('every answer', () => {
         'cross-origin-resource-policy': 'same-origin',
         'x-request-id': expect.stringMatching(/^[0-9a-f]{32}$/),
       });
-      expect([...answer.headers.keys()].filter((name) => /^access-control|^vary$/.test(name))).toEqual([]);
+      expect(
+        [...answer.headers.keys()].filter((name) => /^access-control|^vary$/.test(name)),
+      ).toEqual([]);
     }
   });
 
   it('keeps a request id that is well-formed, and no other', async () => {
     const { call } = serving();
-    const idOf = async (id: string) => (await call('/api/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id');
+    const idOf = async (id: string) =>
+      (await call('/api/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id');
     expect(await idOf('req_1.2-3')).toBe('req_1.2-3');
-    for (const id of ['', 'a b', '<script>', 'x'.repeat(65), 'ä']) expect(await idOf(id)).toMatch(/^[0-9a-f]{32}$/);
+    for (const id of ['', 'a b', '<script>', 'x'.repeat(65), 'ä'])
+      expect(await idOf(id)).toMatch(/^[0-9a-f]{32}$/);
   });
 
   it('of health says that it is there, and the document where its paths are', async () => {
     const { call } = serving({ basePath: '/pay/v1' });
     expect((await call('/pay/v1/api/health')).json).toEqual({ status: 'ok' });
-    expect((await call('/pay/v1/openapi.json')).json).toMatchObject({ openapi: '3.1.0', servers: [{ url: '/pay/v1' }] });
+    expect((await call('/pay/v1/openapi.json')).json).toMatchObject({
+      openapi: '3.1.0',
+      servers: [{ url: '/pay/v1' }],
+    });
     expect((await call(`/pay/v1${QUOTE}`)).status).toBe(200);
     expect((await call(QUOTE)).status).toBe(404);
     expect((await serving().call('/openapi.json')).json).toMatchObject({ servers: [{ url: '/' }] });
@@ -314,15 +449,26 @@ describe('every answer', () => {
 
 describe('pages of other origins', () => {
   const APP = 'https://app.example.com';
-  const ask = { method: 'OPTIONS', headers: { origin: APP, 'access-control-request-method': 'POST' } };
+  const ask = {
+    method: 'OPTIONS',
+    headers: { origin: APP, 'access-control-request-method': 'POST' },
+  };
 
   it('may not call unless they are listed', async () => {
     const closed = serving();
     expect((await closed.call('/api/swap/build', ask)).status).toBe(405);
     const { call } = serving({ cors: ['https://other.example.com'] });
     const answer = await call('/api/swap/build', ask);
-    expect([answer.status, answer.headers.get('access-control-allow-origin'), answer.headers.get('vary')]).toEqual([405, null, 'origin']);
-    expect((await call(QUOTE, { headers: { origin: 'null' } })).headers.get('access-control-allow-origin')).toBeNull();
+    expect([
+      answer.status,
+      answer.headers.get('access-control-allow-origin'),
+      answer.headers.get('vary'),
+    ]).toEqual([405, null, 'origin']);
+    expect(
+      (await call(QUOTE, { headers: { origin: 'null' } })).headers.get(
+        'access-control-allow-origin',
+      ),
+    ).toBeNull();
   });
 
   it('may call where they are, without cookies, and are told so before authorize is asked', async () => {
@@ -337,7 +483,10 @@ describe('pages of other origins', () => {
     });
     expect(allowed.headers.has('access-control-allow-credentials')).toBe(false);
     const refused = await call(QUOTE, { headers: { origin: APP } });
-    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, APP]);
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([
+      401,
+      APP,
+    ]);
     expect(asked).toEqual([]);
   });
 });
@@ -345,7 +494,10 @@ describe('pages of other origins', () => {
 describe('the hooks', () => {
   it('decide which requests may call an operation; health and the document are open', async () => {
     const { call, post, asked } = serving({ authorize: async () => false, rateLimit: () => 0 });
-    for (const answer of [await call(QUOTE), await post('/api/swap/build', { wallet: WALLET, quote })]) {
+    for (const answer of [
+      await call(QUOTE),
+      await post('/api/swap/build', { wallet: WALLET, quote }),
+    ]) {
       expect(problemIn(answer)).toMatchObject({ status: 401, code: 'unauthorized' });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
     }
@@ -356,9 +508,16 @@ describe('the hooks', () => {
 
   it('may answer by themselves, under the headers of every answer', async () => {
     const authorize = () =>
-      new Response('Elsewhere.', { status: 307, headers: { location: 'https://b.example.com/', 'cache-control': 'public' } });
+      new Response('Elsewhere.', {
+        status: 307,
+        headers: { location: 'https://b.example.com/', 'cache-control': 'public' },
+      });
     const answer = await serving({ authorize }).call(QUOTE);
-    expect([answer.status, answer.text, answer.headers.get('location')]).toEqual([307, 'Elsewhere.', 'https://b.example.com/']);
+    expect([answer.status, answer.text, answer.headers.get('location')]).toEqual([
+      307,
+      'Elsewhere.',
+      'https://b.example.com/',
+    ]);
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
@@ -384,7 +543,11 @@ describe('the hooks', () => {
       authorize: () => (order.push('authorize'), true),
     });
     const answer = await call(QUOTE);
-    expect(problemIn(answer)).toMatchObject({ status: 429, code: 'rate_limited', details: { retryAfterMs: 2_500 } });
+    expect(problemIn(answer)).toMatchObject({
+      status: 429,
+      code: 'rate_limited',
+      details: { retryAfterMs: 2_500 },
+    });
     expect([answer.headers.get('retry-after'), order]).toEqual(['3', ['rateLimit']]);
   });
 

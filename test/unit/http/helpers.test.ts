@@ -18,7 +18,15 @@ describe('apiKeys', () => {
 
   it('lets in no other caller', () => {
     const authorize = apiKeys([first]);
-    for (const key of ['', second, first.slice(0, -1), `${first}x`, first.toUpperCase(), 'x'.repeat(10_000), 'ä'.repeat(20)]) {
+    for (const key of [
+      '',
+      second,
+      first.slice(0, -1),
+      `${first}x`,
+      first.toUpperCase(),
+      'x'.repeat(10_000),
+      'ä'.repeat(20),
+    ]) {
       expect(authorize(from({ 'x-api-key': key }))).toBe(false);
       expect(authorize(from({ authorization: `Bearer ${key}` }))).toBe(false);
     }
@@ -35,7 +43,9 @@ describe('apiKeys', () => {
     ['undefined', [undefined]],
     ['text', first],
   ])('is refused with %s', (_, keys) => {
-    expect(() => apiKeys(keys as string[])).toThrow(expect.objectContaining({ code: 'invalid_option' }));
+    expect(() => apiKeys(keys as string[])).toThrow(
+      expect.objectContaining({ code: 'invalid_option' }),
+    );
   });
 
   it('guards a handler', async () => {
@@ -82,7 +92,9 @@ describe('rateLimit', () => {
             return limit(from({})) === 0;
           });
           const forward = steps.reduce((sum, step) => sum + Math.max(0, step), 0);
-          expect(passed.length).toBeLessThanOrEqual(perMinute + (forward * perMinute) / 60_000 + 1e-6);
+          expect(passed.length).toBeLessThanOrEqual(
+            perMinute + (forward * perMinute) / 60_000 + 1e-6,
+          );
         },
       ),
     );
@@ -98,6 +110,8 @@ describe('rateLimit', () => {
   });
 
   it.each([0, -1, 1.5, NaN, Infinity])('is refused with %d a minute', (perMinute) => {
-    expect(() => rateLimit({ perMinute })).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option: 'perMinute' } }));
+    expect(() => rateLimit({ perMinute })).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option: 'perMinute' } }),
+    );
   });
 });

@@ -26,7 +26,8 @@ const SPELLINGS: [string, string][] = [
 ];
 const every = (text: string) => [text, text.replace(/=+$/, '')];
 /** Whether any spelling of the key is in a text. */
-const leaks = (text: string) => SPELLINGS.some(([, spelling]) => every(spelling).some((one) => text.includes(one)));
+const leaks = (text: string) =>
+  SPELLINGS.some(([, spelling]) => every(spelling).some((one) => text.includes(one)));
 
 describe('a private key', () => {
   it.each(SPELLINGS)('is found as %s, alone and within other text', (_, text) => {
@@ -42,18 +43,29 @@ describe('a private key', () => {
     expect(search(JSON.parse(JSON.stringify({ wallet: Buffer.from(key) })))).toBe('key');
   });
 
-  it.each(['secretKey', 'privateKey', 'walletSecretKey', 'secret_key', 'PRIVATE-KEY', 'wallet secret key'])(
-    'is assumed in a field named %s',
-    (name) => {
-      expect(search({ [name]: null })).toBe('name');
-      expect(search([{ a: { b: [{ [name]: 'x' }] } }])).toBe('name');
-    },
-  );
+  it.each([
+    'secretKey',
+    'privateKey',
+    'walletSecretKey',
+    'secret_key',
+    'PRIVATE-KEY',
+    'wallet secret key',
+  ])('is assumed in a field named %s', (name) => {
+    expect(search({ [name]: null })).toBe('name');
+    expect(search([{ a: { b: [{ [name]: 'x' }] } }])).toBe('name');
+  });
 
   it('is not seen in what has its size and is none', () => {
     const other = Uint8Array.from(randomBytes(64));
     for (const bytes of [signature, other, key.slice().reverse()]) {
-      for (const value of [base58.encode(bytes), base64.encode(bytes), hex.encode(bytes), [...bytes], { ...bytes }, [...bytes].join()]) {
+      for (const value of [
+        base58.encode(bytes),
+        base64.encode(bytes),
+        hex.encode(bytes),
+        [...bytes],
+        { ...bytes },
+        [...bytes].join(),
+      ]) {
         expect(search(value)).toBeUndefined();
       }
     }
@@ -71,7 +83,9 @@ describe('a private key', () => {
 
   it('is found wherever it stands in a value', () => {
     const inside = fc.constantFrom<unknown>(...SPELLINGS.map(([, text]) => text), [...key]);
-    const place = fc.array(fc.oneof(fc.nat(3), fc.stringMatching(/^[a-z]{1,5}$/)), { maxLength: 6 });
+    const place = fc.array(fc.oneof(fc.nat(3), fc.stringMatching(/^[a-z]{1,5}$/)), {
+      maxLength: 6,
+    });
     fc.assert(
       fc.property(inside, place, fc.jsonValue(), (secret, path, beside) => {
         const value = path.reduce<unknown>(
@@ -84,7 +98,9 @@ describe('a private key', () => {
   });
 
   it('is looked for in a bounded number of places', () => {
-    const candidates = Array.from({ length: 40 }, (_, index) => base58.encode(Uint8Array.of(255, index, ...randomBytes(62))));
+    const candidates = Array.from({ length: 40 }, (_, index) =>
+      base58.encode(Uint8Array.of(255, index, ...randomBytes(62))),
+    );
     expect(search(candidates)).toBe('crowd');
     expect(search(candidates.slice(0, 30))).toBeUndefined();
   });
@@ -93,30 +109,36 @@ describe('a private key', () => {
 describe('a request with a private key', () => {
   const step = { paymentRequired: {}, wallet: WALLET };
 
-  it.each(SPELLINGS)('as %s is refused in bodies, queries and headers alike, and the key goes nowhere', async (_, text) => {
-    const heard: string[] = [];
-    const { call, post, asked } = serving({
-      onError: (error) => heard.push(String(error)),
-      authorize: (request) => (heard.push(request.url, ...[...request.headers].flat()), true),
-    });
-    const query = `/api/balance?wallet=${WALLET}`;
-    const header = text.replace(/\s+/g, ' ');
-    const answers = [
-      await post('/api/x402/auto-pay', { ...step, wallet: text }),
-      await post('/api/x402/auto-pay', { ...step, [text]: 1 }),
-      await post('/api/x402/parse-payment', { headers: { authorization: text }, body: { deep: [text] } }),
-      await call(`${query}&mint=${encodeURIComponent(text)}`),
-      await call(`${query}&${encodeURIComponent(text)}=1`),
-      await call(query, { headers: { authorization: `Bearer ${header}` } }),
-      await call(query, { headers: { 'x-request-id': header } }),
-    ];
-    for (const { status, json, text: answer, headers } of answers) {
-      expect([status, json['code']]).toEqual([400, 'secret_refused']);
-      expect(leaks(answer + [...headers].flat().join())).toBe(false);
-    }
-    expect(leaks(JSON.stringify([heard, asked]))).toBe(false);
-    expect(asked).toEqual([]);
-  });
+  it.each(SPELLINGS)(
+    'as %s is refused in bodies, queries and headers alike, and the key goes nowhere',
+    async (_, text) => {
+      const heard: string[] = [];
+      const { call, post, asked } = serving({
+        onError: (error) => heard.push(String(error)),
+        authorize: (request) => (heard.push(request.url, ...[...request.headers].flat()), true),
+      });
+      const query = `/api/balance?wallet=${WALLET}`;
+      const header = text.replace(/\s+/g, ' ');
+      const answers = [
+        await post('/api/x402/auto-pay', { ...step, wallet: text }),
+        await post('/api/x402/auto-pay', { ...step, [text]: 1 }),
+        await post('/api/x402/parse-payment', {
+          headers: { authorization: text },
+          body: { deep: [text] },
+        }),
+        await call(`${query}&mint=${encodeURIComponent(text)}`),
+        await call(`${query}&${encodeURIComponent(text)}=1`),
+        await call(query, { headers: { authorization: `Bearer ${header}` } }),
+        await call(query, { headers: { 'x-request-id': header } }),
+      ];
+      for (const { status, json, text: answer, headers } of answers) {
+        expect([status, json['code']]).toEqual([400, 'secret_refused']);
+        expect(leaks(answer + [...headers].flat().join())).toBe(false);
+      }
+      expect(leaks(JSON.stringify([heard, asked]))).toBe(false);
+      expect(asked).toEqual([]);
+    },
+  );
 
   it('as an array of its bytes, or in a field that is named so, is refused', async () => {
     const { call, post, asked } = serving();
@@ -125,10 +147,19 @@ describe('a request with a private key', () => {
       { ...step, walletSecretKey: 'x' },
       { ...step, paymentRequired: { body: { secretKey: [] } } },
     ]) {
-      expect((await post('/api/x402/auto-pay', body)).json).toMatchObject({ code: 'secret_refused', funds: 'untouched' });
+      expect((await post('/api/x402/auto-pay', body)).json).toMatchObject({
+        code: 'secret_refused',
+        funds: 'untouched',
+      });
     }
-    expect((await call(`/api/balance?wallet=${WALLET}&privateKey=x`)).json['code']).toBe('secret_refused');
-    expect((await call(`/api/balance?wallet=${WALLET}`, { headers: { 'secret-key': 'x' } })).json['code']).toBe('secret_refused');
+    expect((await call(`/api/balance?wallet=${WALLET}&privateKey=x`)).json['code']).toBe(
+      'secret_refused',
+    );
+    expect(
+      (await call(`/api/balance?wallet=${WALLET}`, { headers: { 'secret-key': 'x' } })).json[
+        'code'
+      ],
+    ).toBe('secret_refused');
     expect(asked).toEqual([]);
   });
 
@@ -140,14 +171,24 @@ describe('a request with a private key', () => {
       accepts: [{ asset: USDC, extra: { signature: signed, hex: hex.encode(signature) } }],
       proof: [...signature],
     };
-    expect((await post('/api/x402/parse-payment', { headers: { 'payment-required': base64.encode(randomBytes(900)) }, body })).status).toBe(
-      200,
-    );
+    expect(
+      (
+        await post('/api/x402/parse-payment', {
+          headers: { 'payment-required': base64.encode(randomBytes(900)) },
+          body,
+        })
+      ).status,
+    ).toBe(200);
   });
 
   it('is not waited for longer where it is full of what could be one', async () => {
-    const body = Array.from({ length: 600 }, (_, index) => base58.encode(Uint8Array.of(255, index % 256, ...randomBytes(62))));
+    const body = Array.from({ length: 600 }, (_, index) =>
+      base58.encode(Uint8Array.of(255, index % 256, ...randomBytes(62))),
+    );
     const { json } = await serving().post('/api/x402/parse-payment', { body });
-    expect(json).toMatchObject({ code: 'secret_refused', detail: expect.stringContaining('Send fewer') });
+    expect(json).toMatchObject({
+      code: 'secret_refused',
+      detail: expect.stringContaining('Send fewer'),
+    });
   });
 });

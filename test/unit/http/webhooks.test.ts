@@ -11,7 +11,10 @@ import { fakeTransport, serving, type Called } from './fake.js';
 import { fakeRegistry } from './fake-registry.js';
 
 const PATH = '/api/webhooks';
-const hook = { url: 'https://shop.example.com/told', events: ['payment.settled', 'payment.failed'] };
+const hook = {
+  url: 'https://shop.example.com/told',
+  events: ['payment.settled', 'payment.failed'],
+};
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
 function telling(options: HandlerOptions = {}) {
@@ -21,8 +24,10 @@ function telling(options: HandlerOptions = {}) {
     ...{ call, post, ...rest },
     register: (body: object = hook, key = '') => post(PATH, body, as(key).headers),
     rotate: (id: unknown, key = '') => post(`${PATH}/rotate`, { id }, as(key).headers),
-    list: async (key = '') => JSON.parse((await call(PATH, as(key))).text) as Record<string, unknown>[],
-    remove: (id: string, key = '') => call(`${PATH}?id=${encodeURIComponent(id)}`, { method: 'DELETE', ...as(key) }),
+    list: async (key = '') =>
+      JSON.parse((await call(PATH, as(key))).text) as Record<string, unknown>[],
+    remove: (id: string, key = '') =>
+      call(`${PATH}?id=${encodeURIComponent(id)}`, { method: 'DELETE', ...as(key) }),
   };
 }
 
@@ -31,7 +36,11 @@ const refusalOf = ({ status, json }: Called) => [status, json['code'], json['det
 const notFound = [404, 'not_found', {}];
 
 /** Tells callers by their key, as a host would; no key is of no caller. */
-const callers: Record<string, WebhookCaller> = { first: { id: 'a' }, second: { id: 'b' }, bound: { id: 'c', wallets: [WALLET, USDC] } };
+const callers: Record<string, WebhookCaller> = {
+  first: { id: 'a' },
+  second: { id: 'b' },
+  bound: { id: 'c', wallets: [WALLET, USDC] },
+};
 const callerOf = ({ headers }: Request) => callers[headers.get('x-api-key') ?? ''];
 
 describe('an endpoint', () => {
@@ -40,7 +49,13 @@ describe('an endpoint', () => {
     const made = await register({ ...hook, wallets: [WALLET] });
     expect([made.status, made.json]).toEqual([
       200,
-      { ...hook, wallets: [WALLET], id: idOf(made), createdAt: 5, secret: expect.stringMatching(SECRET) },
+      {
+        ...hook,
+        wallets: [WALLET],
+        id: idOf(made),
+        createdAt: 5,
+        secret: expect.stringMatching(SECRET),
+      },
     ]);
     const { secret, ...shown } = made.json;
     expect(await list()).toEqual([shown]);
@@ -56,15 +71,21 @@ describe('an endpoint', () => {
     const { register, list, rotate, remove } = telling({ webhooks, callerOf });
     const url = 'https://shop.acme.org/told';
     const made = await register({ ...hook, url }, 'bound');
-    expect(made.json).toMatchObject({ url, events: hook.events, wallets: [WALLET, USDC], secret: expect.stringMatching(SECRET) });
+    expect(made.json).toMatchObject({
+      url,
+      events: hook.events,
+      wallets: [WALLET, USDC],
+      secret: expect.stringMatching(SECRET),
+    });
     const { secret: _, ...shown } = made.json;
     expect([await list('bound'), await list('first')]).toEqual([[shown], []]);
-    expect((await rotate(idOf(made), 'bound')).json).toEqual({ ...shown, secret: expect.stringMatching(SECRET) });
-    expect(refusalOf(await register({ ...hook, url: 'https://169.254.169.254/' }, 'first'))).toEqual([
-      400,
-      'invalid_option',
-      { option: 'url' },
-    ]);
+    expect((await rotate(idOf(made), 'bound')).json).toEqual({
+      ...shown,
+      secret: expect.stringMatching(SECRET),
+    });
+    expect(
+      refusalOf(await register({ ...hook, url: 'https://169.254.169.254/' }, 'first')),
+    ).toEqual([400, 'invalid_option', { option: 'url' }]);
     expect(refusalOf(await remove(idOf(made), 'first'))).toEqual(notFound);
     expect((await remove(idOf(made), 'bound')).status).toBe(200);
     await webhooks.close();
@@ -78,7 +99,10 @@ describe('an endpoint', () => {
 
   it('may have an address that is longer in escapes', async () => {
     const { register } = telling();
-    const made = await register({ ...hook, url: `https://shop.example.com/${'\u{1f4b0}'.repeat(2_000)}` });
+    const made = await register({
+      ...hook,
+      url: `https://shop.example.com/${'\u{1f4b0}'.repeat(2_000)}`,
+    });
     expect([made.status, String(made.json['url']).length]).toEqual([200, 25 + 2_000 * 12]);
   });
 
@@ -92,14 +116,32 @@ describe('an endpoint', () => {
       ...fakeRegistry(),
       register: () => Promise.reject(new Error('whsec_AAAA is in the way')),
       // Of another version, which knows more of an endpoint.
-      list: () => Promise.resolve([{ id: 'e', createdAt: 5, secrets: ['whsec_B'], ...hook, events: ['payment.settled'] as const }]),
-      rotate: async () => ({ ...(await fakeRegistry().register({ ...hook, events: [] })), secret: 'whsec_short' }),
+      list: () =>
+        Promise.resolve([
+          {
+            id: 'e',
+            createdAt: 5,
+            secrets: ['whsec_B'],
+            ...hook,
+            events: ['payment.settled'] as const,
+          },
+        ]),
+      rotate: async () => ({
+        ...(await fakeRegistry().register({ ...hook, events: [] })),
+        secret: 'whsec_short',
+      }),
     };
     const heard: unknown[] = [];
-    const { register, call, rotate } = telling({ webhooks: failing, onError: (error) => heard.push(error) });
-    for (const answer of [await register(), await call(PATH), await rotate('e')]) expect(answer.text).not.toContain('whsec_');
+    const { register, call, rotate } = telling({
+      webhooks: failing,
+      onError: (error) => heard.push(error),
+    });
+    for (const answer of [await register(), await call(PATH), await rotate('e')])
+      expect(answer.text).not.toContain('whsec_');
     expect((await rotate('e')).status).toBe(500);
-    expect(String(heard.at(-1))).toContain('POST /api/webhooks/rotate is not what it promises: secret');
+    expect(String(heard.at(-1))).toContain(
+      'POST /api/webhooks/rotate is not what it promises: secret',
+    );
     expect(String(heard.at(-1))).not.toContain('whsec_short');
   });
 });
@@ -127,13 +169,22 @@ describe('a caller', () => {
 
   it('that may hear of no wallet is not taken for one that may hear of any', async () => {
     const { register, list } = telling({ callerOf: () => ({ id: 'd', wallets: [] }) });
-    expect(refusalOf(await register())).toEqual([403, 'not_allowed', { list: 'wallets', value: '' }]);
+    expect(refusalOf(await register())).toEqual([
+      403,
+      'not_allowed',
+      { list: 'wallets', value: '' },
+    ]);
     expect(await list()).toEqual([]);
   });
 
   it('that callerOf does not know is told so', async () => {
     const { register, call, rotate, remove } = telling({ callerOf });
-    for (const answer of [await register(), await call(PATH), await rotate('e'), await remove('e')]) {
+    for (const answer of [
+      await register(),
+      await call(PATH),
+      await rotate('e'),
+      await remove('e'),
+    ]) {
       expect(refusalOf(answer)).toEqual([401, 'unauthorized', {}]);
     }
   });
@@ -152,9 +203,18 @@ describe('a caller', () => {
       ...fakeRegistry(),
       register: (request) => (registered.push(request), new Promise(() => undefined)),
     };
-    expect((await telling({ webhooks, callerOf: () => given as WebhookCaller }).register()).status).toBe(500);
-    const failing = await telling({ webhooks, callerOf: () => Promise.reject(new Error(`hunter2 ${String(given)}`)) }).register();
-    expect([failing.status, failing.text.includes('hunter2'), registered]).toEqual([500, false, []]);
+    expect(
+      (await telling({ webhooks, callerOf: () => given as WebhookCaller }).register()).status,
+    ).toBe(500);
+    const failing = await telling({
+      webhooks,
+      callerOf: () => Promise.reject(new Error(`hunter2 ${String(given)}`)),
+    }).register();
+    expect([failing.status, failing.text.includes('hunter2'), registered]).toEqual([
+      500,
+      false,
+      [],
+    ]);
   });
 
   it('has registered nothing once it has been told that there was no answer', async () => {
@@ -172,13 +232,29 @@ describe('a request about webhooks', () => {
     ['no address', { events: hook.events }, 'url'],
     ['an address that is none', { ...hook, url: 'shop.example.com' }, 'url'],
     ['an address of another protocol', { ...hook, url: 'file:///etc/passwd' }, 'url'],
-    ['an address that the registry does not tell', { ...hook, url: 'http://shop.example.com' }, 'url'],
-    ['an address without end', { ...hook, url: `https://shop.example.com/${'x'.repeat(4_096)}` }, 'url'],
+    [
+      'an address that the registry does not tell',
+      { ...hook, url: 'http://shop.example.com' },
+      'url',
+    ],
+    [
+      'an address without end',
+      { ...hook, url: `https://shop.example.com/${'x'.repeat(4_096)}` },
+      'url',
+    ],
     ['no events', { url: hook.url }, 'events'],
     ['an empty list of events', { ...hook, events: [] }, 'events'],
-    ['an event that there is not', { ...hook, events: ['payment.settled', 'payment.imagined'] }, 'events[1]'],
+    [
+      'an event that there is not',
+      { ...hook, events: ['payment.settled', 'payment.imagined'] },
+      'events[1]',
+    ],
     ['events as text', { ...hook, events: 'payment.settled' }, 'events'],
-    ['more events than there are', { ...hook, events: Array.from({ length: 6 }, () => 'payment.settled') }, 'events'],
+    [
+      'more events than there are',
+      { ...hook, events: Array.from({ length: 6 }, () => 'payment.settled') },
+      'events',
+    ],
     ['an empty list of wallets', { ...hook, wallets: [] }, 'wallets'],
     ['a wallet that is none', { ...hook, wallets: ['me'] }, 'wallets[0]'],
     ['many wallets', { ...hook, wallets: Array.from({ length: 101 }, () => WALLET) }, 'wallets'],
@@ -197,7 +273,11 @@ describe('a request about webhooks', () => {
     ['DELETE', `${PATH}?id=${'x'.repeat(65)}`, 'id'],
     ['GET', `${PATH}?caller=b`, 'caller'],
   ])('by %s %s is refused', async (method, path, option) => {
-    expect(refusalOf(await telling().call(path, { method }))).toEqual([400, 'invalid_option', { option }]);
+    expect(refusalOf(await telling().call(path, { method }))).toEqual([
+      400,
+      'invalid_option',
+      { option },
+    ]);
   });
 
   it('that holds a private key is refused wherever it is, and a secret of webhooks is none', async () => {
@@ -216,7 +296,11 @@ describe('a request about webhooks', () => {
       expect(answer.text).not.toContain(key);
     }
     // As long as one can be: 64 bytes.
-    expect(refusalOf(await rotate(`whsec_${'A'.repeat(86)}==`))).toEqual([400, 'invalid_option', { option: 'id' }]);
+    expect(refusalOf(await rotate(`whsec_${'A'.repeat(86)}==`))).toEqual([
+      400,
+      'invalid_option',
+      { option: 'id' },
+    ]);
   });
 
   it('is bounded in type, size, depth and time as any other', async () => {
@@ -224,12 +308,17 @@ describe('a request about webhooks', () => {
     expect((await post(PATH, hook, { 'content-type': 'text/plain' })).status).toBe(415);
     expect((await post(PATH, { ...hook, x: 'y'.repeat(70_000) })).status).toBe(413);
     expect((await post(PATH, '['.repeat(40) + ']'.repeat(40))).status).toBe(400);
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Uint8Array.of(0x7b)) });
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(Uint8Array.of(0x7b)),
+    });
     const endless: RequestInit & { duplex: 'half' } = {
       ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body, duplex: 'half' },
     };
     expect((await call(PATH, endless)).status).toBe(408);
-    const silent = telling({ timeoutMs: 20, webhooks: { ...fakeRegistry(), list: () => new Promise(() => undefined) } });
+    const silent = telling({
+      timeoutMs: 20,
+      webhooks: { ...fakeRegistry(), list: () => new Promise(() => undefined) },
+    });
     expect(refusalOf(await silent.call(PATH)).slice(0, 2)).toEqual([504, 'timeout']);
   });
 
@@ -254,11 +343,14 @@ describe('the paths of webhooks', () => {
     for (const { method, path } of Object.values(webhookOperations)) {
       expect((await without.call(path, { method })).status).toBe(404);
     }
-    const toldBy = async ({ call }: Pick<ReturnType<typeof serving>, 'call'>) => (await call('/openapi.json')).json['webhooks'];
+    const toldBy = async ({ call }: Pick<ReturnType<typeof serving>, 'call'>) =>
+      (await call('/openapi.json')).json['webhooks'];
     expect(await toldBy(without)).toBeUndefined();
     expect(await toldBy(telling())).toHaveProperty(['payment.settled', 'post', 'requestBody']);
     const shown = await pathsOf(without);
-    expect(await pathsOf(telling())).toEqual(expect.arrayContaining([...shown, PATH, `${PATH}/rotate`]));
+    expect(await pathsOf(telling())).toEqual(
+      expect.arrayContaining([...shown, PATH, `${PATH}/rotate`]),
+    );
     expect(shown).not.toEqual(expect.arrayContaining([expect.stringContaining('webhooks')]));
     expect(shown).toContain('/api/quote');
   });
@@ -267,19 +359,32 @@ describe('the paths of webhooks', () => {
     const { call, register } = telling({ basePath: '/pay', callerOf: () => ({ id: 'a' }) });
     expect((await register()).status).toBe(404);
     const refused = await call(`/pay${PATH}`, { method: 'PUT' });
-    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST, DELETE']);
+    expect([refused.status, refused.headers.get('allow')]).toEqual([
+      405,
+      'GET, HEAD, POST, DELETE',
+    ]);
     const rotate = await call(`/pay${PATH}/rotate`, { method: 'DELETE' });
     expect([rotate.status, rotate.headers.get('allow')]).toEqual([405, 'POST']);
     const head = await call(`/pay${PATH}`, { method: 'HEAD' });
-    expect([head.status, head.text, head.headers.get('content-type')]).toEqual([200, '', 'application/json']);
+    expect([head.status, head.text, head.headers.get('content-type')]).toEqual([
+      200,
+      '',
+      'application/json',
+    ]);
   });
 
   it('may be called from pages that are listed, by each of their methods', async () => {
     const origin = 'https://app.example.com';
     const { call } = telling({ cors: [origin], authorize: () => false });
-    const ask = { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'DELETE' } };
+    const ask = {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'DELETE' },
+    };
     const allowed = await call(PATH, ask);
-    expect([allowed.status, allowed.headers.get('access-control-allow-methods')]).toEqual([204, 'GET, HEAD, POST, DELETE']);
+    expect([allowed.status, allowed.headers.get('access-control-allow-methods')]).toEqual([
+      204,
+      'GET, HEAD, POST, DELETE',
+    ]);
   });
 });
 

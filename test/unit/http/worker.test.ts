@@ -16,32 +16,55 @@ let imports: string[];
 beforeAll(async () => {
   const { outputFiles, metafile } = await build({
     entryPoints: [entry],
-    ...{ bundle: true, write: false, metafile: true, format: 'iife', globalName: 'http', platform: 'browser', logLevel: 'silent' },
+    ...{
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: 'iife',
+      globalName: 'http',
+      platform: 'browser',
+      logLevel: 'silent',
+    },
   });
   code = outputFiles[0]!.text;
-  imports = Object.values(metafile.inputs).flatMap((input) => input.imports.map(({ path }) => path));
+  imports = Object.values(metafile.inputs).flatMap((input) =>
+    input.imports.map(({ path }) => path),
+  );
 });
 
 describe('the handler in a worker', () => {
   it('is made of nothing that is Node or a framework, and of neither web3.js nor a client of Jupiter', () => {
-    expect(imports.filter((path) => path.startsWith('node:') || builtinModules.includes(path))).toEqual([]);
-    expect(imports.filter((path) => /web3\.js|spl-token|@jup-ag|\/ky\/|express|hono/.test(path))).toEqual([]);
+    expect(
+      imports.filter((path) => path.startsWith('node:') || builtinModules.includes(path)),
+    ).toEqual([]);
+    expect(
+      imports.filter((path) => /web3\.js|spl-token|@jup-ag|\/ky\/|express|hono/.test(path)),
+    ).toEqual([]);
   });
 
   it('serves with what the web has, and evaluates no text', async () => {
     const globals = Object.fromEntries(WEB.map((name) => [name, globalThis[name]]));
     // As in Workers: text is no program.
-    const context = createContext({ ...globals, Uint8Array }, { codeGeneration: { strings: false, wasm: false } });
+    const context = createContext(
+      { ...globals, Uint8Array },
+      { codeGeneration: { strings: false, wasm: false } },
+    );
     runInContext(`${code}; globalThis.http = http;`, context);
     const http = runInContext('http', context) as { createHandler: typeof createHandler };
-    const handler = http.createHandler(fakeTransport().transport, { cors: ['https://app.example.com'] });
+    const handler = http.createHandler(fakeTransport().transport, {
+      cors: ['https://app.example.com'],
+    });
     const statusOf = async (path: string, init?: RequestInit) =>
       (await handler(new Request(`https://pay.example.com${path}`, init))).status;
     expect(await statusOf('/api/health')).toBe(200);
     expect(await statusOf('/openapi.json')).toBe(200);
     expect(await statusOf('/api/quote?inputMint=SOL&outputMint=USDC&amount=1')).toBe(200);
     expect(await statusOf('/api/quote?inputMint=SOL')).toBe(400);
-    const post = (body: string) => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const post = (body: string) => ({
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
     expect(await statusOf('/api/x402/parse-payment', post('{"body":{"a":1}}'))).toBe(200);
     expect(await statusOf('/api/x402/parse-payment', post('{"secretKey":1}'))).toBe(400);
   });

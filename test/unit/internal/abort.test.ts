@@ -6,7 +6,8 @@ describe('onAbort', () => {
     const controller = new AbortController();
     const listen = vi.spyOn(controller.signal, 'addEventListener');
     const calls: number[] = [];
-    for (let caller = 0; caller < 50; caller += 1) onAbort(controller.signal, () => calls.push(caller));
+    for (let caller = 0; caller < 50; caller += 1)
+      onAbort(controller.signal, () => calls.push(caller));
     expect(listen).toHaveBeenCalledTimes(1);
     controller.abort();
     controller.abort();

@@ -42,7 +42,10 @@ describe('a stopped deadline', () => {
   it('follows its caller for each holder of its signal, or object that was named as its user', async () => {
     const caller = new AbortController();
     const { held, user, seen } = ((): { held: AbortSignal; user: object; seen: unknown[] } => {
-      const [one, other] = [startDeadline(60_000, caller.signal), startDeadline(60_000, caller.signal)];
+      const [one, other] = [
+        startDeadline(60_000, caller.signal),
+        startDeadline(60_000, caller.signal),
+      ];
       const named = {};
       const aborts: unknown[] = [];
       other.signal.addEventListener('abort', () => aborts.push('other'));
@@ -75,7 +78,9 @@ describe('a stopped deadline', () => {
   });
 
   it('aborts the body that still flows when the caller does, with nothing but the body left', async () => {
-    const server = createServer((_request, response) => void response.writeHead(200).write('begun'));
+    const server = createServer(
+      (_request, response) => void response.writeHead(200).write('begun'),
+    );
     let note = (): void => undefined;
     const asked = new Promise<void>((resolve) => (note = resolve));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -83,7 +88,8 @@ describe('a stopped deadline', () => {
       server.closeAllConnections();
       server.close();
     });
-    const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+    // A bound TCP server's address is never a pipe's name or null.
+    const { port } = server.address() as AddressInfo;
     const caller = new AbortController();
     const begin = async () => {
       const deadline = startDeadline(60_000, caller.signal);

@@ -12,10 +12,26 @@ const refusal = (options: unknown, path?: string): string => {
 };
 
 it.each<[string, unknown, string]>([
-  ['a letter that is left out', { autoSwp: true }, 'Option autoSwp is not known. Did you mean autoSwap? Correct its name.'],
-  ['two letters in the wrong order', { maxPerDya: '1' }, 'Option maxPerDya is not known. Did you mean maxPerDay? Correct its name.'],
-  ['another case', { AUTOSWAP: true }, 'Option AUTOSWAP is not known. Did you mean autoSwap? Correct its name.'],
-  ['a short name, one letter off', { pr: 'day' }, `Option pr is not known. Use one of ${NAMES.join(', ')}.`],
+  [
+    'a letter that is left out',
+    { autoSwp: true },
+    'Option autoSwp is not known. Did you mean autoSwap? Correct its name.',
+  ],
+  [
+    'two letters in the wrong order',
+    { maxPerDya: '1' },
+    'Option maxPerDya is not known. Did you mean maxPerDay? Correct its name.',
+  ],
+  [
+    'another case',
+    { AUTOSWAP: true },
+    'Option AUTOSWAP is not known. Did you mean autoSwap? Correct its name.',
+  ],
+  [
+    'a short name, one letter off',
+    { pr: 'day' },
+    `Option pr is not known. Use one of ${NAMES.join(', ')}.`,
+  ],
   ['another word', { wallet: 'x' }, `Option wallet is not known. Use one of ${NAMES.join(', ')}.`],
 ])('names the option that was meant, or all of them: %s', (_, options, message) => {
   expect(refusal(options)).toBe(message);

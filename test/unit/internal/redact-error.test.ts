@@ -20,24 +20,44 @@ class Opaque {
 
 describe('a key is in no cause', () => {
   const nested = new Error('a', { cause: new Error('b', { cause: new Error(KEY) }) });
-  const foreign: unknown = runInNewContext(`Object.assign(new TypeError(${JSON.stringify(KEY)}), { code: 'ENOTFOUND' })`);
-  const getter = Object.defineProperty(new Error('a'), 'config', { get: () => ({ url: KEY }), enumerable: true });
+  const foreign: unknown = runInNewContext(
+    `Object.assign(new TypeError(${JSON.stringify(KEY)}), { code: 'ENOTFOUND' })`,
+  );
+  const getter = Object.defineProperty(new Error('a'), 'config', {
+    get: () => ({ url: KEY }),
+    enumerable: true,
+  });
 
   it.each<[string, unknown]>([
     ['two causes further in', nested],
-    ['one of the errors of an AggregateError', new AggregateError([new Error('a'), new Error(KEY)], 'all failed')],
-    ['a cause of one of them', new AggregateError([new Error('a', { cause: new Error(KEY) })], 'all failed')],
+    [
+      'one of the errors of an AggregateError',
+      new AggregateError([new Error('a'), new Error(KEY)], 'all failed'),
+    ],
+    [
+      'a cause of one of them',
+      new AggregateError([new Error('a', { cause: new Error(KEY) })], 'all failed'),
+    ],
     ['a string of a list of errors', new AggregateError([KEY])],
     ['an error of another realm', foreign],
     ['plain data that was thrown', { status: 401, headers: { authorization: [`Bearer ${KEY}`] } }],
     ['the name of a field', { [KEY]: 1 }],
-    ['a field of an error', Object.assign(new Error('a'), { config: { headers: { 'x-api-key': KEY } } })],
+    [
+      'a field of an error',
+      Object.assign(new Error('a'), { config: { headers: { 'x-api-key': KEY } } }),
+    ],
     ['its code', Object.assign(new Error('a'), { code: KEY })],
     ['its name', Object.assign(new Error('a'), { name: KEY })],
     ['what a class keeps', Object.assign(new Error('a'), { request: new Opaque() })],
     ['an object of a class that was thrown', new Opaque()],
     ['a field that is worked out', getter],
-    ['the hundredth cause', Array.from({ length: 100 }).reduce<unknown>((cause) => new Error('a', { cause }), new Error(KEY))],
+    [
+      'the hundredth cause',
+      Array.from({ length: 100 }).reduce<unknown>(
+        (cause) => new Error('a', { cause }),
+        new Error(KEY),
+      ),
+    ],
   ])('%s', (_where, cause) => {
     expect(inspect(cause, { showHidden: true, depth: 200, getters: true })).toContain('3b1f9c');
     expect(shownOf(cause)).not.toContain('3b1f9c');
@@ -45,10 +65,22 @@ describe('a key is in no cause', () => {
 
   it('keeps what tells each error apart, and what shows none', () => {
     const clean = new RangeError('b');
-    const cause = new AggregateError([Object.assign(new TypeError(KEY), { code: 'ENOTFOUND' }), clean], 'all failed', { cause: clean });
+    const cause = new AggregateError(
+      [Object.assign(new TypeError(KEY), { code: 'ENOTFOUND' }), clean],
+      'all failed',
+      { cause: clean },
+    );
     const copy = redactError(cause);
-    const first: unknown = expect.objectContaining({ name: 'TypeError', message: '[hidden]', code: 'ENOTFOUND' });
-    expect(copy).toMatchObject({ name: 'AggregateError', message: 'all failed', errors: [first, clean] });
+    const first: unknown = expect.objectContaining({
+      name: 'TypeError',
+      message: '[hidden]',
+      code: 'ENOTFOUND',
+    });
+    expect(copy).toMatchObject({
+      name: 'AggregateError',
+      message: 'all failed',
+      errors: [first, clean],
+    });
     expect((copy as Error).cause).toBe(clean);
   });
 
@@ -57,12 +89,21 @@ describe('a key is in no cause', () => {
     const outer = Object.freeze(new AggregateError([inner], `for ${KEY}`, { cause: inner }));
     const before = inspect(outer, { showHidden: true, depth: 5 });
     expect(redactError(outer)).not.toBe(outer);
-    expect([inspect(outer, { showHidden: true, depth: 5 }), outer.cause, outer.errors]).toEqual([before, inner, [inner]]);
+    expect([inspect(outer, { showHidden: true, depth: 5 }), outer.cause, outer.errors]).toEqual([
+      before,
+      inner,
+      [inner],
+    ]);
   });
 
   it('leaves an error as it is that shows none, whatever else it has', () => {
     for (const error of [
-      new TypeError('fetch failed', { cause: Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET', socket: { bytesRead: 0 } }) }),
+      new TypeError('fetch failed', {
+        cause: Object.assign(new Error('closed'), {
+          code: 'UND_ERR_SOCKET',
+          socket: { bytesRead: 0 },
+        }),
+      }),
       new AggregateError([new Error('a')], 'b'),
       new DOMException('gone', 'AbortError'),
       undefined,

@@ -5,8 +5,16 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { TransportError } from '../../../src/errors.js';
 import { hideAddress, hideKey, redact } from '../../../src/internal/redact.js';
 
-const signer = { address: '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj', signMessage: () => Promise.reject(new Error('never asked')) };
-const swap = { inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactIn' } as const;
+const signer = {
+  address: '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj',
+  signMessage: () => Promise.reject(new Error('never asked')),
+};
+const swap = {
+  inputMint: 'SOL',
+  outputMint: 'USDC',
+  amount: '1000000',
+  swapMode: 'ExactIn',
+} as const;
 
 const open: Client[] = [];
 afterEach(async () => {
@@ -15,9 +23,21 @@ afterEach(async () => {
 
 /** Spellings in which a server may repeat a key of its caller's. */
 function spellings(key: string): string[] {
-  const around = ['', 'x', 'xy', 'https://node.test/?api-key='].map((before) => Buffer.from(`${before}${key}&z`));
-  const base64s = around.flatMap((bytes) => [bytes.toString('base64'), bytes.toString('base64url')]);
-  return [key, key.toUpperCase(), encodeURIComponent(key), encodeURIComponent(key).toLowerCase(), key.replace(/\//g, '\\/'), ...base64s];
+  const around = ['', 'x', 'xy', 'https://node.test/?api-key='].map((before) =>
+    Buffer.from(`${before}${key}&z`),
+  );
+  const base64s = around.flatMap((bytes) => [
+    bytes.toString('base64'),
+    bytes.toString('base64url'),
+  ]);
+  return [
+    key,
+    key.toUpperCase(),
+    encodeURIComponent(key),
+    encodeURIComponent(key).toLowerCase(),
+    key.replace(/\//g, '\\/'),
+    ...base64s,
+  ];
 }
 
 /** All that an error shows, in whatever way it is looked at. */
@@ -40,14 +60,22 @@ async function failureOf(call: Promise<unknown>): Promise<unknown> {
 }
 
 function clientOf(options: Parameters<typeof createClient>[0]): Client {
-  const client = createClient({ signer, retries: 0, timeouts: { rpc: 300, jupiter: 300, service: 300 }, ...options });
+  const client = createClient({
+    signer,
+    retries: 0,
+    timeouts: { rpc: 300, jupiter: 300, service: 300 },
+    ...options,
+  });
   open.push(client);
   return client;
 }
 
 /** Answers of a server that repeats what it was asked with. */
 const echoes: readonly (readonly [string, (said: string) => Response])[] = [
-  ['a JSON-RPC error', (said) => Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: said } })],
+  [
+    'a JSON-RPC error',
+    (said) => Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: said } }),
+  ],
   ['a 400 in JSON', (said) => Response.json({ error: said, errorCode: said }, { status: 400 })],
   ['a 400 in text', (said) => new Response(said, { status: 400 })],
   ['a 403', (said) => Response.json({ error: said, message: said }, { status: 403 })],
@@ -69,7 +97,13 @@ function echo(answer: (said: string) => Response, said: string): typeof fetch {
       .clone()
       .json()
       .catch(() => undefined);
-    if (typeof init?.body !== 'string' || typeof body !== 'object' || body === null || !('jsonrpc' in body)) return response;
+    if (
+      typeof init?.body !== 'string' ||
+      typeof body !== 'object' ||
+      body === null ||
+      !('jsonrpc' in body)
+    )
+      return response;
     const question = JSON.parse(init.body) as { id: unknown };
     return Response.json({ ...body, id: question.id });
   };
@@ -78,47 +112,89 @@ function echo(answer: (said: string) => Response, said: string): typeof fetch {
 const KEY = 'kEy+With/s1gns=and-3b1f9c';
 
 describe('a key of a configured address or header is in no error, however a server repeats it', () => {
-  const callers: readonly (readonly [string, (fetch: typeof globalThis.fetch) => Promise<unknown>])[] = [
-    ['the query of rpcUrl', (fetch) => clientOf({ rpcUrl: `https://node.test/?api-key=${encodeURIComponent(KEY)}`, fetch }).balance()],
-    ['the path of rpcUrl', (fetch) => clientOf({ rpcUrl: `https://node.test/v2/${encodeURIComponent(KEY)}`, fetch }).balance()],
+  const callers: readonly (readonly [
+    string,
+    (fetch: typeof globalThis.fetch) => Promise<unknown>,
+  ])[] = [
+    [
+      'the query of rpcUrl',
+      (fetch) =>
+        clientOf({
+          rpcUrl: `https://node.test/?api-key=${encodeURIComponent(KEY)}`,
+          fetch,
+        }).balance(),
+    ],
+    [
+      'the path of rpcUrl',
+      (fetch) =>
+        clientOf({ rpcUrl: `https://node.test/v2/${encodeURIComponent(KEY)}`, fetch }).balance(),
+    ],
     [
       'the query of rpcUrl, without a name',
-      (fetch) => clientOf({ rpcUrl: `https://node.test/?${encodeURIComponent(KEY)}`, fetch }).balance(),
+      (fetch) =>
+        clientOf({ rpcUrl: `https://node.test/?${encodeURIComponent(KEY)}`, fetch }).balance(),
     ],
     [
       'the address of a connection',
       (fetch) =>
         clientOf({
-          connection: new Connection(`https://node.test/v2/${encodeURIComponent(KEY)}`, { fetch, disableRetryOnRateLimit: true }),
+          connection: new Connection(`https://node.test/v2/${encodeURIComponent(KEY)}`, {
+            fetch,
+            disableRetryOnRateLimit: true,
+          }),
         }).balance(),
     ],
-    ['jupiterApiKey', (fetch) => clientOf({ rpcUrl: 'https://node.test', jupiterApiKey: KEY, fetch }).quote(swap)],
+    [
+      'jupiterApiKey',
+      (fetch) => clientOf({ rpcUrl: 'https://node.test', jupiterApiKey: KEY, fetch }).quote(swap),
+    ],
     [
       'the path of jupiterUrl',
       (fetch) =>
-        clientOf({ rpcUrl: 'https://node.test', jupiterUrl: `https://jupiter.test/${encodeURIComponent(KEY)}`, fetch }).quote(swap),
+        clientOf({
+          rpcUrl: 'https://node.test',
+          jupiterUrl: `https://jupiter.test/${encodeURIComponent(KEY)}`,
+          fetch,
+        }).quote(swap),
     ],
-    ['apiKey', (fetch) => clientOf({ rpcUrl: 'https://node.test', apiUrl: 'https://pay.test', apiKey: KEY, fetch }).quote(swap)],
-    ['a header of remote()', (fetch) => remote('https://pay.test', { headers: { authorization: `Basic ${KEY}` }, fetch }).quote(swap)],
+    [
+      'apiKey',
+      (fetch) =>
+        clientOf({
+          rpcUrl: 'https://node.test',
+          apiUrl: 'https://pay.test',
+          apiKey: KEY,
+          fetch,
+        }).quote(swap),
+    ],
+    [
+      'a header of remote()',
+      (fetch) =>
+        remote('https://pay.test', { headers: { authorization: `Basic ${KEY}` }, fetch }).quote(
+          swap,
+        ),
+    ],
   ];
 
-  it.each(callers.flatMap(([where, call]) => echoes.map(([how, answer]) => [where, how, call, answer] as const)))(
-    '%s, in %s',
-    async (_where, _how, call, answer) => {
-      // At once, because a node is asked twice, with a pause.
-      await Promise.all(
-        spellings(KEY).map(async (spelling) => {
-          const shown = shownBy(await failureOf(call(echo(answer, `refused: ${spelling}`))));
-          for (const each of spellings(KEY)) expect(shown).not.toContain(each);
-          expect(shown).not.toContain('3b1f9c');
-        }),
-      );
-    },
-  );
+  it.each(
+    callers.flatMap(([where, call]) =>
+      echoes.map(([how, answer]) => [where, how, call, answer] as const),
+    ),
+  )('%s, in %s', async (_where, _how, call, answer) => {
+    // At once, because a node is asked twice, with a pause.
+    await Promise.all(
+      spellings(KEY).map(async (spelling) => {
+        const shown = shownBy(await failureOf(call(echo(answer, `refused: ${spelling}`))));
+        for (const each of spellings(KEY)) expect(shown).not.toContain(each);
+        expect(shown).not.toContain('3b1f9c');
+      }),
+    );
+  });
 
   it.each(callers)('%s, in the failure of a fetch', async (_where, call) => {
     const cause = Object.assign(new Error(`getaddrinfo ${KEY}`), { code: 'ENOTFOUND' });
-    const fail = () => Promise.reject(new TypeError(`request to https://node.test/v2/${KEY} failed`, { cause }));
+    const fail = () =>
+      Promise.reject(new TypeError(`request to https://node.test/v2/${KEY} failed`, { cause }));
     const error = await failureOf(call(fail));
     expect(shownBy(error)).not.toContain('3b1f9c');
   });
@@ -188,7 +264,10 @@ describe('what is hidden', () => {
     // Quadratic, this would not end.
     redact('\\'.repeat(2_000_000));
     redact('/one-of-many-keys-'.repeat(100_000));
-    new TransportError('rpc_unavailable', 'x', { details: { method: 'm' }, cause: new Error('\\'.repeat(2_000_000)) });
+    new TransportError('rpc_unavailable', 'x', {
+      details: { method: 'm' },
+      cause: new Error('\\'.repeat(2_000_000)),
+    });
   });
 
   it('is hidden whole at the place at which a long text is cut', () => {
@@ -202,13 +281,16 @@ describe('what is hidden', () => {
   it('is of a bounded number: the newest, and those that are named again', () => {
     hideKey('customer-of-old-key');
     for (let count = 0; count < 4_095; count += 1) hideKey(`customer-${count}-key`);
-    expect([redact('customer-of-old-key'), redact('customer-0-key')]).toEqual(['[hidden]', '[hidden]']);
+    expect([redact('customer-of-old-key'), redact('customer-0-key')]).toEqual([
+      '[hidden]',
+      '[hidden]',
+    ]);
     hideKey('customer-of-old-key');
     hideKey('customer-4095-key');
-    expect([redact('customer-of-old-key'), redact('customer-4095-key'), redact('customer-0-key')]).toEqual([
-      '[hidden]',
-      '[hidden]',
-      'customer-0-key',
-    ]);
+    expect([
+      redact('customer-of-old-key'),
+      redact('customer-4095-key'),
+      redact('customer-0-key'),
+    ]).toEqual(['[hidden]', '[hidden]', 'customer-0-key']);
   });
 });

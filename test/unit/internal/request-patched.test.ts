@@ -15,20 +15,49 @@ const server = setupServer(
 beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
 afterAll(() => server.close());
 
-// Its interceptors keep headers beside the real ones, and make copies from those: what the runtime has set itself is not among them.
+// Its interceptors keep headers beside the real ones, and make copies from those: what the runtime
+// has set itself is not among them.
 it.each<[string, () => [string | Request, RequestInit?]]>([
   ['text', () => [URL_, { method: 'POST', body: 'x' }]],
-  ['text and another header', () => [URL_, { method: 'POST', body: 'x', headers: { 'x-one': '1' } }]],
-  ['a form', () => [URL_, { method: 'POST', body: new URLSearchParams('a=b'), headers: new Headers({ 'x-one': '1' }) }]],
-  ['a blob', () => [URL_, { method: 'POST', body: new Blob(['x'], { type: 'text/x' }), headers: [['x-one', '1']] }]],
-  ['JSON', () => [URL_, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }]],
-  ['a Request', () => [new Request(URL_, { method: 'POST', body: 'x', headers: { 'x-one': '1' } })]],
-])('the paid request has the headers of the unpaid one where msw has patched fetch: %s', async (_, make) => {
-  seen.length = 0;
-  const call = captureCall(fetch, ...make());
-  await call?.sendUnpaid();
-  await call?.sendPaid(URL_, { name: 'PAYMENT-SIGNATURE', value: 'x' }, new AbortController().signal);
-  const [unpaid = [], paid] = seen;
-  expect(unpaid.map(([name]) => name)).toContain('content-type');
-  expect(paid).toEqual([...unpaid, ['payment-signature', 'x']].sort());
-});
+  [
+    'text and another header',
+    () => [URL_, { method: 'POST', body: 'x', headers: { 'x-one': '1' } }],
+  ],
+  [
+    'a form',
+    () => [
+      URL_,
+      { method: 'POST', body: new URLSearchParams('a=b'), headers: new Headers({ 'x-one': '1' }) },
+    ],
+  ],
+  [
+    'a blob',
+    () => [
+      URL_,
+      { method: 'POST', body: new Blob(['x'], { type: 'text/x' }), headers: [['x-one', '1']] },
+    ],
+  ],
+  [
+    'JSON',
+    () => [URL_, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }],
+  ],
+  [
+    'a Request',
+    () => [new Request(URL_, { method: 'POST', body: 'x', headers: { 'x-one': '1' } })],
+  ],
+])(
+  'the paid request has the headers of the unpaid one where msw has patched fetch: %s',
+  async (_, make) => {
+    seen.length = 0;
+    const call = captureCall(fetch, ...make());
+    await call?.sendUnpaid();
+    await call?.sendPaid(
+      URL_,
+      { name: 'PAYMENT-SIGNATURE', value: 'x' },
+      new AbortController().signal,
+    );
+    const [unpaid = [], paid] = seen;
+    expect(unpaid.map(([name]) => name)).toContain('content-type');
+    expect(paid).toEqual([...unpaid, ['payment-signature', 'x']].sort());
+  },
+);

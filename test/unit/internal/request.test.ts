@@ -39,7 +39,11 @@ function streamOf(...chunks: string[]): ReadableStream<Uint8Array> {
 function form(): FormData {
   const data = new FormData();
   data.append('name', 'Ada & co');
-  data.append('file', new Blob([Uint8Array.of(0, 255, 13, 10)], { type: 'image/png' }), 'a "b".png');
+  data.append(
+    'file',
+    new Blob([Uint8Array.of(0, 255, 13, 10)], { type: 'image/png' }),
+    'a "b".png',
+  );
   return data;
 }
 
@@ -68,36 +72,90 @@ const calls: readonly (readonly [string, (url: string) => Arguments])[] = [
     ],
   ],
   ['a string body', (url) => [url, { method: 'POST', body: 'grüße\u0000\ud83d\ude00' }]],
-  ['a JSON body', (url) => [url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"a":1}' }]],
+  [
+    'a JSON body',
+    (url) => [
+      url,
+      { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"a":1}' },
+    ],
+  ],
   ['an empty string body', (url) => [url, { method: 'POST', body: '' }]],
-  ['URLSearchParams', (url) => [url, { method: 'PUT', body: new URLSearchParams({ a: '1 2', b: 'ü' }) }]],
-  ['a Blob with a type', (url) => [url, { method: 'POST', body: new Blob(['abc'], { type: 'text/x' }) }]],
+  [
+    'URLSearchParams',
+    (url) => [url, { method: 'PUT', body: new URLSearchParams({ a: '1 2', b: 'ü' }) }],
+  ],
+  [
+    'a Blob with a type',
+    (url) => [url, { method: 'POST', body: new Blob(['abc'], { type: 'text/x' }) }],
+  ],
   ['a Blob without a type', (url) => [url, { method: 'POST', body: new Blob(['abc']) }]],
   ['an ArrayBuffer', (url) => [url, { method: 'PATCH', body: Uint8Array.of(1, 2, 3).buffer }]],
-  ['a view into a larger buffer', (url) => [url, { method: 'POST', body: Uint8Array.of(1, 2, 3, 4, 5).subarray(1, 4) }]],
+  [
+    'a view into a larger buffer',
+    (url) => [url, { method: 'POST', body: Uint8Array.of(1, 2, 3, 4, 5).subarray(1, 4) }],
+  ],
   ['FormData', (url) => [url, { method: 'POST', headers: { 'X-Form': 'yes' }, body: form() }]],
   ['a stream', (url) => [url, streaming({ method: 'POST', body: streamOf('one ', '', 'two') })]],
-  ['a Request with a string body', (url) => [new Request(url, { method: 'POST', body: 'in a request', headers: { 'x-one': '1' } })]],
+  [
+    'a Request with a string body',
+    (url) => [
+      new Request(url, { method: 'POST', body: 'in a request', headers: { 'x-one': '1' } }),
+    ],
+  ],
   ['a Request with FormData', (url) => [new Request(url, { method: 'POST', body: form() })]],
-  ['a Request with a stream', (url) => [new Request(url, streaming({ method: 'POST', body: streamOf('a', 'b') }))]],
+  [
+    'a Request with a stream',
+    (url) => [new Request(url, streaming({ method: 'POST', body: streamOf('a', 'b') }))],
+  ],
   [
     'a Request, its body replaced',
-    (url) => [new Request(url, { method: 'POST', body: 'old', headers: { 'x-one': '1' } }), { body: 'new' }],
+    (url) => [
+      new Request(url, { method: 'POST', body: 'old', headers: { 'x-one': '1' } }),
+      { body: 'new' },
+    ],
   ],
-  ['a Request, its body replaced by FormData', (url) => [new Request(url, { method: 'POST', body: 'old' }), { body: form() }]],
+  [
+    'a Request, its body replaced by FormData',
+    (url) => [new Request(url, { method: 'POST', body: 'old' }), { body: form() }],
+  ],
   [
     'a Request, its body kept by null',
-    (url) => [new Request(url, { method: 'POST', body: 'kept' }), { body: null, headers: { 'x-new': '1' } }],
+    (url) => [
+      new Request(url, { method: 'POST', body: 'kept' }),
+      { body: null, headers: { 'x-new': '1' } },
+    ],
   ],
   [
     'a Request as init',
-    (url) => [url, new Request('http://127.0.0.1:9/other', { method: 'POST', body: 'as init', headers: { 'x-one': '1' } })],
+    (url) => [
+      url,
+      new Request('http://127.0.0.1:9/other', {
+        method: 'POST',
+        body: 'as init',
+        headers: { 'x-one': '1' },
+      }),
+    ],
   ],
-  ['init whose members are inherited', (url) => [url, Object.create({ method: 'POST', body: 'inherited', headers: { 'x-one': '1' } })]],
-  ['a body of exactly the limit', (url) => [url, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES) }]],
+  [
+    'init whose members are inherited',
+    (url) => [url, Object.create({ method: 'POST', body: 'inherited', headers: { 'x-one': '1' } })],
+  ],
+  [
+    'a body of exactly the limit',
+    (url) => [url, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES) }],
+  ],
   [
     'keepalive, credentials, mode and referrer',
-    (url) => [url, { keepalive: true, credentials: 'omit', mode: 'same-origin', referrer: '', referrerPolicy: 'no-referrer' }],
+    (url) => [
+      url,
+      {
+        keepalive: true,
+        credentials: 'omit',
+        mode: 'same-origin',
+        referrer: '',
+        referrerPolicy: 'no-referrer',
+      },
+    ],
   ],
 ];
 
@@ -105,7 +163,8 @@ const calls: readonly (readonly [string, (url: string) => Arguments])[] = [
 function comparable({ method, url, rawHeaders, body }: Seen) {
   const text = body.toString('latin1');
   const boundary = /^--(-*formdata-\S+)\r\n/.exec(text)?.[1];
-  const drawn = (value: string) => (boundary === undefined ? value : value.split(boundary).join('BOUNDARY'));
+  const drawn = (value: string) =>
+    boundary === undefined ? value : value.split(boundary).join('BOUNDARY');
   return { method, url, rawHeaders: rawHeaders.map(drawn), body: drawn(text) };
 }
 
@@ -115,9 +174,14 @@ describe('the unpaid request', () => {
     const response = await capture(...make(`${server.origin}/a`)).sendUnpaid();
     await response.text();
     const [plain, ours] = server.seen.map(comparable);
-    // A form's own headers come in another order, because it goes out as bytes with its type among them.
-    const order = (headers: readonly string[] = []) => (/form-data/.test(headers.join()) ? [...headers].sort() : headers);
-    expect({ ...ours, rawHeaders: order(ours?.rawHeaders) }).toEqual({ ...plain, rawHeaders: order(plain?.rawHeaders) });
+    // A form's own headers come in another order, because it goes out as bytes with its type among
+    // them.
+    const order = (headers: readonly string[] = []) =>
+      /form-data/.test(headers.join()) ? [...headers].sort() : headers;
+    expect({ ...ours, rawHeaders: order(ours?.rawHeaders) }).toEqual({
+      ...plain,
+      rawHeaders: order(plain?.rawHeaders),
+    });
   });
 
   it('goes out at once, so that later changes to the arguments do not matter', async () => {
@@ -143,7 +207,9 @@ describe('the unpaid request', () => {
     await (await capture(request).sendUnpaid()).text();
     expect(request.bodyUsed).toBe(true);
     const stream = streamOf('x');
-    await (await capture(server.origin, streaming({ method: 'POST', body: stream })).sendUnpaid()).text();
+    await (
+      await capture(server.origin, streaming({ method: 'POST', body: stream })).sendUnpaid()
+    ).text();
     expect(stream.locked).toBe(true);
   });
 
@@ -174,9 +240,19 @@ describe('the paid request', () => {
     const response = await call.sendPaid(call.url, HEADER, new AbortController().signal);
     expect(response.status).toBe(200);
     const [unpaid, paid] = server.seen;
-    expect([paid?.method, paid?.url, paid?.hash]).toEqual([unpaid?.method, unpaid?.url, unpaid?.hash]);
+    expect([paid?.method, paid?.url, paid?.hash]).toEqual([
+      unpaid?.method,
+      unpaid?.url,
+      unpaid?.hash,
+    ]);
     // Not the caller's: how a body is framed, and that no cache may answer.
-    const framing = ['transfer-encoding', 'content-length', 'cache-control', 'pragma', 'connection'];
+    const framing = [
+      'transfer-encoding',
+      'content-length',
+      'cache-control',
+      'pragma',
+      'connection',
+    ];
     const callers = (seen: Seen | undefined) =>
       Object.entries(headersOf(seen))
         .filter(([name]) => !framing.includes(name))
@@ -185,17 +261,32 @@ describe('the paid request', () => {
   });
 
   it('replaces nothing but its own header, and sends neither cookies nor credentials to another origin', async () => {
-    const headers = { Authorization: 'Bearer t', Cookie: 'a=b', 'Proxy-Authorization': 'p', 'X-Api-Key': 'k' };
+    const headers = {
+      Authorization: 'Bearer t',
+      Cookie: 'a=b',
+      'Proxy-Authorization': 'p',
+      'X-Api-Key': 'k',
+    };
     const call = capture(`${server.origin}/a`, { headers });
     await (await call.sendPaid(`${server.origin}/b`, HEADER, new AbortController().signal)).text();
     await (await call.sendPaid(`${other.origin}/b`, HEADER, new AbortController().signal)).text();
-    expect(headersOf(server.seen[0])).toMatchObject({ authorization: 'Bearer t', cookie: 'a=b', 'x-api-key': 'k' });
-    expect(headersOf(other.seen[0])).toMatchObject({ 'payment-signature': HEADER.value, 'x-api-key': 'k' });
-    for (const name of ['authorization', 'cookie', 'proxy-authorization']) expect(headersOf(other.seen[0])).not.toHaveProperty(name);
+    expect(headersOf(server.seen[0])).toMatchObject({
+      authorization: 'Bearer t',
+      cookie: 'a=b',
+      'x-api-key': 'k',
+    });
+    expect(headersOf(other.seen[0])).toMatchObject({
+      'payment-signature': HEADER.value,
+      'x-api-key': 'k',
+    });
+    for (const name of ['authorization', 'cookie', 'proxy-authorization'])
+      expect(headersOf(other.seen[0])).not.toHaveProperty(name);
   });
 
   it('is never redirected, whatever the caller asked for', async () => {
-    const redirecting = await startRecording((_, response) => response.writeHead(307, { location: `${other.origin}/thief` }).end());
+    const redirecting = await startRecording((_, response) =>
+      response.writeHead(307, { location: `${other.origin}/thief` }).end(),
+    );
     try {
       const call = capture(redirecting.origin, { redirect: 'follow', method: 'POST', body: 'x' });
       const response = await call.sendPaid(call.url, HEADER, new AbortController().signal);
@@ -232,7 +323,9 @@ describe("the caller's signal", () => {
     const reason = new Error('changed my mind');
     const signal = AbortSignal.abort(reason);
     const aborted: RequestInit =
-      init instanceof Request ? new Request(init, { signal }) : Object.assign(Object.create(init ?? null), { signal });
+      init instanceof Request
+        ? new Request(init, { signal })
+        : Object.assign(Object.create(init ?? null), { signal });
     const unpaid = capture(input, aborted).sendUnpaid();
     // A Request has a signal of its own, which aborts with ours.
     await expect(unpaid).rejects.toBe(reason);
@@ -247,16 +340,39 @@ describe('a call that pays itself', () => {
   });
 
   const redirectingTo = (target: RecordingServer) =>
-    startRecording((_, response) => response.writeHead(307, { location: `${target.origin}/thief` }).end());
+    startRecording((_, response) =>
+      response.writeHead(307, { location: `${target.origin}/thief` }).end(),
+    );
   const paying: readonly (readonly [string, (url: string) => Arguments])[] = [
     ['init', (url) => [url, { headers: { 'PAYMENT-SIGNATURE': 'x' } }]],
-    ['init that says follow', (url) => [url, { headers: { 'x-payment': 'x' }, redirect: 'follow' }]],
+    [
+      'init that says follow',
+      (url) => [url, { headers: { 'x-payment': 'x' }, redirect: 'follow' }],
+    ],
     ['a Request', (url) => [new Request(url, { headers: { 'Payment-Signature': 'x' } })]],
-    ['a Request and init', (url) => [new Request(url, { redirect: 'follow' }), { headers: new Headers({ 'X-PAYMENT': 'x' }) }]],
-    ['a body', (url) => [url, { method: 'POST', body: 'x', headers: [['payment-signature', 'x']] }]],
-    ['a stream', (url) => [url, streaming({ method: 'POST', body: streamOf('a'), headers: { 'X-Payment': 'x' } })]],
+    [
+      'a Request and init',
+      (url) => [
+        new Request(url, { redirect: 'follow' }),
+        { headers: new Headers({ 'X-PAYMENT': 'x' }) },
+      ],
+    ],
+    [
+      'a body',
+      (url) => [url, { method: 'POST', body: 'x', headers: [['payment-signature', 'x']] }],
+    ],
+    [
+      'a stream',
+      (url) => [
+        url,
+        streaming({ method: 'POST', body: streamOf('a'), headers: { 'X-Payment': 'x' } }),
+      ],
+    ],
     ['a form', (url) => [url, { method: 'POST', body: form(), headers: { 'X-Payment': 'x' } }]],
-    ['a signal', (url) => [url, { signal: new AbortController().signal, headers: { 'X-Payment': 'x' } }]],
+    [
+      'a signal',
+      (url) => [url, { signal: new AbortController().signal, headers: { 'X-Payment': 'x' } }],
+    ],
   ];
 
   it.each(paying)('is not redirected, to any place: %s', async (_, make) => {
@@ -283,8 +399,17 @@ describe('a call that pays itself', () => {
 
 describe('a body that cannot be sent again', () => {
   const tooLarge: readonly (readonly [string, () => Arguments])[] = [
-    ['bytes', () => [server.origin, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES + 1) }]],
-    ['a Blob', () => [server.origin, { method: 'POST', body: new Blob([new Uint8Array(BODY_LIMIT_BYTES + 1)]) }]],
+    [
+      'bytes',
+      () => [server.origin, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES + 1) }],
+    ],
+    [
+      'a Blob',
+      () => [
+        server.origin,
+        { method: 'POST', body: new Blob([new Uint8Array(BODY_LIMIT_BYTES + 1)]) },
+      ],
+    ],
     [
       'a form',
       () => {
@@ -293,19 +418,37 @@ describe('a body that cannot be sent again', () => {
         return [server.origin, { method: 'POST', body: data }];
       },
     ],
-    ['a stream', () => [server.origin, streaming({ method: 'POST', body: streamOf('x'.repeat(BODY_LIMIT_BYTES), 'y') })]],
-    ['a Request', () => [new Request(server.origin, { method: 'POST', body: 'x'.repeat(BODY_LIMIT_BYTES + 1) })]],
+    [
+      'a stream',
+      () => [
+        server.origin,
+        streaming({ method: 'POST', body: streamOf('x'.repeat(BODY_LIMIT_BYTES), 'y') }),
+      ],
+    ],
+    [
+      'a Request',
+      () => [
+        new Request(server.origin, { method: 'POST', body: 'x'.repeat(BODY_LIMIT_BYTES + 1) }),
+      ],
+    ],
   ];
 
-  it.each(tooLarge)('goes out unpaid and whole, and is refused before anything paid leaves: %s', async (_, make) => {
-    const call = capture(...make());
-    expect((await call.sendUnpaid()).status).toBe(402);
-    expect(server.seen[0]?.body.byteLength).toBeGreaterThan(BODY_LIMIT_BYTES);
-    const refusal = await call.sendPaid(call.url, HEADER, new AbortController().signal).catch((error: unknown) => error);
-    expect(isExactChangeError(refusal, 'body_not_replayable') && refusal.details.limitBytes).toBe(BODY_LIMIT_BYTES);
-    expect(refusal).toMatchObject({ funds: 'untouched', retry: 'never' });
-    expect(server.seen).toHaveLength(1);
-  });
+  it.each(tooLarge)(
+    'goes out unpaid and whole, and is refused before anything paid leaves: %s',
+    async (_, make) => {
+      const call = capture(...make());
+      expect((await call.sendUnpaid()).status).toBe(402);
+      expect(server.seen[0]?.body.byteLength).toBeGreaterThan(BODY_LIMIT_BYTES);
+      const refusal = await call
+        .sendPaid(call.url, HEADER, new AbortController().signal)
+        .catch((error: unknown) => error);
+      expect(isExactChangeError(refusal, 'body_not_replayable') && refusal.details.limitBytes).toBe(
+        BODY_LIMIT_BYTES,
+      );
+      expect(refusal).toMatchObject({ funds: 'untouched', retry: 'never' });
+      expect(server.seen).toHaveLength(1);
+    },
+  );
 
   it('broke off: both the request and its repetition fail', async () => {
     const broken = () =>
@@ -315,7 +458,9 @@ describe('a body that cannot be sent again', () => {
         },
       });
     const call = capture(server.origin, streaming({ method: 'POST', body: broken() }));
-    const plain = await fetch(server.origin, streaming({ method: 'POST', body: broken() })).catch((error: unknown) => error);
+    const plain = await fetch(server.origin, streaming({ method: 'POST', body: broken() })).catch(
+      (error: unknown) => error,
+    );
     const ours = await call.sendUnpaid().catch((error: unknown) => error);
     expect(String(ours)).toBe(String(plain));
     await expect(call.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
@@ -324,7 +469,10 @@ describe('a body that cannot be sent again', () => {
   it('never ends: with forget() the source is let go of as soon as fetch is done with it', async () => {
     const cancelled = vi.fn();
     const endless = new ReadableStream<Uint8Array>({
-      pull: (controller) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => controller.enqueue(new Uint8Array(1))),
+      pull: (controller) =>
+        new Promise<void>((resolve) => setImmediate(resolve)).then(() =>
+          controller.enqueue(new Uint8Array(1)),
+        ),
       cancel: cancelled,
     });
     const done: typeof fetch = async (_, init) => {
@@ -348,7 +496,11 @@ describe('a body that cannot be sent again', () => {
       },
     });
     const answering: typeof fetch = () => Promise.resolve(new Response(null, { status: 402 }));
-    const call = captureCall(answering, server.origin, streaming({ method: 'POST', body: endless }));
+    const call = captureCall(
+      answering,
+      server.origin,
+      streaming({ method: 'POST', body: endless }),
+    );
     await call?.sendUnpaid();
     await expect(call?.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
     expect(pulled).toBeLessThan(BODY_LIMIT_BYTES + 4 * 65_536);
@@ -377,7 +529,8 @@ describe('a body that cannot be sent again', () => {
 describe('a fetch of another implementation', () => {
   // As npm's undici: it knows no Request but its own, and reads everything else as a URL.
   const foreign: typeof fetch = (input, init) => {
-    if (input instanceof Request) return Promise.reject(new TypeError('Failed to parse URL from [object Request]'));
+    if (input instanceof Request)
+      return Promise.reject(new TypeError('Failed to parse URL from [object Request]'));
     return isForeign(input) ? fetch(input.url, { ...input.asInit(), ...init }) : fetch(input, init);
   };
 
@@ -405,16 +558,26 @@ describe('a fetch of another implementation', () => {
   }
   const isForeign = (input: unknown): input is ForeignRequest => input instanceof ForeignRequest;
 
-  it.each(calls.filter(([name]) => !name.startsWith('a Request')))('is given what it understands: %s', async (name, make) => {
-    if (name === 'POST without a body') return;
-    const call = captureCall(foreign, ...(make(server.origin) as [string, RequestInit?]));
-    await (await call?.sendUnpaid())?.text();
-    await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
-    expect(server.seen.map(({ hash }) => hash)).toEqual([server.seen[0]?.hash, server.seen[0]?.hash]);
-  });
+  it.each(calls.filter(([name]) => !name.startsWith('a Request')))(
+    'is given what it understands: %s',
+    async (name, make) => {
+      if (name === 'POST without a body') return;
+      const call = captureCall(foreign, ...(make(server.origin) as [string, RequestInit?]));
+      await (await call?.sendUnpaid())?.text();
+      await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
+      expect(server.seen.map(({ hash }) => hash)).toEqual([
+        server.seen[0]?.hash,
+        server.seen[0]?.hash,
+      ]);
+    },
+  );
 
   it('may be called with its own Request', async () => {
-    const request = new ForeignRequest(server.origin, { method: 'POST', body: 'foreign', headers: { 'x-one': '1' } });
+    const request = new ForeignRequest(server.origin, {
+      method: 'POST',
+      body: 'foreign',
+      headers: { 'x-one': '1' },
+    });
     // To the types there is but one Request.
     const call = captureCall(foreign, request as unknown as Request, undefined);
     await (await call?.sendUnpaid())?.text();
@@ -435,7 +598,10 @@ describe('where a Request shows no body (Firefox)', () => {
       const post = capture(server.origin, { method: 'POST', body: 'abc' });
       expect(new TextDecoder().decode(await post.replayable())).toBe('abc');
       expect(await capture(server.origin).replayable()).toBeUndefined();
-      const large = capture(server.origin, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES + 1) });
+      const large = capture(server.origin, {
+        method: 'POST',
+        body: new Uint8Array(BODY_LIMIT_BYTES + 1),
+      });
       await expect(large.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
     } finally {
       if (body !== undefined) Object.defineProperty(Request.prototype, 'body', body);
@@ -474,7 +640,10 @@ describe('arguments that plain fetch refuses', () => {
     ['a number as init', () => [server.origin, 5]],
     ['text as init', () => [server.origin, 'POST']],
     ['a signal that is none', () => [server.origin, { signal: {} }]],
-    ['a signal that is none, with a body', () => [server.origin, { signal: {}, method: 'POST', body: 'x' }]],
+    [
+      'a signal that is none, with a body',
+      () => [server.origin, { signal: {}, method: 'POST', body: 'x' }],
+    ],
     ['mode navigate', () => [server.origin, { mode: 'navigate' }]],
     [
       'a getter that throws',
@@ -489,13 +658,21 @@ describe('arguments that plain fetch refuses', () => {
     ],
   ];
 
-  it.each(wrong)('are refused in the same words, never with a throw of our own: %s', async (_, make) => {
-    const plain = await fetch(...((await make()) as Arguments)).catch((error: unknown) => error);
-    const [input, init] = (await make()) as Arguments;
-    const call = captureCall(fetch, input, init);
-    const ours = await (call === undefined ? fetch(input, init) : call.sendUnpaid()).catch((error: unknown) => error);
-    expect(plain).toBeInstanceOf(Error);
-    expect([ours instanceof TypeError, String(ours)]).toEqual([plain instanceof TypeError, String(plain)]);
-    expect(server.seen).toEqual([]);
-  });
+  it.each(wrong)(
+    'are refused in the same words, never with a throw of our own: %s',
+    async (_, make) => {
+      const plain = await fetch(...((await make()) as Arguments)).catch((error: unknown) => error);
+      const [input, init] = (await make()) as Arguments;
+      const call = captureCall(fetch, input, init);
+      const ours = await (call === undefined ? fetch(input, init) : call.sendUnpaid()).catch(
+        (error: unknown) => error,
+      );
+      expect(plain).toBeInstanceOf(Error);
+      expect([ours instanceof TypeError, String(ours)]).toEqual([
+        plain instanceof TypeError,
+        String(plain),
+      ]);
+      expect(server.seen).toEqual([]);
+    },
+  );
 });

@@ -15,28 +15,34 @@ describe('the system runtime', () => {
     expect(one).not.toEqual(two);
   });
 
-  it.each(['sleep', 'idle'] as const)('%s waits as long as it is told, and leaves no timer', async (name) => {
-    vi.useFakeTimers();
-    const woken = vi.fn();
-    const signal = new AbortController().signal;
-    void systemRuntime[name](1_000, signal).then(woken);
-    await vi.advanceTimersByTimeAsync(999);
-    expect(woken).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
-    expect(woken).toHaveBeenCalledOnce();
-    expect(vi.getTimerCount()).toBe(0);
-  });
+  it.each(['sleep', 'idle'] as const)(
+    '%s waits as long as it is told, and leaves no timer',
+    async (name) => {
+      vi.useFakeTimers();
+      const woken = vi.fn();
+      const signal = new AbortController().signal;
+      void systemRuntime[name](1_000, signal).then(woken);
+      await vi.advanceTimersByTimeAsync(999);
+      expect(woken).not.toHaveBeenCalled();
+      await vi.advanceTimersByTimeAsync(1);
+      expect(woken).toHaveBeenCalledOnce();
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 
-  it.each(['sleep', 'idle'] as const)('%s ends with the reason of its signal, before or during', async (name) => {
-    vi.useFakeTimers();
-    const controller = new AbortController();
-    const reason = { any: 'reason' };
-    const during = expect(systemRuntime[name](1_000, controller.signal)).rejects.toBe(reason);
-    controller.abort(reason);
-    await during;
-    await expect(systemRuntime[name](1_000, controller.signal)).rejects.toBe(reason);
-    expect(vi.getTimerCount()).toBe(0);
-  });
+  it.each(['sleep', 'idle'] as const)(
+    '%s ends with the reason of its signal, before or during',
+    async (name) => {
+      vi.useFakeTimers();
+      const controller = new AbortController();
+      const reason = { any: 'reason' };
+      const during = expect(systemRuntime[name](1_000, controller.signal)).rejects.toBe(reason);
+      controller.abort(reason);
+      await during;
+      await expect(systemRuntime[name](1_000, controller.signal)).rejects.toBe(reason);
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 });
 
 describe('a deadline', () => {
@@ -91,7 +97,9 @@ describe('a deadline', () => {
     try {
       const controller = new AbortController();
       const many = Array.from({ length: 50 }, () => startDeadline(60_000, controller.signal));
-      const sleeping = Array.from({ length: 50 }, () => systemRuntime.sleep(60_000, controller.signal).catch(() => undefined));
+      const sleeping = Array.from({ length: 50 }, () =>
+        systemRuntime.sleep(60_000, controller.signal).catch(() => undefined),
+      );
       // Node emits a warning on the next tick.
       await new Promise((resolve) => setImmediate(resolve));
       expect(warned).not.toHaveBeenCalled();

@@ -14,7 +14,8 @@ import {
 import { seenSince } from '../../helpers/seen-since.js';
 
 type Change = (book: AccountBalance) => AccountBalance;
-const after = (...changes: Change[]) => changes.reduce((book, change) => change(book), emptyBalance);
+const after = (...changes: Change[]) =>
+  changes.reduce((book, change) => change(book), emptyBalance);
 const seen =
   (amount: bigint, at = 0, slot?: number, moved?: bigint): Change =>
   (book) =>
@@ -37,7 +38,10 @@ describe('what is known', () => {
   it('is as old as it may be, to the millisecond, and can be forgotten', () => {
     expect(availableIn(emptyBalance, seenSince(0))).toBeUndefined();
     const book = after(seen(5n, 1_000));
-    expect([availableIn(book, seenSince(1_000)), availableIn(book, seenSince(1_001))]).toEqual([5n, undefined]);
+    expect([availableIn(book, seenSince(1_000)), availableIn(book, seenSince(1_001))]).toEqual([
+      5n,
+      undefined,
+    ]);
     expect(availableIn(see(book, { amount: 7n, at: 2_000 }), seenSince(1_001))).toBe(7n);
     expect(availableIn(forget(book), seenSince(0))).toBeUndefined();
   });
@@ -65,7 +69,13 @@ describe('a hold', () => {
     ['released', 'released', 100n],
   ] as const)('ends once: %s, then %s', (first, then, left) => {
     const ends = { spent, released };
-    const book = after(seen(100n), held('other', 5n), held('one', 30n), ends[first]('one'), ends[then]('one'));
+    const book = after(
+      seen(100n),
+      held('other', 5n),
+      held('one', 30n),
+      ends[first]('one'),
+      ends[then]('one'),
+    );
     expect([heldOf(book), known(book)]).toEqual([5n, left]);
   });
 
@@ -83,7 +93,10 @@ describe('a hold', () => {
 
   it('spent takes no more than is known, and nothing where nothing is known', () => {
     expect(known(after(held('one', 30n), spent('one')))).toBeUndefined();
-    expect(after(seen(10n, 9), held('one', 30n), spent('one')).known).toMatchObject({ amount: 0n, at: 9 });
+    expect(after(seen(10n, 9), held('one', 30n), spent('one')).known).toMatchObject({
+      amount: 0n,
+      at: 9,
+    });
   });
 
   it('that was never made ends in nothing', () => {
@@ -92,14 +105,26 @@ describe('a hold', () => {
   });
 
   it('leaves what is held equal to what is open, and what is known equal to what is left, in any order', () => {
-    const action = fc.record({ amount: fc.bigInt(1n, 100n), end: fc.constantFrom('spend', 'release', 'keep'), pick: fc.nat() });
+    const action = fc.record({
+      amount: fc.bigInt(1n, 100n),
+      end: fc.constantFrom('spend', 'release', 'keep'),
+      pick: fc.nat(),
+    });
     fc.assert(
       fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
-        const start = after(seen(10_000n), ...actions.map(({ amount }, index) => held(`${index}`, amount)));
-        const order = actions.map((one, index) => ({ ...one, id: `${index}` })).sort((x, y) => x.pick - y.pick);
-        const ends = order.map(({ end, id }): Change => (end === 'keep' ? (book) => book : end === 'spend' ? spent(id) : released(id)));
+        const start = after(
+          seen(10_000n),
+          ...actions.map(({ amount }, index) => held(`${index}`, amount)),
+        );
+        const order = actions
+          .map((one, index) => ({ ...one, id: `${index}` }))
+          .sort((x, y) => x.pick - y.pick);
+        const ends = order.map(({ end, id }): Change =>
+          end === 'keep' ? (book) => book : end === 'spend' ? spent(id) : released(id),
+        );
         const book = ends.reduce((last, change) => change(last), start);
-        const sum = (end: string) => actions.filter((one) => one.end === end).reduce((all, { amount }) => all + amount, 0n);
+        const sum = (end: string) =>
+          actions.filter((one) => one.end === end).reduce((all, { amount }) => all + amount, 0n);
         expect([heldOf(book), known(book)]).toEqual([sum('keep'), 10_000n - sum('spend')]);
       }),
     );
@@ -107,16 +132,21 @@ describe('a hold', () => {
 });
 
 describe('a balance that is read while payments are in flight', () => {
-  const read = (amount: bigint, moved?: bigint) => after(seen(100n), held('one', 10n), held('two', 20n), seen(amount, 1, undefined, moved));
+  const read = (amount: bigint, moved?: bigint) =>
+    after(seen(100n), held('one', 10n), held('two', 20n), seen(amount, 1, undefined, moved));
 
-  it.each([100n, 90n, 80n, 70n])('of %d is what was known, less what they will take, whichever of them have landed', (amount) => {
-    const book = read(amount);
-    expect(availableIn(book, seenSince(1))).toBe(70n);
-    expect(availableIn(spend(spend(book, 'one'), 'two'), seenSince(1))).toBe(70n);
-  });
+  it.each([100n, 90n, 80n, 70n])(
+    'of %d is what was known, less what they will take, whichever of them have landed',
+    (amount) => {
+      const book = read(amount);
+      expect(availableIn(book, seenSince(1))).toBe(70n);
+      expect(availableIn(spend(spend(book, 'one'), 'two'), seenSince(1))).toBe(70n);
+    },
+  );
 
   it('counts what is known to have come in besides', () => {
-    for (const landed of [0n, 10n, 30n]) expect(availableIn(read(150n - landed, 50n), seenSince(1))).toBe(120n);
+    for (const landed of [0n, 10n, 30n])
+      expect(availableIn(read(150n - landed, 50n), seenSince(1))).toBe(120n);
   });
 
   it.each([130n, 69n])('of %d is taken as it is: they do not explain it', (amount) => {
@@ -142,9 +172,15 @@ describe('a balance that is read while payments are in flight', () => {
   });
 
   it('lacks what left in a later slot than it was read in, though its end came first', () => {
-    expect(known(after(seen(100n), held('one', 40n), spent('one', 11), forget, seen(100n, 1, 10)))).toBe(60n);
-    expect(known(after(seen(100n), held('one', 40n), spent('one', 11), forget, seen(60n, 1, 11)))).toBe(60n);
-    expect(known(after(seen(100n), held('one', 40n), released('one'), forget, seen(100n, 1, 10)))).toBe(100n);
+    expect(
+      known(after(seen(100n), held('one', 40n), spent('one', 11), forget, seen(100n, 1, 10))),
+    ).toBe(60n);
+    expect(
+      known(after(seen(100n), held('one', 40n), spent('one', 11), forget, seen(60n, 1, 11))),
+    ).toBe(60n);
+    expect(
+      known(after(seen(100n), held('one', 40n), released('one'), forget, seen(100n, 1, 10))),
+    ).toBe(100n);
   });
 
   it('is exact again once they are over', () => {
@@ -156,7 +192,10 @@ describe('a balance that is read while payments are in flight', () => {
 
 describe('a book', () => {
   it('is plain data that stays small: it remembers what left last alone', () => {
-    const many = Array.from({ length: 200 }, (_, index) => [held(`${index}`, 1n), spent(`${index}`, index)]).flat();
+    const many = Array.from({ length: 200 }, (_, index) => [
+      held(`${index}`, 1n),
+      spent(`${index}`, index),
+    ]).flat();
     const book = after(seen(1_000n), ...many);
     expect(book.spent.length).toBeLessThan(50);
     expect([book.holds, book.made, known(book)]).toEqual([[], 200, 800n]);

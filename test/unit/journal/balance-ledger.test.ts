@@ -3,7 +3,8 @@ import { emptyBalance, type AccountBalance } from '../../../src/journal/account-
 import { createLedger, ledgerOver } from '../../../src/journal/balance-ledger.js';
 import { seenSince } from '../../helpers/seen-since.js';
 
-// What is known and held after what, is the balance's: see account-balance.test.ts. What processes share is in test/contract/coordination-contract.ts.
+// What is known and held after what, is the balance's: see account-balance.test.ts. What processes
+// share is in test/contract/coordination-contract.ts.
 
 /** Taken, of a balance that is of no slot. */
 const TAKEN = { before: undefined };
@@ -12,9 +13,14 @@ describe('a ledger', () => {
   it('takes what is there in one step: of 20 takes at once, as many pass as fit', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 55n, at: 1_000 });
-    const takes = await Promise.all(Array.from({ length: 20 }, (_, index) => ledger.take('a', `${index}`, 10n, seenSince(1_000))));
+    const takes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => ledger.take('a', `${index}`, 10n, seenSince(1_000))),
+    );
     expect(takes.filter((taken) => taken !== undefined)).toHaveLength(5);
-    expect([await ledger.available('a', seenSince(1_000)), await ledger.held('a')]).toEqual([5n, 50n]);
+    expect([await ledger.available('a', seenSince(1_000)), await ledger.held('a')]).toEqual([
+      5n,
+      50n,
+    ]);
   });
 
   it('takes nothing of an account that was never seen, or too long ago, and leaves it as it was', async () => {
@@ -30,8 +36,14 @@ describe('a ledger', () => {
   it('says what the chain showed before: the reading that a balance is counted on from', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 100n, at: 0, slot: 7 });
-    const [first, second] = [await ledger.take('a', 'one', 60n, seenSince(0)), await ledger.take('a', 'two', 10n, seenSince(0))];
-    expect([first, second]).toEqual([{ before: { amount: 100n, slot: 7 } }, { before: { amount: 100n, slot: 7 } }]);
+    const [first, second] = [
+      await ledger.take('a', 'one', 60n, seenSince(0)),
+      await ledger.take('a', 'two', 10n, seenSince(0)),
+    ];
+    expect([first, second]).toEqual([
+      { before: { amount: 100n, slot: 7 } },
+      { before: { amount: 100n, slot: 7 } },
+    ]);
   });
 
   it('says that it took again what it holds already, and holds it once', async () => {
@@ -53,7 +65,10 @@ describe('a ledger', () => {
     await ledger.see('a', { amount: 130n, at: 1 }, 40n);
     expect(await ledger.available('a', seenSince(1))).toBe(120n);
     await ledger.forget('a');
-    expect([await ledger.available('a', seenSince(0)), await ledger.available('b', seenSince(0))]).toEqual([undefined, 100n]);
+    expect([
+      await ledger.available('a', seenSince(0)),
+      await ledger.available('b', seenSince(0)),
+    ]).toEqual([undefined, 100n]);
   });
 
   it('changes a balance in its store once for each change, and only reads it to look', async () => {
@@ -80,10 +95,19 @@ describe('a hold that is taken again', () => {
   it('is there where it was released, and refused where it was spent', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 100n, at: 0 });
-    expect([await ledger.take('a', 'one', 60n, seenSince(0)), await ledger.take('a', 'one', 60n, seenSince(0))]).toEqual([TAKEN, TAKEN]);
+    expect([
+      await ledger.take('a', 'one', 60n, seenSince(0)),
+      await ledger.take('a', 'one', 60n, seenSince(0)),
+    ]).toEqual([TAKEN, TAKEN]);
     await ledger.release('a', 'one');
-    expect([await ledger.take('a', 'one', 60n, seenSince(0)), await ledger.held('a')]).toEqual([TAKEN, 60n]);
+    expect([await ledger.take('a', 'one', 60n, seenSince(0)), await ledger.held('a')]).toEqual([
+      TAKEN,
+      60n,
+    ]);
     await ledger.spend('a', 'one');
-    expect([await ledger.take('a', 'one', 40n, seenSince(0)), await ledger.held('a')]).toEqual([undefined, 0n]);
+    expect([await ledger.take('a', 'one', 40n, seenSince(0)), await ledger.held('a')]).toEqual([
+      undefined,
+      0n,
+    ]);
   });
 });

@@ -12,7 +12,9 @@ describe('counting', () => {
   it('is shared by all that share the counts', async () => {
     const counts = new Map<string, number>();
     const both = [createCoordination(counts), createCoordination(counts)];
-    const numbers = await Promise.all(Array.from({ length: 100 }, async (_, index) => both[index % 2]?.next('a')));
+    const numbers = await Promise.all(
+      Array.from({ length: 100 }, async (_, index) => both[index % 2]?.next('a')),
+    );
     expect(new Set(numbers).size).toBe(100);
   });
 

@@ -15,7 +15,10 @@ const COMPACT_FROM = 4_000;
 
 type Operation = (journal: Journal) => Promise<unknown>;
 
-/** Twelve purchases one after the other: each third is given up, the others are paid, delivered or not. */
+/**
+ * Twelve purchases one after the other: each third is given up, the others are paid, delivered or
+ * not.
+ */
 const operations: readonly Operation[] = Array.from({ length: 12 }, (_, index) => {
   const {
     payment: _payment,
@@ -24,10 +27,18 @@ const operations: readonly Operation[] = Array.from({ length: 12 }, (_, index) =
     ...reserved
   } = fullAttemptOf({ id: `${index}`, state: 'reserved', microUsd: '10' });
   const plain: Attempt = attemptOf({ id: `${index}`, microUsd: '10', host: `${index}.test` });
-  const { idempotencyKey: _key, ...full } = fullAttemptOf({ ...plain, state: 'signed', delivered: false });
-  const start: Operation = (journal) => journal.reserve(index === 0 ? reserved : plain, [dayCap(90n)]);
+  const { idempotencyKey: _key, ...full } = fullAttemptOf({
+    ...plain,
+    state: 'signed',
+    delivered: false,
+  });
+  const start: Operation = (journal) =>
+    journal.reserve(index === 0 ? reserved : plain, [dayCap(90n)]);
   if (index % 3 === 2) return [start, (journal: Journal) => journal.release(`${index}`)];
-  const end: Attempt = index % 4 === 0 ? { ...full, state: 'unsettled' } : { ...full, state: 'settled', delivered: index % 5 !== 0 };
+  const end: Attempt =
+    index % 4 === 0
+      ? { ...full, state: 'unsettled' }
+      : { ...full, state: 'settled', delivered: index % 5 !== 0 };
   return [start, (journal: Journal) => journal.put(full), (journal: Journal) => journal.put(end)];
 }).flat();
 
@@ -38,7 +49,11 @@ async function stateOf(journal: Journal): Promise<string> {
     swapped: swap?.signature,
     payment: payment?.payerSignature,
   }));
-  const used = await journal.used(OWNER, [dayCap(0n), totalCap(0n, { unit: 'payments' }), totalCap(0n, { host: '4.test' })], NOW);
+  const used = await journal.used(
+    OWNER,
+    [dayCap(0n), totalCap(0n, { unit: 'payments' }), totalCap(0n, { host: '4.test' })],
+    NOW,
+  );
   return JSON.stringify([attempts, used.map(String)], undefined, 1);
 }
 
@@ -46,7 +61,11 @@ let runs = 0;
 /** A journal on a disk, in a process of its own. */
 function journalOn(disk: MemoryDisk, path: string, processes = fakeProcesses(), step?: Step) {
   runs += 1;
-  return journalAt(path, { disk: disk.port(step), processes: processes.as(runs), compactFrom: COMPACT_FROM });
+  return journalAt(path, {
+    disk: disk.port(step),
+    processes: processes.as(runs),
+    compactFrom: COMPACT_FROM,
+  });
 }
 
 async function statesAfterEach(): Promise<string[]> {
@@ -96,7 +115,10 @@ describe('a process that ends', () => {
         processes.end(pid);
         const journal = journalOn(disk.after(what), path, processes);
         const found = await stateOf(journal);
-        expect([states[done], states[done + 1]], `after call ${last}, ${calls[last]}, with ${done} done`).toContain(found);
+        expect(
+          [states[done], states[done + 1]],
+          `after call ${last}, ${calls[last]}, with ${done} done`,
+        ).toContain(found);
         // It goes on from there.
         expect(await journal.reserve(attemptOf({ id: 'next' }), [])).toBeUndefined();
         await journal.close();
@@ -107,7 +129,10 @@ describe('a process that ends', () => {
 
 describe('a disk that fails', () => {
   /** Plays the story on a disk that fails in some calls; what is refused has not happened. */
-  async function play(path: string, fails: (call: string, count: number, operation: number) => boolean) {
+  async function play(
+    path: string,
+    fails: (call: string, count: number, operation: number) => boolean,
+  ) {
     const [disk, model] = [new MemoryDisk(), memoryJournal()];
     let [count, current] = [0, 0];
     const journal = journalOn(disk, path, undefined, (call) => {
@@ -131,7 +156,10 @@ describe('a disk that fails', () => {
     const { length } = await callsOf();
     for (let failing = 1; failing <= length; failing += 1) {
       const path = `/once ${failing}`;
-      const { disk, journal, model, refused } = await play(path, (_call, count) => count === failing);
+      const { disk, journal, model, refused } = await play(
+        path,
+        (_call, count) => count === failing,
+      );
       const where = `call ${failing}`;
       // One that could not be reserved cannot be signed or settled either.
       expect(refused.length, where).toBeLessThanOrEqual(3);
@@ -143,31 +171,50 @@ describe('a disk that fails', () => {
     }
   });
 
-  const CHANGES = new Set(['write', 'sync', 'truncate', 'rename', 'create', 'link', 'syncDirectory']);
+  const CHANGES = new Set([
+    'write',
+    'sync',
+    'truncate',
+    'rename',
+    'create',
+    'link',
+    'syncDirectory',
+  ]);
 
-  it.each([0, 1, 5, 10, 20])('for some time, from operation %d on, refuses everything, and goes on once it works again', async (from) => {
-    const path = `/until ${from}`;
-    const { disk, journal, model, refused } = await play(path, (call, _count, at) => at >= from && at < from + 6 && CHANGES.has(call));
-    expect(refused.length).toBeGreaterThanOrEqual(6);
-    expect(refused[0]).toMatchObject({
-      code: 'journal_unavailable',
-      details: { step: 'file' },
-      message: expect.stringContaining('ENOSPC'),
-    });
-    expect(await stateOf(journal)).toBe(await stateOf(model));
-    await journal.close();
-    const again = journalOn(disk, path);
-    expect(await stateOf(again)).toBe(await stateOf(model));
-    await again.close();
-  });
+  it.each([0, 1, 5, 10, 20])(
+    'for some time, from operation %d on, refuses everything, and goes on once it works again',
+    async (from) => {
+      const path = `/until ${from}`;
+      const { disk, journal, model, refused } = await play(
+        path,
+        (call, _count, at) => at >= from && at < from + 6 && CHANGES.has(call),
+      );
+      expect(refused.length).toBeGreaterThanOrEqual(6);
+      expect(refused[0]).toMatchObject({
+        code: 'journal_unavailable',
+        details: { step: 'file' },
+        message: expect.stringContaining('ENOSPC'),
+      });
+      expect(await stateOf(journal)).toBe(await stateOf(model));
+      await journal.close();
+      const again = journalOn(disk, path);
+      expect(await stateOf(again)).toBe(await stateOf(model));
+      await again.close();
+    },
+  );
 
   it('repeats what the disk says without keys of ours and what does not show', async () => {
     hideKey('k3y-of-the-node');
     const journal = journalOn(new MemoryDisk(), '/told', undefined, (call) => {
-      if (call === 'write') throw new Error(`ENOSPC: no space left\u202e on k3y-of-the-node${' and on'.repeat(100)}`);
+      if (call === 'write')
+        throw new Error(`ENOSPC: no space left\u202e on k3y-of-the-node${' and on'.repeat(100)}`);
     });
-    const error: unknown = await journal.reserve(attemptOf(), []).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ message: expect.stringContaining('(ENOSPC: no space left  on [hidden] and on') });
+    const error: unknown = await journal
+      .reserve(attemptOf(), [])
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      message: expect.stringContaining('(ENOSPC: no space left  on [hidden] and on'),
+    });
     expect(inspect(error, { depth: Infinity })).not.toContain('k3y-of-the-node');
     expect(String(error).length).toBeLessThan(400);
   });
@@ -180,11 +227,17 @@ describe('a disk that fails', () => {
     });
     await journal.reserve(attemptOf(), []);
     full = true;
-    const results = await Promise.allSettled(Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])));
-    expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
+    const results = await Promise.allSettled(
+      Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])),
+    );
+    expect(results.map(({ status }) => status)).toEqual(
+      Array.from({ length: 10 }, () => 'rejected'),
+    );
     full = false;
     expect(await journal.used(OWNER, [dayCap(0n)], NOW)).toEqual([10_000n]);
-    const later = await Promise.all(Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])));
+    const later = await Promise.all(
+      Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])),
+    );
     expect(later.filter((result) => result === undefined)).toHaveLength(4);
     await journal.close();
   });
@@ -201,19 +254,25 @@ describe('a disk that cannot sync a directory', () => {
       compactFrom: COMPACT_FROM,
     });
 
-  it.each(['EPERM', 'EISDIR', 'EACCES'])('has a journal on Windows (%s), and on no other system', async (code) => {
-    const journal = journalOf('win32', code);
-    for (const operation of operations) await operation(journal);
-    await journal.close();
-    for (const platform of ['linux', 'darwin'])
-      await expect(journalOf(platform, code).reserve(attemptOf(), [])).rejects.toMatchObject({
-        code: 'journal_unavailable',
-        cause: { code },
-      });
-  });
+  it.each(['EPERM', 'EISDIR', 'EACCES'])(
+    'has a journal on Windows (%s), and on no other system',
+    async (code) => {
+      const journal = journalOf('win32', code);
+      for (const operation of operations) await operation(journal);
+      await journal.close();
+      for (const platform of ['linux', 'darwin'])
+        await expect(journalOf(platform, code).reserve(attemptOf(), [])).rejects.toMatchObject({
+          code: 'journal_unavailable',
+          cause: { code },
+        });
+    },
+  );
 
   it.each(['EIO', 'ENOSPC'])('for another reason (%s) fails on Windows too', async (code) => {
-    await expect(journalOf('win32', code).reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_unavailable', cause: { code } });
+    await expect(journalOf('win32', code).reserve(attemptOf(), [])).rejects.toMatchObject({
+      code: 'journal_unavailable',
+      cause: { code },
+    });
   });
 });
 
@@ -229,22 +288,35 @@ describe('a file that another program touches', () => {
       ['/touched.lock', '/lock aside'],
     ] as const) {
       await port.rename(from, aside);
-      await expect(journal.put(attemptOf({ id: 'one', state: 'signed' }))).rejects.toMatchObject(refused);
+      await expect(journal.put(attemptOf({ id: 'one', state: 'signed' }))).rejects.toMatchObject(
+        refused,
+      );
       await expect(journal.used(OWNER, [], NOW)).rejects.toMatchObject(refused);
       disk.put(from, disk.files.get(aside)!);
-      await expect(journal.put(attemptOf({ id: 'one', state: 'signed' }))).rejects.toMatchObject(refused);
+      await expect(journal.put(attemptOf({ id: 'one', state: 'signed' }))).rejects.toMatchObject(
+        refused,
+      );
       await port.rename(aside, from);
       await journal.reserve(attemptOf(), []);
     }
-    expect((await listOf(journal.attempts(OWNER))).map(({ state }) => state)).toEqual(['reserved', 'reserved', 'reserved']);
+    expect((await listOf(journal.attempts(OWNER))).map(({ state }) => state)).toEqual([
+      'reserved',
+      'reserved',
+      'reserved',
+    ]);
     await journal.close();
   });
 
   it('keeps the lines of the next holder when the former takes them for what it failed to write', async () => {
     const [disk, processes] = [new MemoryDisk(), fakeProcesses()];
     const openAs = (pid: number, step?: Step) =>
-      openLog('/stolen', { disk: disk.port(step), processes: processes.as(pid), compactFrom: COMPACT_FROM });
-    const put = (log: FileLog, id: string) => log.run((_, write) => write({ put: attemptOf({ id }) }));
+      openLog('/stolen', {
+        disk: disk.port(step),
+        processes: processes.as(pid),
+        compactFrom: COMPACT_FROM,
+      });
+    const put = (log: FileLog, id: string) =>
+      log.run((_, write) => write({ put: attemptOf({ id }) }));
     let next: FileLog | undefined;
     let isTaken = false;
     const former = await openAs(1, async (call) => {
@@ -256,7 +328,8 @@ describe('a file that another program touches', () => {
       throw failure('EIO');
     });
     isTaken = true;
-    for (const id of ['former', 'later']) await expect(put(former, id)).rejects.toMatchObject({ code: 'journal_unavailable' });
+    for (const id of ['former', 'later'])
+      await expect(put(former, id)).rejects.toMatchObject({ code: 'journal_unavailable' });
     await former.close();
     await next?.close();
     expect(await (await openAs(3)).run(({ attempts }) => attempts.get('next')?.id)).toBe('next');
@@ -270,11 +343,15 @@ describe('a file that another program touches', () => {
     });
     await journal.reserve(attemptOf(), []);
     full = true;
-    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_unavailable' });
+    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({
+      code: 'journal_unavailable',
+    });
     full = false;
     const file = await disk.port().open('/cut');
     await file.truncate((await file.size()) - 1_000);
-    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_damaged' });
+    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({
+      code: 'journal_damaged',
+    });
     await journal.close();
   });
 });

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { crc32 } from '../../../adapters/journals/file/crc32.js';
-import { decode, encodeContent, encodeHeader, encodeLine, encodeRecords, type FileRecord } from '../../../adapters/journals/file/format.js';
+import {
+  decode,
+  encodeContent,
+  encodeHeader,
+  encodeLine,
+  encodeRecords,
+  type FileRecord,
+} from '../../../adapters/journals/file/format.js';
 import { attemptOf, fullAttemptOf, NOW } from '../../helpers/attempts.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -52,9 +59,13 @@ describe('the checksum', () => {
 
 describe('a file', () => {
   it('is lines of a checksum and JSON, as FORMAT.md has it', () => {
-    const [header, records] = new TextDecoder().decode(join(encodeHeader(), encodeRecords([{ release: 'ü' }]))).split('\n');
+    const [header, records] = new TextDecoder()
+      .decode(join(encodeHeader(), encodeRecords([{ release: 'ü' }])))
+      .split('\n');
     expect(header).toBe('3339b863 {"format":"exact-change-journal","version":1}');
-    expect(records).toBe(`${crc32(bytesOf('[{"release":"ü"}]')).toString(16).padStart(8, '0')} [{"release":"ü"}]`);
+    expect(records).toBe(
+      `${crc32(bytesOf('[{"release":"ü"}]')).toString(16).padStart(8, '0')} [{"release":"ü"}]`,
+    );
   });
 
   it('gives back what was written', () => {
@@ -65,12 +76,16 @@ describe('a file', () => {
       widestMs: 7,
     };
     const found = decode(encodeContent(content));
-    expect(found).toMatchObject({ records: [{ widest: 7 }, { carry }, ...content.attempts.map((put) => ({ put }))] });
+    expect(found).toMatchObject({
+      records: [{ widest: 7 }, { carry }, ...content.attempts.map((put) => ({ put }))],
+    });
   });
 
   it('that is cut off anywhere has what was whole by then, and is damage without its first line', () => {
     for (let length = 0; length <= file.length; length += 1)
-      expect(decode(file.subarray(0, length)), `cut at ${length}`).toEqual(within(length) ?? { damagedAt: 0 });
+      expect(decode(file.subarray(0, length)), `cut at ${length}`).toEqual(
+        within(length) ?? { damagedAt: 0 },
+      );
   });
 
   it('is damage wherever a single bit is another: no flip makes it forget', () => {
@@ -78,7 +93,9 @@ describe('a file', () => {
       for (let bit = 0; bit < 8; bit += 1) {
         const flipped = file.slice();
         flipped[at]! ^= 1 << bit;
-        expect(decode(flipped), `bit ${bit} of byte ${at}`).toEqual({ damagedAt: expect.any(Number) });
+        expect(decode(flipped), `bit ${bit} of byte ${at}`).toEqual({
+          damagedAt: expect.any(Number),
+        });
       }
     }
   });
@@ -110,19 +127,31 @@ describe('a file', () => {
     ['no attempt', [{ put: { ...attemptOf(), amount: '-1' } }]],
     ['an attempt in no known state', [{ put: { ...attemptOf(), state: 'toString' } }]],
     ['sums that are no amounts', [{ carry: { ...carry, cost: { USD: 1 } } }]],
-    ['older sums that are no amounts', [{ carry: { ...carry, cost: undefined, amount: 1, microUsd: '1', payments: '1' } }]],
+    [
+      'older sums that are no amounts',
+      [{ carry: { ...carry, cost: undefined, amount: 1, microUsd: '1', payments: '1' } }],
+    ],
     ['nothing', null],
   ])('is damaged where a line that is whole has %s', (_what, value) => {
     expect(decode(join(file, encodeLine(value)))).toEqual({ damagedAt: file.length });
-    expect(decode(join(file, encodeLine(value), encodeRecords([])))).toEqual({ damagedAt: file.length });
+    expect(decode(join(file, encodeLine(value), encodeRecords([])))).toEqual({
+      damagedAt: file.length,
+    });
   });
 
   it.each([2, 0, '1', null])('of version %j is for another release', (version) => {
-    expect(decode(join(encodeLine({ format: 'exact-change-journal', version }), bytesOf('whatever')))).toEqual({ version });
+    expect(
+      decode(join(encodeLine({ format: 'exact-change-journal', version }), bytesOf('whatever'))),
+    ).toEqual({ version });
   });
 
   it('never throws, whatever it is', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => void decode(bytes)));
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => void decode(join(encodeHeader(), bytes))));
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 300 }),
+        (bytes) => void decode(join(encodeHeader(), bytes)),
+      ),
+    );
   });
 });

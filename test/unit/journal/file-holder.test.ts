@@ -1,11 +1,27 @@
 import { once } from 'node:events';
-import { chmod, link, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { nodeProcesses, processesOn, type ProcessId } from '../../../adapters/journals/file/processes.js';
+import {
+  nodeProcesses,
+  processesOn,
+  type ProcessId,
+} from '../../../adapters/journals/file/processes.js';
 import { attemptOf, idsOf, NOW } from '../../helpers/attempts.js';
 import type { Contender } from '../../helpers/contenders.js';
 import { journalFiles } from '../../helpers/journal-files.js';
@@ -17,8 +33,13 @@ let path: string;
 const { contenders, journalOf } = journalFiles((at) => ({ directory, path } = at));
 
 const holdersOf = (all: readonly Contender[]) => all.filter(({ said }) => said === 'holds');
-const socketsIn = async (place: string) => (await readdir(place)).filter((name) => name.endsWith('.sock'));
-const socketOf = async () => join(directory, (JSON.parse(await readFile(`${path}.lock`, 'utf8')) as ProcessId).socket ?? 'none');
+const socketsIn = async (place: string) =>
+  (await readdir(place)).filter((name) => name.endsWith('.sock'));
+const socketOf = async () =>
+  join(
+    directory,
+    (JSON.parse(await readFile(`${path}.lock`, 'utf8')) as ProcessId).socket ?? 'none',
+  );
 
 const GONE = `.${'0'.repeat(32)}.sock`;
 
@@ -35,9 +56,16 @@ describe('the holder of a file journal', () => {
   it('locks out every other container, and the next opens at once when it was killed: exactly one of those that start together', async () => {
     const held: Contender[] = [];
     for (let round = 0; round < 2; round += 1) {
-      const all = await Promise.all(Array.from({ length: 4 }, (_, index) => contenders.startContained(path, `${round} ${index}`)));
+      const all = await Promise.all(
+        Array.from({ length: 4 }, (_, index) =>
+          contenders.startContained(path, `${round} ${index}`),
+        ),
+      );
       // Each is process 1 of its own namespace.
-      expect(all.map(({ said }) => said).sort()).toEqual(['holds', ...Array.from({ length: 3 }, () => 'locked by 1')]);
+      expect(all.map(({ said }) => said).sort()).toEqual([
+        'holds',
+        ...Array.from({ length: 3 }, () => 'locked by 1'),
+      ]);
       const [holder] = holdersOf(all);
       held.push(holder!);
       for (const one of [...all.filter((other) => other !== holder), holder!]) await one.kill();
@@ -60,9 +88,17 @@ describe('the holder of a file journal', () => {
       );
       const [first = '', second = ''] = boots;
       const holder = await contenders.startBooted(path, first);
-      expect(JSON.parse(await readFile(`${path}.lock`, 'utf8'))).toMatchObject({ kernel: expect.stringMatching(/^11111111-/) });
-      expect([holder.said, (await contenders.startBooted(path, second)).said]).toEqual(['holds', 'locked by 1']);
-      await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: 1 } });
+      expect(JSON.parse(await readFile(`${path}.lock`, 'utf8'))).toMatchObject({
+        kernel: expect.stringMatching(/^11111111-/),
+      });
+      expect([holder.said, (await contenders.startBooted(path, second)).said]).toEqual([
+        'holds',
+        'locked by 1',
+      ]);
+      await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+        code: 'journal_locked',
+        details: { pid: 1 },
+      });
       await holder.kill();
       expect((await contenders.startBooted(path, second, 'next')).said).toBe('holds');
     } finally {
@@ -75,7 +111,10 @@ describe('the holder of a file journal', () => {
     await mkdir(deep);
     const far = join(deep, 'payments.jsonl');
     const first = await contenders.startContained(far);
-    expect([first.said, (await contenders.startContained(far)).said]).toEqual(['holds', 'locked by 1']);
+    expect([first.said, (await contenders.startContained(far)).said]).toEqual([
+      'holds',
+      'locked by 1',
+    ]);
     expect(await socketsIn(deep)).toHaveLength(1);
     await first.kill();
     const journal = journalOf(far);
@@ -103,7 +142,10 @@ describe('the holder of a file journal', () => {
       });
     }
     expect([...refusals]).toEqual(['EAGAIN']);
-    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: 1 } });
+    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+      code: 'journal_locked',
+      details: { pid: 1 },
+    });
     for (const socket of asking) socket.destroy();
     await holder.kill();
     expect(await journalOf().used(OWNER, [], NOW)).toEqual([]);
@@ -119,7 +161,9 @@ describe('the holder of a file journal', () => {
     });
     const next = await contenders.startContained(path);
     expect(next.said).toBe('holds');
-    await expect(former.reserve(attemptOf({ id: 'later' }), [])).rejects.toMatchObject({ code: 'journal_unavailable' });
+    await expect(former.reserve(attemptOf({ id: 'later' }), [])).rejects.toMatchObject({
+      code: 'journal_unavailable',
+    });
     await former.close();
     expect((await contenders.startContained(path)).said).toBe('locked by 1');
     await next.kill();
@@ -130,39 +174,88 @@ describe('the holder of a file journal', () => {
     const worker = new Worker(contenders.program.path, { argv: [path], stdout: true });
     const [said]: unknown[] = await once(worker.stdout, 'data');
     expect(String(said)).toBe('holds');
-    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: process.pid } });
+    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+      code: 'journal_locked',
+      details: { pid: process.pid },
+    });
     await worker.terminate();
     expect(await journalOf().used(OWNER, [], NOW)).toEqual([]);
   });
 
   it.each([
-    ['another kernel, as far as its container says', { kernel: 'another boot', host: 'another' }, true],
-    ['another kernel, which had the disk before this one', { kernel: 'another boot', host: 'another', socket: GONE }, false],
-    ['another kernel without such sockets, elsewhere', { kernel: 'another boot', host: 'another', socket: undefined }, true],
+    [
+      'another kernel, as far as its container says',
+      { kernel: 'another boot', host: 'another' },
+      true,
+    ],
+    [
+      'another kernel, which had the disk before this one',
+      { kernel: 'another boot', host: 'another', socket: GONE },
+      false,
+    ],
+    [
+      'another kernel without such sockets, elsewhere',
+      { kernel: 'another boot', host: 'another', socket: undefined },
+      true,
+    ],
     ['a kernel without an id', { kernel: undefined, host: 'another' }, true],
-    ['a kernel without an id, whose socket is gone', { kernel: undefined, host: 'another', socket: GONE }, true],
-    ['another kernel, on a file system that both may have', { kernel: 'another boot', volume: '77', host: 'another' }, true],
-    ['this kernel, on a file system that is mounted twice', { volume: '77', host: 'another' }, true],
-    ['a system without such sockets, elsewhere', { socket: undefined, host: `not ${hostname()}` }, true],
+    [
+      'a kernel without an id, whose socket is gone',
+      { kernel: undefined, host: 'another', socket: GONE },
+      true,
+    ],
+    [
+      'another kernel, on a file system that both may have',
+      { kernel: 'another boot', volume: '77', host: 'another' },
+      true,
+    ],
+    [
+      'this kernel, on a file system that is mounted twice',
+      { volume: '77', host: 'another' },
+      true,
+    ],
+    [
+      'a system without such sockets, elsewhere',
+      { socket: undefined, host: `not ${hostname()}` },
+      true,
+    ],
     ['a system without such sockets, here', { socket: undefined }, true],
-    ['a system without such sockets, under an id that is used again', { socket: undefined, start: 'long ago' }, false],
+    [
+      'a system without such sockets, under an id that is used again',
+      { socket: undefined, start: 'long ago' },
+      false,
+    ],
     ['this kernel, whose socket is gone', { socket: GONE }, false],
-  ])('that ran on %s is judged by what can be known', async (_where, over: Partial<Record<keyof ProcessId, string | undefined>>, alive) => {
-    const life = await nodeProcesses.live(directory, 'f'.repeat(32));
-    const { socket, start, ...rest } = { ...life.process, ...over };
-    await writeFile(`${path}.lock`, JSON.stringify({ id: 'id', socket, start, ...rest }));
-    const used = journalOf().used(OWNER, [], NOW);
-    if (alive) await expect(used).rejects.toMatchObject({ code: 'journal_locked', details: { pid: process.pid } });
-    else expect(await used).toEqual([]);
-    await life.end();
-  });
+  ])(
+    'that ran on %s is judged by what can be known',
+    async (_where, over: Partial<Record<keyof ProcessId, string | undefined>>, alive) => {
+      const life = await nodeProcesses.live(directory, 'f'.repeat(32));
+      const { socket, start, ...rest } = { ...life.process, ...over };
+      await writeFile(`${path}.lock`, JSON.stringify({ id: 'id', socket, start, ...rest }));
+      const used = journalOf().used(OWNER, [], NOW);
+      if (alive)
+        await expect(used).rejects.toMatchObject({
+          code: 'journal_locked',
+          details: { pid: process.pid },
+        });
+      else expect(await used).toEqual([]);
+      await life.end();
+    },
+  );
 
   it.each<[string, NodeJS.Platform, Partial<ProcessId>, boolean]>([
     ['on Linux, where a socket refuses only once its process has ended', 'linux', {}, false],
-    ['on macOS, where one with a full queue refuses too, if its process is there', 'darwin', {}, true],
+    [
+      'on macOS, where one with a full queue refuses too, if its process is there',
+      'darwin',
+      {},
+      true,
+    ],
     ['on macOS, if its process has ended', 'darwin', { pid: 2 ** 30 }, false],
   ])('with a socket that refuses is judged %s', async (_where, platform, over, alive) => {
-    expect(await processesOn(platform).isAlive({ ...(await leaveSocket()), ...over }, directory)).toBe(alive);
+    expect(
+      await processesOn(platform).isAlive({ ...(await leaveSocket()), ...over }, directory),
+    ).toBe(alive);
   });
 
   it('cannot have a file removed by what it writes into its lock', async () => {
@@ -172,7 +265,10 @@ describe('the holder of a file journal', () => {
     await life.end();
     for (const socket of ['mine', '../mine', `.${'0'.repeat(32)}.sock/../mine`]) {
       await writeFile(`${path}.lock`, JSON.stringify({ id: 'id', ...life.process, socket }));
-      await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: 0 } });
+      await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+        code: 'journal_locked',
+        details: { pid: 0 },
+      });
     }
     expect(await readdir(directory)).toContain('mine');
   });
@@ -200,7 +296,9 @@ describe('a second path to the file', () => {
     await writeFile(at, '');
     await journalOf().reserve(attemptOf({ id: 'one' }), []);
     const before = await readFile(path);
-    expect((await contenders.startMounted(path, at)).said).toContain('The file itself is mounted there');
+    expect((await contenders.startMounted(path, at)).said).toContain(
+      'The file itself is mounted there',
+    );
     expect(await readFile(path)).toEqual(before);
     expect(await readdir(join(directory, 'elsewhere'))).toEqual(['payments.jsonl']);
   });
@@ -219,8 +317,13 @@ describe('what a file journal leaves on the disk', () => {
       process.umask(before);
     }
     const names = (await readdir(directory)).sort();
-    expect(names).toEqual([expect.stringMatching(/^\.[0-9a-f]{32}\.sock$/), 'payments.jsonl', 'payments.jsonl.lock']);
-    for (const name of names) expect((await stat(join(directory, name))).mode & 0o777, name).toBe(0o600);
+    expect(names).toEqual([
+      expect.stringMatching(/^\.[0-9a-f]{32}\.sock$/),
+      'payments.jsonl',
+      'payments.jsonl.lock',
+    ]);
+    for (const name of names)
+      expect((await stat(join(directory, name))).mode & 0o777, name).toBe(0o600);
     expect((await lstat(await socketOf())).isSocket()).toBe(true);
   });
 });

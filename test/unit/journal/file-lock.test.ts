@@ -7,7 +7,10 @@ import { fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.
 const PATH = '/journal';
 const LOCK = `${PATH}.lock`;
 
-/** A disk whose lock was held by processes that have ended, each the successor of the one before, and none in its place yet. */
+/**
+ * A disk whose lock was held by processes that have ended, each the successor of the one before,
+ * and none in its place yet.
+ */
 async function diskLeftBy(count: number) {
   const disk = new MemoryDisk();
   const processes = fakeProcesses();
@@ -16,7 +19,9 @@ async function diskLeftBy(count: number) {
     const ending: Step = (call) => {
       if (call === 'rename' || call === 'unlink') throw new Error('ended');
     };
-    await lockFile(PATH, disk.port(pid === 1 ? undefined : ending), processes.as(pid)).catch(() => undefined);
+    await lockFile(PATH, disk.port(pid === 1 ? undefined : ending), processes.as(pid)).catch(
+      () => undefined,
+    );
     processes.end(pid);
   }
   return { disk, processes };
@@ -29,7 +34,12 @@ describe('a lock', () => {
     const disk = new MemoryDisk();
     const lock = await lockFile(PATH, disk.port(), fakeProcesses().as(7));
     expect([...disk.files.keys()]).toEqual([LOCK]);
-    expect(JSON.parse(contents(disk))).toEqual({ id: expect.stringMatching(/^token/), pid: 7, start: 'start of 7', host: 'host' });
+    expect(JSON.parse(contents(disk))).toEqual({
+      id: expect.stringMatching(/^token/),
+      pid: 7,
+      start: 'start of 7',
+      host: 'host',
+    });
     expect(await lock.isHeld()).toBe(true);
     await lock.release();
     expect(disk.files.size).toBe(0);
@@ -50,14 +60,19 @@ describe('a lock', () => {
     expect([...disk.files.keys()]).toEqual([LOCK]);
   });
 
-  it.each([1, 2, 3])('of %d processes that have ended, each on the way to the place of the one before, is free', async (count) => {
-    const { disk, processes } = await diskLeftBy(count);
-    const lock = await lockFile(PATH, disk.port(), processes.as(9));
-    expect(await lock.isHeld()).toBe(true);
-    expect(JSON.parse(contents(disk))).toMatchObject({ pid: 9 });
-    expect([...disk.files.keys()].filter((name) => name.includes('.after.'))).toEqual([]);
-    await expect(lockFile(PATH, disk.port(), processes.as(10))).rejects.toMatchObject({ details: { pid: 9 } });
-  });
+  it.each([1, 2, 3])(
+    'of %d processes that have ended, each on the way to the place of the one before, is free',
+    async (count) => {
+      const { disk, processes } = await diskLeftBy(count);
+      const lock = await lockFile(PATH, disk.port(), processes.as(9));
+      expect(await lock.isHeld()).toBe(true);
+      expect(JSON.parse(contents(disk))).toMatchObject({ pid: 9 });
+      expect([...disk.files.keys()].filter((name) => name.includes('.after.'))).toEqual([]);
+      await expect(lockFile(PATH, disk.port(), processes.as(10))).rejects.toMatchObject({
+        details: { pid: 9 },
+      });
+    },
+  );
 
   it.each(['', '{}', 'null', '{"id":"x","pid":"7","host":"host"}', '\0\0\0'])(
     'that holds %j names no process that could be asked: it is respected',
@@ -88,12 +103,17 @@ describe('a lock', () => {
       if (call === 'sync') throw new Error('disk full');
     };
     const disk = new MemoryDisk();
-    await expect(lockFile(PATH, disk.port(full), fakeProcesses().as(7))).rejects.toThrow('disk full');
+    await expect(lockFile(PATH, disk.port(full), fakeProcesses().as(7))).rejects.toThrow(
+      'disk full',
+    );
     expect(disk.files.size).toBe(0);
   });
 
   it('has one holder at most at any instant, in whatever order the steps of many come, and whichever of them ends on the way', async () => {
-    const contender = fc.record({ ends: fc.constantFrom('while it holds', 'on the way', 'never'), after: fc.nat(12) });
+    const contender = fc.record({
+      ends: fc.constantFrom('while it holds', 'on the way', 'never'),
+      after: fc.nat(12),
+    });
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -134,14 +154,16 @@ describe('a lock', () => {
             else await lock.release();
           };
           const failures: unknown[] = [];
-          for (const [index, one] of contenders.entries()) contend(one, index).catch((error: unknown) => failures.push(error));
+          for (const [index, one] of contenders.entries())
+            contend(one, index).catch((error: unknown) => failures.push(error));
           await scheduler.waitIdle();
           expect(failures).toEqual([]);
           expect(most).toBeLessThanOrEqual(1);
           // A process that comes when the living are done, and the others have ended, gets it.
           contenders.forEach((_, index) => processes.end(100 + index));
           expect(await (await lockFile(PATH, disk.port(), processes.as(99))).isHeld()).toBe(true);
-          if (contenders.every(({ ends }) => ends !== 'on the way')) expect(held).toBeGreaterThan(0);
+          if (contenders.every(({ ends }) => ends !== 'on the way'))
+            expect(held).toBeGreaterThan(0);
         },
       ),
       { numRuns: 500 },

@@ -19,12 +19,24 @@ const newPath = () => `/directory/outbox${(files += 1)}.jsonl`;
 const processes = fakeProcesses();
 let runs = 100_000;
 
-function onDisk(disk: MemoryDisk, path: string, { outbox = true, step }: { outbox?: boolean; step?: Step } = {}) {
-  return journalAt(path, { disk: disk.port(step), processes: processes.as(runs), compactFrom: COMPACT_FROM }, { outbox });
+function onDisk(
+  disk: MemoryDisk,
+  path: string,
+  { outbox = true, step }: { outbox?: boolean; step?: Step } = {},
+) {
+  return journalAt(
+    path,
+    { disk: disk.port(step), processes: processes.as(runs), compactFrom: COMPACT_FROM },
+    { outbox },
+  );
 }
 
 /** The disk as the next process finds it, after the one that has the journal open was ended. */
-async function killed(disk: MemoryDisk, what: 'kill' | 'power failure', journal: FileJournal): Promise<MemoryDisk> {
+async function killed(
+  disk: MemoryDisk,
+  what: 'kill' | 'power failure',
+  journal: FileJournal,
+): Promise<MemoryDisk> {
   const after = disk.after(what);
   // In this process it would go on being used.
   await journal.close();
@@ -41,8 +53,10 @@ async function fail(journal: Journal): Promise<string> {
   return attempt.id;
 }
 
-const takeAll = (journal: Journal, now = later()) => withOutbox(journal).outbox.take({ limit: 100_000, leaseMs: LEASE_MS, now });
-const idsIn = async (journal: Journal) => (await takeAll(journal)).map(({ event }) => event.data.id);
+const takeAll = (journal: Journal, now = later()) =>
+  withOutbox(journal).outbox.take({ limit: 100_000, leaseMs: LEASE_MS, now });
+const idsIn = async (journal: Journal) =>
+  (await takeAll(journal)).map(({ event }) => event.data.id);
 
 const endpoint: Endpoint = {
   ...{ id: 'endpoint', url: 'https://receiver.test/', events: ['payment.failed'], caller: '' },
@@ -50,18 +64,23 @@ const endpoint: Endpoint = {
 };
 
 describe('the outbox of a file', () => {
-  it.each(['kill', 'power failure'] as const)('has after a %s what was told to be there, and no worker has taken it', async (what) => {
-    const [disk, path] = [new MemoryDisk(), newPath()];
-    const before = withOutbox(onDisk(disk, path));
-    await before.outbox.addEndpoint(endpoint, 1);
-    const ids = [await fail(before), await fail(before), await fail(before)];
-    const [first] = await takeAll(before);
-    if (first === undefined) throw new Error('three were written');
-    await before.outbox.finish(first, [{ event: first.event, endpoint: 'endpoint', failures: 1, dueAt: first.dueAt }]);
-    const after = withOutbox(onDisk(await killed(disk, what, before), path));
-    expect(new Set(await idsIn(after))).toEqual(new Set(ids));
-    expect(await after.outbox.endpoints()).toEqual([endpoint]);
-  });
+  it.each(['kill', 'power failure'] as const)(
+    'has after a %s what was told to be there, and no worker has taken it',
+    async (what) => {
+      const [disk, path] = [new MemoryDisk(), newPath()];
+      const before = withOutbox(onDisk(disk, path));
+      await before.outbox.addEndpoint(endpoint, 1);
+      const ids = [await fail(before), await fail(before), await fail(before)];
+      const [first] = await takeAll(before);
+      if (first === undefined) throw new Error('three were written');
+      await before.outbox.finish(first, [
+        { event: first.event, endpoint: 'endpoint', failures: 1, dueAt: first.dueAt },
+      ]);
+      const after = withOutbox(onDisk(await killed(disk, what, before), path));
+      expect(new Set(await idsIn(after))).toEqual(new Set(ids));
+      expect(await after.outbox.endpoints()).toEqual([endpoint]);
+    },
+  );
 
   it('has an event and what it tells of in one line: torn off, both are gone', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
@@ -75,18 +94,28 @@ describe('the outbox of a file', () => {
     for (let length = whole; length < data.length; length += 1) {
       left.put(path, data.slice(0, length));
       const after = onDisk(left, path);
-      expect([(await listOf(after.attempts(attempt))).map(({ state }) => state), await takeAll(after)]).toEqual([['reserved'], []]);
+      expect([
+        (await listOf(after.attempts(attempt))).map(({ state }) => state),
+        await takeAll(after),
+      ]).toEqual([['reserved'], []]);
       await after.close();
     }
     left.put(path, data);
     const after = onDisk(left, path);
-    expect([(await listOf(after.attempts(attempt))).map(({ state }) => state), await idsIn(after)]).toEqual([['abandoned'], [attempt.id]]);
+    expect([
+      (await listOf(after.attempts(attempt))).map(({ state }) => state),
+      await idsIn(after),
+    ]).toEqual([['abandoned'], [attempt.id]]);
   });
 
   it('is kept where the file is rewritten, and so is which worker has taken what', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const renames: string[] = [];
-    const journal = withOutbox(onDisk(disk, path, { step: (call, to) => void (call === 'rename' && to === path && renames.push(to)) }));
+    const journal = withOutbox(
+      onDisk(disk, path, {
+        step: (call, to) => void (call === 'rename' && to === path && renames.push(to)),
+      }),
+    );
     await journal.outbox.addEndpoint(endpoint, 1);
     const ids = [await fail(journal), await fail(journal)];
     const now = later();
@@ -120,13 +149,19 @@ describe('the outbox of a file', () => {
     journal.outbox.onAdded(() => (calls += 1));
     down.is = true;
     const unavailable = { code: 'journal_unavailable' };
-    const failing = [journal.release(attempt.id), takeAll(journal, now + LEASE_MS), journal.outbox.finish(job, [])];
+    const failing = [
+      journal.release(attempt.id),
+      takeAll(journal, now + LEASE_MS),
+      journal.outbox.finish(job, []),
+    ];
     for (const one of failing) await expect(one).rejects.toMatchObject(unavailable);
     expect(calls).toBe(0);
     down.is = false;
     // No other worker gets it until its lease is over; what the failed call took is free.
     expect(await takeAll(journal, now)).toEqual([]);
-    expect((await takeAll(journal, now + LEASE_MS)).map(({ event }) => event.data.id)).toEqual([id]);
+    expect((await takeAll(journal, now + LEASE_MS)).map(({ event }) => event.data.id)).toEqual([
+      id,
+    ]);
     await journal.release(attempt.id);
     expect([calls, await idsIn(journal)]).toEqual([1, [attempt.id]]);
   });
@@ -134,7 +169,9 @@ describe('the outbox of a file', () => {
   it('ends many at once with one write', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const syncs = { count: 0 };
-    const journal = withOutbox(onDisk(disk, path, { step: (call) => void (call === 'sync' && (syncs.count += 1)) }));
+    const journal = withOutbox(
+      onDisk(disk, path, { step: (call) => void (call === 'sync' && (syncs.count += 1)) }),
+    );
     for (let count = 0; count < 20; count += 1) await fail(journal);
     const jobs = await takeAll(journal);
     const before = syncs.count;
@@ -146,7 +183,10 @@ describe('the outbox of a file', () => {
 describe('the journals of one file', () => {
   it('share its outbox: once one that keeps events was used, all write them and all that listen hear of it', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
-    const [plain, keeping] = [onDisk(disk, path, { outbox: false }), withOutbox(onDisk(disk, path))];
+    const [plain, keeping] = [
+      onDisk(disk, path, { outbox: false }),
+      withOutbox(onDisk(disk, path)),
+    ];
     expect(plain.outbox).toBeUndefined();
     await fail(plain);
     let calls = 0;
@@ -162,15 +202,22 @@ describe('the journals of one file', () => {
 
   it('keep what is there where none keeps events, and add to it only for an endpoint that is told', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
-    const opened = async <T>(outbox: boolean, work: (journal: Journal) => Promise<T>): Promise<T> => {
+    const opened = async <T>(
+      outbox: boolean,
+      work: (journal: Journal) => Promise<T>,
+    ): Promise<T> => {
       const journal = onDisk(disk, path, { outbox });
       return work(journal).finally(() => journal.close());
     };
     const first = await opened(true, fail);
     await opened(false, fail);
-    await opened(true, (journal) => withOutbox(journal).outbox.addEndpoint({ ...endpoint, disabledAt: 2 }, 1));
+    await opened(true, (journal) =>
+      withOutbox(journal).outbox.addEndpoint({ ...endpoint, disabledAt: 2 }, 1),
+    );
     await opened(false, fail);
-    await opened(true, (journal) => withOutbox(journal).outbox.changeEndpoint(endpoint.id, () => endpoint));
+    await opened(true, (journal) =>
+      withOutbox(journal).outbox.changeEndpoint(endpoint.id, () => endpoint),
+    );
     const second = await opened(false, fail);
     expect(await opened(true, idsIn)).toEqual([first, second]);
   });
@@ -186,7 +233,10 @@ describe('the journals of one file', () => {
     await journal.close();
     const data = disk.files.get(path) ?? new Uint8Array();
     disk.put(path, Uint8Array.from([...data, ...encodeLine([record])]));
-    await expect(takeAll(onDisk(disk, path))).rejects.toMatchObject({ code: 'journal_damaged', details: { offset: data.length } });
+    await expect(takeAll(onDisk(disk, path))).rejects.toMatchObject({
+      code: 'journal_damaged',
+      details: { offset: data.length },
+    });
   });
 });
 
@@ -201,15 +251,19 @@ describe('the options of a journal', () => {
     const options = given as { readonly outbox: boolean };
     const refused = expect.objectContaining({ code: 'invalid_option', details: { option } });
     expect(() => memoryJournal(options)).toThrow(refused);
-    const parts = { disk: new MemoryDisk().port(), processes: processes.as(runs), compactFrom: COMPACT_FROM };
+    const parts = {
+      disk: new MemoryDisk().port(),
+      processes: processes.as(runs),
+      compactFrom: COMPACT_FROM,
+    };
     expect(() => journalAt(newPath(), parts, options)).toThrow(refused);
   });
 
   it('keep no events unless they are asked for', () => {
-    expect([memoryJournal().outbox, memoryJournal({}).outbox, memoryJournal({ outbox: false }).outbox]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect([
+      memoryJournal().outbox,
+      memoryJournal({}).outbox,
+      memoryJournal({ outbox: false }).outbox,
+    ]).toEqual([undefined, undefined, undefined]);
   });
 });

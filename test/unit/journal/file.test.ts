@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { fileJournal } from 'exact-change/journal/file';
 import { describe, expect, it, vi } from 'vitest';
 import type * as File from '../../../adapters/journals/file.js';
-import { attemptOf, dayCap, fullAttemptOf, idsOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
+import {
+  attemptOf,
+  dayCap,
+  fullAttemptOf,
+  idsOf,
+  listOf,
+  NOW,
+  totalCap,
+} from '../../helpers/attempts.js';
 import { journalFiles } from '../../helpers/journal-files.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
@@ -16,13 +24,18 @@ describe('a journal in a file', () => {
   it('touches nothing until it is used', async () => {
     const journal = journalOf(join(directory, 'no such directory', 'payments.jsonl'));
     expect(await readdir(directory)).toEqual([]);
-    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_unavailable', cause: { code: 'ENOENT' } });
+    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({
+      code: 'journal_unavailable',
+      cause: { code: 'ENOENT' },
+    });
     await journalOf(join(directory, 'unused.jsonl')).close();
     expect(await readdir(directory)).toEqual([]);
   });
 
   it.each(['', '\0', undefined, 5])('takes %j for no path, at once', (wrong) => {
-    expect(() => fileJournal(wrong as string)).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option: 'path' } }));
+    expect(() => fileJournal(wrong as string)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option: 'path' } }),
+    );
   });
 
   it('is lines of text as FORMAT.md has them', async () => {
@@ -62,7 +75,10 @@ describe('a journal in a file', () => {
     expect(await readFile(path)).toEqual(bytes);
     expect(await readdir(directory)).toEqual(['payments.jsonl']);
     await writeFile(path, '');
-    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_damaged', details: { offset: 0 } });
+    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+      code: 'journal_damaged',
+      details: { offset: 0 },
+    });
   });
 
   it('of a newer version is refused, and told apart from damage', async () => {
@@ -79,7 +95,9 @@ describe('a journal in a file', () => {
     const last = journal.reserve(attemptOf({ id: 'last' }), []);
     await Promise.all([journal.close(), journal.close()]);
     expect(await last).toBeUndefined();
-    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_unavailable' });
+    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({
+      code: 'journal_unavailable',
+    });
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['last']);
   });
 });
@@ -89,7 +107,9 @@ describe('journals of one file in a process', () => {
     await symlink(directory, join(directory, 'link'));
     const [one, two] = [journalOf(), journalOf(join(directory, 'link', '.', 'payments.jsonl'))];
     const results = await Promise.all(
-      [one, two].flatMap((journal) => Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)]))),
+      [one, two].flatMap((journal) =>
+        Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])),
+      ),
     );
     expect(results.filter((result) => result === undefined)).toHaveLength(5);
     await one.close();
@@ -104,7 +124,9 @@ describe('journals of one file in a process', () => {
   });
 
   it('are one also across copies of the package', async () => {
-    const copy = await vi.importActual<typeof File>('../../../adapters/journals/file.js?another-copy');
+    const copy = await vi.importActual<typeof File>(
+      '../../../adapters/journals/file.js?another-copy',
+    );
     expect(copy.fileJournal).not.toBe(fileJournal);
     const theirs = closeLater(copy.fileJournal(path));
     await theirs.reserve(attemptOf({ id: 'theirs' }), []);
@@ -118,8 +140,13 @@ describe('journals of one file in several processes', () => {
     const holders = first.filter(({ said }) => said === 'holds');
     expect(holders).toHaveLength(1);
     const { pid } = holders[0]!;
-    expect(first.filter((one) => one !== holders[0]).map(({ said }) => said)).toEqual(Array.from({ length: 7 }, () => `locked by ${pid}`));
-    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { path, pid } });
+    expect(first.filter((one) => one !== holders[0]).map(({ said }) => said)).toEqual(
+      Array.from({ length: 7 }, () => `locked by ${pid}`),
+    );
+    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+      code: 'journal_locked',
+      details: { path, pid },
+    });
     await holders[0]!.kill();
     const second = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
     expect(second.filter(({ said }) => said === 'holds')).toHaveLength(1);
@@ -136,9 +163,18 @@ describe('a file that has grown', () => {
   it('is rewritten without what is over, and keeps what is not, and what was taken for ever', async () => {
     const journal = journalOf();
     const bytes = 'x'.repeat(4_000);
-    const payment = { ...fullAttemptOf().payment!, header: { name: 'PAYMENT-SIGNATURE', value: bytes } };
+    const payment = {
+      ...fullAttemptOf().payment!,
+      header: { name: 'PAYMENT-SIGNATURE', value: bytes },
+    };
     const quoted = { inAmount: '1', outAmount: '2', feeLamports: '3' };
-    const route = { inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' };
+    const route = {
+      inputMint: 'in',
+      outputMint: 'out',
+      provider: 'provider',
+      source: 'from',
+      output: 'to',
+    };
     const lifetime = { blockhash: 'hash', blockhashSlot: 1, lastValidBlockHeight: '1' };
     const swap = { signature: 'signature', transaction: bytes, ...lifetime, quoted, ...route };
     const buy = async (id: string, end: object) => {
@@ -150,14 +186,24 @@ describe('a file that has grown', () => {
     await buy('lost', {});
     await buy('keyed', { delivered: true, idempotencyKey: 'key' });
     for (let round = 0; round < 15; round += 1)
-      await Promise.all(Array.from({ length: 10 }, (_, index) => buy(`${10 * round + index}`, { delivered: true })));
+      await Promise.all(
+        Array.from({ length: 10 }, (_, index) => buy(`${10 * round + index}`, { delivered: true })),
+      );
     await buy('after', { delivered: true });
     expect((await stat(path)).size).toBeLessThan(1_200_000);
     expect(await readdir(directory)).not.toContain('payments.jsonl.compact');
     const before = await listOf(journal.attempts(OWNER));
-    expect(before.map(({ id }) => id)).toEqual(['lost', 'keyed', ...before.slice(2, -1).map(({ id }) => id), 'after']);
+    expect(before.map(({ id }) => id)).toEqual([
+      'lost',
+      'keyed',
+      ...before.slice(2, -1).map(({ id }) => id),
+      'after',
+    ]);
     const sizes = new Map(
-      before.map(({ id, payment: paid, swap: swapped }) => [id, [paid?.header.value.length, swapped?.transaction.length]]),
+      before.map(({ id, payment: paid, swap: swapped }) => [
+        id,
+        [paid?.header.value.length, swapped?.transaction.length],
+      ]),
     );
     expect(sizes.get('lost')).toEqual([4_000, 4_000]);
     // What has a key is presented again to a caller that asks for it under that key.
@@ -166,7 +212,10 @@ describe('a file that has grown', () => {
     await journal.close();
     const again = journalOf();
     expect(await listOf(again.attempts(OWNER))).toEqual(before);
-    expect(await again.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual([306n, 153n]);
+    expect(await again.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual([
+      306n,
+      153n,
+    ]);
     expect(await again.similar(OWNER, '', 'key')).toHaveLength(1);
   });
 
@@ -176,8 +225,12 @@ describe('a file that has grown', () => {
     await Promise.all(Array.from({ length: 10_040 }, () => journal.reserve(attemptOf(old), [])));
     const last = attemptOf({ microUsd: '1' });
     await journal.reserve(last, []);
-    const payment = { ...fullAttemptOf().payment!, header: { name: 'PAYMENT-SIGNATURE', value: 'x'.repeat(1_500_000) } };
-    for (let time = 0; time < 10; time += 1) await journal.put({ ...last, state: 'signed', payment });
+    const payment = {
+      ...fullAttemptOf().payment!,
+      header: { name: 'PAYMENT-SIGNATURE', value: 'x'.repeat(1_500_000) },
+    };
+    for (let time = 0; time < 10; time += 1)
+      await journal.put({ ...last, state: 'signed', payment });
     const used = [totalCap(0n), dayCap(0n), totalCap(0n, { unit: 'payments' })];
     expect(await journal.used(OWNER, used, NOW)).toEqual([30_121n, 1n, 10_041n]);
     await journal.close();

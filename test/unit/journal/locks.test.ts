@@ -33,12 +33,16 @@ describe('locks', () => {
       throw new Error('at once');
     };
     await expect(locks.hold(['x', 'y'], throwing)).rejects.toThrow('at once');
-    await expect(locks.hold(['y', 'x'], () => Promise.reject(new Error('later')))).rejects.toThrow('later');
+    await expect(locks.hold(['y', 'x'], () => Promise.reject(new Error('later')))).rejects.toThrow(
+      'later',
+    );
     await expect(locks.hold(['x', 'y'], () => Promise.resolve(5))).resolves.toBe(5);
   });
 
   it('named twice are taken once', async () => {
-    await expect(createLocks().hold(['x', 'x', 'y', 'x'], () => Promise.resolve(1))).resolves.toBe(1);
+    await expect(createLocks().hold(['x', 'x', 'y', 'x'], () => Promise.resolve(1))).resolves.toBe(
+      1,
+    );
   });
 
   it('of no name only run the work', async () => {
@@ -80,7 +84,9 @@ describe('locks', () => {
             if (fails) throw new Error('failed');
           });
         const ended = await Promise.allSettled(jobs.map(run));
-        expect(ended.map(({ status }) => status)).toEqual(jobs.map(({ fails }) => (fails ? 'rejected' : 'fulfilled')));
+        expect(ended.map(({ status }) => status)).toEqual(
+          jobs.map(({ fails }) => (fails ? 'rejected' : 'fulfilled')),
+        );
         expect(overlaps).toBe(0);
       }),
     );
@@ -90,8 +96,12 @@ describe('locks', () => {
     const set = vi.spyOn(Map.prototype, 'set');
     const locks = createLocks();
     try {
-      const work = Array.from({ length: 100 }, (_, index) => locks.hold(['shared', `name ${index}`], turn));
-      const kept = new Set(set.mock.contexts.filter((_, index) => set.mock.calls[index]?.[0] === 'name 0'));
+      const work = Array.from({ length: 100 }, (_, index) =>
+        locks.hold(['shared', `name ${index}`], turn),
+      );
+      const kept = new Set(
+        set.mock.contexts.filter((_, index) => set.mock.calls[index]?.[0] === 'name 0'),
+      );
       const [tails] = kept;
       if (!(tails instanceof Map) || kept.size !== 1)
         throw new Error('The locks keep their names in one Map no more: see what holds them now.');
@@ -130,7 +140,9 @@ describe('a queue for locks', () => {
     await expect(locks.hold(['x'], work, [AbortSignal.abort('before')])).rejects.toBe('before');
     expect(work).not.toHaveBeenCalled();
     const controller = new AbortController();
-    const done = locks.hold(['x'], () => turn().then(() => (controller.abort('during'), 'done')), [controller.signal]);
+    const done = locks.hold(['x'], () => turn().then(() => (controller.abort('during'), 'done')), [
+      controller.signal,
+    ]);
     await expect(done).resolves.toBe('done');
   });
 });

@@ -9,7 +9,8 @@ const OWNER = { wallet: 'wallet', network: 'network' };
 
 async function fill(count: number, over: (index: number) => Partial<Attempt>) {
   const journal = memoryJournal();
-  for (let index = 0; index < count; index += 1) await journal.reserve(attemptOf({ id: `old ${index}`, ...over(index) }), []);
+  for (let index = 0; index < count; index += 1)
+    await journal.reserve(attemptOf({ id: `old ${index}`, ...over(index) }), []);
   return journal;
 }
 
@@ -39,7 +40,8 @@ describe('forgetting', () => {
 
   it('drops one only once it is closed, also among others that stay', async () => {
     const journal = await fill(10_010, () => ({ ...old, state: 'signed' }));
-    for (const id of ['old 7', 'old 8']) await journal.put(attemptOf({ ...old, id, state: 'unsettled' }));
+    for (const id of ['old 7', 'old 8'])
+      await journal.put(attemptOf({ ...old, id, state: 'unsettled' }));
     await journal.put(attemptOf({ ...old, id: 'old 9', ...delivered }));
     await journal.put(attemptOf({ ...old, id: 'old 9', ...delivered, delivered: false }));
     await journal.reserve(attemptOf(), []);
@@ -50,10 +52,14 @@ describe('forgetting', () => {
 
   it('never makes a cap with a window forget, also where a payment without a price, or another client, brings no caps', async () => {
     const journal = memoryJournal();
-    await journal.reserve(attemptOf({ ...delivered, microUsd: '1', at: NOW - 40 * DAY_MS }), [dayCap(5n, { windowMs: 30 * DAY_MS })]);
+    await journal.reserve(attemptOf({ ...delivered, microUsd: '1', at: NOW - 40 * DAY_MS }), [
+      dayCap(5n, { windowMs: 30 * DAY_MS }),
+    ]);
     for (let index = 0; index < 10_050; index += 1)
       await journal.reserve(attemptOf({ ...delivered, microUsd: '1', at: NOW - 29 * DAY_MS }), []);
-    expect(await journal.used(OWNER, [dayCap(1n, { windowMs: 30 * DAY_MS })], NOW)).toEqual([10_050n]);
+    expect(await journal.used(OWNER, [dayCap(1n, { windowMs: 30 * DAY_MS })], NOW)).toEqual([
+      10_050n,
+    ]);
   });
 
   it('carries what is dropped in the caps without a window, each by what it counts, and for each owner', async () => {
@@ -81,17 +87,28 @@ describe('forgetting', () => {
     const others = { ...OWNER, wallet: 'other' };
     const before = [await journal.used(OWNER, caps, NOW), await journal.used(others, caps, NOW)];
     await journal.reserve(attemptOf({ microUsd: '0', amount: '0', wallet: 'third' }), []);
-    expect([...(await idsOf(journal.attempts(OWNER))), ...(await idsOf(journal.attempts(others)))]).toHaveLength(9_999);
-    expect([await journal.used(OWNER, caps, NOW), await journal.used(others, caps, NOW)]).toEqual(before);
+    expect([
+      ...(await idsOf(journal.attempts(OWNER))),
+      ...(await idsOf(journal.attempts(others))),
+    ]).toHaveLength(9_999);
+    expect([await journal.used(OWNER, caps, NOW), await journal.used(others, caps, NOW)]).toEqual(
+      before,
+    );
     const full = totalCap((before[0]?.[3] ?? 0n) + 9n, { host: 'a.test' });
-    expect(await journal.reserve(attemptOf({ host: 'a.test', microUsd: '10' }), [full])).toEqual({ cap: full, used: full.limit - 9n });
-    expect(await journal.reserve(attemptOf({ host: 'a.test', microUsd: '9' }), [full])).toBeUndefined();
+    expect(await journal.reserve(attemptOf({ host: 'a.test', microUsd: '10' }), [full])).toEqual({
+      cap: full,
+      used: full.limit - 9n,
+    });
+    expect(
+      await journal.reserve(attemptOf({ host: 'a.test', microUsd: '9' }), [full]),
+    ).toBeUndefined();
   });
 
   it('has a window that is wider than any before count too much of what is dropped, never too little', async () => {
     const journal = await fill(10_050, () => ({ ...delivered, ...old, microUsd: '1' }));
     await journal.reserve(attemptOf({ microUsd: '1' }), []);
-    const used = async (windowMs: number) => (await journal.used(OWNER, [dayCap(0n, { windowMs })], NOW))[0];
+    const used = async (windowMs: number) =>
+      (await journal.used(OWNER, [dayCap(0n, { windowMs })], NOW))[0];
     expect(await used(DAY_MS)).toBe(1n);
     expect(await used(2 * DAY_MS)).toBe(1n);
     expect(await used(2 * DAY_MS + 1)).toBe(10_051n);

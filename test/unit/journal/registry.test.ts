@@ -14,7 +14,15 @@ const receipt: Receipt = {
   method: 'GET',
   at: 0,
   state: 'uncertain',
-  payment: { network: 'n', mint: 'm', amount: '1', decimals: 6, payTo: 'p', payer: 'w', payerSignature: 's' },
+  payment: {
+    network: 'n',
+    mint: 'm',
+    amount: '1',
+    decimals: 6,
+    payTo: 'p',
+    payer: 'w',
+    payerSignature: 's',
+  },
   cost: { networkFeeLamports: '0', rentLamports: '0' },
   timings: {},
 };
@@ -29,7 +37,9 @@ describe('what clients of one wallet share', () => {
   });
 
   it('is one also across copies of the package: budgets, locks and holds', async () => {
-    const { walletOf: elsewhere } = await vi.importActual<typeof Registry>('../../../src/journal/registry.js?another-copy');
+    const { walletOf: elsewhere } = await vi.importActual<typeof Registry>(
+      '../../../src/journal/registry.js?another-copy',
+    );
     expect(elsewhere).not.toBe(walletOf);
     const [here, there] = [walletOf('copied', 'network'), elsewhere('copied', 'network')];
     expect(there).toBe(here);
@@ -52,7 +62,8 @@ describe('receipts', () => {
   it('are none where nothing was paid', () => {
     expect(receiptOf(new Response())).toBeUndefined();
     // From JavaScript, with whatever a wrapper of fetch gave.
-    for (const other of [undefined, null, {}, 'response']) expect(receiptOf(other as Response)).toBeUndefined();
+    for (const other of [undefined, null, {}, 'response'])
+      expect(receiptOf(other as Response)).toBeUndefined();
   });
 
   it('are found by another copy of the package', async () => {

@@ -29,7 +29,9 @@ describe('an attempt that was handed over', () => {
     }
     store.reserve(attemptOf(), []);
     expect(store.attempts(OWNER)).toHaveLength(10_000);
-    expect(store.used(OWNER, [{ name: 'maxTotal', unit: 'payments', limit: 1n }], NOW)).toEqual([10_007n]);
+    expect(store.used(OWNER, [{ name: 'maxTotal', unit: 'payments', limit: 1n }], NOW)).toEqual([
+      10_007n,
+    ]);
     expect(store.similar(OWNER, paymentPrint('10005'), undefined)).toHaveLength(1);
   });
 });

@@ -20,7 +20,8 @@ describe('a tally', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const tally = createSpendWindow();
         let model: { at: number; one: bigint }[] = [];
-        const sum = (from: number) => model.filter(({ at }) => at > from).reduce((all, { one }) => all + one, 0n);
+        const sum = (from: number) =>
+          model.filter(({ at }) => at > from).reduce((all, { one }) => all + one, 0n);
         for (const { at, amount, back, which, look } of steps) {
           const gone = model[which % Math.max(1, model.length)];
           if (back && gone !== undefined) {

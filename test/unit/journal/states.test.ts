@@ -29,11 +29,16 @@ describe('the states of an attempt', () => {
   });
 
   it('free the price only where no payment of it can land any more', () => {
-    expect(STATES.filter((state) => !attemptStates[state].counts).sort()).toEqual(['abandoned', 'unpaid', 'unsettled']);
+    expect(STATES.filter((state) => !attemptStates[state].counts).sort()).toEqual([
+      'abandoned',
+      'unpaid',
+      'unsettled',
+    ]);
   });
 
   it('lead to a settled or unsettled payment only through its signature, written first', () => {
-    for (const from of STATES) for (const to of FINAL) if (from !== to) expect(mayFollow(from, to)).toBe(from === 'signed');
+    for (const from of STATES)
+      for (const to of FINAL) if (from !== to) expect(mayFollow(from, to)).toBe(from === 'signed');
   });
 
   it('say of each what it means, and what a crash and a repeated call make of it', () => {

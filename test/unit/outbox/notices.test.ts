@@ -8,9 +8,13 @@ import { attemptOf, fullAttemptOf, NOW } from '../../helpers/attempts.js';
 
 const STATES = Object.keys(attemptStates) as AttemptState[]; // The keys of a literal.
 const { payment, receipt, swap } = fullAttemptOf();
-if (payment === undefined || receipt === undefined || swap === undefined) throw new Error('a full attempt has them all');
+if (payment === undefined || receipt === undefined || swap === undefined)
+  throw new Error('a full attempt has them all');
 
-const settledReceipt = { ...receipt, payment: { ...receipt.payment, signature: 'signature on chain' } };
+const settledReceipt = {
+  ...receipt,
+  payment: { ...receipt.payment, signature: 'signature on chain' },
+};
 /** What an attempt has in each state, as the flow writes it. */
 const HAS: Readonly<Record<AttemptState, Partial<Attempt>>> = {
   reserved: {},
@@ -20,30 +24,55 @@ const HAS: Readonly<Record<AttemptState, Partial<Attempt>>> = {
   settled: { payment, receipt: settledReceipt },
   unsettled: { payment, receipt },
 };
-const inState = (state: AttemptState, over: Partial<Attempt> = {}) => attemptOf({ id: 'one', state, ...HAS[state], ...over });
+const inState = (state: AttemptState, over: Partial<Attempt> = {}) =>
+  attemptOf({ id: 'one', state, ...HAS[state], ...over });
 const typesOf = (events: readonly WebhookEvent[]) => events.map(({ type }) => type);
-const swapWith = (signature: string, outcome?: SwapOutcome) => ({ ...swap, signature, ...(outcome && { outcome }) });
-const CONFIRMED: SwapOutcome = { state: 'confirmed', inAmount: '6', outAmount: '3', feeLamports: '5000' };
+const swapWith = (signature: string, outcome?: SwapOutcome) => ({
+  ...swap,
+  signature,
+  ...(outcome && { outcome }),
+});
+const CONFIRMED: SwapOutcome = {
+  state: 'confirmed',
+  inAmount: '6',
+  outAmount: '3',
+  feeLamports: '5000',
+};
 const FAILED: SwapOutcome = { state: 'failed', code: 'swap_expired' };
 
-/** Every way from a state to one that nothing follows, each state that may be written again written twice; 'released' where it may be. */
-function waysFrom(state: AttemptState, before: readonly AttemptState[] = []): (readonly (AttemptState | 'released')[])[] {
+/**
+ * Every way from a state to one that nothing follows, each state that may be written again written
+ * twice; 'released' where it may be.
+ */
+function waysFrom(
+  state: AttemptState,
+  before: readonly AttemptState[] = [],
+): (readonly (AttemptState | 'released')[])[] {
   const way = [...before, state, state];
   const { next, release } = attemptStates[state];
   const further = next.filter((one) => one !== state).flatMap((one) => waysFrom(one, way));
-  return [...(release ? [[...way, 'released' as const]] : further.length === 0 ? [way] : []), ...further];
+  return [
+    ...(release ? [[...way, 'released' as const]] : further.length === 0 ? [way] : []),
+    ...further,
+  ];
 }
 
-function told(way: readonly (AttemptState | 'released')[], over: Partial<Attempt> = {}): WebhookEvent[] {
+function told(
+  way: readonly (AttemptState | 'released')[],
+  over: Partial<Attempt> = {},
+): WebhookEvent[] {
   const steps = way.map((state) => (state === 'released' ? undefined : inState(state, over)));
   return steps.flatMap((after, index) => eventsOf(steps[index - 1], after, NOW));
 }
 
 describe('what an attempt tells', () => {
-  it.each(waysFrom('reserved').map((way) => [way.join(' > '), way] as const))('ends %s in one word on its payment', (_, way) => {
-    const ends = typesOf(told(way));
-    expect(ends).toEqual([way.includes('settled') ? 'payment.settled' : 'payment.failed']);
-  });
+  it.each(waysFrom('reserved').map((way) => [way.join(' > '), way] as const))(
+    'ends %s in one word on its payment',
+    (_, way) => {
+      const ends = typesOf(told(way));
+      expect(ends).toEqual([way.includes('settled') ? 'payment.settled' : 'payment.failed']);
+    },
+  );
 
   it('covers every state and release in those ways', () => {
     const all = new Set(waysFrom('reserved').flat());
@@ -59,9 +88,14 @@ describe('what an attempt tells', () => {
       'signed > unsettled': ['payment.failed'],
     };
     for (const from of STATES) {
-      for (const to of [...attemptStates[from].next, ...(attemptStates[from].release ? (['released'] as const) : [])]) {
+      for (const to of [
+        ...attemptStates[from].next,
+        ...(attemptStates[from].release ? (['released'] as const) : []),
+      ]) {
         const after = to === 'released' ? undefined : inState(to);
-        expect(typesOf(eventsOf(inState(from), after, NOW)), `${from} > ${to}`).toEqual(meanings[`${from} > ${to}`] ?? []);
+        expect(typesOf(eventsOf(inState(from), after, NOW)), `${from} > ${to}`).toEqual(
+          meanings[`${from} > ${to}`] ?? [],
+        );
       }
       expect(eventsOf(undefined, inState(from), NOW)).toEqual([]);
     }
@@ -69,54 +103,90 @@ describe('what an attempt tells', () => {
   });
 
   it('has what a payment was for, and how it is found', () => {
-    const about = { id: 'one', wallet: 'wallet', network: 'network', url: 'https://api.test/', method: 'GET' };
+    const about = {
+      id: 'one',
+      wallet: 'wallet',
+      network: 'network',
+      url: 'https://api.test/',
+      method: 'GET',
+    };
     const price = { mint: 'mint', amount: '10000', payTo: 'payee' };
     const timestamp = new Date(NOW).toISOString();
     expect(eventsOf(inState('signed'), inState('settled'), NOW)).toEqual([
       {
         ...{ id: 'one_payment_settled', type: 'payment.settled', timestamp },
-        data: { ...about, ...price, payerSignature: 'payer signature', signature: 'signature on chain' },
+        data: {
+          ...about,
+          ...price,
+          payerSignature: 'payer signature',
+          signature: 'signature on chain',
+        },
       },
     ]);
     const failed = { id: 'one_payment_failed', type: 'payment.failed', timestamp };
     expect(eventsOf(inState('signed'), inState('unsettled'), NOW)).toEqual([
       { ...failed, data: { ...about, ...price, payerSignature: 'payer signature' } },
     ]);
-    expect(eventsOf(inState('reserved'), undefined, NOW)).toEqual([{ ...failed, data: { ...about, ...price } }]);
-    expect(eventsOf(inState('signed'), inState('signed', { doubt: 'payment_rejected' }), NOW)).toEqual([
+    expect(eventsOf(inState('reserved'), undefined, NOW)).toEqual([
+      { ...failed, data: { ...about, ...price } },
+    ]);
+    expect(
+      eventsOf(inState('signed'), inState('signed', { doubt: 'payment_rejected' }), NOW),
+    ).toEqual([
       {
         ...{ id: 'one_payment_uncertain', type: 'payment.uncertain', timestamp },
-        data: { ...about, ...price, payerSignature: 'payer signature', lastValidBlockHeight: '0', code: 'payment_rejected' },
+        data: {
+          ...about,
+          ...price,
+          payerSignature: 'payer signature',
+          lastValidBlockHeight: '0',
+          code: 'payment_rejected',
+        },
       },
     ]);
   });
 
   it('is uncertain once, and only while the chain has not decided', () => {
     const doubt = 'payment_uncertain';
-    expect(eventsOf(inState('signed', { doubt }), inState('signed', { doubt: 'payment_rejected' }), NOW)).toEqual([]);
-    expect(typesOf(eventsOf(inState('signed'), inState('settled', { doubt }), NOW))).toEqual(['payment.settled']);
-    expect(typesOf(eventsOf(inState('signed', { doubt }), inState('unsettled', { doubt }), NOW))).toEqual(['payment.failed']);
+    expect(
+      eventsOf(inState('signed', { doubt }), inState('signed', { doubt: 'payment_rejected' }), NOW),
+    ).toEqual([]);
+    expect(typesOf(eventsOf(inState('signed'), inState('settled', { doubt }), NOW))).toEqual([
+      'payment.settled',
+    ]);
+    expect(
+      typesOf(eventsOf(inState('signed', { doubt }), inState('unsettled', { doubt }), NOW)),
+    ).toEqual(['payment.failed']);
     expect(eventsOf(inState('reserved'), inState('signed'), NOW)).toEqual([]);
   });
 
   it.each([
-    [CONFIRMED, 'swap.confirmed', { inputMint: 'in', inAmount: '6', outputMint: 'out', outAmount: '3', feeLamports: '5000' }],
+    [
+      CONFIRMED,
+      'swap.confirmed',
+      { inputMint: 'in', inAmount: '6', outputMint: 'out', outAmount: '3', feeLamports: '5000' },
+    ],
     [FAILED, 'swap.failed', { inputMint: 'in', outputMint: 'out', code: 'swap_expired' }],
-  ] as const)('of a swap is told once, when %j is known, whatever is written with it', (outcome, type, details) => {
-    const undecided = { swap: swapWith('s1') };
-    const decided = { swap: swapWith('s1', outcome) };
-    for (const state of ['reserved', 'signed', 'abandoned'] as const) {
-      const [first] = eventsOf(inState('reserved', undecided), inState(state, decided), NOW);
-      expect(first).toMatchObject({
-        id: `one_${type.replace('.', '_')}_s1`,
-        type,
-        data: { signature: 's1', provider: 'provider', ...details },
-      });
-    }
-    expect(eventsOf(inState('reserved', decided), inState('signed', decided), NOW)).toEqual([]);
-    expect(typesOf(eventsOf(inState('reserved', decided), undefined, NOW))).toEqual(['payment.failed']);
-    expect(eventsOf(inState('reserved'), inState('reserved', undecided), NOW)).toEqual([]);
-  });
+  ] as const)(
+    'of a swap is told once, when %j is known, whatever is written with it',
+    (outcome, type, details) => {
+      const undecided = { swap: swapWith('s1') };
+      const decided = { swap: swapWith('s1', outcome) };
+      for (const state of ['reserved', 'signed', 'abandoned'] as const) {
+        const [first] = eventsOf(inState('reserved', undecided), inState(state, decided), NOW);
+        expect(first).toMatchObject({
+          id: `one_${type.replace('.', '_')}_s1`,
+          type,
+          data: { signature: 's1', provider: 'provider', ...details },
+        });
+      }
+      expect(eventsOf(inState('reserved', decided), inState('signed', decided), NOW)).toEqual([]);
+      expect(typesOf(eventsOf(inState('reserved', decided), undefined, NOW))).toEqual([
+        'payment.failed',
+      ]);
+      expect(eventsOf(inState('reserved'), inState('reserved', undecided), NOW)).toEqual([]);
+    },
+  );
 
   it('of two swaps is told of each, before the word on the payment', () => {
     const steps = [
@@ -127,14 +197,23 @@ describe('what an attempt tells', () => {
       inState('abandoned', { swap: swapWith('s2', CONFIRMED) }),
     ];
     const events = steps.flatMap((after, index) => eventsOf(steps[index - 1], after, NOW));
-    expect(events.map(({ id }) => id)).toEqual(['one_swap_failed_s1', 'one_swap_confirmed_s2', 'one_payment_failed']);
+    expect(events.map(({ id }) => id)).toEqual([
+      'one_swap_failed_s1',
+      'one_swap_confirmed_s2',
+      'one_payment_failed',
+    ]);
   });
 
   it('has the same id whatever process tells it and whenever, and another for whatever else is told', () => {
     const before = inState('signed', { swap: swapWith('s1') });
-    const afters = [inState('settled', { swap: swapWith('s1', CONFIRMED) }), inState('unsettled', { swap: swapWith('s1', FAILED) })];
+    const afters = [
+      inState('settled', { swap: swapWith('s1', CONFIRMED) }),
+      inState('unsettled', { swap: swapWith('s1', FAILED) }),
+    ];
     const ids = (now: number, over: Partial<Attempt> = {}) =>
-      afters.flatMap((after) => eventsOf({ ...before, ...over }, { ...after, ...over }, now).map(({ id }) => id));
+      afters.flatMap((after) =>
+        eventsOf({ ...before, ...over }, { ...after, ...over }, now).map(({ id }) => id),
+      );
     expect(ids(NOW + 1)).toEqual(ids(NOW));
     const all = [...ids(NOW), ...ids(NOW, { id: 'two' }), ...ids(NOW, { id: 'one_swap' })];
     expect(new Set(all).size).toBe(all.length);
@@ -142,7 +221,9 @@ describe('what an attempt tells', () => {
 
   it('is due at once, as a job', () => {
     const [event] = eventsOf(inState('reserved'), undefined, NOW);
-    expect(jobsOf(inState('reserved'), undefined, NOW)).toEqual([{ event, failures: 0, dueAt: NOW }]);
+    expect(jobsOf(inState('reserved'), undefined, NOW)).toEqual([
+      { event, failures: 0, dueAt: NOW },
+    ]);
   });
 });
 
@@ -154,8 +235,16 @@ describe('an event', () => {
       inState('settled', { ...over, swap: swapWith('s1', CONFIRMED) }),
       NOW,
     ),
-    ...eventsOf(inState('signed', { ...over, swap: swapWith('s2') }), inState('signed', { ...over, swap: swapWith('s2', FAILED) }), NOW),
-    ...eventsOf(inState('signed', over), inState('signed', { ...over, doubt: 'payment_rejected' }), NOW),
+    ...eventsOf(
+      inState('signed', { ...over, swap: swapWith('s2') }),
+      inState('signed', { ...over, swap: swapWith('s2', FAILED) }),
+      NOW,
+    ),
+    ...eventsOf(
+      inState('signed', over),
+      inState('signed', { ...over, doubt: 'payment_rejected' }),
+      NOW,
+    ),
     ...eventsOf(inState('signed', over), inState('unsettled', over), NOW),
   ];
 
@@ -173,18 +262,36 @@ describe('an event', () => {
     const secrets = {
       swap: { ...swapWith('s1', CONFIRMED), transaction: 'TRANSACTION' },
       payment: { ...payment, header: { name: 'PAYMENT-SIGNATURE', value: 'HEADER' }, memo: 'MEMO' },
-      receipt: { ...settledReceipt, settlement: { success: false, transaction: 'WORD1', network: 'WORD2', errorReason: 'WORD3' } },
+      receipt: {
+        ...settledReceipt,
+        settlement: {
+          success: false,
+          transaction: 'WORD1',
+          network: 'WORD2',
+          errorReason: 'WORD3',
+        },
+      },
       idempotencyKey: 'KEY',
       fingerprint: 'FINGERPRINT',
     };
     const events = [
-      ...eventsOf(inState('signed', { ...secrets, swap: swapWith('s1') }), inState('settled', secrets), NOW),
-      ...eventsOf(inState('signed', secrets), inState('signed', { ...secrets, doubt: 'payment_rejected' }), NOW),
+      ...eventsOf(
+        inState('signed', { ...secrets, swap: swapWith('s1') }),
+        inState('settled', secrets),
+        NOW,
+      ),
+      ...eventsOf(
+        inState('signed', secrets),
+        inState('signed', { ...secrets, doubt: 'payment_rejected' }),
+        NOW,
+      ),
       ...eventsOf(inState('signed', secrets), inState('unsettled', secrets), NOW),
       ...eventsOf(inState('reserved', secrets), undefined, NOW),
     ];
     expect(events).toHaveLength(5);
-    expect(JSON.stringify(events)).not.toMatch(/TRANSACTION|HEADER|PAYMENT-SIGNATURE|MEMO|WORD|KEY|FINGERPRINT|settlement/);
+    expect(JSON.stringify(events)).not.toMatch(
+      /TRANSACTION|HEADER|PAYMENT-SIGNATURE|MEMO|WORD|KEY|FINGERPRINT|settlement/,
+    );
   });
 
   it('is less than 20 kB, with an id that is plain, whatever the caller asked for', () => {
@@ -193,14 +300,19 @@ describe('an event', () => {
       fc.constantFrom('x', 'ü', '🪙', '"', '.').map((one) => one.repeat(50_000)),
     );
     fc.assert(
-      fc.property(text, text, fc.string({ unit: 'binary', minLength: 1, maxLength: 300 }), (path, method, id) => {
-        for (const url of [`https://api.test/${path}`, path]) {
-          for (const event of all({ url, method, id })) {
-            expect(event.id).toMatch(/^[A-Za-z0-9_-]{1,256}$/);
-            expect(Buffer.byteLength(JSON.stringify(event))).toBeLessThan(20_000);
+      fc.property(
+        text,
+        text,
+        fc.string({ unit: 'binary', minLength: 1, maxLength: 300 }),
+        (path, method, id) => {
+          for (const url of [`https://api.test/${path}`, path]) {
+            for (const event of all({ url, method, id })) {
+              expect(event.id).toMatch(/^[A-Za-z0-9_-]{1,256}$/);
+              expect(Buffer.byteLength(JSON.stringify(event))).toBeLessThan(20_000);
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 50 },
     );
   });

@@ -7,21 +7,35 @@ const URL_ = 'https://seller.test/data';
 const NOW = Date.UTC(2026, 0, 1);
 
 const lost = () => Promise.reject(new TypeError('fetch failed'));
-const busy = (headers: Record<string, string> = {}) => Promise.resolve(new Response('busy', { status: 503, headers }));
+const busy = (headers: Record<string, string> = {}) =>
+  Promise.resolve(new Response('busy', { status: 503, headers }));
 const fine = (status = 200) => Promise.resolve(new Response('fine', { status }));
 
 /** A call whose fetch answers in turn, and how long it was waited between. */
-function calling(answers: readonly (() => Promise<Response>)[], init: RequestInit = {}, retries = 2) {
+function calling(
+  answers: readonly (() => Promise<Response>)[],
+  init: RequestInit = {},
+  retries = 2,
+) {
   let sent = 0;
   const waits: number[] = [];
-  const call = captureCall(() => answers[sent++]?.() ?? Promise.reject(new Error('asked too often')), URL_, init);
+  const call = captureCall(
+    () => answers[sent++]?.() ?? Promise.reject(new Error('asked too often')),
+    URL_,
+    init,
+  );
   if (call === undefined) throw new Error('plain fetch would refuse these arguments');
   const sleep = vi.fn((ms: number, signal?: AbortSignal) => {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     waits.push(ms);
     return Promise.resolve();
   });
-  const runtime = { now: () => NOW, sleep, idle: sleep, randomBytes: (length: number) => new Uint8Array(length).fill(128) };
+  const runtime = {
+    now: () => NOW,
+    sleep,
+    idle: sleep,
+    randomBytes: (length: number) => new Uint8Array(length).fill(128),
+  };
   return { outcome: sendUnpaid(call, { retries, runtime }), waits, sent: () => sent };
 }
 
@@ -34,19 +48,25 @@ describe('a call that was not answered', () => {
     expect(waits).toEqual([281, 563]);
   });
 
-  it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('is not sent again: %s', async (method) => {
-    const unavailable = calling([busy], { method });
-    expect((await unavailable.outcome).status).toBe(503);
-    const broken = calling([lost], { method });
-    await expect(broken.outcome).rejects.toThrow('fetch failed');
-    expect([unavailable.sent(), broken.sent()]).toEqual([1, 1]);
-  });
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
+    'is not sent again: %s',
+    async (method) => {
+      const unavailable = calling([busy], { method });
+      expect((await unavailable.outcome).status).toBe(503);
+      const broken = calling([lost], { method });
+      await expect(broken.outcome).rejects.toThrow('fetch failed');
+      expect([unavailable.sent(), broken.sent()]).toEqual([1, 1]);
+    },
+  );
 
-  it.each(['PAYMENT-SIGNATURE', 'X-PAYMENT', 'x-payment'])('is not sent again with a payment header of its caller: %s', async (name) => {
-    const { outcome, sent } = calling([lost], { headers: { [name]: 'x' } });
-    await expect(outcome).rejects.toThrow('fetch failed');
-    expect(sent()).toBe(1);
-  });
+  it.each(['PAYMENT-SIGNATURE', 'X-PAYMENT', 'x-payment'])(
+    'is not sent again with a payment header of its caller: %s',
+    async (name) => {
+      const { outcome, sent } = calling([lost], { headers: { [name]: 'x' } });
+      await expect(outcome).rejects.toThrow('fetch failed');
+      expect(sent()).toBe(1);
+    },
+  );
 
   it.each([
     [1, 'it will not be made', {}],
@@ -54,7 +74,10 @@ describe('a call that was not answered', () => {
     [3, 'the line was cut', { code: 'UND_ERR_SOCKET' }],
     [3, 'there is no such host', { code: 'ENOTFOUND' }],
   ])('is sent %i times where %s', async (times, _, more) => {
-    const fail = () => Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('why'), more) }));
+    const fail = () =>
+      Promise.reject(
+        new TypeError('fetch failed', { cause: Object.assign(new Error('why'), more) }),
+      );
     const { outcome, sent } = calling([fail, fail, fail]);
     await expect(outcome).rejects.toThrow('fetch failed');
     expect(sent()).toBe(times);
@@ -63,22 +86,32 @@ describe('a call that was not answered', () => {
   it.each([
     ['an AbortError', new DOMException('The operation was aborted.', 'AbortError')],
     ['a TimeoutError', new DOMException('The operation timed out.', 'TimeoutError')],
-    ['a failure by an AbortError', new TypeError('fetch failed', { cause: new DOMException('aborted', 'AbortError') })],
-  ])('is sent again after %s of a connection, and not if its caller has given up', async (_, error) => {
-    const going = calling([() => Promise.reject(error), fine], { signal: new AbortController().signal });
-    expect([(await going.outcome).status, going.sent()]).toEqual([200, 2]);
-    const caller = new AbortController();
-    const abort = () => {
-      caller.abort();
-      return Promise.reject(error);
-    };
-    const given = calling([abort, fine], { signal: caller.signal });
-    await expect(given.outcome).rejects.toBe(error);
-    expect([given.sent(), given.waits]).toEqual([1, []]);
-  });
+    [
+      'a failure by an AbortError',
+      new TypeError('fetch failed', { cause: new DOMException('aborted', 'AbortError') }),
+    ],
+  ])(
+    'is sent again after %s of a connection, and not if its caller has given up',
+    async (_, error) => {
+      const going = calling([() => Promise.reject(error), fine], {
+        signal: new AbortController().signal,
+      });
+      expect([(await going.outcome).status, going.sent()]).toEqual([200, 2]);
+      const caller = new AbortController();
+      const abort = () => {
+        caller.abort();
+        return Promise.reject(error);
+      };
+      const given = calling([abort, fine], { signal: caller.signal });
+      await expect(given.outcome).rejects.toBe(error);
+      expect([given.sent(), given.waits]).toEqual([1, []]);
+    },
+  );
 
   it('is sent once if it will not be made, by the word of another realm too', async () => {
-    const error: unknown = runInNewContext("Object.assign(new TypeError('fetch failed'), { cause: new Error('why') })");
+    const error: unknown = runInNewContext(
+      "Object.assign(new TypeError('fetch failed'), { cause: new Error('why') })",
+    );
     const { outcome, sent } = calling([() => Promise.reject(error), fine]);
     await expect(outcome).rejects.toBe(error);
     expect(sent()).toBe(1);
@@ -97,10 +130,13 @@ describe('a call that was not answered', () => {
     expect([(await many.outcome).status, many.sent()]).toEqual([200, 5]);
   });
 
-  it.each([200, 204, 402, 404, 429, 500, 502, 504])('but an answer of %i is one', async (status) => {
-    const { outcome, sent } = calling([() => Promise.resolve(new Response(null, { status }))]);
-    expect([(await outcome).status, sent()]).toEqual([status, 1]);
-  });
+  it.each([200, 204, 402, 404, 429, 500, 502, 504])(
+    'but an answer of %i is one',
+    async (status) => {
+      const { outcome, sent } = calling([() => Promise.resolve(new Response(null, { status }))]);
+      expect([(await outcome).status, sent()]).toEqual([status, 1]);
+    },
+  );
 
   it.each([
     ['seconds', '3', 3_375],
@@ -124,7 +160,10 @@ describe('a call that was not answered', () => {
 
   it('lets go of an answer that is not returned', async () => {
     const cancel = vi.fn();
-    const { outcome } = calling([() => Promise.resolve(new Response(new ReadableStream({ cancel }), { status: 503 })), fine]);
+    const { outcome } = calling([
+      () => Promise.resolve(new Response(new ReadableStream({ cancel }), { status: 503 })),
+      fine,
+    ]);
     await outcome;
     expect(cancel).toHaveBeenCalledOnce();
   });

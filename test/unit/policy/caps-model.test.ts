@@ -1,13 +1,26 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, pinnedMint } from '../../../src/network.js';
-import { capsFor, capsSeen, checkPayment, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import {
+  capsFor,
+  capsSeen,
+  checkPayment,
+  takenOf,
+  type Cap,
+  type Spend,
+} from '../../../src/policy/caps.js';
 import type { SwapCost } from '../../../src/policy/cost.js';
 import type { LimitOptions } from '../../../src/policy/limits.js';
 import { parse } from './parse.js';
 
-const MINTS = [pinnedMint(SOLANA_MAINNET, 'USDC')!.mint, 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'] as const;
-const PAYEES = ['9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'] as const;
+const MINTS = [
+  pinnedMint(SOLANA_MAINNET, 'USDC')!.mint,
+  'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263',
+] as const;
+const PAYEES = [
+  '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
+  '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+] as const;
 const NAMES = ['a.test', 'b.test', '__proto__', '[::1]'] as const;
 const WINDOWS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, total: undefined } as const;
 
@@ -20,7 +33,13 @@ interface Made {
 
 const units = fc.integer({ min: 0, max: 9 }).map(String);
 const swap: fc.Arbitrary<SwapCost> = fc.record({
-  ...{ swaps: fc.integer({ min: 0, max: 2 }), lossMicroUsd: units, feeMicroUsd: units, lamports: units, boughtMicroUsd: units },
+  ...{
+    swaps: fc.integer({ min: 0, max: 2 }),
+    lossMicroUsd: units,
+    feeMicroUsd: units,
+    lamports: units,
+    boughtMicroUsd: units,
+  },
   inputs: fc.dictionary(fc.constantFrom(...MINTS), units),
 });
 
@@ -39,14 +58,27 @@ const made = fc
   .map(({ name, dot, port, payTo, mint, amount, usd, swapped, swapping }): Made => {
     const host = `${name}${name.startsWith('[') ? '' : dot}${port}`;
     const swaps = { ...(swapped && { swapped }), ...(swapping && { swapping }) };
-    return { spend: { host, payTo, mint, amount: `${amount}`, ...(usd === null ? {} : { microUsd: `${usd}` }), ...swaps }, name, port };
+    return {
+      spend: {
+        host,
+        payTo,
+        mint,
+        amount: `${amount}`,
+        ...(usd === null ? {} : { microUsd: `${usd}` }),
+        ...swaps,
+      },
+      name,
+      port,
+    };
   });
 
 const over = fc.oneof(
   { withCrossShrink: true },
   fc.constant(undefined),
   fc.constant('*'),
-  fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom('', ':8443')).map(([name, port]) => name + port),
+  fc
+    .tuple(fc.constantFrom(...NAMES), fc.constantFrom('', ':8443'))
+    .map(([name, port]) => name + port),
 );
 const measure = fc.oneof(
   fc.integer({ min: 0, max: 60 }).map((n) => ({ usd: `0.0000${`${n}`.padStart(2, '0')}` })),
@@ -63,7 +95,13 @@ const limit = fc
     host: over,
     payee: fc.constantFrom(undefined, '*', ...PAYEES),
     mint: fc.constantFrom(undefined, ...MINTS),
-    per: fc.constantFrom('payment' as const, 'minute' as const, 'hour' as const, 'day' as const, 'total' as const),
+    per: fc.constantFrom(
+      'payment' as const,
+      'minute' as const,
+      'hour' as const,
+      'day' as const,
+      'total' as const,
+    ),
   })
   .map(({ measure: how, host, payee, mint, per }): LimitOptions => {
     const only = mint === undefined ? {} : { mint };
@@ -77,10 +115,17 @@ const limit = fc
   });
 
 /** Whether a limit, in the words of its documentation, is about a spend at all. */
-function isAbout({ host, payee, mint, amount }: LimitOptions, { spend, name, port }: Made): boolean {
+function isAbout(
+  { host, payee, mint, amount }: LimitOptions,
+  { spend, name, port }: Made,
+): boolean {
   const byHost = host === undefined || host === '*' || host === name || host === name + port;
   const isSwappedFrom = amount !== undefined && mint !== undefined && swappedFrom(spend, mint) > 0n;
-  return byHost && [undefined, '*', spend.payTo].includes(payee) && ([undefined, spend.mint].includes(mint) || isSwappedFrom);
+  return (
+    byHost &&
+    [undefined, '*', spend.payTo].includes(payee) &&
+    ([undefined, spend.mint].includes(mint) || isSwappedFrom)
+  );
 }
 
 function swapsOf({ swapped, swapping }: Spend): SwapCost[] {
@@ -97,20 +142,28 @@ function shares({ host, payee }: LimitOptions, a: Made, b: Made): boolean {
 }
 
 function sizeIn({ usd, amount, payments, swaps, mint }: LimitOptions, spend: Spend): bigint {
-  const sum = (pick: (swap: SwapCost) => string | number) => swapsOf(spend).reduce((all, one) => all + BigInt(pick(one)), 0n);
+  const sum = (pick: (swap: SwapCost) => string | number) =>
+    swapsOf(spend).reduce((all, one) => all + BigInt(pick(one)), 0n);
   if (payments !== undefined) return 1n;
   if (swaps !== undefined) return sum((one) => one.swaps);
-  if (amount !== undefined) return (spend.mint === mint ? BigInt(spend.amount) : 0n) + swappedFrom(spend, mint ?? '');
+  if (amount !== undefined)
+    return (spend.mint === mint ? BigInt(spend.amount) : 0n) + swappedFrom(spend, mint ?? '');
   if (usd === undefined) return sum((one) => one.lamports);
   const rest = BigInt(spend.microUsd ?? 0) - sum((one) => one.boughtMicroUsd);
   return (rest > 0n ? rest : 0n) + sum((one) => one.lossMicroUsd) + sum((one) => one.feeMicroUsd);
 }
 
 function limitOf({ usd, amount, payments, swaps, lamports }: LimitOptions): bigint {
-  return usd !== undefined ? BigInt(usd.slice(2)) : BigInt(amount ?? payments ?? swaps ?? lamports ?? -1);
+  return usd !== undefined
+    ? BigInt(usd.slice(2))
+    : BigInt(amount ?? payments ?? swaps ?? lamports ?? -1);
 }
 
-const cases = fc.record({ limits: fc.array(limit, { maxLength: 4 }), spends: fc.array(made, { maxLength: 12 }), next: made });
+const cases = fc.record({
+  limits: fc.array(limit, { maxLength: 4 }),
+  spends: fc.array(made, { maxLength: 12 }),
+  next: made,
+});
 
 describe('any limits over any spends', () => {
   it('count what a naive reading of them counts', () => {
@@ -125,7 +178,11 @@ describe('any limits over any spends', () => {
           const same = spends.filter((past) => isAbout(one, past) && shares(one, past, next));
           const used = spends.reduce((sum, { spend }) => sum + takenOf(cap, spend), 0n);
           expect(used).toBe(same.reduce((sum, { spend }) => sum + sizeIn(one, spend), 0n));
-          expect([takenOf(cap, next.spend), cap.limit, cap.windowMs]).toEqual([sizeIn(one, next.spend), limitOf(one), WINDOWS[one.per]]);
+          expect([takenOf(cap, next.spend), cap.limit, cap.windowMs]).toEqual([
+            sizeIn(one, next.spend),
+            limitOf(one),
+            WINDOWS[one.per],
+          ]);
         }
       }),
       { numRuns: 500 },
@@ -137,7 +194,9 @@ describe('any limits over any spends', () => {
       fc.property(cases, ({ limits, next }) => {
         const about = limits.filter((one) => one.per === 'payment' && isAbout(one, next));
         const tooMuch = about.some((one) => sizeIn(one, next.spend) > limitOf(one));
-        const capped = about.some(({ amount, mint }) => amount !== undefined && mint === next.spend.mint);
+        const capped = about.some(
+          ({ amount, mint }) => amount !== undefined && mint === next.spend.mint,
+        );
         const unpriced = next.spend.microUsd === undefined && !capped;
         expect(checkPayment(parse({ limits }), next.spend)?.code).toBe(
           tooMuch ? 'amount_over_limit' : unpriced ? 'price_unknown' : undefined,
@@ -155,11 +214,15 @@ describe('any limits over any spends', () => {
         const seen = capsSeen(policy, new Set(spends.map(({ spend }) => spend)));
         const keys = seen.map(key);
         expect(new Set(keys).size).toBe(keys.length);
-        for (const { spend } of spends) for (const cap of capsFor(policy, spend)) expect(keys).toContain(key(cap));
+        for (const { spend } of spends)
+          for (const cap of capsFor(policy, spend)) expect(keys).toContain(key(cap));
         const each = seen.filter((cap) =>
-          limits.some((one, index) => cap.name === `limits[${index}]` && [one.host, one.payee].includes('*')),
+          limits.some(
+            (one, index) => cap.name === `limits[${index}]` && [one.host, one.payee].includes('*'),
+          ),
         );
-        const takes = (cap: Cap, spend: Spend) => takenOf(cap, spend) + takenOf({ ...cap, unit: 'payments' }, spend) > 0n;
+        const takes = (cap: Cap, spend: Spend) =>
+          takenOf(cap, spend) + takenOf({ ...cap, unit: 'payments' }, spend) > 0n;
         for (const cap of each) expect(spends.some(({ spend }) => takes(cap, spend))).toBe(true);
       }),
       { numRuns: 300 },

@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { PolicyError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
-import { capsFor, capsSeen, capUse, checkPayment, counts, overBudget, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import {
+  capsFor,
+  capsSeen,
+  capUse,
+  checkPayment,
+  counts,
+  overBudget,
+  takenOf,
+  type Cap,
+  type Spend,
+} from '../../../src/policy/caps.js';
 import { capsOf, parse } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
@@ -11,7 +21,8 @@ const OTHER = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU';
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-const said = (error: PolicyError | undefined) => error && { code: error.code, details: error.details };
+const said = (error: PolicyError | undefined) =>
+  error && { code: error.code, details: error.details };
 const spendOf = (change: Partial<Spend> = {}): Spend => ({
   host: 'a.test',
   payTo: PAYEE,
@@ -37,7 +48,9 @@ describe('the caps on one payment', () => {
       code: 'amount_over_limit',
       details: { cap: 'maxPerPayment', limit: '0.25', amount: '0.250001', unit: 'USD' },
     });
-    expect(error?.message).toBe('The price of 0.250001 USD is above policy.maxPerPayment of 0.25 USD. Raise it to allow the payment.');
+    expect(error?.message).toBe(
+      'The price of 0.250001 USD is above policy.maxPerPayment of 0.25 USD. Raise it to allow the payment.',
+    );
   });
 
   it('hold to the base unit, beside the dollars and before them', () => {
@@ -48,17 +61,27 @@ describe('the caps on one payment', () => {
       code: 'amount_over_limit',
       details: { cap: 'maxAmount', limit: '1000', amount: '1001', unit: USDC },
     });
-    expect(error?.message).toContain('1001 base units is above policy.maxAmount of 1000 base units');
+    expect(error?.message).toContain(
+      '1001 base units is above policy.maxAmount of 1000 base units',
+    );
     const wide = parse({ maxPerPayment: '1', maxAmount: { USDC: 2n ** 64n - 1n } });
-    expect(checkPayment(wide, usdc(2_000_000n))).toMatchObject({ details: { cap: 'maxPerPayment' } });
+    expect(checkPayment(wide, usdc(2_000_000n))).toMatchObject({
+      details: { cap: 'maxPerPayment' },
+    });
   });
 
   it('let a mint without a price through only by a cap in its own units on one payment', () => {
     const unknown = { code: 'price_unknown', details: { mint: BONK } };
     expect(said(checkPayment(parse({}), bonk(1n)))).toEqual(unknown);
-    for (const policy of [parse({ maxAmount: { [BONK]: '500' } }), parse({ limits: [{ amount: '500', mint: BONK, per: 'payment' }] })]) {
+    for (const policy of [
+      parse({ maxAmount: { [BONK]: '500' } }),
+      parse({ limits: [{ amount: '500', mint: BONK, per: 'payment' }] }),
+    ]) {
       expect(checkPayment(policy, bonk(500n))).toBeUndefined();
-      expect(checkPayment(policy, bonk(501n))).toMatchObject({ code: 'amount_over_limit', details: { unit: BONK } });
+      expect(checkPayment(policy, bonk(501n))).toMatchObject({
+        code: 'amount_over_limit',
+        details: { unit: BONK },
+      });
       const { microUsd: _none, ...unpriced } = usdc(1n);
       expect(checkPayment(policy, unpriced)).toMatchObject({ code: 'price_unknown' });
     }
@@ -89,23 +112,44 @@ describe('the caps on one payment', () => {
         { usd: '0.30', per: 'payment', mint: BONK },
       ],
     });
-    const check = (change: Partial<Spend>) => checkPayment(policy, spendOf({ amount: '1', microUsd: '300001', ...change }))?.details;
+    const check = (change: Partial<Spend>) =>
+      checkPayment(policy, spendOf({ amount: '1', microUsd: '300001', ...change }))?.details;
     expect(check({ host: 'b.test' })).toBeUndefined();
-    expect(check({ host: 'a.test:8443' })).toEqual({ cap: 'limits[0]', limit: '0.1', amount: '0.300001', unit: 'USD' });
+    expect(check({ host: 'a.test:8443' })).toEqual({
+      cap: 'limits[0]',
+      limit: '0.1',
+      amount: '0.300001',
+      unit: 'USD',
+    });
     expect(check({ host: 'b.test', payTo: OTHER })).toMatchObject({ cap: 'limits[1]' });
     expect(check({ host: 'b.test', mint: BONK })).toMatchObject({ cap: 'limits[2]' });
   });
 });
 
 describe('a cap for a host', () => {
-  const caps = capsOf({ maxPerDay: '5', maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } });
+  const caps = capsOf({
+    maxPerDay: '5',
+    maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' },
+  });
 
   it('is beside that of the day', () => {
     const [unit, windowMs] = ['USD', DAY];
     expect(caps).toEqual([
       { name: 'maxPerDay', unit, limit: 5_000_000n, windowMs },
-      { name: "maxPerHost['api.example.com']", unit, limit: 1_000_000n, windowMs, host: 'api.example.com' },
-      { name: "maxPerHost['localhost:4021']", unit, limit: 2_000_000n, windowMs, host: 'localhost:4021' },
+      {
+        name: "maxPerHost['api.example.com']",
+        unit,
+        limit: 1_000_000n,
+        windowMs,
+        host: 'api.example.com',
+      },
+      {
+        name: "maxPerHost['localhost:4021']",
+        unit,
+        limit: 2_000_000n,
+        windowMs,
+        host: 'localhost:4021',
+      },
     ]);
   });
 
@@ -125,9 +169,16 @@ describe('a cap for a host', () => {
     ['http://localhost:4022/', []],
   ])('counts %s where it must', (url, expected) => {
     const spend = spendOf({ host: new URL(url).host });
-    expect(caps.filter((cap) => counts(cap, spend)).map((cap) => cap.host)).toEqual([undefined, ...expected]);
+    expect(caps.filter((cap) => counts(cap, spend)).map((cap) => cap.host)).toEqual([
+      undefined,
+      ...expected,
+    ]);
     const policy = parse({ maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } });
-    expect(capsFor(policy, spend).map((cap) => cap.host)).toEqual([undefined, ...expected, undefined]);
+    expect(capsFor(policy, spend).map((cap) => cap.host)).toEqual([
+      undefined,
+      ...expected,
+      undefined,
+    ]);
   });
 });
 
@@ -141,10 +192,31 @@ describe('a cap for each host or payee', () => {
   });
 
   it('is that of the spend itself, whatever its port, dot or name', () => {
-    const hosts = ['a.test', 'a.test:8443', 'a.test.', 'a.test.:8443', '[::1]', '[::1]:4021', '__proto__', '*'];
-    const own = hosts.map((host) => capsFor(policy, spendOf({ host })).find(({ name }) => name === 'limits[0]'));
-    expect(own.map((cap) => cap?.host)).toEqual(['a.test', 'a.test', 'a.test', 'a.test', '[::1]', '[::1]', '__proto__', '*']);
-    for (const [index, host] of hosts.entries()) expect(counts(own[index]!, spendOf({ host }))).toBe(true);
+    const hosts = [
+      'a.test',
+      'a.test:8443',
+      'a.test.',
+      'a.test.:8443',
+      '[::1]',
+      '[::1]:4021',
+      '__proto__',
+      '*',
+    ];
+    const own = hosts.map((host) =>
+      capsFor(policy, spendOf({ host })).find(({ name }) => name === 'limits[0]'),
+    );
+    expect(own.map((cap) => cap?.host)).toEqual([
+      'a.test',
+      'a.test',
+      'a.test',
+      'a.test',
+      '[::1]',
+      '[::1]',
+      '__proto__',
+      '*',
+    ]);
+    for (const [index, host] of hosts.entries())
+      expect(counts(own[index]!, spendOf({ host }))).toBe(true);
     expect(counts(own[7]!, spendOf())).toBe(false);
   });
 
@@ -172,7 +244,8 @@ describe('a cap for each host or payee', () => {
       { ...bonk(1n), payTo: OTHER },
       { ...bonk(2n), payTo: OTHER },
     ];
-    const shown = (list: Iterable<Spend>) => capsSeen(policy, list).map(({ name, host, payTo }) => [name, host, payTo].join(' ').trim());
+    const shown = (list: Iterable<Spend>) =>
+      capsSeen(policy, list).map(({ name, host, payTo }) => [name, host, payTo].join(' ').trim());
     expect(shown(spends.values())).toEqual([
       'maxPerDay',
       'maxLamportsPerDay',
@@ -187,7 +260,12 @@ describe('a cap for each host or payee', () => {
 });
 
 describe('what a spend takes of a cap', () => {
-  const cap = (change: Partial<Cap>): Cap => ({ name: 'limits[0]', unit: 'USD', limit: 10n, ...change });
+  const cap = (change: Partial<Cap>): Cap => ({
+    name: 'limits[0]',
+    unit: 'USD',
+    limit: 10n,
+    ...change,
+  });
   const cases: readonly (readonly [string, Partial<Cap>, Spend, bigint])[] = [
     ['dollars', {}, usdc(5n), 5n],
     ['no dollars where it has no price', {}, bonk(5n), 0n],
@@ -197,7 +275,12 @@ describe('what a spend takes of a cap', () => {
     ['base units where the cap names its mint only as the unit', { unit: BONK }, bonk(5n), 5n],
     ['nothing of another mint', { unit: BONK }, usdc(5n), 0n],
     ['nothing of a cap on dollars in another mint', { mint: BONK }, usdc(5n), 0n],
-    ['nothing of a cap on payments in another mint', { unit: 'payments', mint: BONK }, usdc(5n), 0n],
+    [
+      'nothing of a cap on payments in another mint',
+      { unit: 'payments', mint: BONK },
+      usdc(5n),
+      0n,
+    ],
     ['nothing of another host', { host: 'b.test' }, usdc(5n), 0n],
     ['nothing of another port', { host: 'a.test:8443' }, usdc(5n), 0n],
     ['nothing of another payee', { payTo: OTHER }, usdc(5n), 0n],
@@ -207,10 +290,13 @@ describe('what a spend takes of a cap', () => {
     expect(takenOf(cap(change), spend)).toBe(taken);
   });
 
-  it.each(['-1', '', ' 1', '0x10', '1.5', '1n', '1\n'])('is never read from %j: it might be credit', (text) => {
-    expect(() => takenOf(cap({}), spendOf({ microUsd: text }))).toThrow(RangeError);
-    expect(() => takenOf(cap({ unit: USDC }), spendOf({ amount: text }))).toThrow(RangeError);
-  });
+  it.each(['-1', '', ' 1', '0x10', '1.5', '1n', '1\n'])(
+    'is never read from %j: it might be credit',
+    (text) => {
+      expect(() => takenOf(cap({}), spendOf({ microUsd: text }))).toThrow(RangeError);
+      expect(() => takenOf(cap({ unit: USDC }), spendOf({ amount: text }))).toThrow(RangeError);
+    },
+  );
 });
 
 describe('how much is used', () => {
@@ -226,9 +312,30 @@ describe('how much is used', () => {
     const parts = { payments: '1', swaps: '0.2', fees: '0.05' };
     expect(uses).toStrictEqual([
       { cap: 'maxPerDay', limit: '10', used: '1.25', parts, unit: 'USD', windowMs: DAY },
-      { cap: "maxPerHost['api.example.com']", host: 'api.example.com', limit: '1', used: '1.25', parts, unit: 'USD', windowMs: DAY },
-      { cap: 'maxLamportsPerDay', limit: '50000000', used: '1250000', unit: 'lamports', windowMs: DAY },
-      { cap: 'limits[0]', payee: PAYEE, limit: '30', used: '1250000', unit: 'payments', windowMs: MINUTE },
+      {
+        cap: "maxPerHost['api.example.com']",
+        host: 'api.example.com',
+        limit: '1',
+        used: '1.25',
+        parts,
+        unit: 'USD',
+        windowMs: DAY,
+      },
+      {
+        cap: 'maxLamportsPerDay',
+        limit: '50000000',
+        used: '1250000',
+        unit: 'lamports',
+        windowMs: DAY,
+      },
+      {
+        cap: 'limits[0]',
+        payee: PAYEE,
+        limit: '30',
+        used: '1250000',
+        unit: 'payments',
+        windowMs: MINUTE,
+      },
       { cap: 'limits[1]', mint: USDC, limit: '5000000', used: '1250000', unit: USDC },
     ]);
     expect(JSON.parse(JSON.stringify(uses))).toStrictEqual(uses);
@@ -251,15 +358,27 @@ describe('a refusal for want of room', () => {
   });
 
   it('says them in the unit of the cap', () => {
-    expect(said(overBudget({ name: 'limits[0]', unit: 'payments', limit: 30n, windowMs: MINUTE }, 30n, 1n))).toMatchObject({
+    expect(
+      said(
+        overBudget({ name: 'limits[0]', unit: 'payments', limit: 30n, windowMs: MINUTE }, 30n, 1n),
+      ),
+    ).toMatchObject({
       details: { cap: 'limits[0]', limit: '30', used: '30', amount: '1', unit: 'payments' },
     });
-    const units = overBudget({ name: 'limits[1]', unit: USDC, mint: USDC, limit: 5n, windowMs: MINUTE }, 3n, 4n);
-    expect(said(units)).toMatchObject({ details: { limit: '5', used: '3', amount: '4', unit: USDC } });
+    const units = overBudget(
+      { name: 'limits[1]', unit: USDC, mint: USDC, limit: 5n, windowMs: MINUTE },
+      3n,
+      4n,
+    );
+    expect(said(units)).toMatchObject({
+      details: { limit: '5', used: '3', amount: '4', unit: USDC },
+    });
     expect(units.message).toBe(
       '4 base units do not fit policy.limits[1] of 5 base units: 3 base units are spent or reserved in the last minute. Wait, or raise it.',
     );
-    expect(overBudget({ ...day, windowMs: 3_600_000 }, 0n, 1n).message).toContain('in the last hour.');
+    expect(overBudget({ ...day, windowMs: 3_600_000 }, 0n, 1n).message).toContain(
+      'in the last hour.',
+    );
   });
 
   it('does not say to wait where that brings no room', () => {
@@ -269,6 +388,8 @@ describe('a refusal for want of room', () => {
       expect(error.message).not.toMatch(/[Ww]ait/);
     }
     expect(overBudget(day, 1n, 5_000_000n).retry).toBe('fresh');
-    expect(overBudget(total, 4_999_999n, 2n).message).toContain('4.999999 USD are spent or reserved so far.');
+    expect(overBudget(total, 4_999_999n, 2n).message).toContain(
+      '4.999999 USD are spent or reserved so far.',
+    );
   });
 });

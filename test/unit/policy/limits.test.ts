@@ -73,7 +73,9 @@ describe('a limit', () => {
       { unit: 'USD', limit: 1_000_000n, host: '*', payTo: '*' },
     ],
   ];
-  it.each(all.map(([limit, cap]) => [inspect(limit, { breakLength: Infinity }), limit, cap] as const))('%s is read', (_, limit, cap) => {
+  it.each(
+    all.map(([limit, cap]) => [inspect(limit, { breakLength: Infinity }), limit, cap] as const),
+  )('%s is read', (_, limit, cap) => {
     expect(read(limit)).toEqual({ name: 'limits[0]', ...cap });
   });
 
@@ -86,12 +88,25 @@ describe('a limit', () => {
         { usd: '2', per: 'payment' },
       ],
     });
-    expect(caps.map(({ name }) => name)).toEqual(['maxPerDay', 'maxLamportsPerDay', 'limits[0]', 'limits[2]']);
+    expect(caps.map(({ name }) => name)).toEqual([
+      'maxPerDay',
+      'maxLamportsPerDay',
+      'limits[0]',
+      'limits[2]',
+    ]);
     expect(perPayment.map(({ name }) => name)).toEqual(['limits[1]', 'limits[3]']);
   });
 
   it('takes what is undefined as left out', () => {
-    const limit = { usd: '1', amount: undefined, payments: undefined, mint: undefined, per: 'day', host: undefined, payee: undefined };
+    const limit = {
+      usd: '1',
+      amount: undefined,
+      payments: undefined,
+      mint: undefined,
+      per: 'day',
+      host: undefined,
+      payee: undefined,
+    };
     expect(capsOf({ limits: [limit as unknown as LimitOptions] })[1]).toEqual({
       name: 'limits[0]',
       unit: 'USD',
@@ -162,13 +177,22 @@ describe('a wrong limit is refused by its name', () => {
     ['.hosts', { usd: '1', per: 'day', hosts: ['a.test'] }],
     ['.__proto__', JSON.parse('{"usd":"1","per":"day","__proto__":1}')],
   ];
-  it.each(wrong.map(([field, limit]) => [inspect(limit, { breakLength: Infinity }), field, limit] as const))('%s', (_, field, limit) => {
-    expect(refusedOption({ limits: [{ usd: '1', per: 'day' }, limit] })).toBe(`policy.limits[1]${field}`);
+  it.each(
+    wrong.map(
+      ([field, limit]) => [inspect(limit, { breakLength: Infinity }), field, limit] as const,
+    ),
+  )('%s', (_, field, limit) => {
+    expect(refusedOption({ limits: [{ usd: '1', per: 'day' }, limit] })).toBe(
+      `policy.limits[1]${field}`,
+    );
   });
 
-  it.each([[{}], [null], ['1'], [new Set([{ usd: '1', per: 'day' }])], [{ length: 0 }]])('and so is what is no list: %j', (limits) => {
-    expect(refusedOption({ limits })).toBe('policy.limits');
-  });
+  it.each([[{}], [null], ['1'], [new Set([{ usd: '1', per: 'day' }])], [{ length: 0 }]])(
+    'and so is what is no list: %j',
+    (limits) => {
+      expect(refusedOption({ limits })).toBe('policy.limits');
+    },
+  );
 
   it('and so is a hole in the list', () => {
     expect(refusedOption({ limits: Array(1) })).toBe('policy.limits[0]');

@@ -56,7 +56,10 @@ describe('a host', () => {
   ];
   it.each(cases)('%s and %s: %s, for allow and for deny', (entry, url, named) => {
     const { host } = new URL(url);
-    const refusals = [checkPlace(parse({ allow: { hosts: [entry] } }), host), checkPlace(parse({ deny: { hosts: [entry] } }), host)];
+    const refusals = [
+      checkPlace(parse({ allow: { hosts: [entry] } }), host),
+      checkPlace(parse({ deny: { hosts: [entry] } }), host),
+    ];
     expect(refusals.map((error) => error === undefined)).toEqual([named, !named]);
   });
 
@@ -82,14 +85,21 @@ describe('a host', () => {
     undefined,
     ['api.example.com'],
   ];
-  it.each(wrong.map((host) => [inspect(host), host]))('%s is refused in a list: it would be another rule, or none', (_, host) => {
-    expect(refusedOption({ deny: { hosts: ['a.test', host] } })).toBe('policy.deny.hosts[1]');
-    expect(refusedOption({ allow: { hosts: [host] } })).toBe('policy.allow.hosts[0]');
-  });
+  it.each(wrong.map((host) => [inspect(host), host]))(
+    '%s is refused in a list: it would be another rule, or none',
+    (_, host) => {
+      expect(refusedOption({ deny: { hosts: ['a.test', host] } })).toBe('policy.deny.hosts[1]');
+      expect(refusedOption({ allow: { hosts: [host] } })).toBe('policy.allow.hosts[0]');
+    },
+  );
 });
 
 describe('what an offer names', () => {
-  const cases: readonly (readonly [lists: ListOptions, change: Partial<typeof offer>, named: boolean])[] = [
+  const cases: readonly (readonly [
+    lists: ListOptions,
+    change: Partial<typeof offer>,
+    named: boolean,
+  ])[] = [
     [{ payees: [PAYEE] }, {}, true],
     [{ payees: [OTHER, PAYEE] }, {}, true],
     [{ payees: [OTHER] }, {}, false],
@@ -157,30 +167,49 @@ describe('lists', () => {
 
   it('that are left out let everything through', () => {
     for (const policy of [parse({}), parse({ allow: {}, deny: {} })])
-      expect([checkPlace(policy, 'a.test'), checkOffer(policy, offer)]).toEqual([undefined, undefined]);
+      expect([checkPlace(policy, 'a.test'), checkOffer(policy, offer)]).toEqual([
+        undefined,
+        undefined,
+      ]);
   });
 
   it('of allow that are empty let nothing through, of deny everything', () => {
     const empty = { hosts: [], payees: [], mints: [], networks: [], schemes: [] };
-    expect([checkPlace(parse({ deny: empty }), 'a.test'), checkOffer(parse({ deny: empty }), offer)]).toEqual([undefined, undefined]);
+    expect([
+      checkPlace(parse({ deny: empty }), 'a.test'),
+      checkOffer(parse({ deny: empty }), offer),
+    ]).toEqual([undefined, undefined]);
     const policy = parse({ allow: empty });
-    expect([checkPlace(policy, 'a.test')?.code, checkOffer(policy, offer)?.code]).toEqual(['not_allowed', 'not_allowed']);
+    expect([checkPlace(policy, 'a.test')?.code, checkOffer(policy, offer)?.code]).toEqual([
+      'not_allowed',
+      'not_allowed',
+    ]);
   });
 
   it('of deny win over those of allow', () => {
-    const policy = parse({ allow: { hosts: ['*.example.com'], mints: ['USDC'] }, deny: { hosts: ['bad.example.com'], mints: [USDC] } });
+    const policy = parse({
+      allow: { hosts: ['*.example.com'], mints: ['USDC'] },
+      deny: { hosts: ['bad.example.com'], mints: [USDC] },
+    });
     expect(checkPlace(policy, 'good.example.com')).toBeUndefined();
-    expect(checkPlace(policy, 'bad.example.com')?.details).toEqual({ list: 'deny.hosts', value: 'bad.example.com' });
+    expect(checkPlace(policy, 'bad.example.com')?.details).toEqual({
+      list: 'deny.hosts',
+      value: 'bad.example.com',
+    });
     expect(checkOffer(policy, offer)?.details).toEqual({ list: 'deny.mints', value: USDC });
     const both = parse({ allow: { hosts: ['a.test'] }, deny: { hosts: ['b.test'] } });
     expect(checkPlace(both, 'b.test')?.details.list).toBe('deny.hosts');
   });
 
   it('all hold, each by itself', () => {
-    const policy = parse({ allow: { payees: [PAYEE], mints: ['USDC'], networks: ['solana'], schemes: ['exact'] } });
+    const policy = parse({
+      allow: { payees: [PAYEE], mints: ['USDC'], networks: ['solana'], schemes: ['exact'] },
+    });
     expect(checkOffer(policy, offer)).toBeUndefined();
     const changes = { payTo: OTHER, mint: USDT, network: SOLANA_DEVNET, scheme: 'upto' };
-    const lists = Object.entries(changes).map(([field, value]) => checkOffer(policy, { ...offer, [field]: value })?.details.list);
+    const lists = Object.entries(changes).map(
+      ([field, value]) => checkOffer(policy, { ...offer, [field]: value })?.details.list,
+    );
     expect(lists).toEqual(['allow.payees', 'allow.mints', 'allow.networks', 'allow.schemes']);
   });
 
@@ -195,7 +224,10 @@ describe('lists', () => {
     expect(error?.message).toBe(
       'Refused by policy.allow.hosts, which does not name what is in details.value. Change the list to allow it.',
     );
-    const hidden = checkOffer(parse({ deny: { schemes: [] }, allow: { schemes: [] } }), { ...offer, scheme: 'a\u202eb' });
+    const hidden = checkOffer(parse({ deny: { schemes: [] }, allow: { schemes: [] } }), {
+      ...offer,
+      scheme: 'a\u202eb',
+    });
     expect(hidden?.details.value).toBe('a b');
   });
 });

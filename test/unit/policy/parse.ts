@@ -5,7 +5,8 @@ import { parsePolicy, type Policy, type PolicyOptions } from '../../../src/polic
 export const parse = (options: PolicyOptions): Policy => parsePolicy(options, SOLANA_MAINNET);
 
 /** The caps over time of these rules, besides the one on lamports that is there by default. */
-export const capsOf = (options: PolicyOptions): Policy['caps'] => parse(options).caps.filter(({ name }) => name !== 'maxLamportsPerDay');
+export const capsOf = (options: PolicyOptions): Policy['caps'] =>
+  parse(options).caps.filter(({ name }) => name !== 'maxLamportsPerDay');
 
 /** The option that is refused; fails where all are taken. */
 export function refusedOption(options: unknown): string {

@@ -33,7 +33,8 @@ describe('rules by default', () => {
   it('cannot be changed afterwards', () => {
     const policy = parse({});
     expect(() => Object.assign(policy, { maxPerPayment: 10n ** 12n })).toThrow(TypeError);
-    for (const list of [policy.caps, policy.perPayment, policy.lists]) expect(() => Object.assign(list, { length: 0 })).toThrow(TypeError);
+    for (const list of [policy.caps, policy.perPayment, policy.lists])
+      expect(() => Object.assign(list, { length: 0 })).toThrow(TypeError);
   });
 
   it('are not those of a later change to the options', () => {
@@ -42,7 +43,10 @@ describe('rules by default', () => {
     const policy = parse({ deny, limits });
     deny.hosts.pop();
     limits.pop();
-    expect(policy).toMatchObject({ lists: [{ entries: ['a.test'] }], caps: [{}, {}, { name: 'limits[0]' }] });
+    expect(policy).toMatchObject({
+      lists: [{ entries: ['a.test'] }],
+      caps: [{}, {}, { name: 'limits[0]' }],
+    });
   });
 });
 
@@ -77,7 +81,13 @@ describe('dollars', () => {
     ['1.000001', 1_000_001n],
     ['99999999999999999999.999999', 99_999_999_999_999_999_999_999_999n],
   ])('%s are %s millionths', (text, expected) => {
-    const dollars = { maxPerHour: text, maxPerDay: text, maxTotal: text, maxPerPayment: text, minSwap: text };
+    const dollars = {
+      maxPerHour: text,
+      maxPerDay: text,
+      maxTotal: text,
+      maxPerPayment: text,
+      minSwap: text,
+    };
     expect(capsOf(dollars)).toMatchObject([
       { name: 'maxPerHour', unit: 'USD', limit: expected, windowMs: 3_600_000 },
       { name: 'maxPerDay', unit: 'USD', limit: expected, windowMs: 86_400_000 },
@@ -117,12 +127,17 @@ describe('dollars', () => {
     '١',
     '１',
   ];
-  it.each(wrong.map((value) => [inspect(value), value]))('%s are refused in every place', (_, value) => {
-    for (const name of ['maxPerPayment', 'maxPerHour', 'maxPerDay', 'maxTotal', 'minSwap'])
-      expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
-    expect(refusedOption({ limits: [{ usd: value, per: 'day' }] })).toBe('policy.limits[0].usd');
-    expect(refusedOption({ maxPerHost: { 'a.test': value } })).toBe("policy.maxPerHost['a.test']");
-  });
+  it.each(wrong.map((value) => [inspect(value), value]))(
+    '%s are refused in every place',
+    (_, value) => {
+      for (const name of ['maxPerPayment', 'maxPerHour', 'maxPerDay', 'maxTotal', 'minSwap'])
+        expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
+      expect(refusedOption({ limits: [{ usd: value, per: 'day' }] })).toBe('policy.limits[0].usd');
+      expect(refusedOption({ maxPerHost: { 'a.test': value } })).toBe(
+        "policy.maxPerHost['a.test']",
+      );
+    },
+  );
 });
 
 describe('hosts', () => {
@@ -144,8 +159,12 @@ describe('hosts', () => {
   ];
   it.each(same)('%s is %s', (given, host) => {
     const cap = { unit: 'USD', limit: 1_000_000n, windowMs: 86_400_000, host };
-    expect(capsOf({ maxPerHost: { [given]: '1' } }).slice(1)).toEqual([{ ...cap, name: `maxPerHost['${host}']` }]);
-    expect(capsOf({ limits: [{ usd: '1', per: 'day', host: given }] }).slice(1)).toEqual([{ ...cap, name: 'limits[0]' }]);
+    expect(capsOf({ maxPerHost: { [given]: '1' } }).slice(1)).toEqual([
+      { ...cap, name: `maxPerHost['${host}']` },
+    ]);
+    expect(capsOf({ limits: [{ usd: '1', per: 'day', host: given }] }).slice(1)).toEqual([
+      { ...cap, name: 'limits[0]' },
+    ]);
   });
 
   const wrong = [
@@ -177,13 +196,20 @@ describe('hosts', () => {
   ];
   it.each(wrong)('%j is refused: it would be no cap at all', (host) => {
     expect(refusedOption({ maxPerHost: { [host]: '1' } })).toBe(`policy.maxPerHost['${host}']`);
-    if (host !== '*') expect(refusedOption({ limits: [{ usd: '1', per: 'day', host }] })).toBe('policy.limits[0].host');
-    if (host !== '*.example.com') expect(refusedOption({ deny: { hosts: [host] } })).toBe('policy.deny.hosts[0]');
+    if (host !== '*')
+      expect(refusedOption({ limits: [{ usd: '1', per: 'day', host }] })).toBe(
+        'policy.limits[0].host',
+      );
+    if (host !== '*.example.com')
+      expect(refusedOption({ deny: { hosts: [host] } })).toBe('policy.deny.hosts[0]');
   });
 
   it('named like members of every object are hosts like others', () => {
     const names = ['__proto__', 'constructor', 'tostring', 'valueof'];
-    const maxPerHost = JSON.parse(`{${names.map((name) => `"${name}":"1"`).join()}}`) as Record<string, string>;
+    const maxPerHost = JSON.parse(`{${names.map((name) => `"${name}":"1"`).join()}}`) as Record<
+      string,
+      string
+    >;
     expect(
       capsOf({ maxPerHost })
         .slice(1)
@@ -205,16 +231,31 @@ describe.each(['maxAmount', 'maxInAmount'] as const)('caps in base units: %s', (
       [USDC, 5n],
       [other, 7n],
     ]);
-    expect([...parsePolicy({ [name]: { USDC: 1n } }, SOLANA_DEVNET)[name].keys()]).not.toContain(USDC);
+    expect([...parsePolicy({ [name]: { USDC: 1n } }, SOLANA_DEVNET)[name].keys()]).not.toContain(
+      USDC,
+    );
   });
 
-  it.each([[5], ['-1'], [-1n], ['1.5'], ['0x5'], [''], [2n ** 64n], ['18446744073709551616'], [null]])('refuse the amount %s', (amount) => {
+  it.each([
+    [5],
+    ['-1'],
+    [-1n],
+    ['1.5'],
+    ['0x5'],
+    [''],
+    [2n ** 64n],
+    ['18446744073709551616'],
+    [null],
+  ])('refuse the amount %s', (amount) => {
     expect(refusedOption({ [name]: { USDC: amount } })).toBe(`policy.${name}['USDC']`);
   });
 
-  it.each(['usdc', 'BONK', '', USDC.slice(9), `${USDC} `, '__proto__x'])('refuse the mint %j', (mint) => {
-    expect(refusedOption({ [name]: { [mint]: '1' } })).toBe(`policy.${name}['${mint}']`);
-  });
+  it.each(['usdc', 'BONK', '', USDC.slice(9), `${USDC} `, '__proto__x'])(
+    'refuse the mint %j',
+    (mint) => {
+      expect(refusedOption({ [name]: { [mint]: '1' } })).toBe(`policy.${name}['${mint}']`);
+    },
+  );
 
   it('under a symbol and its address are refused: one cap would be lost', () => {
     expect(refusedOption({ [name]: { USDC: '1', [USDC]: '2' } })).toBe(`policy.${name}['${USDC}']`);
@@ -223,7 +264,14 @@ describe.each(['maxAmount', 'maxInAmount'] as const)('caps in base units: %s', (
 
 describe('what is no table of caps', () => {
   // A Map has no entries as an object: it would silently be no cap.
-  const wrong = [new Map([['a.test', '1']]), new Set(['a.test']), [['a.test', '1']], 'a.test', 5, true];
+  const wrong = [
+    new Map([['a.test', '1']]),
+    new Set(['a.test']),
+    [['a.test', '1']],
+    'a.test',
+    5,
+    true,
+  ];
   it.each(wrong)('%j is refused', (value) => {
     expect(refusedOption({ maxPerHost: value })).toBe('policy.maxPerHost');
     expect(refusedOption({ maxAmount: value })).toBe('policy.maxAmount');
@@ -236,14 +284,19 @@ describe('what is no table of caps', () => {
 });
 
 describe('bounds', () => {
-  it.each(['maxSlippageBps', 'maxPriceImpactBps', 'maxSwapLossBps'])('%s are whole basis points from 0 to 10000', (name) => {
-    for (const value of [0, 1, 10_000]) expect(parse({ [name]: value })).toMatchObject({ [name]: value });
-    for (const value of [-1, 10_001, 0.5, NaN, Infinity, '50', 50n, true, []])
-      expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
-  });
+  it.each(['maxSlippageBps', 'maxPriceImpactBps', 'maxSwapLossBps'])(
+    '%s are whole basis points from 0 to 10000',
+    (name) => {
+      for (const value of [0, 1, 10_000])
+        expect(parse({ [name]: value })).toMatchObject({ [name]: value });
+      for (const value of [-1, 10_001, 0.5, NaN, Infinity, '50', 50n, true, []])
+        expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
+    },
+  );
 
   it.each(['maxFeeLamports', 'maxRentLamports'])('%s are lamports', (name) => {
-    for (const value of [0n, '0', 5n, '5', 2n ** 64n - 1n]) expect(parse({ [name]: value })).toMatchObject({ [name]: BigInt(value) });
+    for (const value of [0n, '0', 5n, '5', 2n ** 64n - 1n])
+      expect(parse({ [name]: value })).toMatchObject({ [name]: BigInt(value) });
     for (const value of [5, -1n, '-1', '1.5', '0.001 SOL', 2n ** 64n, true])
       expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
   });
@@ -262,7 +315,10 @@ describe('the hook and the second payment', () => {
     },
   );
 
-  it.each([[2], [-1], [0.5], [NaN], ['1'], [1n], [true], [null], [[1]]])('resign is 0 or 1, not %s', (resign) => {
-    expect(refusedOption({ resign })).toBe('policy.resign');
-  });
+  it.each([[2], [-1], [0.5], [NaN], ['1'], [1n], [true], [null], [[1]]])(
+    'resign is 0 or 1, not %s',
+    (resign) => {
+      expect(refusedOption({ resign })).toBe('policy.resign');
+    },
+  );
 });

@@ -13,7 +13,14 @@ const seed = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) & 0
 const pair = Keypair.fromSeed(seed).secretKey;
 const address = Keypair.fromSeed(seed).publicKey.toBase58();
 const message = new TextEncoder().encode('exactly these bytes');
-const intent: SigningIntent = { kind: 'payment', network: 'n', mint: 'm', amount: '1', payTo: 'p', url: 'u' };
+const intent: SigningIntent = {
+  kind: 'payment',
+  network: 'n',
+  mint: 'm',
+  amount: '1',
+  payTo: 'p',
+  url: 'u',
+};
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -31,7 +38,9 @@ function spellings(bytes: Uint8Array): string[] {
     bytes.join(', '),
   ];
   const parts = whole.flatMap((text) =>
-    Array.from({ length: Math.max(0, Math.floor(text.length / 12)) }, (_, index) => text.slice(12 * index, 12 * index + 12)),
+    Array.from({ length: Math.max(0, Math.floor(text.length / 12)) }, (_, index) =>
+      text.slice(12 * index, 12 * index + 12),
+    ),
   );
   return [...whole, ...parts];
 }
@@ -77,10 +86,14 @@ describe('createKeySigner', () => {
 
   it('signs the same with WebCrypto, without it, where it refuses, and as kit does', async () => {
     const kit = await createKeyPairSignerFromPrivateKeyBytes(seed);
-    const theirs = new Uint8Array(await crypto.subtle.sign('Ed25519', kit.keyPair.privateKey, message));
+    const theirs = new Uint8Array(
+      await crypto.subtle.sign('Ed25519', kit.keyPair.privateKey, message),
+    );
     const importKey = vi.spyOn(crypto.subtle, 'importKey');
     const native = await createKeySigner(pair).signMessage(message, intent);
-    expect(importKey).toHaveBeenCalledWith('pkcs8', expect.anything(), { name: 'Ed25519' }, false, ['sign']);
+    expect(importKey).toHaveBeenCalledWith('pkcs8', expect.anything(), { name: 'Ed25519' }, false, [
+      'sign',
+    ]);
     importKey.mockRejectedValueOnce(new Error('no such algorithm'));
     const refused = await createKeySigner(pair).signMessage(message, intent);
     importKey.mockRestore();
@@ -116,9 +129,16 @@ describe('createKeySigner', () => {
       inspect(signer, { showHidden: true, depth: 10, getters: true }),
       JSON.stringify(signer),
       String(Reflect.get(signer, 'signMessage')),
-      ...Reflect.ownKeys(signer).map((name) => inspect(Reflect.get(signer, name), { showHidden: true, depth: 10 })),
+      ...Reflect.ownKeys(signer).map((name) =>
+        inspect(Reflect.get(signer, name), { showHidden: true, depth: 10 }),
+      ),
     ].join('\n');
-    for (const text of [...spellings(seed), base58.encode(pair), Buffer.from(pair).toString('base64')]) expect(shown).not.toContain(text);
+    for (const text of [
+      ...spellings(seed),
+      base58.encode(pair),
+      Buffer.from(pair).toString('base64'),
+    ])
+      expect(shown).not.toContain(text);
     expect(Reflect.ownKeys(signer)).toEqual(['address', 'signMessage']);
     expect(Object.isFrozen(signer)).toBe(true);
   });
@@ -129,7 +149,10 @@ describe('createKeySigner', () => {
     ['empty', ''],
     ['an address', address],
     ['an address, as bytes', Keypair.fromSeed(seed).publicKey.toBytes()],
-    ['an address, as a JSON array', JSON.stringify([...Keypair.fromSeed(seed).publicKey.toBytes()])],
+    [
+      'an address, as a JSON array',
+      JSON.stringify([...Keypair.fromSeed(seed).publicKey.toBytes()]),
+    ],
     ['a seed, base58', base58.encode(seed)],
     ['a seed, as bytes', seed],
     ['a seed, as a JSON array', JSON.stringify([...seed])],
@@ -147,7 +170,10 @@ describe('createKeySigner', () => {
     ['numbers out of range', [...pair.slice(1), 256]],
     ['fractions', [...pair.slice(1), 0.5]],
     ['numbers as text', [...pair].map(String)],
-    ['a mnemonic', 'abandon ability able about above absent absorb abstract absurd abuse access accident'],
+    [
+      'a mnemonic',
+      'abandon ability able about above absent absorb abstract absurd abuse access accident',
+    ],
     ['a megabyte', base58.encode(pair).repeat(12_000)],
     ['holes', new Array(32)],
     ['undefined', undefined],
@@ -191,7 +217,12 @@ describe('createKeySigner', () => {
   it('never throws anything but invalid_key', () => {
     fc.assert(
       fc.property(
-        fc.oneof(fc.string(), fc.json(), fc.uint8Array({ maxLength: 70 }), fc.array(fc.integer(), { maxLength: 70 })),
+        fc.oneof(
+          fc.string(),
+          fc.json(),
+          fc.uint8Array({ maxLength: 70 }),
+          fc.array(fc.integer(), { maxLength: 70 }),
+        ),
         (secret) => {
           try {
             createKeySigner(secret);

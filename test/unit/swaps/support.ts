@@ -1,4 +1,10 @@
-import { AccountRole, type Instruction as KitInstruction, getAddressDecoder, isSignerRole, isWritableRole } from '@solana/kit';
+import {
+  AccountRole,
+  type Instruction as KitInstruction,
+  getAddressDecoder,
+  isSignerRole,
+  isWritableRole,
+} from '@solana/kit';
 import type { VenueSwap } from '../../../adapters/sandbox/venue/venue.mjs';
 import { TOKEN_PROGRAM } from '../../../src/network.js';
 import type { Runtime } from '../../../src/internal/runtime.js';
@@ -50,10 +56,18 @@ export const VENUE_SWAP = {
 } as unknown as VenueSwap;
 
 /** An instruction of kit, in our plain data. */
-export function fromKit({ programAddress, accounts = [], data = new Uint8Array() }: KitInstruction): Instruction {
+export function fromKit({
+  programAddress,
+  accounts = [],
+  data = new Uint8Array(),
+}: KitInstruction): Instruction {
   return {
     program: programAddress,
-    accounts: accounts.map(({ address, role }) => ({ address, signer: isSignerRole(role), writable: isWritableRole(role) })),
+    accounts: accounts.map(({ address, role }) => ({
+      address,
+      signer: isSignerRole(role),
+      writable: isWritableRole(role),
+    })),
     data: new Uint8Array(data),
   };
 }
@@ -76,8 +90,14 @@ export function toKit({ program, accounts, data }: Instruction) {
 }
 
 /** The same instruction with one account changed. */
-export function withAccount(instruction: Instruction, index: number, change: Partial<Instruction['accounts'][number]>): Instruction {
-  const accounts = instruction.accounts.map((account, at) => (at === index ? { ...account, ...change } : account));
+export function withAccount(
+  instruction: Instruction,
+  index: number,
+  change: Partial<Instruction['accounts'][number]>,
+): Instruction {
+  const accounts = instruction.accounts.map((account, at) =>
+    at === index ? { ...account, ...change } : account,
+  );
   return { ...instruction, accounts };
 }
 
@@ -110,18 +130,28 @@ export function tokenAccountData(options: {
   return data;
 }
 
-export function account(owner: string, data: Uint8Array = new Uint8Array(), lamports = 2_039_280n): Account {
+export function account(
+  owner: string,
+  data: Uint8Array = new Uint8Array(),
+  lamports = 2_039_280n,
+): Account {
   return { owner, lamports, data, executable: false };
 }
 
-/** Time that passes only by sleeping; what was slept is on record. A sleep of `never` milliseconds ends by abort alone. */
-export function fakeRuntime(never?: number): Runtime & { readonly slept: number[]; advance(ms: number): void } {
+/**
+ * Time that passes only by sleeping; what was slept is on record. A sleep of `never` milliseconds
+ * ends by abort alone.
+ */
+export function fakeRuntime(
+  never?: number,
+): Runtime & { readonly slept: number[]; advance(ms: number): void } {
   let now = 1_800_000_000_000;
   const slept: number[] = [];
   const sleep: Runtime['sleep'] = (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
-      if (ms === never) return void signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+      if (ms === never)
+        return void signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
       slept.push(ms);
       now += ms;
       resolve();
@@ -144,7 +174,13 @@ export function fakeProvider(options: {
   readonly fail?: (intent: QuoteIntent) => Error | undefined;
   readonly change?: (quote: SwapQuote) => SwapQuote;
 }): SwapProvider & { readonly asked: QuoteIntent[] } {
-  const { id = 'fake', price, exactOut = true, fail, change = (quote: SwapQuote) => quote } = options;
+  const {
+    id = 'fake',
+    price,
+    exactOut = true,
+    fail,
+    change = (quote: SwapQuote) => quote,
+  } = options;
   const asked: QuoteIntent[] = [];
   const MICRO = 1_000_000n;
   return {
@@ -161,8 +197,22 @@ export function fakeProvider(options: {
       const outAmount = exactIn ? (amount * price) / MICRO : amount;
       const s = BigInt(slippageBps);
       return change({
-        ...{ inputMint, outputMint, swapMode, slippageBps, provider: id, quotedAt: 0, raw: {}, route: ['Fake'] },
-        ...{ inAmount: String(inAmount), outAmount: String(outAmount), platformFeeBps: 0, priceImpactBps: 1 },
+        ...{
+          inputMint,
+          outputMint,
+          swapMode,
+          slippageBps,
+          provider: id,
+          quotedAt: 0,
+          raw: {},
+          route: ['Fake'],
+        },
+        ...{
+          inAmount: String(inAmount),
+          outAmount: String(outAmount),
+          platformFeeBps: 0,
+          priceImpactBps: 1,
+        },
         minOutAmount: String(exactIn ? (outAmount * (10_000n - s)) / 10_000n : outAmount),
         maxInAmount: String(exactIn ? inAmount : (inAmount * (10_000n + s) + 9_999n) / 10_000n),
       });

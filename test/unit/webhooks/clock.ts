@@ -13,7 +13,10 @@ import { WALLET } from './signed.js';
 export interface Clock {
   readonly runtime: Runtime;
   now(): number;
-  /** Passes so much, in the steps in which a sleeper wakes, and lets all that follows of it be done. Of what is long, all but the end is slept through. */
+  /**
+   * Passes so much, in the steps in which a sleeper wakes, and lets all that follows of it be done.
+   * Of what is long, all but the end is slept through.
+   */
   pass(ms: number): Promise<void>;
 }
 
@@ -55,7 +58,8 @@ export function createClock(): Clock {
       now: () => now,
       sleep,
       idle: sleep,
-      randomBytes: (length) => (length === 2 ? Uint8Array.of(0x7f, 0xff) : systemRuntime.randomBytes(length)),
+      randomBytes: (length) =>
+        length === 2 ? Uint8Array.of(0x7f, 0xff) : systemRuntime.randomBytes(length),
     },
     async pass(ms) {
       const end = now + ms;
@@ -95,7 +99,10 @@ export interface Hub {
 export const ok: Answer = { status: 200, retryAfter: undefined };
 export const answered = (status: number, retryAfter?: string): Answer => ({ status, retryAfter });
 
-/** Webhooks on a journal in memory, in a time of their own, whose receivers answer what the test says. */
+/**
+ * Webhooks on a journal in memory, in a time of their own, whose receivers answer what the test
+ * says.
+ */
 export function hubOf(
   answer: (path: string, delivery: Delivery) => Promise<Answer> | Answer,
   options: Partial<WebhooksOptions> = {},
@@ -109,11 +116,16 @@ export function hubOf(
     deliveries.push(delivery);
     return answer(new URL(message.url).pathname, delivery);
   };
-  const settings = parseWebhooksOptions({ onError: (error) => errors.push(error), ...options, journal });
+  const settings = parseWebhooksOptions({
+    onError: (error) => errors.push(error),
+    ...options,
+    journal,
+  });
   const webhooks = webhooksOver(settings, { runtime: clock.runtime, deliver });
   return {
     ...{ webhooks, journal, clock, deliveries, errors },
-    register: (path, events = ['payment.failed']) => webhooks.register({ url: `https://hooks.example.com${path}`, events }),
+    register: (path, events = ['payment.failed']) =>
+      webhooks.register({ url: `https://hooks.example.com${path}`, events }),
     async fail(over = {}) {
       const attempt = attemptOf({ wallet: WALLET, ...over });
       await journal.reserve(attempt, []);

@@ -1,7 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
-import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deliverOver } from '../../../adapters/webhooks/deliver.js';
 import { resolveByDns, type Resolve } from '../../../adapters/webhooks/resolve.js';
@@ -15,7 +20,9 @@ beforeAll(() => {
       ...options,
       lookup: (hostname, asked, callback) =>
         options.lookup!(hostname, asked, (error, address, family) => {
-          net.connected.push(...(Array.isArray(address) ? address.map((one) => one.address) : [address]));
+          net.connected.push(
+            ...(Array.isArray(address) ? address.map((one) => one.address) : [address]),
+          );
           callback(error ?? new Error('not in a test'), address, family);
         }),
     });
@@ -50,12 +57,19 @@ const receiver = async (answer: (request: IncomingMessage, response: ServerRespo
 
 const LOOSE = { allowPrivate: true, ports: [443] };
 const STRICT = { allowPrivate: false, ports: [443] };
-const message = (url: string) => ({ url, headers: { 'content-type': 'application/json', 'webhook-id': 'a' }, body: '{"ü":1}' });
+const message = (url: string) => ({
+  url,
+  headers: { 'content-type': 'application/json', 'webhook-id': 'a' },
+  body: '{"ü":1}',
+});
 const never = new AbortController().signal;
 const nowhere: Resolve = () => Promise.reject(new Error('no resolver should be asked'));
 
 function tell(url: string, over: Partial<Parameters<typeof deliverOver>[0]> = {}, signal = never) {
-  return deliverOver({ rules: LOOSE, resolve: nowhere, timeoutMs: 5_000, ...over })(message(url), signal);
+  return deliverOver({ rules: LOOSE, resolve: nowhere, timeoutMs: 5_000, ...over })(
+    message(url),
+    signal,
+  );
 }
 
 describe('a delivery', () => {
@@ -66,12 +80,28 @@ describe('a delivery', () => {
       request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
       request.on('end', () => {
         const { method, url: path, headers } = request;
-        seen.push({ method, path, body, type: headers['content-type'], length: headers['content-length'], id: headers['webhook-id'] });
+        seen.push({
+          method,
+          path,
+          body,
+          type: headers['content-type'],
+          length: headers['content-length'],
+          id: headers['webhook-id'],
+        });
         response.writeHead(202).end('thanks');
       });
     });
     expect(await tell(url)).toEqual({ status: 202, retryAfter: undefined });
-    expect(seen).toEqual([{ method: 'POST', path: '/hook', body: '{"ü":1}', type: 'application/json', length: '8', id: 'a' }]);
+    expect(seen).toEqual([
+      {
+        method: 'POST',
+        path: '/hook',
+        body: '{"ü":1}',
+        type: 'application/json',
+        length: '8',
+        id: 'a',
+      },
+    ]);
   });
 
   it.each([301, 302, 303, 307, 308])('follows no redirect: %i', async (status) => {
@@ -85,7 +115,9 @@ describe('a delivery', () => {
   });
 
   it('hands on when to come again', async () => {
-    const url = await receiver((_, response) => response.writeHead(429, { 'retry-after': '7' }).end());
+    const url = await receiver((_, response) =>
+      response.writeHead(429, { 'retry-after': '7' }).end(),
+    );
     expect(await tell(url)).toEqual({ status: 429, retryAfter: '7' });
   });
 
@@ -124,9 +156,12 @@ describe('a delivery', () => {
   });
 
   it('fails where the name is not found in time', async () => {
-    await expect(tell('http://slow.example.com/', { timeoutMs: 50, resolve: () => new Promise(() => undefined) })).rejects.toThrow(
-      /deadline/,
-    );
+    await expect(
+      tell('http://slow.example.com/', {
+        timeoutMs: 50,
+        resolve: () => new Promise(() => undefined),
+      }),
+    ).rejects.toThrow(/deadline/);
   });
 
   it.each<[string, (socket: Socket) => void]>([
@@ -135,11 +170,21 @@ describe('a delivery', () => {
     ['is of no HTTP', (socket) => socket.end('SSH-2.0-OpenSSH\r\n')],
     [
       'speaks of another protocol',
-      (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+      (socket) =>
+        socket.write(
+          'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
+        ),
     ],
-    ['has headers without end', (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`)],
+    [
+      'has headers without end',
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`),
+    ],
   ])('fails where the connection %s', async (_, answer) => {
-    const port = await listening(createTcpServer((socket) => socket.on('error', () => undefined).once('data', () => answer(socket))));
+    const port = await listening(
+      createTcpServer((socket) =>
+        socket.on('error', () => undefined).once('data', () => answer(socket)),
+      ),
+    );
     await expect(tell(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   });
 
@@ -159,7 +204,8 @@ describe('a delivery', () => {
       calls += 1;
       response.end();
     });
-    for (const name of ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) vi.stubEnv(name, proxy);
+    for (const name of ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'ALL_PROXY'])
+      vi.stubEnv(name, proxy);
     vi.stubEnv('NODE_USE_ENV_PROXY', '1');
     const url = await receiver((_, response) => response.writeHead(204).end());
     expect(await tell(url)).toMatchObject({ status: 204 });
@@ -170,19 +216,26 @@ describe('a delivery', () => {
 
 describe('where a name leads', () => {
   it('is asked for at each delivery, and what was checked is what is connected to', async () => {
-    const port = Number(new URL(await receiver((request, response) => response.end(request.headers.host))).port);
+    const port = Number(
+      new URL(await receiver((request, response) => response.end(request.headers.host))).port,
+    );
     let calls = 0;
     const resolve: Resolve = async () => ((calls += 1), ['127.0.0.1']);
     // No name server knows it: only the checked address can have led there.
     for (const round of [1, 2]) {
-      expect(await tell(`http://hooks.example.com:${port}/`, { resolve })).toMatchObject({ status: 200 });
+      expect(await tell(`http://hooks.example.com:${port}/`, { resolve })).toMatchObject({
+        status: 200,
+      });
       expect(calls).toBe(round);
     }
   });
 
   it('keeps its name in the request, whatever the address', async () => {
     let host: string | undefined;
-    const port = Number(new URL(await receiver(({ headers }, response) => ((host = headers.host), response.end()))).port);
+    const port = Number(
+      new URL(await receiver(({ headers }, response) => ((host = headers.host), response.end())))
+        .port,
+    );
     await tell(`http://hooks.example.com:${port}/`, { resolve: async () => ['127.0.0.1'] });
     expect(host).toBe(`hooks.example.com:${port}`);
   });
@@ -194,7 +247,9 @@ describe('where a name leads', () => {
     await expect(tell('https://hooks.example.com/', strict)).rejects.toThrow('not in a test');
     expect(net.connected).toEqual(['93.184.215.14']);
     for (let round = 0; round < 3; round += 1)
-      await expect(tell('https://hooks.example.com/', strict)).rejects.toThrow(/does not lead outside/);
+      await expect(tell('https://hooks.example.com/', strict)).rejects.toThrow(
+        /does not lead outside/,
+      );
     expect(net.connected).toEqual(['93.184.215.14']);
   });
 
@@ -210,9 +265,9 @@ describe('where a name leads', () => {
     [['']],
     [[]],
   ])('is refused as a whole where one address of it is not public: %j', async (addresses) => {
-    await expect(tell('https://hooks.example.com/', { rules: STRICT, resolve: async () => addresses })).rejects.toThrow(
-      /does not lead outside/,
-    );
+    await expect(
+      tell('https://hooks.example.com/', { rules: STRICT, resolve: async () => addresses }),
+    ).rejects.toThrow(/does not lead outside/);
     expect(net.connected).toEqual([]);
   });
 
@@ -222,18 +277,25 @@ describe('where a name leads', () => {
     expect(net.connected).toEqual(['93.184.215.14', '1.1.1.1', '2606:4700::1111']);
   });
 
-  it.each(['https://127.0.0.1/', 'https://[::1]/', 'https://localhost/', 'http://hooks.example.com/', 'https://hooks.example.com:8443/'])(
-    'is checked anew where %s is on record',
-    async (url) => {
-      await expect(tell(url, { rules: STRICT, resolve: async () => ['93.184.215.14'] })).rejects.toMatchObject({ code: 'invalid_option' });
-      expect(net.connected).toEqual([]);
-    },
-  );
+  it.each([
+    'https://127.0.0.1/',
+    'https://[::1]/',
+    'https://localhost/',
+    'http://hooks.example.com/',
+    'https://hooks.example.com:8443/',
+  ])('is checked anew where %s is on record', async (url) => {
+    await expect(
+      tell(url, { rules: STRICT, resolve: async () => ['93.184.215.14'] }),
+    ).rejects.toMatchObject({ code: 'invalid_option' });
+    expect(net.connected).toEqual([]);
+  });
 
   it('is this machine for localhost, without asking a resolver', async () => {
     expect(await resolveByDns('localhost', never)).toEqual(['127.0.0.1', '::1']);
     const url = await receiver((_, response) => response.writeHead(204).end());
-    expect(await tell(url.replace('127.0.0.1', 'localhost'), { resolve: resolveByDns })).toMatchObject({ status: 204 });
+    expect(
+      await tell(url.replace('127.0.0.1', 'localhost'), { resolve: resolveByDns }),
+    ).toMatchObject({ status: 204 });
   });
 
   it('is no longer asked for when time is up', async () => {

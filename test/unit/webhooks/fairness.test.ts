@@ -29,22 +29,40 @@ type Receiver = (clock: Clock, delivery: Delivery) => Promise<Answer> | Answer;
 
 const RECEIVERS: Readonly<Record<string, Receiver>> = {
   hang: hanging,
-  'answer after 5 s': async (clock, { signal }) => (await clock.runtime.sleep(5 * SECOND_MS, signal), ok),
+  'answer after 5 s': async (clock, { signal }) => (
+    await clock.runtime.sleep(5 * SECOND_MS, signal),
+    ok
+  ),
   'answer after 400 ms': async (clock, { signal }) => (await clock.runtime.sleep(400, signal), ok),
   refuse: () => answered(500),
   'ask to wait': () => answered(429, '1'),
   'break off': () => Promise.reject(new Error('reset')),
 };
 
-/** So many callers whose endpoints do one thing, with so many events that wait for each of them; and one caller, whose endpoint answers at once. */
-async function crowd(callers: number, endpoints: number, events: number, receiver: Receiver): Promise<Hub> {
+/**
+ * So many callers whose endpoints do one thing, with so many events that wait for each of them; and
+ * one caller, whose endpoint answers at once.
+ */
+async function crowd(
+  callers: number,
+  endpoints: number,
+  events: number,
+  receiver: Receiver,
+): Promise<Hub> {
   const clock = createClock();
-  const hub = hubOf((path, delivery) => (path.startsWith('/mine') ? ok : receiver(clock, delivery)), {}, clock);
+  const hub = hubOf(
+    (path, delivery) => (path.startsWith('/mine') ? ok : receiver(clock, delivery)),
+    {},
+    clock,
+  );
   hubs.push(hub);
   for (let caller = 0; caller < callers; caller += 1) {
     for (let place = 0; place < endpoints; place += 1) {
       const url = `https://hooks.example.com/theirs/${caller}/${place}`;
-      await hub.webhooks.register({ url, events: ['payment.failed'], wallets: [WALLET] }, `caller ${caller}`);
+      await hub.webhooks.register(
+        { url, events: ['payment.failed'], wallets: [WALLET] },
+        `caller ${caller}`,
+      );
     }
   }
   for (let event = 0; event < events; event += 1) await hub.fail();
@@ -52,9 +70,15 @@ async function crowd(callers: number, endpoints: number, events: number, receive
 }
 
 const mine = ({ webhooks }: Hub, path: string) =>
-  webhooks.register({ url: `https://hooks.example.com${path}`, events: ['payment.failed'], wallets: [MINE] }, 'me');
+  webhooks.register(
+    { url: `https://hooks.example.com${path}`, events: ['payment.failed'], wallets: [MINE] },
+    'me',
+  );
 
-/** The longest that an event of the one caller waits for its delivery, of some that come one after the other. */
+/**
+ * The longest that an event of the one caller waits for its delivery, of some that come one after
+ * the other.
+ */
 async function longestWait(hub: Hub, path: string): Promise<number> {
   const { clock, deliveries, fail } = hub;
   const waits: number[] = [];
@@ -62,7 +86,9 @@ async function longestWait(hub: Hub, path: string): Promise<number> {
     const since = clock.now();
     const id = await fail({ wallet: MINE });
     for (let step = 0; step < 100; step += 1) {
-      const told = deliveries.find((delivery) => pathOf(delivery) === path && idOf(delivery) === `${id}_payment_failed`);
+      const told = deliveries.find(
+        (delivery) => pathOf(delivery) === path && idOf(delivery) === `${id}_payment_failed`,
+      );
       if (told !== undefined) {
         waits.push(told.at - since);
         break;
@@ -88,14 +114,19 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     expect(first.filter(({ at }) => at === first[0]?.at).length).toBeLessThanOrEqual(12);
   });
 
-  const crowds = Object.keys(RECEIVERS).flatMap((name) => [5, 40, 120].map((callers) => [callers, name] as const));
-  it.each(sampled(crowds, 3))('are told within a second, while the endpoints of %i callers %s', async (callers, name) => {
-    const hub = await crowd(callers, 3, 15, RECEIVERS[name]!);
-    await mine(hub, '/mine');
-    hub.webhooks.start();
-    await hub.clock.pass(10 * SECOND_MS);
-    expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
-  });
+  const crowds = Object.keys(RECEIVERS).flatMap((name) =>
+    [5, 40, 120].map((callers) => [callers, name] as const),
+  );
+  it.each(sampled(crowds, 3))(
+    'are told within a second, while the endpoints of %i callers %s',
+    async (callers, name) => {
+      const hub = await crowd(callers, 3, 15, RECEIVERS[name]!);
+      await mine(hub, '/mine');
+      hub.webhooks.start();
+      await hub.clock.pass(10 * SECOND_MS);
+      expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
+    },
+  );
 
   it('are told within a second, while another caller registers new endpoints all the time', async () => {
     const hub = await crowd(1, 20, 20, hanging);
@@ -104,7 +135,10 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     for (let round = 0; round < 5; round += 1) {
       for (let place = 0; place < 10; place += 1) {
         const url = `https://hooks.example.com/theirs/${round}/${place}/new`;
-        await hub.webhooks.register({ url, events: ['payment.failed'], wallets: [WALLET] }, 'caller 0');
+        await hub.webhooks.register(
+          { url, events: ['payment.failed'], wallets: [WALLET] },
+          'caller 0',
+        );
         await hub.fail();
       }
       expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
@@ -152,7 +186,14 @@ describe('what is under way', { timeout: 60_000 }, () => {
     );
     hubs.push(hub);
     const register = (caller: number) =>
-      hub.webhooks.register({ url: `https://hooks.example.com/c/${caller}`, events: ['payment.failed'], wallets: [WALLET] }, `${caller}`);
+      hub.webhooks.register(
+        {
+          url: `https://hooks.example.com/c/${caller}`,
+          events: ['payment.failed'],
+          wallets: [WALLET],
+        },
+        `${caller}`,
+      );
     for (let caller = 0; caller < 16; caller += 1) await register(caller);
     for (let event = 0; event < 5; event += 1) await hub.fail();
     hub.webhooks.start();
@@ -162,9 +203,15 @@ describe('what is under way', { timeout: 60_000 }, () => {
     await hub.fail();
     await clock.pass(8 * SECOND_MS);
     // Each new caller has one under way, in the place of the second of another's.
-    expect(Array.from({ length: 32 }, (_, caller) => open.get(`${caller}`))).toEqual(Array.from({ length: 32 }, () => 1));
+    expect(Array.from({ length: 32 }, (_, caller) => open.get(`${caller}`))).toEqual(
+      Array.from({ length: 32 }, () => 1),
+    );
     expect([most, ofOne, cut.length]).toEqual([32, 2, 16]);
-    const left = await hub.journal.outbox.take({ limit: 1_000, leaseMs: 1, now: clock.now() + 1_000 * SECOND_MS });
+    const left = await hub.journal.outbox.take({
+      limit: 1_000,
+      leaseMs: 1,
+      now: clock.now() + 1_000 * SECOND_MS,
+    });
     expect(left.filter(({ failures }) => failures > 0)).toEqual([]);
   });
 });
@@ -175,7 +222,12 @@ describe('the work', { timeout: 60_000 }, () => {
     const looksAt = (count: number): number => {
       const turns = createTurns(() => true);
       for (let job = 0; job < count; job += 1) {
-        const turn = { id: `${job}`, owner: `caller ${job % 7}`, place: `${job % 70}`, ordinal: job };
+        const turn = {
+          id: `${job}`,
+          owner: `caller ${job % 7}`,
+          place: `${job % 70}`,
+          ordinal: job,
+        };
         const seen: Turn = {
           ...turn,
           get dueAt() {
@@ -186,7 +238,8 @@ describe('the work', { timeout: 60_000 }, () => {
         turns.add(seen);
       }
       looks = 0;
-      for (let question = 0; question < 10; question += 1) expect(turns.take({ limit: 16, now: 100 })).toHaveLength(16);
+      for (let question = 0; question < 10; question += 1)
+        expect(turns.take({ limit: 16, now: 100 })).toHaveLength(16);
       return looks;
     };
     // The depth of a heap, which is the logarithm of what it holds, and no more.
@@ -207,7 +260,8 @@ describe('the work', { timeout: 60_000 }, () => {
     await hub.clock.pass(60 * SECOND_MS);
     running = false;
     await watch;
-    // It was 36 s; what is done before others have their turn takes milliseconds. Generous, for a machine that is busy.
+    // It was 36 s; what is done before others have their turn takes milliseconds. Generous, for a
+    // machine that is busy.
     expect(longest).toBeLessThan(2_000);
   });
 });

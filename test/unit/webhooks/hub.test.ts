@@ -3,7 +3,12 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { memoryJournal } from 'exact-change';
-import { createWebhooks, verifyWebhook, type Webhooks, type WebhooksOptions } from 'exact-change/webhooks';
+import {
+  createWebhooks,
+  verifyWebhook,
+  type Webhooks,
+  type WebhooksOptions,
+} from 'exact-change/webhooks';
 import { build } from 'esbuild';
 import { afterEach, describe, expect, it } from 'vitest';
 import { attemptOf } from '../../helpers/attempts.js';
@@ -56,7 +61,8 @@ function hub(options: Partial<WebhooksOptions> = {}) {
   return { journal, webhooks, fail };
 }
 
-const register = (webhooks: Webhooks, url: string) => webhooks.register({ url, events: ['payment.failed'] });
+const register = (webhooks: Webhooks, url: string) =>
+  webhooks.register({ url, events: ['payment.failed'] });
 const accept = (response: ServerResponse) => response.writeHead(204).end();
 
 describe('webhooks over real sockets', () => {
@@ -70,7 +76,10 @@ describe('webhooks over real sockets', () => {
     await until('it came', () => came[0]);
     for (const secret of [before.secret, after?.secret]) {
       const { headers, body } = came[0]!;
-      expect(verifyWebhook({ secret, headers, body })).toMatchObject({ id: `${id}_payment_failed`, data: { id } });
+      expect(verifyWebhook({ secret, headers, body })).toMatchObject({
+        id: `${id}_payment_failed`,
+        data: { id },
+      });
     }
   });
 
@@ -83,7 +92,9 @@ describe('webhooks over real sockets', () => {
     for (const path of ['/slow', '/endless', '/quick']) await register(webhooks, url + path);
     webhooks.start();
     for (let event = 0; event < 20; event += 1) await fail();
-    await until('all came to the endpoint that is quick', () => (at('/quick').length === 20 ? true : undefined));
+    await until('all came to the endpoint that is quick', () =>
+      at('/quick').length === 20 ? true : undefined,
+    );
     expect(at('/slow')).toHaveLength(1);
     expect(new Set(at('/quick').map(({ headers }) => headers['webhook-id'])).size).toBe(20);
     // Its end would wait ten seconds for the other two.
@@ -114,9 +125,13 @@ describe('webhooks over real sockets', () => {
     webhooks.start();
     await fail();
     await until('it is told of', () => errors[0]);
-    expect(errors).toEqual([expect.objectContaining({ code: 'service_unavailable', details: { status: 410 } })]);
+    expect(errors).toEqual([
+      expect.objectContaining({ code: 'service_unavailable', details: { status: 410 } }),
+    ]);
     expect(JSON.stringify(errors)).not.toContain('TOKEN');
-    expect(await webhooks.list()).toEqual([expect.objectContaining({ disabledAt: expect.any(Number) })]);
+    expect(await webhooks.list()).toEqual([
+      expect.objectContaining({ disabledAt: expect.any(Number) }),
+    ]);
     expect(came).toHaveLength(1);
   });
 

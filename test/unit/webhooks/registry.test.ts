@@ -43,14 +43,25 @@ describe('the registry', () => {
       expect(await webhooks.remove(mine.id, caller)).toBe(false);
     }
     expect(await webhooks.rotate(mine.id, 'me')).toMatchObject({ id: mine.id });
-    expect([await webhooks.remove(mine.id, 'me'), await webhooks.remove(mine.id, 'me')]).toEqual([true, false]);
+    expect([await webhooks.remove(mine.id, 'me'), await webhooks.remove(mine.id, 'me')]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it('lets no caller fill it: a hundred endpoints for each caller, also at once', async () => {
     const { webhooks } = hubOf(() => ok);
-    const outcomes = await Promise.allSettled(Array.from({ length: 105 }, () => webhooks.register(request, 'me')));
-    const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
-    expect(refused).toEqual(Array(5).fill(expect.objectContaining({ code: 'invalid_option', details: { option: 'url' } })));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 105 }, () => webhooks.register(request, 'me')),
+    );
+    const refused = outcomes.flatMap((one) =>
+      one.status === 'rejected' ? [one.reason as unknown] : [],
+    );
+    expect(refused).toEqual(
+      Array(5).fill(
+        expect.objectContaining({ code: 'invalid_option', details: { option: 'url' } }),
+      ),
+    );
     await expect(webhooks.register(request, 'you')).resolves.toMatchObject({ url: URL_OF });
     const [first] = await webhooks.list('me');
     await webhooks.remove(first!.id, 'me');
@@ -62,7 +73,11 @@ describe('the registry', () => {
     const { id, secret } = await webhooks.register(request);
     const rotated = await Promise.all([webhooks.rotate(id), webhooks.rotate(id)]);
     const [endpoint] = await journal.outbox.endpoints();
-    expect(endpoint?.secrets.map((one) => one.secret)).toEqual([rotated[1]?.secret, rotated[0]?.secret, secret]);
+    expect(endpoint?.secrets.map((one) => one.secret)).toEqual([
+      rotated[1]?.secret,
+      rotated[0]?.secret,
+      secret,
+    ]);
     for (let round = 0; round < 5; round += 1) await webhooks.rotate(id);
     expect((await journal.outbox.endpoints())[0]?.secrets).toHaveLength(4);
   });
@@ -73,9 +88,13 @@ describe('the registry', () => {
     const { id, secret } = await one.webhooks.register(request);
     const rotated = await Promise.all([one.webhooks.rotate(id), other.webhooks.rotate(id)]);
     const [endpoint] = await one.journal.outbox.endpoints();
-    expect(endpoint?.secrets.map((each) => each.secret).sort()).toEqual([secret, ...rotated.map((each) => each?.secret)].sort());
+    expect(endpoint?.secrets.map((each) => each.secret).sort()).toEqual(
+      [secret, ...rotated.map((each) => each?.secret)].sort(),
+    );
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 120 }, (_, index) => (index % 2 ? one : other).webhooks.register(request, 'me')),
+      Array.from({ length: 120 }, (_, index) =>
+        (index % 2 ? one : other).webhooks.register(request, 'me'),
+      ),
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(100);
     expect(await one.webhooks.list('me')).toHaveLength(100);
@@ -90,31 +109,46 @@ describe('the registry', () => {
     ['an address without TLS', { ...request, url: 'http://hooks.example.com/' }, 'url'],
     ['no events', { url: URL_OF }, 'events'],
     ['an empty list of events', { ...request, events: [] }, 'events'],
-    ['an event that there is not', { ...request, events: ['payment.settled', 'payment.refunded'] }, 'events[1]'],
+    [
+      'an event that there is not',
+      { ...request, events: ['payment.settled', 'payment.refunded'] },
+      'events[1]',
+    ],
     ['an event by its name alone', { ...request, events: 'payment.settled' }, 'events'],
     ['no wallets', { ...request, wallets: [] }, 'wallets'],
     ['a wallet that is none', { ...request, wallets: ['mine'] }, 'wallets[0]'],
   ])('refuses %s', async (_, given, option) => {
     const { webhooks } = hubOf(() => ok);
     const refused = webhooks.register(given as WebhookRequest);
-    await expect(refused).rejects.toMatchObject({ name: 'ConfigError', code: 'invalid_option', details: { option } });
+    await expect(refused).rejects.toMatchObject({
+      name: 'ConfigError',
+      code: 'invalid_option',
+      details: { option },
+    });
     await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining('TOKEN') });
     expect(await webhooks.list()).toEqual([]);
   });
 
-  it.each([7, null, 'x'.repeat(257)])('knows callers by text of up to 256 characters: not %j', async (caller) => {
-    const { webhooks } = hubOf(() => ok);
-    const wrong = { code: 'invalid_option', details: { option: 'caller' } };
-    await expect(webhooks.register(request, caller as string)).rejects.toMatchObject(wrong);
-    await expect(webhooks.list(caller as string)).rejects.toMatchObject(wrong);
-    await expect(webhooks.rotate('we_', caller as string)).rejects.toMatchObject(wrong);
-    await expect(webhooks.remove('we_', caller as string)).rejects.toMatchObject(wrong);
-  });
+  it.each([7, null, 'x'.repeat(257)])(
+    'knows callers by text of up to 256 characters: not %j',
+    async (caller) => {
+      const { webhooks } = hubOf(() => ok);
+      const wrong = { code: 'invalid_option', details: { option: 'caller' } };
+      await expect(webhooks.register(request, caller as string)).rejects.toMatchObject(wrong);
+      await expect(webhooks.list(caller as string)).rejects.toMatchObject(wrong);
+      await expect(webhooks.rotate('we_', caller as string)).rejects.toMatchObject(wrong);
+      await expect(webhooks.remove('we_', caller as string)).rejects.toMatchObject(wrong);
+    },
+  );
 
   it('shows no secret to a look into the hub', async () => {
     const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
     await webhooks.register(request);
-    for (const shown of [inspect(webhooks, { depth: 20, showHidden: true, getters: true }), JSON.stringify(webhooks), String(webhooks)]) {
+    for (const shown of [
+      inspect(webhooks, { depth: 20, showHidden: true, getters: true }),
+      JSON.stringify(webhooks),
+      String(webhooks),
+    ]) {
       expect(shown).not.toMatch(/whsec_|TOKEN/);
     }
     await webhooks.close();
@@ -141,7 +175,9 @@ describe('createWebhooks', () => {
   });
 
   it('says how to make a journal that keeps an outbox', () => {
-    expect(() => createWebhooks({ journal: memoryJournal() })).toThrow(/fileJournal\(path, \{ outbox: true \}\)/);
+    expect(() => createWebhooks({ journal: memoryJournal() })).toThrow(
+      /fileJournal\(path, \{ outbox: true \}\)/,
+    );
     expect(() => createWebhooks(undefined as unknown as WebhooksOptions)).toThrow(/with a journal/);
   });
 
@@ -150,8 +186,14 @@ describe('createWebhooks', () => {
     const addEndpoint = () => {
       throw new Error('ENOSPC');
     };
-    const webhooks = createWebhooks({ journal: { ...journal, outbox: { ...journal.outbox, addEndpoint } } });
-    await expect(webhooks.register(request)).rejects.toMatchObject({ name: 'TransportError', code: 'journal_unavailable', retry: 'fresh' });
+    const webhooks = createWebhooks({
+      journal: { ...journal, outbox: { ...journal.outbox, addEndpoint } },
+    });
+    await expect(webhooks.register(request)).rejects.toMatchObject({
+      name: 'TransportError',
+      code: 'journal_unavailable',
+      retry: 'fresh',
+    });
     await expect(webhooks.list()).resolves.toEqual([]);
   });
 });

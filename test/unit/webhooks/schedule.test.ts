@@ -6,7 +6,9 @@ const HOUR_MS = 3_600_000;
 
 describe('the schedule of tries', () => {
   it('is that of Standard Webhooks', () => {
-    expect(SCHEDULE_MS.map((ms) => ms / 1000)).toEqual([0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]);
+    expect(SCHEDULE_MS.map((ms) => ms / 1000)).toEqual([
+      0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
+    ]);
   });
 
   it.each(SCHEDULE_MS.map((delay, failures) => [failures, delay] as const).slice(1))(
@@ -54,5 +56,7 @@ describe('what an answer asks for', () => {
 });
 
 it('leaves an outbox that fails alone for longer each time, up to a minute', () => {
-  expect([1, 2, 3, 6, 7, 50].map((failures) => restAfter(failures, 0.5))).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
+  expect([1, 2, 3, 6, 7, 50].map((failures) => restAfter(failures, 0.5))).toEqual([
+    1_000, 2_000, 4_000, 32_000, 60_000, 60_000,
+  ]);
 });

@@ -6,12 +6,19 @@ export const OTHER_SECRET = 'whsec_5WbX5kEWLlfzsGNjH64I8lOOqUB6e8FH5WbX5kEWLlfz'
 export const WALLET = '7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';
 
 /** Written with Node's own HMAC, so that an error of the library cannot agree with itself. */
-export function hmac(secret: string, id: string, seconds: number | string, body: string | Uint8Array): string {
+export function hmac(
+  secret: string,
+  id: string,
+  seconds: number | string,
+  body: string | Uint8Array,
+): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.`).update(body).digest('base64')}`;
 }
 
-export function eventOf(over: Partial<Extract<WebhookEvent, { type: 'payment.settled' }>> = {}): WebhookEvent {
+export function eventOf(
+  over: Partial<Extract<WebhookEvent, { type: 'payment.settled' }>> = {},
+): WebhookEvent {
   return {
     id: '0a1b2c_payment_settled',
     type: 'payment.settled',

@@ -9,18 +9,87 @@ const LOOSE = { allowPrivate: true, ports: [443] };
 /** What leads, or may lead, to where no stranger should send us. */
 const REFUSED: readonly string[] = [
   // IPv4 of this machine, its network and its cloud
-  ...['127.0.0.1', '127.1', '127.0.1', '127.255.255.254', '0.0.0.0', '0', '0.0.0.1', '10.0.0.1', '10.255.255.255'],
-  ...['172.16.0.1', '172.31.255.255', '192.168.0.1', '192.168.255.255', '169.254.169.254', '169.254.0.1', '169.254.170.2'],
-  ...['100.64.0.1', '100.100.100.200', '100.127.255.255', '192.0.0.192', '192.0.0.1', '168.63.129.16'],
+  ...[
+    '127.0.0.1',
+    '127.1',
+    '127.0.1',
+    '127.255.255.254',
+    '0.0.0.0',
+    '0',
+    '0.0.0.1',
+    '10.0.0.1',
+    '10.255.255.255',
+  ],
+  ...[
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.0.1',
+    '192.168.255.255',
+    '169.254.169.254',
+    '169.254.0.1',
+    '169.254.170.2',
+  ],
+  ...[
+    '100.64.0.1',
+    '100.100.100.200',
+    '100.127.255.255',
+    '192.0.0.192',
+    '192.0.0.1',
+    '168.63.129.16',
+  ],
   // documentation, benchmarks, relays, multicast, reserved, broadcast
-  ...['192.0.2.1', '198.51.100.7', '203.0.113.255', '198.18.0.1', '198.19.255.255', '192.88.99.1', '192.31.196.1', '192.52.193.1'],
+  ...[
+    '192.0.2.1',
+    '198.51.100.7',
+    '203.0.113.255',
+    '198.18.0.1',
+    '198.19.255.255',
+    '192.88.99.1',
+    '192.31.196.1',
+    '192.52.193.1',
+  ],
   ...['192.175.48.1', '224.0.0.1', '239.255.255.255', '240.0.0.1', '255.255.255.255'],
   // the same in other notations
-  ...['2130706433', '0x7f000001', '0x7f.0.0.1', '0177.0.0.1', '017700000001', '0x7f.1', '00000177.0.0.1', '127.0.0.1.', '127.0.0.01'],
-  ...['0xA9FEA9FE', '2852039166', '0251.0376.0251.0376', '0xa9.254.0xa9.254', '169.254.43518', '3232235521', '0xc0.0xa8.0x0.0x1'],
-  ...['１２７.０.０.１', '①②⑦.⓪.⓪.①', '127。0。0。1', '127%2e0%2e0%2e1', '%31%32%37.0.0.1', '0x7F.0X0.0.1', '4294967295'],
+  ...[
+    '2130706433',
+    '0x7f000001',
+    '0x7f.0.0.1',
+    '0177.0.0.1',
+    '017700000001',
+    '0x7f.1',
+    '00000177.0.0.1',
+    '127.0.0.1.',
+    '127.0.0.01',
+  ],
+  ...[
+    '0xA9FEA9FE',
+    '2852039166',
+    '0251.0376.0251.0376',
+    '0xa9.254.0xa9.254',
+    '169.254.43518',
+    '3232235521',
+    '0xc0.0xa8.0x0.0x1',
+  ],
+  ...[
+    '１２７.０.０.１',
+    '①②⑦.⓪.⓪.①',
+    '127。0。0。1',
+    '127%2e0%2e0%2e1',
+    '%31%32%37.0.0.1',
+    '0x7F.0X0.0.1',
+    '4294967295',
+  ],
   // IPv6
-  ...['[::1]', '[::]', '[0:0:0:0:0:0:0:1]', '[0000::0001]', '[::127.0.0.1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::ffff:10.0.0.1]'],
+  ...[
+    '[::1]',
+    '[::]',
+    '[0:0:0:0:0:0:0:1]',
+    '[0000::0001]',
+    '[::127.0.0.1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[::ffff:10.0.0.1]',
+  ],
   ...[
     '[::ffff:169.254.169.254]',
     '[::FFFF:8.8.8.8]',
@@ -113,7 +182,10 @@ const ODD: readonly string[] = [
 const ACCEPTED: readonly (readonly [given: string, kept: string])[] = [
   ['https://hooks.example.com/paid', 'https://hooks.example.com/paid'],
   ['https://hooks.example.com', 'https://hooks.example.com/'],
-  ['https://hooks.example.com:443/paid?token=a%20b&x=@', 'https://hooks.example.com/paid?token=a%20b&x=@'],
+  [
+    'https://hooks.example.com:443/paid?token=a%20b&x=@',
+    'https://hooks.example.com/paid?token=a%20b&x=@',
+  ],
   ['HTTPS://Hooks.EXAMPLE.com/Paid', 'https://hooks.example.com/Paid'],
   ['https://hooks.example.com/a@b', 'https://hooks.example.com/a@b'],
   ['https://a-b.c_d.example.co.uk/', 'https://a-b.c_d.example.co.uk/'],
@@ -141,12 +213,25 @@ describe('the address of an endpoint', () => {
 
   it.each([...REFUSED, ...ODD])('is not %j', (url) => {
     expect(() => readTarget(url, STRICT)).toThrow(
-      expect.objectContaining({ name: 'ConfigError', code: 'invalid_option', details: { option: 'url' } }),
+      expect.objectContaining({
+        name: 'ConfigError',
+        code: 'invalid_option',
+        details: { option: 'url' },
+      }),
     );
   });
 
-  it.each([undefined, null, 7, {}, ['https://hooks.example.com/'], new URL('https://hooks.example.com/')])('is text: not %j', (url) => {
-    expect(() => readTarget(url, STRICT)).toThrow(expect.objectContaining({ code: 'invalid_option' }));
+  it.each([
+    undefined,
+    null,
+    7,
+    {},
+    ['https://hooks.example.com/'],
+    new URL('https://hooks.example.com/'),
+  ])('is text: not %j', (url) => {
+    expect(() => readTarget(url, STRICT)).toThrow(
+      expect.objectContaining({ code: 'invalid_option' }),
+    );
   });
 
   it.each(ACCEPTED)('may be %s', (given, kept) => {
@@ -156,22 +241,43 @@ describe('the address of an endpoint', () => {
   it('may have the ports that are allowed, and those alone', () => {
     const rules = { allowPrivate: false, ports: [443, 8443] };
     expect(readTarget('https://hooks.example.com:8443/', rules).port).toBe('8443');
-    expect(() => readTarget('https://hooks.example.com/', { ...rules, ports: [8443] })).toThrow(/port 8443/);
+    expect(() => readTarget('https://hooks.example.com/', { ...rules, ports: [8443] })).toThrow(
+      /port 8443/,
+    );
     expect(() => readTarget('https://hooks.example.com:8080/', rules)).toThrow(/port 443 or 8443/);
   });
 
   it('may lead anywhere by HTTP where tests allow that, and still is no nonsense', () => {
-    for (const url of ['http://127.0.0.1:4021/hook', 'http://localhost:3000/', 'https://[::1]:8443/', 'http://db.internal/']) {
+    for (const url of [
+      'http://127.0.0.1:4021/hook',
+      'http://localhost:3000/',
+      'https://[::1]:8443/',
+      'http://db.internal/',
+    ]) {
       expect(readTarget(url, LOOSE).href).toBe(url);
     }
-    for (const url of ['ftp://127.0.0.1/', 'http://user@127.0.0.1/', 'http://127.0.0.1/#x', 'http:\\\\127.0.0.1', 'nothing']) {
-      expect(() => readTarget(url, LOOSE)).toThrow(expect.objectContaining({ code: 'invalid_option' }));
+    for (const url of [
+      'ftp://127.0.0.1/',
+      'http://user@127.0.0.1/',
+      'http://127.0.0.1/#x',
+      'http:\\\\127.0.0.1',
+      'nothing',
+    ]) {
+      expect(() => readTarget(url, LOOSE)).toThrow(
+        expect.objectContaining({ code: 'invalid_option' }),
+      );
     }
   });
 
   it('does not show what may be a token in it', () => {
-    for (const url of ['http://hooks.example.com/SECRET', 'https://127.0.0.1/SECRET', 'https://user:SECRET@hooks.example.com/']) {
-      expect(() => readTarget(url, STRICT)).toThrow(expect.not.objectContaining({ message: expect.stringContaining('SECRET') }));
+    for (const url of [
+      'http://hooks.example.com/SECRET',
+      'https://127.0.0.1/SECRET',
+      'https://user:SECRET@hooks.example.com/',
+    ]) {
+      expect(() => readTarget(url, STRICT)).toThrow(
+        expect.not.objectContaining({ message: expect.stringContaining('SECRET') }),
+      );
     }
   });
 });
@@ -202,13 +308,20 @@ describe('an address in numbers', () => {
     const group = fc.integer({ min: 0, max: 0xffff });
     fc.assert(
       fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {
-        const literal = literalOf(new URL(`https://[${groups.map((one) => one.toString(16)).join(':')}]/`));
-        expect(readAddress(literal ?? '')?.bits).toBe(groups.reduce((sum, one) => (sum << 16n) | BigInt(one), 0n));
+        const literal = literalOf(
+          new URL(`https://[${groups.map((one) => one.toString(16)).join(':')}]/`),
+        );
+        expect(readAddress(literal ?? '')?.bits).toBe(
+          groups.reduce((sum, one) => (sum << 16n) | BigInt(one), 0n),
+        );
       }),
     );
     fc.assert(
       fc.property(fc.nat(0xffffffff), (number) => {
-        expect(readAddress(literalOf(new URL(`https://${number}/`)) ?? '')).toEqual({ version: 4, bits: BigInt(number) });
+        expect(readAddress(literalOf(new URL(`https://${number}/`)) ?? '')).toEqual({
+          version: 4,
+          bits: BigInt(number),
+        });
       }),
     );
   });
@@ -216,7 +329,9 @@ describe('an address in numbers', () => {
   it('is of the outside of IPv6 in 2000::/3 alone', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: (1n << 128n) - 1n }), (bits) => {
-        const groups = Array.from({ length: 8 }, (_, index) => ((bits >> BigInt(112 - 16 * index)) & 0xffffn).toString(16));
+        const groups = Array.from({ length: 8 }, (_, index) =>
+          ((bits >> BigInt(112 - 16 * index)) & 0xffffn).toString(16),
+        );
         if (bits >> 125n !== 1n) expect(whyNotPublic(groups.join(':'))).toBeDefined();
       }),
     );

@@ -1,10 +1,21 @@
 import { deliverOver } from '../../../adapters/webhooks/deliver.js';
 
-/** Delivers to each address of its arguments, whose names all lead to this machine, and prints what came of it: a status, or a code of OpenSSL or Node. */
-const deliver = deliverOver({ rules: { allowPrivate: true, ports: [443] }, resolve: async () => ['127.0.0.1'], timeoutMs: 30_000 });
+/**
+ * Delivers to each address of its arguments, whose names all lead to this machine, and prints what
+ * came of it: a status, or a code of OpenSSL or Node.
+ */
+const deliver = deliverOver({
+  rules: { allowPrivate: true, ports: [443] },
+  resolve: async () => ['127.0.0.1'],
+  timeoutMs: 30_000,
+});
 const outcomes = [];
 for (const url of process.argv.slice(2)) {
-  const message = { url, headers: { 'content-type': 'application/json', 'webhook-id': 'a' }, body: '{}' };
+  const message = {
+    url,
+    headers: { 'content-type': 'application/json', 'webhook-id': 'a' },
+    body: '{}',
+  };
   outcomes.push(
     await deliver(message, new AbortController().signal).then(
       ({ status }) => status,

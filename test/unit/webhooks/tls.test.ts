@@ -8,7 +8,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 const NAME = 'hooks.example.com';
 const CHILD = fileURLToPath(new URL('tls.child.ts', import.meta.url));
-const pathOf = (name: string) => fileURLToPath(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url));
+const pathOf = (name: string) =>
+  fileURLToPath(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url));
 
 const closers: (() => void)[] = [];
 afterEach(() => {
@@ -26,16 +27,25 @@ interface Heard {
 /** A receiver with a certificate of the fixtures. */
 async function receiver(certificate: string): Promise<{ port: number; heard: Heard }> {
   const heard: Heard = { names: [], requests: [], bytes: 0 };
-  const server = createServer({ key: readFileSync(pathOf('key')), cert: readFileSync(pathOf(certificate)) }, (request, response) => {
-    void text(request).then((body) => {
-      heard.requests.push({ host: request.headers.host, body });
-      response.writeHead(204).end();
-    });
-  });
-  server.on('secureConnection', (socket: { servername?: string | false; on(event: 'data', heard: (chunk: Buffer) => void): unknown }) => {
-    heard.names.push(socket.servername ?? false);
-    socket.on('data', (chunk) => (heard.bytes += chunk.length));
-  });
+  const server = createServer(
+    { key: readFileSync(pathOf('key')), cert: readFileSync(pathOf(certificate)) },
+    (request, response) => {
+      void text(request).then((body) => {
+        heard.requests.push({ host: request.headers.host, body });
+        response.writeHead(204).end();
+      });
+    },
+  );
+  server.on(
+    'secureConnection',
+    (socket: {
+      servername?: string | false;
+      on(event: 'data', heard: (chunk: Buffer) => void): unknown;
+    }) => {
+      heard.names.push(socket.servername ?? false);
+      socket.on('data', (chunk) => (heard.bytes += chunk.length));
+    },
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closers.push(() => {
     server.close();
@@ -44,10 +54,20 @@ async function receiver(certificate: string): Promise<{ port: number; heard: Hea
   return { port: (server.address() as AddressInfo).port, heard }; // A bound TCP server's.
 }
 
-/** Delivers in a process that trusts the signer of the fixtures, and whose environment asks for less care besides. */
+/**
+ * Delivers in a process that trusts the signer of the fixtures, and whose environment asks for less
+ * care besides.
+ */
 async function delivered(...urls: string[]): Promise<unknown> {
-  const env = { ...process.env, NODE_EXTRA_CA_CERTS: pathOf('ca'), NODE_TLS_REJECT_UNAUTHORIZED: '0' };
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, ...urls], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const env = {
+    ...process.env,
+    NODE_EXTRA_CA_CERTS: pathOf('ca'),
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+  };
+  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, ...urls], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   return JSON.parse(await text(child.stdout));
 }
 
@@ -55,17 +75,22 @@ describe('a delivery by TLS', () => {
   it('asks for the name of the endpoint at the address that was checked, and says it in the request', async () => {
     const { port, heard } = await receiver('name');
     expect(await delivered(`https://${NAME}:${port}/hook`)).toEqual([204]);
-    expect(heard).toMatchObject({ names: [NAME], requests: [{ host: `${NAME}:${port}`, body: '{}' }] });
+    expect(heard).toMatchObject({
+      names: [NAME],
+      requests: [{ host: `${NAME}:${port}`, body: '{}' }],
+    });
     expect(heard.bytes).toBeGreaterThan(0);
   });
 
   it('to an address in numbers wants a certificate of that address', async () => {
     const [address, name] = [await receiver('address'), await receiver('name')];
-    expect(await delivered(`https://127.0.0.1:${address.port}/`, `https://127.0.0.1:${name.port}/`)).toEqual([
-      204,
-      'ERR_TLS_CERT_ALTNAME_INVALID',
+    expect(
+      await delivered(`https://127.0.0.1:${address.port}/`, `https://127.0.0.1:${name.port}/`),
+    ).toEqual([204, 'ERR_TLS_CERT_ALTNAME_INVALID']);
+    expect([address.heard.names, address.heard.requests[0]?.host]).toEqual([
+      [false],
+      `127.0.0.1:${address.port}`,
     ]);
-    expect([address.heard.names, address.heard.requests[0]?.host]).toEqual([[false], `127.0.0.1:${address.port}`]);
     expect([name.heard.requests, name.heard.bytes]).toEqual([[], 0]);
   });
 
@@ -79,7 +104,9 @@ describe('a delivery by TLS', () => {
       early: 'CERT_NOT_YET_VALID',
     };
     const all = await Promise.all(Object.keys(expected).map(receiver));
-    expect(await delivered(...all.map(({ port }) => `https://${NAME}:${port}/`))).toEqual(Object.values(expected));
+    expect(await delivered(...all.map(({ port }) => `https://${NAME}:${port}/`))).toEqual(
+      Object.values(expected),
+    );
     for (const { heard } of all) expect([heard.requests, heard.bytes]).toEqual([[], 0]);
   });
 });

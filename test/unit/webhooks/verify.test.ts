@@ -8,7 +8,11 @@ import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { signatureOf } from '../../../adapters/webhooks/signature.js';
-import { webhookEvents, type WebhookDetails, type WebhookEvent } from '../../../src/outbox/outbox.js';
+import {
+  webhookEvents,
+  type WebhookDetails,
+  type WebhookEvent,
+} from '../../../src/outbox/outbox.js';
 import { eventOf, hmac, OTHER_SECRET, SECRET, WALLET } from './signed.js';
 
 const SECONDS = 1_800_000_000;
@@ -27,7 +31,11 @@ interface Sent {
 const GOOD: Sent = { id: ID, timestamp: String(SECONDS), signature: SIGNATURE, body: BODY };
 
 function optionsOf({ id, timestamp, signature, body }: Sent): VerifyOptions {
-  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signature,
+  };
   return { secret: SECRET, headers, body, now: NOW };
 }
 
@@ -35,7 +43,11 @@ const verify = (over: Partial<Sent> = {}, more: Partial<VerifyOptions> = {}) =>
   verifyWebhook({ ...optionsOf({ ...GOOD, ...over }), ...more });
 
 /** Signed by a sender that knows the secret. */
-const signed = (body: string | Uint8Array, id = ID, seconds: number | string = SECONDS): Partial<Sent> => ({
+const signed = (
+  body: string | Uint8Array,
+  id = ID,
+  seconds: number | string = SECONDS,
+): Partial<Sent> => ({
   ...{ id, body, timestamp: String(seconds) },
   signature: hmac(SECRET, id, seconds, body),
 });
@@ -45,7 +57,12 @@ function refusal(work: () => unknown): { code: string; reason: string } {
     work();
   } catch (error) {
     if (isExactChangeError(error, 'invalid_response')) {
-      expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', retry: 'never', details: { service: 'webhook' } });
+      expect(error).toMatchObject({
+        name: 'TransportError',
+        funds: 'untouched',
+        retry: 'never',
+        details: { service: 'webhook' },
+      });
       return { code: error.code, reason: error.details.reason };
     }
     throw error;
@@ -54,7 +71,11 @@ function refusal(work: () => unknown): { code: string; reason: string } {
 }
 
 describe('the vectors of Standard Webhooks', () => {
-  const vector = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', seconds: 1_614_265_330, body: '{"test": 2432232314}' };
+  const vector = {
+    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    seconds: 1_614_265_330,
+    body: '{"test": 2432232314}',
+  };
 
   it('gives the fixed signature, as the official package and as Node do', () => {
     const { id, seconds, body } = vector;
@@ -68,26 +89,43 @@ describe('the vectors of Standard Webhooks', () => {
 
   it('knows that signature, and that what it signs is no event', () => {
     const { id, seconds, body } = vector;
-    const sent = { id, timestamp: String(seconds), body, signature: signatureOf(SECRET, id, seconds, body) };
-    expect(refusal(() => verify(sent, { now: seconds * 1000 })).reason).toMatch(/lacks what its kind/);
+    const sent = {
+      id,
+      timestamp: String(seconds),
+      body,
+      signature: signatureOf(SECRET, id, seconds, body),
+    };
+    expect(refusal(() => verify(sent, { now: seconds * 1000 })).reason).toMatch(
+      /lacks what its kind/,
+    );
   });
 
   it.each(['', 'whsec_'])('refuses an empty key: "%s"', (secret) => {
-    expect(() => verify({}, { secret })).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option: 'secret' } }));
+    expect(() => verify({}, { secret })).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option: 'secret' } }),
+    );
   });
 
   it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('misses %s', (name) => {
     const { headers, ...rest } = optionsOf(GOOD);
     const without = Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name));
-    expect(refusal(() => verifyWebhook({ ...rest, headers: without })).reason).toBe(`${name} is missing`);
-    expect(refusal(() => verifyWebhook({ ...rest, headers: new Headers(without as Record<string, string>) })).reason).toBe(
+    expect(refusal(() => verifyWebhook({ ...rest, headers: without })).reason).toBe(
       `${name} is missing`,
     );
+    expect(
+      refusal(() =>
+        verifyWebhook({ ...rest, headers: new Headers(without as Record<string, string>) }),
+      ).reason,
+    ).toBe(`${name} is missing`);
   });
 
   it('refuses a signature that is wrong, or only begins', () => {
-    expect(refusal(() => verify({ signature: 'v1,dawfeoifkpqwoekfpqoekf' })).reason).toMatch(/no signature is of this body/);
-    expect(refusal(() => verify({ signature: SIGNATURE.slice(0, 8) })).reason).toMatch(/no signature is of this body/);
+    expect(refusal(() => verify({ signature: 'v1,dawfeoifkpqwoekfpqoekf' })).reason).toMatch(
+      /no signature is of this body/,
+    );
+    expect(refusal(() => verify({ signature: SIGNATURE.slice(0, 8) })).reason).toMatch(
+      /no signature is of this body/,
+    );
     expect(refusal(() => verify({ signature: 'v1,' })).reason).toMatch(/no list of signatures/);
   });
 
@@ -103,11 +141,16 @@ describe('the vectors of Standard Webhooks', () => {
     ] as const) {
       expect(refusal(() => verify({}, { now })).reason).toMatch(reason);
     }
-    for (const now of [NOW + 299_000, NOW - 300_000]) expect(verify({}, { now })).toEqual(eventOf());
+    for (const now of [NOW + 299_000, NOW - 300_000])
+      expect(verify({}, { now })).toEqual(eventOf());
   });
 
   it('finds the one that fits among several signatures, of several versions', () => {
-    const others = [hmac(OTHER_SECRET, ID, SECONDS, BODY), 'v2,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc=', 'v1a,AAAA'];
+    const others = [
+      hmac(OTHER_SECRET, ID, SECONDS, BODY),
+      'v2,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc=',
+      'v1a,AAAA',
+    ];
     expect(verify({ signature: [...others, SIGNATURE].join(' ') })).toEqual(eventOf());
     expect(verify({ signature: [SIGNATURE, ...others].join(' ') })).toEqual(eventOf());
     expect(refusal(() => verify({ signature: others.join(' ') })).reason).toMatch(/no signature/);
@@ -120,7 +163,8 @@ describe('the vectors of Standard Webhooks', () => {
 });
 
 const bytes = new TextEncoder();
-const flipped = (text: string, at: number) => text.slice(0, at) + String.fromCharCode(text.charCodeAt(at) ^ 1) + text.slice(at + 1);
+const flipped = (text: string, at: number) =>
+  text.slice(0, at) + String.fromCharCode(text.charCodeAt(at) ^ 1) + text.slice(at + 1);
 const spoilt = Uint8Array.from(bytes.encode(BODY), (byte, index) => (index === 20 ? 0xff : byte));
 const withHalf = BODY.replace('ü', '\ud800');
 
@@ -128,7 +172,11 @@ const withHalf = BODY.replace('ü', '\ud800');
 const MUTATIONS: readonly (readonly [name: string, sent: Partial<Sent>])[] = [
   ...Array.from(
     { length: 12 },
-    (_, index) => [`bit ${index} of the body`, { body: flipped(BODY, Math.floor((index * BODY.length) / 12)) }] as const,
+    (_, index) =>
+      [
+        `bit ${index} of the body`,
+        { body: flipped(BODY, Math.floor((index * BODY.length) / 12)) },
+      ] as const,
   ),
   ['a space after the body', { body: `${BODY} ` }],
   ['a line feed after the body', { body: `${BODY}\n` }],
@@ -140,7 +188,10 @@ const MUTATIONS: readonly (readonly [name: string, sent: Partial<Sent>])[] = [
   ['a letter composed otherwise', { body: BODY.replace('ü', 'u\u0308') }],
   ['bytes that are no UTF-8', { body: spoilt }],
   ['bytes that are no UTF-8, signed', signed(spoilt)],
-  ['half a character that is signed as another', { ...signed(BODY.replace('ü', '\ufffd')), body: withHalf }],
+  [
+    'half a character that is signed as another',
+    { ...signed(BODY.replace('ü', '\ufffd')), body: withHalf },
+  ],
   ['a larger amount', { body: BODY.replace('10000', '1000000') }],
   ['another event', { id: '0a1b2d_payment_settled' }],
   ['an id in capitals', { id: ID.toUpperCase() }],
@@ -149,7 +200,10 @@ const MUTATIONS: readonly (readonly [name: string, sent: Partial<Sent>])[] = [
   ['an id that is there twice, as a list', { id: [ID, ID] }],
   ['a list of one id', { id: [ID] }],
   ['an id with a dot, signed', signed(BODY, 'a.b')],
-  ['an id that takes the time with it', { ...signed(BODY, `${ID}.${SECONDS}`, `${SECONDS}`), timestamp: String(SECONDS) }],
+  [
+    'an id that takes the time with it',
+    { ...signed(BODY, `${ID}.${SECONDS}`, `${SECONDS}`), timestamp: String(SECONDS) },
+  ],
   ['a body that takes the time with it', { ...signed(`${SECONDS}.${BODY}`), body: BODY }],
   ['an id of 257 characters, signed', signed(BODY, 'a'.repeat(257))],
   ['a line feed in the id, signed', signed(BODY, `${ID}\n`)],
@@ -175,15 +229,24 @@ const MUTATIONS: readonly (readonly [name: string, sent: Partial<Sent>])[] = [
   ['a bit of the signature', { signature: flipped(SIGNATURE, 10) }],
   ['a signature that ends early', { signature: SIGNATURE.slice(0, -2) }],
   ['a signature without its padding', { signature: SIGNATURE.replace(/=$/, '') }],
-  ['a signature in hexadecimal', { signature: `v1,${Buffer.from(SIGNATURE.slice(3), 'base64').toString('hex')}` }],
-  ['a signature in the alphabet of addresses', { signature: SIGNATURE.replace(/\+/g, '-').replace(/\//g, '_').replace(/=$/, '_') }],
+  [
+    'a signature in hexadecimal',
+    { signature: `v1,${Buffer.from(SIGNATURE.slice(3), 'base64').toString('hex')}` },
+  ],
+  [
+    'a signature in the alphabet of addresses',
+    { signature: SIGNATURE.replace(/\+/g, '-').replace(/\//g, '_').replace(/=$/, '_') },
+  ],
   ['two signatures with two spaces', { signature: `${SIGNATURE}  ${SIGNATURE}` }],
   ['two signatures with a tab', { signature: `${SIGNATURE}\t${SIGNATURE}` }],
   ['two headers, as a server joins them', { signature: `${SIGNATURE}, ${SIGNATURE}` }],
   ['a list of signatures', { signature: [SIGNATURE] }],
   ['seventeen signatures', { signature: Array(17).fill(SIGNATURE).join(' ') }],
   ['the signature of another secret', { signature: hmac(OTHER_SECRET, ID, SECONDS, BODY) }],
-  ['the signature of the prefix as a key', { signature: hmac(Buffer.from(SECRET).toString('base64'), ID, SECONDS, BODY) }],
+  [
+    'the signature of the prefix as a key',
+    { signature: hmac(Buffer.from(SECRET).toString('base64'), ID, SECONDS, BODY) },
+  ],
   ['the signature of another body', { signature: hmac(SECRET, ID, SECONDS, '{}') }],
   ['a body above 20 kB, signed', signed(JSON.stringify({ ...SAID, more: 'x'.repeat(20_000) }))],
 ];
@@ -201,7 +264,10 @@ describe('verifyWebhook', () => {
   it('accepts nothing that is changed anywhere', () => {
     fc.assert(
       fc.property(fc.nat(BODY.length - 1), fc.integer({ min: 1, max: 0xffff }), (at, change) => {
-        const body = BODY.slice(0, at) + String.fromCharCode(BODY.charCodeAt(at) ^ change) + BODY.slice(at + 1);
+        const body =
+          BODY.slice(0, at) +
+          String.fromCharCode(BODY.charCodeAt(at) ^ change) +
+          BODY.slice(at + 1);
         expect(refusal(() => verify({ body })).code).toBe('invalid_response');
       }),
     );
@@ -226,17 +292,24 @@ describe('verifyWebhook', () => {
 
   it('refuses a header that comes under two spellings', () => {
     const { headers, ...rest } = optionsOf(GOOD);
-    expect(refusal(() => verifyWebhook({ ...rest, headers: { ...headers, 'Webhook-Id': 'another' } })).reason).toMatch(/more than once/);
+    expect(
+      refusal(() => verifyWebhook({ ...rest, headers: { ...headers, 'Webhook-Id': 'another' } }))
+        .reason,
+    ).toMatch(/more than once/);
   });
 
   it('takes any of several secrets, for as long as one takes the place of another', () => {
     const { secret: _, ...rest } = optionsOf(GOOD);
     expect(verifyWebhook({ ...rest, secrets: [OTHER_SECRET, SECRET] })).toEqual(eventOf());
-    expect(refusal(() => verifyWebhook({ ...rest, secrets: [OTHER_SECRET] })).reason).toMatch(/no signature/);
+    expect(refusal(() => verifyWebhook({ ...rest, secrets: [OTHER_SECRET] })).reason).toMatch(
+      /no signature/,
+    );
   });
 
   it('keeps to its tolerance', () => {
-    expect(refusal(() => verify({}, { toleranceSeconds: 0, now: NOW + 1_000 })).reason).toMatch(/too long ago/);
+    expect(refusal(() => verify({}, { toleranceSeconds: 0, now: NOW + 1_000 })).reason).toMatch(
+      /too long ago/,
+    );
     expect(verify({}, { toleranceSeconds: 0 })).toEqual(eventOf());
     expect(verify({}, { toleranceSeconds: 3_600, now: NOW + 3_599_000 })).toEqual(eventOf());
   });
@@ -244,7 +317,9 @@ describe('verifyWebhook', () => {
   it('goes by the clock of the system where it is given none', () => {
     const seconds = Math.floor(Date.now() / 1000);
     expect(verify(signed(BODY, ID, seconds), { now: undefined })).toEqual(eventOf());
-    expect(refusal(() => verify({}, { now: undefined })).reason).toMatch(/in the future|too long ago/);
+    expect(refusal(() => verify({}, { now: undefined })).reason).toMatch(
+      /in the future|too long ago/,
+    );
   });
 
   it.each<[string, object]>([
@@ -285,7 +360,13 @@ const DATA: WebhookDetails = {
   'swap.failed': { ...about, ...mints, code: 'swap_failed' },
   'payment.settled': { ...about, ...price, payerSignature: 'p', signature: 's' },
   'payment.failed': { ...about, ...price },
-  'payment.uncertain': { ...about, ...price, payerSignature: 'p', lastValidBlockHeight: '9', code: 'payment_uncertain' },
+  'payment.uncertain': {
+    ...about,
+    ...price,
+    payerSignature: 'p',
+    lastValidBlockHeight: '9',
+    code: 'payment_uncertain',
+  },
 };
 
 describe('the events that it reads', () => {
@@ -294,29 +375,51 @@ describe('the events that it reads', () => {
   it.each(webhookEvents)('are %s, with all that it says', (type) => {
     const said = { type, timestamp: SAID.timestamp, data: DATA[type] };
     expect(read(said)).toEqual({ id: ID, ...said });
-    expect(read({ ...said, data: { ...said.data, later: { versions: ['say', 'more'] } } })).toMatchObject({ id: ID, type });
+    expect(
+      read({ ...said, data: { ...said.data, later: { versions: ['say', 'more'] } } }),
+    ).toMatchObject({ id: ID, type });
     for (const name of Object.keys(said.data)) {
       for (const wrong of [undefined, null, 7, ['x'], { x: 1 }]) {
-        expect(refusal(() => read({ ...said, data: { ...said.data, [name]: wrong } })).reason).toMatch(/lacks/);
+        expect(
+          refusal(() => read({ ...said, data: { ...said.data, [name]: wrong } })).reason,
+        ).toMatch(/lacks/);
       }
     }
   });
 
   it('may say of a payment that failed which one that was', () => {
-    const said = { type: 'payment.failed', timestamp: SAID.timestamp, data: { ...DATA['payment.failed'], payerSignature: 'p' } };
+    const said = {
+      type: 'payment.failed',
+      timestamp: SAID.timestamp,
+      data: { ...DATA['payment.failed'], payerSignature: 'p' },
+    };
     expect(read(said)).toEqual({ id: ID, ...said });
-    expect(refusal(() => read({ ...said, data: { ...said.data, payerSignature: 7 } })).reason).toMatch(/lacks/);
+    expect(
+      refusal(() => read({ ...said, data: { ...said.data, payerSignature: 7 } })).reason,
+    ).toMatch(/lacks/);
   });
 
   it.each<[string, object, RegExp]>([
-    ['of a kind that is to come', { ...SAID, type: 'payment.refunded' }, /does not know: update it/],
+    [
+      'of a kind that is to come',
+      { ...SAID, type: 'payment.refunded' },
+      /does not know: update it/,
+    ],
     ['of no kind', { ...SAID, type: undefined }, /lacks/],
     ['of a kind that every object has', { ...SAID, type: 'constructor' }, /does not know/],
     ['without a time', { ...SAID, timestamp: undefined }, /lacks/],
     ['at a time that is none', { ...SAID, timestamp: 'yesterday' }, /lacks/],
     ['with a list for its data', { ...SAID, data: [] }, /lacks/],
-    ['with an amount that is a number', { ...SAID, data: { ...SAID.data, amount: 10_000 } }, /lacks/],
-    ['with an amount in other letters', { ...SAID, data: { ...SAID.data, amount: '1e4' } }, /lacks/],
+    [
+      'with an amount that is a number',
+      { ...SAID, data: { ...SAID.data, amount: 10_000 } },
+      /lacks/,
+    ],
+    [
+      'with an amount in other letters',
+      { ...SAID, data: { ...SAID.data, amount: '1e4' } },
+      /lacks/,
+    ],
     ['as a list', [SAID], /no JSON of an event/],
   ])('are none %s', (_, said, reason) => {
     expect(refusal(() => read(said)).reason).toMatch(reason);
@@ -329,13 +432,28 @@ const WEB = ['Headers', 'TextDecoder', 'TextEncoder', 'URL', 'crypto'] as const;
 it('is verified by what the web has, in a worker: nothing of Node, and no text that is run', async () => {
   const { outputFiles, metafile } = await build({
     entryPoints: [fileURLToPath(new URL('../../../adapters/webhooks/verify.ts', import.meta.url))],
-    ...{ bundle: true, write: false, metafile: true, format: 'iife', globalName: 'receiver', platform: 'browser', logLevel: 'silent' },
+    ...{
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: 'iife',
+      globalName: 'receiver',
+      platform: 'browser',
+      logLevel: 'silent',
+    },
   });
-  const imports = Object.values(metafile.inputs).flatMap((input) => input.imports.map(({ path }) => path));
-  expect(imports.filter((path) => path.startsWith('node:') || builtinModules.includes(path))).toEqual([]);
+  const imports = Object.values(metafile.inputs).flatMap((input) =>
+    input.imports.map(({ path }) => path),
+  );
+  expect(
+    imports.filter((path) => path.startsWith('node:') || builtinModules.includes(path)),
+  ).toEqual([]);
   const globals = Object.fromEntries(WEB.map((name) => [name, globalThis[name]]));
   const context = createContext(globals, { codeGeneration: { strings: false, wasm: false } });
-  runInContext(`${outputFiles[0]!.text}; globalThis.verifyWebhook = receiver.verifyWebhook;`, context);
+  runInContext(
+    `${outputFiles[0]!.text}; globalThis.verifyWebhook = receiver.verifyWebhook;`,
+    context,
+  );
   const verifyThere = runInContext('verifyWebhook', context) as typeof verifyWebhook;
   expect(verifyThere(optionsOf(GOOD))).toEqual(eventOf());
   expect(() => verifyThere({ ...optionsOf(GOOD), body: `${BODY} ` })).toThrow(/not accepted/);

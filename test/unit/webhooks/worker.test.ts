@@ -6,7 +6,16 @@ import { webhooksOver } from '../../../adapters/webhooks/hub.js';
 import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
 import { SCHEDULE_MS } from '../../../adapters/webhooks/schedule.js';
 import { attemptOf } from '../../helpers/attempts.js';
-import { answered, createClock, hubOf, ok, settled, withOutbox, type Delivery, type Hub } from './clock.js';
+import {
+  answered,
+  createClock,
+  hubOf,
+  ok,
+  settled,
+  withOutbox,
+  type Delivery,
+  type Hub,
+} from './clock.js';
 import { WALLET } from './signed.js';
 
 const SECOND_MS = 1_000;
@@ -33,17 +42,29 @@ const idOf = ({ message }: Delivery) => message.headers['webhook-id'];
 const hanging = ({ signal }: Delivery): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))));
 /** What waits in a journal, or was taken and is not ended, long after now. */
-const leftIn = async ({ journal, clock }: Hub) => journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
+const leftIn = async ({ journal, clock }: Hub) =>
+  journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
 
 describe('an event', () => {
   it('is told to each endpoint that wants it, once, signed for that one', async () => {
     const one = hub(() => ok);
     const { register, webhooks, clock, fail, deliveries } = one;
-    const [a, b] = [await register('/a'), await register('/b', ['payment.settled', 'payment.failed'])];
+    const [a, b] = [
+      await register('/a'),
+      await register('/b', ['payment.settled', 'payment.failed']),
+    ];
     await register('/other', ['payment.settled']);
-    const mine = await webhooks.register({ url: 'https://hooks.example.com/mine', events: ['payment.failed'], wallets: [WALLET] });
+    const mine = await webhooks.register({
+      url: 'https://hooks.example.com/mine',
+      events: ['payment.failed'],
+      wallets: [WALLET],
+    });
     const others = 'So11111111111111111111111111111111111111112';
-    await webhooks.register({ url: 'https://hooks.example.com/theirs', events: ['payment.failed'], wallets: [others] });
+    await webhooks.register({
+      url: 'https://hooks.example.com/theirs',
+      events: ['payment.failed'],
+      wallets: [others],
+    });
     webhooks.start();
     const id = await fail();
     await clock.pass(0);
@@ -51,13 +72,30 @@ describe('an event', () => {
     const secrets = { '/a': a.secret, '/b': b.secret, '/mine': mine.secret };
     for (const [path, secret] of Object.entries(secrets)) {
       const { message } = deliveries.find((delivery) => pathOf(delivery) === path)!;
-      const event = verifyWebhook({ secret, headers: message.headers, body: message.body, now: clock.now() });
-      expect(event).toMatchObject({ id: `${id}_payment_failed`, type: 'payment.failed', data: { id, wallet: WALLET } });
-      expect(message.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'exact-change' });
+      const event = verifyWebhook({
+        secret,
+        headers: message.headers,
+        body: message.body,
+        now: clock.now(),
+      });
+      expect(event).toMatchObject({
+        id: `${id}_payment_failed`,
+        type: 'payment.failed',
+        data: { id, wallet: WALLET },
+      });
+      expect(message.headers).toMatchObject({
+        'content-type': 'application/json',
+        'user-agent': 'exact-change',
+      });
       const others = Object.values(secrets).filter((other) => other !== secret);
-      expect(() => verifyWebhook({ secrets: others, headers: message.headers, body: message.body, now: clock.now() })).toThrow(
-        /no signature/,
-      );
+      expect(() =>
+        verifyWebhook({
+          secrets: others,
+          headers: message.headers,
+          body: message.body,
+          now: clock.now(),
+        }),
+      ).toThrow(/no signature/);
     }
     expect(await leftIn(one)).toEqual([]);
   });
@@ -79,7 +117,11 @@ describe('an event', () => {
     await clock.pass(0);
     expect(deliveries).toHaveLength(1);
     // As from another process: no call tells of it.
-    const silent = hubOf(() => ok, { journal: { ...journal, outbox: { ...journal.outbox, onAdded: () => () => undefined } } }, clock);
+    const silent = hubOf(
+      () => ok,
+      { journal: { ...journal, outbox: { ...journal.outbox, onAdded: () => () => undefined } } },
+      clock,
+    );
     hubs.push(silent);
     await webhooks.close();
     silent.webhooks.start();
@@ -114,8 +156,14 @@ describe('an event', () => {
     const attempt = attemptOf({ wallet: WALLET });
     await journal.reserve(attempt, []);
     const released = journal.release(attempt.id);
-    const [job] = await journal.outbox.take({ limit: 1, leaseMs: 60 * SECOND_MS, now: clock.now() });
-    await journal.outbox.finish(job!, [{ event: job!.event, endpoint: newer.id, failures: 0, dueAt: clock.now() }]);
+    const [job] = await journal.outbox.take({
+      limit: 1,
+      leaseMs: 60 * SECOND_MS,
+      now: clock.now(),
+    });
+    await journal.outbox.finish(job!, [
+      { event: job!.event, endpoint: newer.id, failures: 0, dueAt: clock.now() },
+    ]);
     await released;
     await clock.pass(10 * SECOND_MS);
     expect(teller.deliveries.map(pathOf).slice(4)).toEqual(['/old', '/newer']);
@@ -147,9 +195,15 @@ describe('an event', () => {
     let asked = 0;
     const outbox = {
       ...journal.outbox,
-      take: async (options: Parameters<typeof journal.outbox.take>[0]) => ((asked += 1), journal.outbox.take(options)),
+      take: async (options: Parameters<typeof journal.outbox.take>[0]) => (
+        (asked += 1),
+        journal.outbox.take(options)
+      ),
     };
-    const webhooks = webhooksOver(parseWebhooksOptions({ journal: { ...journal, outbox } }), { runtime, deliver: async () => ok });
+    const webhooks = webhooksOver(parseWebhooksOptions({ journal: { ...journal, outbox } }), {
+      runtime,
+      deliver: async () => ok,
+    });
     webhooks.start();
     await clock.pass(10 * SECOND_MS);
     [backMs, asked] = [3_600 * SECOND_MS, 0];
@@ -163,7 +217,10 @@ describe('an event', () => {
     let asked = 0;
     const outbox = {
       ...journal.outbox,
-      take: async (options: Parameters<typeof journal.outbox.take>[0]) => ((asked += 1), journal.outbox.take(options)),
+      take: async (options: Parameters<typeof journal.outbox.take>[0]) => (
+        (asked += 1),
+        journal.outbox.take(options)
+      ),
     };
     const { webhooks, clock } = hub(() => ok, { journal: { ...journal, outbox } });
     webhooks.start();
@@ -184,19 +241,31 @@ describe('an event that does not arrive', () => {
     for (const [failures, delay] of SCHEDULE_MS.entries()) {
       expect(deliveries).toHaveLength(failures + (failures === 0 ? 1 : 0));
       if (failures === 0) continue;
-      await clock.pass(Math.max(0, deliveries[failures - 1]!.at + delay - 2 * SECOND_MS - clock.now()));
+      await clock.pass(
+        Math.max(0, deliveries[failures - 1]!.at + delay - 2 * SECOND_MS - clock.now()),
+      );
       expect(deliveries).toHaveLength(failures);
       await clock.pass(5 * SECOND_MS);
     }
     expect(deliveries).toHaveLength(SCHEDULE_MS.length);
-    expect(new Set(deliveries.map(({ message }) => `${message.headers['webhook-id']} ${message.body}`)).size).toBe(1);
-    for (const { message, at } of deliveries) verifyWebhook({ secret, headers: message.headers, body: message.body, now: at });
+    expect(
+      new Set(deliveries.map(({ message }) => `${message.headers['webhook-id']} ${message.body}`))
+        .size,
+    ).toBe(1);
+    for (const { message, at } of deliveries)
+      verifyWebhook({ secret, headers: message.headers, body: message.body, now: at });
     expect(errors).toHaveLength(1);
-    expect(errors[0]).toMatchObject({ code: 'service_unavailable', retry: 'never', details: { status: 500 } });
+    expect(errors[0]).toMatchObject({
+      code: 'service_unavailable',
+      retry: 'never',
+      details: { status: 500 },
+    });
     expect(String(errors[0])).toContain(id);
     expect(String(errors[0])).toContain(attempt);
     for (const secretly of [secret, url]) expect(JSON.stringify(errors[0])).not.toContain(secretly);
-    expect(await webhooks.list()).toEqual([expect.objectContaining({ id, disabledAt: expect.any(Number) })]);
+    expect(await webhooks.list()).toEqual([
+      expect.objectContaining({ id, disabledAt: expect.any(Number) }),
+    ]);
     expect(await leftIn(one)).toEqual([]);
     await fail();
     await clock.pass(DAY_MS);
@@ -210,7 +279,9 @@ describe('an event that does not arrive', () => {
     ['no answer', () => Promise.reject(new Error('ECONNRESET'))],
   ])('is told again after %s', async (_, answer) => {
     let calls = 0;
-    const { register, webhooks, clock, fail, deliveries, errors } = hub(() => ((calls += 1) === 1 ? answer() : ok));
+    const { register, webhooks, clock, fail, deliveries, errors } = hub(() =>
+      (calls += 1) === 1 ? answer() : ok,
+    );
     await register('/a');
     webhooks.start();
     await fail();
@@ -230,7 +301,9 @@ describe('an event that does not arrive', () => {
 
   it.each([429, 503])('waits as long as an answer with %i asks for', async (status) => {
     let calls = 0;
-    const { register, webhooks, clock, fail, deliveries } = hub(() => ((calls += 1) === 1 ? answered(status, '3600') : ok));
+    const { register, webhooks, clock, fail, deliveries } = hub(() =>
+      (calls += 1) === 1 ? answered(status, '3600') : ok,
+    );
     await register('/a');
     webhooks.start();
     await fail();
@@ -249,7 +322,11 @@ describe('an event that does not arrive', () => {
     await clock.pass(5 * DAY_MS);
     const before = deliveries.length;
     expect(before).toBeLessThanOrEqual(3);
-    expect(errors).toEqual(Array(before).fill(expect.objectContaining({ code: 'service_unavailable', details: { status: 410 } })));
+    expect(errors).toEqual(
+      Array(before).fill(
+        expect.objectContaining({ code: 'service_unavailable', details: { status: 410 } }),
+      ),
+    );
     status = 200;
     expect(await webhooks.rotate(id)).not.toHaveProperty('disabledAt');
     await fail();
@@ -259,7 +336,9 @@ describe('an event that does not arrive', () => {
 
   it('leaves an endpoint on whose secret was rotated while it said that it was gone', async () => {
     let say = (): void => undefined;
-    const { register, webhooks, clock, fail } = hub(() => new Promise((resolve) => (say = () => resolve(answered(410)))));
+    const { register, webhooks, clock, fail } = hub(
+      () => new Promise((resolve) => (say = () => resolve(answered(410)))),
+    );
     const { id } = await register('/a');
     webhooks.start();
     await fail();
@@ -267,12 +346,16 @@ describe('an event that does not arrive', () => {
     await webhooks.rotate(id);
     say();
     await clock.pass(0);
-    expect(await webhooks.list()).toEqual([expect.not.objectContaining({ disabledAt: expect.anything() })]);
+    expect(await webhooks.list()).toEqual([
+      expect.not.objectContaining({ disabledAt: expect.anything() }),
+    ]);
   });
 
   it('that alone is not accepted does not end the telling of the others, and is told of', async () => {
     const isPoison = ({ message }: Delivery) => message.body.includes('"method":"POISON"');
-    const { register, webhooks, clock, fail, deliveries, errors } = hub((_, delivery) => (isPoison(delivery) ? answered(500) : ok));
+    const { register, webhooks, clock, fail, deliveries, errors } = hub((_, delivery) =>
+      isPoison(delivery) ? answered(500) : ok,
+    );
     const { id } = await register('/a');
     webhooks.start();
     const poison = await fail({ method: 'POISON' });
@@ -282,9 +365,15 @@ describe('an event that does not arrive', () => {
     }
     expect(deliveries.filter(isPoison)).toHaveLength(SCHEDULE_MS.length);
     expect(deliveries.filter((one) => !isPoison(one))).toHaveLength(5);
-    expect(errors).toEqual([expect.objectContaining({ code: 'service_unavailable', details: { status: 500 } })]);
-    expect(String(errors[0])).toMatch(new RegExp(`${id}.*${poison}_payment_failed.*what comes after it`));
-    expect(await webhooks.list()).toEqual([expect.not.objectContaining({ disabledAt: expect.anything() })]);
+    expect(errors).toEqual([
+      expect.objectContaining({ code: 'service_unavailable', details: { status: 500 } }),
+    ]);
+    expect(String(errors[0])).toMatch(
+      new RegExp(`${id}.*${poison}_payment_failed.*what comes after it`),
+    );
+    expect(await webhooks.list()).toEqual([
+      expect.not.objectContaining({ disabledAt: expect.anything() }),
+    ]);
   });
 
   it('ends the telling where nothing was accepted since it first failed, whatever was before', async () => {
@@ -296,8 +385,11 @@ describe('an event that does not arrive', () => {
     await clock.pass(DAY_MS);
     answer = answered(500);
     await fail();
-    for (let day = 0; day < 5 * SCHEDULE_MS.length; day += 1) await clock.pass(DAY_MS / SCHEDULE_MS.length);
-    expect(await webhooks.list()).toEqual([expect.objectContaining({ disabledAt: expect.any(Number) })]);
+    for (let day = 0; day < 5 * SCHEDULE_MS.length; day += 1)
+      await clock.pass(DAY_MS / SCHEDULE_MS.length);
+    expect(await webhooks.list()).toEqual([
+      expect.objectContaining({ disabledAt: expect.any(Number) }),
+    ]);
   });
 
   it('leaves on record when its endpoint accepted something, once an hour', async () => {
@@ -308,7 +400,9 @@ describe('an event that does not arrive', () => {
       if (changed !== undefined) times.push(changed.acceptedAt);
       return changed;
     };
-    const { register, webhooks, clock, fail } = hub(() => ok, { journal: { ...journal, outbox: { ...journal.outbox, changeEndpoint } } });
+    const { register, webhooks, clock, fail } = hub(() => ok, {
+      journal: { ...journal, outbox: { ...journal.outbox, changeEndpoint } },
+    });
     await register('/a');
     webhooks.start();
     const first = clock.now();
@@ -345,7 +439,10 @@ describe('a secret that was rotated', () => {
     const accepts = (secret: string | undefined) => {
       const { message, at } = deliveries[deliveries.length - 1]!;
       try {
-        return verifyWebhook({ secret, headers: message.headers, body: message.body, now: at }).type === 'payment.failed';
+        return (
+          verifyWebhook({ secret, headers: message.headers, body: message.body, now: at }).type ===
+          'payment.failed'
+        );
       } catch {
         return false;
       }
@@ -385,7 +482,8 @@ describe('many events', () => {
     for (let event = 0; event < 10; event += 1) await fail();
     while (deliveries.length < 40 || releases.length > 0) {
       await clock.pass(SECOND_MS);
-      for (const path of ['/a', '/b', '/c', '/d']) expect([...open].filter((one) => pathOf(one) === path).length).toBeLessThanOrEqual(2);
+      for (const path of ['/a', '/b', '/c', '/d'])
+        expect([...open].filter((one) => pathOf(one) === path).length).toBeLessThanOrEqual(2);
       for (const release of releases.splice(0)) release();
     }
     expect(most).toBe(5);
@@ -393,7 +491,10 @@ describe('many events', () => {
   });
 
   it('are all delivered at once to an endpoint that is quick, however many they are', async () => {
-    const { register, webhooks, clock, fail, deliveries } = hub(() => ok, { concurrency: 4, perEndpoint: 1 });
+    const { register, webhooks, clock, fail, deliveries } = hub(() => ok, {
+      concurrency: 4,
+      perEndpoint: 1,
+    });
     await register('/a');
     webhooks.start();
     for (let event = 0; event < 500; event += 1) await fail();
@@ -403,10 +504,13 @@ describe('many events', () => {
   });
 
   it('are not held up by an endpoint that is slow, however much waits for it', async () => {
-    const { register, webhooks, clock, fail, deliveries } = hub((path, delivery) => (path === '/slow' ? hanging(delivery) : ok), {
-      concurrency: 8,
-      perEndpoint: 2,
-    });
+    const { register, webhooks, clock, fail, deliveries } = hub(
+      (path, delivery) => (path === '/slow' ? hanging(delivery) : ok),
+      {
+        concurrency: 8,
+        perEndpoint: 2,
+      },
+    );
     await register('/slow');
     webhooks.start();
     for (let event = 0; event < 200; event += 1) await fail();
@@ -415,7 +519,9 @@ describe('many events', () => {
     const attempt = await fail();
     await clock.pass(15 * SECOND_MS);
     expect(deliveries.filter((delivery) => pathOf(delivery) === '/slow')).toHaveLength(2);
-    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([`${attempt}_payment_failed`]);
+    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([
+      `${attempt}_payment_failed`,
+    ]);
   });
 
   it('for an endpoint that is slow are put off until it gets to them, and leave the outbox to others meanwhile', async () => {
@@ -424,7 +530,11 @@ describe('many events', () => {
       if (path === '/slow') await clock.runtime.sleep(200);
       return ok;
     };
-    const { register, webhooks, journal, fail, deliveries } = hub(answer, { concurrency: 8, perEndpoint: 2 }, clock);
+    const { register, webhooks, journal, fail, deliveries } = hub(
+      answer,
+      { concurrency: 8, perEndpoint: 2 },
+      clock,
+    );
     // Of what is put off it need not be told.
     journal.outbox.onAdded = () => () => undefined;
     const { finish } = journal.outbox;
@@ -435,19 +545,27 @@ describe('many events', () => {
     };
     await register('/slow');
     const wallet = 'So11111111111111111111111111111111111111112';
-    await webhooks.register({ url: 'https://hooks.example.com/quick', events: ['payment.failed'], wallets: [wallet] });
+    await webhooks.register({
+      url: 'https://hooks.example.com/quick',
+      events: ['payment.failed'],
+      wallets: [wallet],
+    });
     for (let event = 0; event < 1_000; event += 1) await fail();
     const attempt = await fail({ wallet });
     webhooks.start();
     await clock.pass(10 * SECOND_MS);
-    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([`${attempt}_payment_failed`]);
+    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([
+      `${attempt}_payment_failed`,
+    ]);
     await clock.pass(20 * SECOND_MS);
     expect(putOff).toBeLessThan(2_000);
     expect(deliveries.length).toBeGreaterThan(250);
   });
 
   it('are not held up by endpoints that are slow, however many, where theirs has answered in time', async () => {
-    const { webhooks, register, clock, fail, deliveries } = hub((path, delivery) => (path === '/quick' ? ok : hanging(delivery)));
+    const { webhooks, register, clock, fail, deliveries } = hub((path, delivery) =>
+      path === '/quick' ? ok : hanging(delivery),
+    );
     webhooks.start();
     await register('/quick');
     await fail();
@@ -491,7 +609,11 @@ describe('an outbox that fails', () => {
         finish: failing('finish', finish),
         endpoints: failing('endpoints', endpoints),
       };
-      const { register, webhooks, fail, deliveries, errors } = hub(() => ok, { journal: { ...journal, outbox } }, clock);
+      const { register, webhooks, fail, deliveries, errors } = hub(
+        () => ok,
+        { journal: { ...journal, outbox } },
+        clock,
+      );
       await register('/a');
       await clock.pass(2 * SECOND_MS);
       broken = true;
@@ -500,7 +622,11 @@ describe('an outbox that fails', () => {
       await clock.pass(120 * SECOND_MS);
       expect(errors.length).toBeGreaterThan(0);
       for (const error of errors) {
-        expect(error).toMatchObject({ name: 'TransportError', code: 'journal_unavailable', funds: 'untouched' });
+        expect(error).toMatchObject({
+          name: 'TransportError',
+          code: 'journal_unavailable',
+          funds: 'untouched',
+        });
         expect(JSON.stringify(error)).not.toContain('SECRET');
       }
       const gaps = tries.slice(1).map((at, index) => at - tries[index]!);
@@ -509,7 +635,9 @@ describe('an outbox that fails', () => {
       broken = false;
       await clock.pass(200 * SECOND_MS);
       expect([...new Set(deliveries.map(idOf))].sort()).toEqual([...ids].sort());
-      expect(await journal.outbox.take({ limit: 10, leaseMs: 1, now: clock.now() + DAY_MS })).toEqual([]);
+      expect(
+        await journal.outbox.take({ limit: 10, leaseMs: 1, now: clock.now() + DAY_MS }),
+      ).toEqual([]);
     },
   );
 
@@ -532,9 +660,12 @@ describe('an outbox that fails', () => {
 describe('the end', () => {
   it('waits for what is under way, and leaves the rest where it was', async () => {
     let finish = (): void => undefined;
-    const { register, webhooks, clock, fail, deliveries, journal } = hub(() => new Promise((resolve) => (finish = () => resolve(ok))), {
-      concurrency: 1,
-    });
+    const { register, webhooks, clock, fail, deliveries, journal } = hub(
+      () => new Promise((resolve) => (finish = () => resolve(ok))),
+      {
+        concurrency: 1,
+      },
+    );
     await register('/a');
     webhooks.start();
     await fail();
@@ -556,7 +687,9 @@ describe('the end', () => {
   });
 
   it('cuts off what takes too long, and that is told again by the next process', async () => {
-    const { register, webhooks, clock, fail, deliveries, journal } = hub((_, delivery) => hanging(delivery));
+    const { register, webhooks, clock, fail, deliveries, journal } = hub((_, delivery) =>
+      hanging(delivery),
+    );
     await register('/a');
     webhooks.start();
     const id = await fail();

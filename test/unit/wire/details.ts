@@ -1,7 +1,8 @@
 import type { ErrorCode, ErrorDetails } from '../../../src/errors.js';
 
 const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
-const SIGNATURE = '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
+const SIGNATURE =
+  '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
 const presented = { payerSignature: SIGNATURE, lastValidBlockHeight: '300' };
 const cap = { cap: 'maxPerPayment', limit: '1.00', amount: '2.50', unit: 'USD' };
 const reason = { reason: 'it is not what it should be' };
@@ -17,7 +18,14 @@ export const sampleDetails: { readonly [C in ErrorCode]: ErrorDetails[C] } = {
   unsupported_offer: reason,
   unsupported_network: { network: 'base' },
   no_payable_offer: {
-    offers: [{ index: 0, code: 'unsupported_offer', message: 'Offer 0 is of another kind.', untrusted: { scheme: 'upto' } }],
+    offers: [
+      {
+        index: 0,
+        code: 'unsupported_offer',
+        message: 'Offer 0 is of another kind.',
+        untrusted: { scheme: 'upto' },
+      },
+    ],
   },
   insecure_origin: { origin: 'http://api.example.com' },
   body_not_replayable: { limitBytes: 1_048_576 },
@@ -54,7 +62,10 @@ export const sampleDetails: { readonly [C in ErrorCode]: ErrorDetails[C] } = {
   journal_locked: { path: './payments.jsonl', pid: 4_242 },
   journal_damaged: { path: './payments.jsonl', offset: 512 },
   rpc_unavailable: { method: 'getLatestBlockhash' },
-  rpc_wrong_network: { expected: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', actual: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1' },
+  rpc_wrong_network: {
+    expected: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    actual: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+  },
   jupiter_unavailable: { status: 503 },
   service_unavailable: { status: 502 },
   rate_limited: { retryAfterMs: 1_500 },

@@ -11,7 +11,11 @@ const optionOf = (read: () => unknown): string => {
   try {
     read();
   } catch (error) {
-    expect(error).toMatchObject({ name: 'ConfigError', code: 'invalid_option', funds: 'untouched' });
+    expect(error).toMatchObject({
+      name: 'ConfigError',
+      code: 'invalid_option',
+      funds: 'untouched',
+    });
     const { message, details } = error as { message: string; details: { option: string } };
     expect(message).toMatch(/^Field \S+ .*\.$/);
     return details.option;
@@ -24,9 +28,18 @@ describe('a request', () => {
     const whole = { ...parameters, swapMode: 'ExactOut', slippageBps: 50, maxAccounts: 32 };
     expect(readRequest(operations.quote, whole)).toEqual(whole);
     expect(readRequest(operations.quote, parameters)).toEqual(parameters);
-    expect(readRequest(operations.buildSwap, { wallet: WALLET, quote })).toEqual({ wallet: WALLET, quote });
-    expect(readRequest(operations.buildSwap, { wallet: WALLET, ...parameters })).toEqual({ wallet: WALLET, ...parameters });
-    expect(readRequest(operations.balance, { wallet: WALLET, mint: ['SOL', USDC] })).toEqual({ wallet: WALLET, mint: ['SOL', USDC] });
+    expect(readRequest(operations.buildSwap, { wallet: WALLET, quote })).toEqual({
+      wallet: WALLET,
+      quote,
+    });
+    expect(readRequest(operations.buildSwap, { wallet: WALLET, ...parameters })).toEqual({
+      wallet: WALLET,
+      ...parameters,
+    });
+    expect(readRequest(operations.balance, { wallet: WALLET, mint: ['SOL', USDC] })).toEqual({
+      wallet: WALLET,
+      mint: ['SOL', USDC],
+    });
     const parts = {
       url: 'https://api.example.com/',
       status: 402,
@@ -34,7 +47,13 @@ describe('a request', () => {
       body: { accepts: [{ any: 1 }] },
     };
     expect(readRequest(operations.parsePayment, parts)).toEqual(parts);
-    const step = { paymentRequired: parts, wallet: WALLET, autoSwap: true, limits: { [USDC]: '10' }, signedSwap: 'A'.repeat(1_644) };
+    const step = {
+      paymentRequired: parts,
+      wallet: WALLET,
+      autoSwap: true,
+      limits: { [USDC]: '10' },
+      signedSwap: 'A'.repeat(1_644),
+    };
     expect(readRequest(operations.autoPay, step)).toEqual(step);
   });
 
@@ -47,34 +66,99 @@ describe('a request', () => {
     ['an amount that is a number', 'quote', { ...parameters, amount: 1_000_000 }, 'amount'],
     ['an amount in words of another kind', 'quote', { ...parameters, amount: '1e6' }, 'amount'],
     ['an amount above a u64', 'quote', { ...parameters, amount: String(U64_MAX + 1n) }, 'amount'],
-    ['an amount of a million digits', 'quote', { ...parameters, amount: '9'.repeat(1_000_000) }, 'amount'],
+    [
+      'an amount of a million digits',
+      'quote',
+      { ...parameters, amount: '9'.repeat(1_000_000) },
+      'amount',
+    ],
     ['an unknown field', 'quote', { ...parameters, platformFeeBps: 0 }, 'platformFeeBps'],
     ['a field that every object has', 'quote', { ...parameters, constructor: 1 }, 'constructor'],
-    ['a prototype', 'quote', JSON.parse(`{"inputMint":"SOL","outputMint":"USDC","amount":"1","__proto__":{}}`), '__proto__'],
+    [
+      'a prototype',
+      'quote',
+      JSON.parse(`{"inputMint":"SOL","outputMint":"USDC","amount":"1","__proto__":{}}`),
+      '__proto__',
+    ],
     ['another mode', 'quote', { ...parameters, swapMode: 'exactIn' }, 'swapMode'],
     ['part of a basis point', 'quote', { ...parameters, slippageBps: 0.5 }, 'slippageBps'],
     ['null for an option', 'quote', { ...parameters, slippageBps: null }, 'slippageBps'],
-    ['a mint of a million characters', 'quote', { ...parameters, inputMint: '1'.repeat(1_000_000) }, 'inputMint'],
+    [
+      'a mint of a million characters',
+      'quote',
+      { ...parameters, inputMint: '1'.repeat(1_000_000) },
+      'inputMint',
+    ],
     ['an address of 31 bytes', 'balance', { wallet: '1'.repeat(31) }, 'wallet'],
     ['an address that is none', 'balance', { wallet: `${WALLET.slice(0, -1)}0` }, 'wallet'],
     ['a symbol as a wallet', 'balance', { wallet: 'SOL' }, 'wallet'],
     ['101 mints', 'balance', { wallet: WALLET, mint: Array(101).fill('SOL') }, 'mint'],
     ['an empty mint', 'balance', { wallet: WALLET, mint: [''] }, 'mint'],
     ['neither a quote nor parameters', 'buildSwap', { wallet: WALLET }, 'inputMint'],
-    ['both a quote and parameters', 'buildSwap', { wallet: WALLET, quote, ...parameters }, 'inputMint'],
-    ['a quote with a platform fee', 'buildSwap', { wallet: WALLET, quote: { ...quote, platformFeeBps: 5 } }, 'quote.platformFeeBps'],
-    ['a quote with a foreign field', 'buildSwap', { wallet: WALLET, quote: { ...quote, feeAccount: WALLET } }, 'quote.feeAccount'],
-    ['a quote without its original', 'buildSwap', { wallet: WALLET, quote: { ...quote, raw: undefined, quotedAt: '1' } }, 'quote.quotedAt'],
+    [
+      'both a quote and parameters',
+      'buildSwap',
+      { wallet: WALLET, quote, ...parameters },
+      'inputMint',
+    ],
+    [
+      'a quote with a platform fee',
+      'buildSwap',
+      { wallet: WALLET, quote: { ...quote, platformFeeBps: 5 } },
+      'quote.platformFeeBps',
+    ],
+    [
+      'a quote with a foreign field',
+      'buildSwap',
+      { wallet: WALLET, quote: { ...quote, feeAccount: WALLET } },
+      'quote.feeAccount',
+    ],
+    [
+      'a quote without its original',
+      'buildSwap',
+      { wallet: WALLET, quote: { ...quote, raw: undefined, quotedAt: '1' } },
+      'quote.quotedAt',
+    ],
     ['an address that is relative', 'parsePayment', { url: '/premium' }, 'url'],
-    ['an address of another kind', 'autoPay', { paymentRequired: { url: 'javascript:alert(1)' }, wallet: WALLET }, 'paymentRequired.url'],
+    [
+      'an address of another kind',
+      'autoPay',
+      { paymentRequired: { url: 'javascript:alert(1)' }, wallet: WALLET },
+      'paymentRequired.url',
+    ],
     ['a header of an impossible name', 'parsePayment', { headers: { 'a b': 'c' } }, 'headers.a b'],
     ['a header that is no text', 'parsePayment', { headers: { a: 1 } }, 'headers.a'],
-    ['a header longer than any that arrives', 'parsePayment', { headers: { a: 'b'.repeat(16_385) } }, 'headers.a'],
+    [
+      'a header longer than any that arrives',
+      'parsePayment',
+      { headers: { a: 'b'.repeat(16_385) } },
+      'headers.a',
+    ],
     ['no wallet', 'autoPay', { paymentRequired: {} }, 'wallet'],
-    ['a limit that is a number', 'autoPay', { paymentRequired: {}, wallet: WALLET, limits: { [USDC]: 1 } }, `limits.${USDC}`],
-    ['a limit on a symbol', 'autoPay', { paymentRequired: {}, wallet: WALLET, limits: { USDC: '1' } }, 'limits.USDC'],
-    ['a swap that is too large', 'autoPay', { paymentRequired: {}, wallet: WALLET, signedSwap: 'A'.repeat(1_648) }, 'signedSwap'],
-    ['a payment that is no base64', 'autoPay', { paymentRequired: {}, wallet: WALLET, signedPayment: '*'.repeat(1_000) }, 'signedPayment'],
+    [
+      'a limit that is a number',
+      'autoPay',
+      { paymentRequired: {}, wallet: WALLET, limits: { [USDC]: 1 } },
+      `limits.${USDC}`,
+    ],
+    [
+      'a limit on a symbol',
+      'autoPay',
+      { paymentRequired: {}, wallet: WALLET, limits: { USDC: '1' } },
+      'limits.USDC',
+    ],
+    [
+      'a swap that is too large',
+      'autoPay',
+      { paymentRequired: {}, wallet: WALLET, signedSwap: 'A'.repeat(1_648) },
+      'signedSwap',
+    ],
+    [
+      'a payment that is no base64',
+      'autoPay',
+      { paymentRequired: {}, wallet: WALLET, signedPayment: '*'.repeat(1_000) },
+      'signedPayment',
+    ],
   ])('is refused by the name of the field: %s', (_, id, value, option) => {
     expect(optionOf(() => readRequest<unknown>(operations[id], value))).toBe(option);
   });
@@ -86,34 +170,51 @@ describe('a request', () => {
       { ...parameters, swapMode: canary },
       { ...parameters, slippageBps: canary },
     ]) {
-      expect(() => readRequest(operations.quote, value)).toThrow(expect.not.objectContaining({ message: expect.stringContaining(canary) }));
+      expect(() => readRequest(operations.quote, value)).toThrow(
+        expect.not.objectContaining({ message: expect.stringContaining(canary) }),
+      );
     }
   });
 
   it('has an amount exactly where a strict decimal string of a u64 stands', () => {
-    const texts = fc.oneof(fc.string(), fc.bigInt({ min: -1n, max: 2n ** 65n }).map(String), fc.stringMatching(/^[0-9.eE+-]{0,22}$/));
+    const texts = fc.oneof(
+      fc.string(),
+      fc.bigInt({ min: -1n, max: 2n ** 65n }).map(String),
+      fc.stringMatching(/^[0-9.eE+-]{0,22}$/),
+    );
     fc.assert(
       fc.property(texts, (amount) => {
-        expect(readAs(operations.quote.request, { ...parameters, amount }).ok).toBe(parseAmount(amount) !== undefined);
+        expect(readAs(operations.quote.request, { ...parameters, amount }).ok).toBe(
+          parseAmount(amount) !== undefined,
+        );
       }),
     );
   });
 
   it('is read or refused, whatever it is, and never by another error', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...Object.values(operations)), fc.jsonValue(), (operation, value) => {
-        const reading = readAs<unknown>(operation.request, value);
-        if (!reading.ok) expect(reading.rule).toMatch(/\.$/);
-      }),
+      fc.property(
+        fc.constantFrom(...Object.values(operations)),
+        fc.jsonValue(),
+        (operation, value) => {
+          const reading = readAs<unknown>(operation.request, value);
+          if (!reading.ok) expect(reading.rule).toMatch(/\.$/);
+        },
+      ),
     );
   });
 });
 
 describe('a query', () => {
-  const read = (id: 'quote' | 'balance', text: string) => readQuery(operations[id], new URLSearchParams(text));
+  const read = (id: 'quote' | 'balance', text: string) =>
+    readQuery(operations[id], new URLSearchParams(text));
 
   it('is the request in text', () => {
-    expect(read('quote', 'inputMint=SOL&amount=7&slippageBps=50')).toEqual({ inputMint: 'SOL', amount: '7', slippageBps: 50 });
+    expect(read('quote', 'inputMint=SOL&amount=7&slippageBps=50')).toEqual({
+      inputMint: 'SOL',
+      amount: '7',
+      slippageBps: 50,
+    });
     expect(read('balance', `wallet=${WALLET}`)).toEqual({ wallet: WALLET });
     expect(read('balance', `wallet=${WALLET}&mint=SOL`)).toEqual({ wallet: WALLET, mint: ['SOL'] });
     expect(read('balance', 'mint=SOL&mint=USDC')).toEqual({ mint: ['SOL', 'USDC'] });
@@ -122,8 +223,12 @@ describe('a query', () => {
   it.each(['050', '5e1', '+50', ' 50', '0x32', '50.0', '', '9007199254740993'])(
     'leaves as text what is no number in its one spelling: %j',
     (text) => {
-      expect(read('quote', new URLSearchParams({ slippageBps: text }).toString())).toEqual({ slippageBps: text });
-      expect(optionOf(() => readRequest(operations.quote, { ...parameters, slippageBps: text }))).toBe('slippageBps');
+      expect(read('quote', new URLSearchParams({ slippageBps: text }).toString())).toEqual({
+        slippageBps: text,
+      });
+      expect(
+        optionOf(() => readRequest(operations.quote, { ...parameters, slippageBps: text })),
+      ).toBe('slippageBps');
     },
   );
 
@@ -147,20 +252,32 @@ describe('a query', () => {
     );
     fc.assert(
       fc.property(request, (one) => {
-        expect(readRequest(operations.quote, read('quote', writeQuery(one).toString()))).toEqual(one);
+        expect(readRequest(operations.quote, read('quote', writeQuery(one).toString()))).toEqual(
+          one,
+        );
       }),
     );
     const balance = { wallet: WALLET, mint: ['SOL', USDC] };
-    expect(readRequest(operations.balance, read('balance', writeQuery(balance).toString()))).toEqual(balance);
+    expect(
+      readRequest(operations.balance, read('balance', writeQuery(balance).toString())),
+    ).toEqual(balance);
     expect(writeQuery({ wallet: WALLET, mint: undefined }).toString()).toBe(`wallet=${WALLET}`);
   });
 });
 
 describe('an answer', () => {
   it('keeps what is known of it, and drops the rest', () => {
-    expect(readAs(operations.quote.response, { ...quote, news: 1 })).toEqual({ ok: true, value: quote });
-    expect(readAs(operations.balance.response, balanceOfUsdc)).toEqual({ ok: true, value: balanceOfUsdc });
-    expect(readAs(operations.balance.response, [balanceOfUsdc, { ...balanceOfUsdc, news: 1 }])).toEqual({
+    expect(readAs(operations.quote.response, { ...quote, news: 1 })).toEqual({
+      ok: true,
+      value: quote,
+    });
+    expect(readAs(operations.balance.response, balanceOfUsdc)).toEqual({
+      ok: true,
+      value: balanceOfUsdc,
+    });
+    expect(
+      readAs(operations.balance.response, [balanceOfUsdc, { ...balanceOfUsdc, news: 1 }]),
+    ).toEqual({
       ok: true,
       value: [balanceOfUsdc, balanceOfUsdc],
     });
@@ -174,16 +291,27 @@ describe('an answer', () => {
     [
       'a header that is not a payment',
       'autoPay',
-      { state: 'ready_to_present', offer: { index: 0, x402Version: 2, payable: true }, header: { name: 'Authorization', value: 'aaaa' } },
+      {
+        state: 'ready_to_present',
+        offer: { index: 0, x402Version: 2, payable: true },
+        header: { name: 'Authorization', value: 'aaaa' },
+      },
     ],
-    ['a state of its own', 'autoPay', { state: 'send_key', offer: { index: 0, x402Version: 2, payable: true } }],
+    [
+      'a state of its own',
+      'autoPay',
+      { state: 'send_key', offer: { index: 0, x402Version: 2, payable: true } },
+    ],
     ['no offers', 'parsePayment', { x402Version: 2 }],
   ])('is refused where it has %s', (_, id, value) => {
     expect(readAs<unknown>(operations[id].response, value).ok).toBe(false);
   });
 
   it('shows the words in it cleaned', () => {
-    const reading = readAs(operations.quote.response, { ...quote, route: ['Good\u202e Dex\u0007'] });
+    const reading = readAs(operations.quote.response, {
+      ...quote,
+      route: ['Good\u202e Dex\u0007'],
+    });
     expect(reading).toMatchObject({ ok: true, value: { route: ['Good  Dex'] } });
   });
 });

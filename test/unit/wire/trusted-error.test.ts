@@ -5,7 +5,8 @@ import { isTrustedError } from '../../../src/wire/trusted-error.js';
 const untouched = { funds: 'untouched', moved: [] } as const;
 const swap: Moved = { kind: 'swap', signature: 'a' };
 const payment: Moved = { kind: 'payment', signature: 'b' };
-const disbelieved = (sent: boolean) => errorCodes.filter((code) => !isTrustedError(code, untouched, sent));
+const disbelieved = (sent: boolean) =>
+  errorCodes.filter((code) => !isTrustedError(code, untouched, sent));
 
 describe('what is believed of a service that quotes and builds', () => {
   it('is nothing that only a party that signs, pays or sends can know', () => {
@@ -18,7 +19,9 @@ describe('what is believed of a service that quotes and builds', () => {
       'already_spent',
     ];
     expect(disbelieved(true).sort()).toEqual([...ofPayers].sort());
-    expect(disbelieved(false).sort()).toEqual([...ofPayers, 'swap_failed', 'swap_expired', 'swap_uncertain'].sort());
+    expect(disbelieved(false).sort()).toEqual(
+      [...ofPayers, 'swap_failed', 'swap_expired', 'swap_uncertain'].sort(),
+    );
   });
 
   it('is of money only that nothing moved, where it was handed nothing', () => {
@@ -28,8 +31,11 @@ describe('what is believed of a service that quotes and builds', () => {
   });
 
   it('is also what a signed swap did that it was handed, and never a payment', () => {
-    for (const funds of ['swapped', 'uncertain'] as const) expect(isTrustedError('timeout', { funds, moved: [swap] }, true)).toBe(true);
+    for (const funds of ['swapped', 'uncertain'] as const)
+      expect(isTrustedError('timeout', { funds, moved: [swap] }, true)).toBe(true);
     expect(isTrustedError('timeout', { funds: 'spent', moved: [swap] }, true)).toBe(false);
-    expect(isTrustedError('timeout', { funds: 'swapped', moved: [swap, payment] }, true)).toBe(false);
+    expect(isTrustedError('timeout', { funds: 'swapped', moved: [swap, payment] }, true)).toBe(
+      false,
+    );
   });
 });

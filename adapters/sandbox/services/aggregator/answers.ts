@@ -1,4 +1,10 @@
-import { getBase58Encoder, isSignerRole, isWritableRole, type createSolanaRpc, type Instruction } from '@solana/kit';
+import {
+  getBase58Encoder,
+  isSignerRole,
+  isWritableRole,
+  type createSolanaRpc,
+  type Instruction,
+} from '@solana/kit';
 import type { Chain } from '../../types.js';
 import { VENUE } from '../../venue/venue.mjs';
 import { key, swapParts, type Quoted, type SwapIntent, type SwapParts } from './instructions.js';
@@ -41,12 +47,19 @@ function quoteIn({ markets, pools, chain }: World, query: URLSearchParams): Quot
   return quote(readQuoteQuery(query), markets, { ammKey: pools.config, slot: chain.slot });
 }
 
-async function swapInstructions(world: World, _query: URLSearchParams, body: unknown): Promise<unknown> {
+async function swapInstructions(
+  world: World,
+  _query: URLSearchParams,
+  body: unknown,
+): Promise<unknown> {
   const request = asObject(body, 'the body');
   const budget = computeBudget(request);
   return {
     tokenLedgerInstruction: null,
-    computeBudgetInstructions: [unitLimitInstruction(budget.unitLimit), unitPriceInstruction(budget.unitPrice)].map(asJson),
+    computeBudgetInstructions: [
+      unitLimitInstruction(budget.unitLimit),
+      unitPriceInstruction(budget.unitPrice),
+    ].map(asJson),
     ...partsJson(await swapParts(readIntent(request), world)),
     otherInstructions: [],
     addressLookupTableAddresses: Object.keys(world.pools.lookupTables),
@@ -58,13 +71,19 @@ async function swapInstructions(world: World, _query: URLSearchParams, body: unk
 
 async function swap(world: World, _query: URLSearchParams, body: unknown): Promise<unknown> {
   const request = asObject(body, 'the body');
-  if (request['asLegacyTransaction'] === true) throw new Refusal('NOT_SUPPORTED', 'asLegacyTransaction is not supported');
+  if (request['asLegacyTransaction'] === true)
+    throw new Refusal('NOT_SUPPORTED', 'asLegacyTransaction is not supported');
   const intent = readIntent(request);
   const parts = await swapParts(intent, world);
   const user = key(intent.user, 'userPublicKey');
   return swapTransaction(
     world.rpc,
-    { user, parts, budget: computeBudget(request), dynamicLimit: request['dynamicComputeUnitLimit'] === true },
+    {
+      user,
+      parts,
+      budget: computeBudget(request),
+      dynamicLimit: request['dynamicComputeUnitLimit'] === true,
+    },
     world.pools,
   );
 }
@@ -88,9 +107,29 @@ async function build(world: World, query: URLSearchParams): Promise<unknown> {
     world,
   );
   const { blockhash, lastValidBlockHeight } = await latestBlockhash(world.rpc);
-  const { inputMint, outputMint, inAmount, outAmount, otherAmountThreshold, swapMode, slippageBps, priceImpactPct, routePlan } = quoted;
+  const {
+    inputMint,
+    outputMint,
+    inAmount,
+    outAmount,
+    otherAmountThreshold,
+    swapMode,
+    slippageBps,
+    priceImpactPct,
+    routePlan,
+  } = quoted;
   return {
-    ...{ inputMint, outputMint, inAmount, outAmount, otherAmountThreshold, swapMode, slippageBps, priceImpactPct, routePlan },
+    ...{
+      inputMint,
+      outputMint,
+      inAmount,
+      outAmount,
+      otherAmountThreshold,
+      swapMode,
+      slippageBps,
+      priceImpactPct,
+      routePlan,
+    },
     computeBudgetInstructions: [asJson(unitPriceInstruction(DEFAULT_UNIT_PRICE))],
     ...partsJson(parts),
     otherInstructions: [],
@@ -107,7 +146,10 @@ async function build(world: World, query: URLSearchParams): Promise<unknown> {
 
 function readIntent(request: Json): SwapIntent {
   const destination = request['destinationTokenAccount'];
-  if (request['nativeDestinationAccount'] !== undefined && request['nativeDestinationAccount'] !== null)
+  if (
+    request['nativeDestinationAccount'] !== undefined &&
+    request['nativeDestinationAccount'] !== null
+  )
     throw new Refusal('NOT_SUPPORTED', 'nativeDestinationAccount is not supported');
   return {
     user: key(request['userPublicKey'], 'userPublicKey'),
@@ -122,12 +164,21 @@ function readIntent(request: Json): SwapIntent {
 function readQuoted(value: unknown): Quoted {
   const quoted = asObject(value, 'quoteResponse');
   const { inputMint, outputMint, swapMode, slippageBps, platformFee } = quoted;
-  if (typeof inputMint !== 'string' || typeof outputMint !== 'string') throw badBody('quoteResponse lacks a mint');
-  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut') throw badBody('quoteResponse lacks its swapMode');
-  if (typeof slippageBps !== 'number' || !Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > 10_000)
+  if (typeof inputMint !== 'string' || typeof outputMint !== 'string')
+    throw badBody('quoteResponse lacks a mint');
+  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut')
+    throw badBody('quoteResponse lacks its swapMode');
+  if (
+    typeof slippageBps !== 'number' ||
+    !Number.isInteger(slippageBps) ||
+    slippageBps < 0 ||
+    slippageBps > 10_000
+  )
     throw badBody('quoteResponse lacks its slippageBps');
-  if (!Array.isArray(quoted['routePlan']) || quoted['routePlan'].length === 0) throw badBody('quoteResponse lacks its routePlan');
-  const feeBps = typeof platformFee === 'object' && platformFee !== null ? (platformFee as Json)['feeBps'] : 0;
+  if (!Array.isArray(quoted['routePlan']) || quoted['routePlan'].length === 0)
+    throw badBody('quoteResponse lacks its routePlan');
+  const feeBps =
+    typeof platformFee === 'object' && platformFee !== null ? (platformFee as Json)['feeBps'] : 0;
   return {
     inputMint,
     outputMint,
@@ -142,12 +193,14 @@ function readQuoted(value: unknown): Quoted {
 
 function readAmount(quoted: Json, name: string): bigint {
   const value = quoted[name];
-  if (typeof value !== 'string' || !/^\d{1,20}$/.test(value)) throw badBody(`quoteResponse.${name} is no amount`);
+  if (typeof value !== 'string' || !/^\d{1,20}$/.test(value))
+    throw badBody(`quoteResponse.${name} is no amount`);
   return BigInt(value);
 }
 
 function asObject(value: unknown, name: string): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw badBody(`${name} is no object`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badBody(`${name} is no object`);
   return value as Json; // An object that is no array can be read by name.
 }
 

@@ -14,22 +14,35 @@ export type { Listed, MarketControls } from './markets.js';
 export type { RateLimit } from './limiter.js';
 export type { VenueBehaviour } from './pools.js';
 
-/** Rewrites a JSON answer before it leaves. What it gets is its own copy: it may change it in place and return it. */
+/**
+ * Rewrites a JSON answer before it leaves. What it gets is its own copy: it may change it in place
+ * and return it.
+ */
 // The answer is whatever shape the endpoint has; a lie reaches into it by name.
-export type Lie = (answer: Record<string, unknown>, request: { readonly query: URLSearchParams; readonly body: unknown }) => unknown;
+export type Lie = (
+  answer: Record<string, unknown>,
+  request: { readonly query: URLSearchParams; readonly body: unknown },
+) => unknown;
 
 /**
- * Endpoints: `GET /swap/v1/quote`, `POST /swap/v1/swap-instructions`, `POST /swap/v1/swap`, `GET /swap/v1/program-id-to-label`,
- * `GET /swap/v2/build`.
+ * Endpoints: `GET /swap/v1/quote`, `POST /swap/v1/swap-instructions`, `POST /swap/v1/swap`,
+ * `GET /swap/v1/program-id-to-label`, `GET /swap/v2/build`.
  */
 export interface AggregatorControls extends ServiceControls, MarketControls {
-  /** How the program on the chain fills and harms, whatever was quoted: see `venue/README.md`. `{}` is honest. */
+  /**
+   * How the program on the chain fills and harms, whatever was quoted: see `venue/README.md`. `{}`
+   * is honest.
+   */
   setVenue(behaviour: VenueBehaviour): void;
   /** Lies in the answers of one endpoint (path, or method and path); undefined ends it. */
   lie(endpoint: string, lie: Lie | undefined): void;
-  /** The 429s of Jupiter's gateway, over all endpoints together; undefined (the default) is none. */
+  /**
+   * The 429s of Jupiter's gateway, over all endpoints together; undefined (the default) is none.
+   */
   setRateLimit(limit: RateLimit | undefined): void;
-  /** Undoes everything: faults, latency, markets, venue, lies and the rate limit. Call counts stay. */
+  /**
+   * Undoes everything: faults, latency, markets, venue, lies and the rate limit. Call counts stay.
+   */
   restore(): void;
 }
 
@@ -37,24 +50,41 @@ export interface AggregatorService {
   /** Base address: `/swap/v1` and `/swap/v2` lie below it. */
   readonly url: string;
   readonly controls: AggregatorControls;
-  /** Makes a pool and a market for one more mint; `proceedsTo` is the wallet that gets what its buyers pay with. */
+  /**
+   * Makes a pool and a market for one more mint; `proceedsTo` is the wallet that gets what its
+   * buyers pay with.
+   */
   list(mint: SandboxMint, proceedsTo: Address | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Serves Jupiter's Swap API; its swaps execute on the chain, through the venue program. */
-export async function startAggregator(options: { port: number; chain: Chain; rpcUrl: string }): Promise<AggregatorService> {
+export async function startAggregator(options: {
+  port: number;
+  chain: Chain;
+  rpcUrl: string;
+}): Promise<AggregatorService> {
   const pools = await seedPools(options.chain);
   const markets = new Markets();
-  const world: World = { chain: options.chain, pools, markets, rpc: createSolanaRpc(options.rpcUrl) };
+  const world: World = {
+    chain: options.chain,
+    pools,
+    markets,
+    rpc: createSolanaRpc(options.rpcUrl),
+  };
   const lies = new Map<string, Lie>();
   const limiter = new RateLimiter();
   const board = new FaultBoard();
-  const listener = await listen(options.port, board, (request, response) => void serve(world, lies, limiter, request, response));
+  const listener = await listen(
+    options.port,
+    board,
+    (request, response) => void serve(world, lies, limiter, request, response),
+  );
 
   const extra = {
     setVenue: (behaviour: VenueBehaviour) => pools.setBehaviour(behaviour),
-    lie: (endpoint: string, lie: Lie | undefined) => void (lie === undefined ? lies.delete(endpoint) : lies.set(endpoint, lie)),
+    lie: (endpoint: string, lie: Lie | undefined) =>
+      void (lie === undefined ? lies.delete(endpoint) : lies.set(endpoint, lie)),
     setRateLimit: (limit: RateLimit | undefined) => limiter.set(limit),
     restore: () => {
       board.clearFaults();
@@ -75,7 +105,8 @@ export async function startAggregator(options: { port: number; chain: Chain; rpc
   };
 }
 
-const EXPOSED = 'x-ratelimit-current, x-ratelimit-remaining, x-ratelimit-reset, x-api-gateway-request-id';
+const EXPOSED =
+  'x-ratelimit-current, x-ratelimit-remaining, x-ratelimit-reset, x-api-gateway-request-id';
 
 async function serve(
   world: World,
@@ -86,7 +117,11 @@ async function serve(
 ): Promise<void> {
   if (request.method === 'OPTIONS') return sendPreflight(request, response);
   const { passes, headers: limits } = limiter.take(Date.now());
-  const headers = { ...limits, 'x-api-gateway-request-id': randomUUID(), 'access-control-expose-headers': EXPOSED };
+  const headers = {
+    ...limits,
+    'x-api-gateway-request-id': randomUUID(),
+    'access-control-expose-headers': EXPOSED,
+  };
   const path = pathOf(request);
   const call = `${request.method ?? 'GET'} ${path}`;
   try {
@@ -97,16 +132,33 @@ async function serve(
     const body = request.method === 'POST' ? await readJson(request) : undefined;
     const answer = await endpoint(world, query, body);
     const lie = lies.get(call) ?? lies.get(path);
-    sendJson(response, 200, lie === undefined ? answer : lie(copy(answer), { query, body }), headers);
+    sendJson(
+      response,
+      200,
+      lie === undefined ? answer : lie(copy(answer), { query, body }),
+      headers,
+    );
   } catch (error) {
     if (response.headersSent || response.destroyed) return;
-    if (error instanceof Refusal) return sendJson(response, error.status, { error: error.message, errorCode: error.errorCode }, headers);
-    sendJson(response, 500, { error: error instanceof Error ? error.message : 'Internal Server Error' }, headers);
+    if (error instanceof Refusal)
+      return sendJson(
+        response,
+        error.status,
+        { error: error.message, errorCode: error.errorCode },
+        headers,
+      );
+    sendJson(
+      response,
+      500,
+      { error: error instanceof Error ? error.message : 'Internal Server Error' },
+      headers,
+    );
   }
 }
 
 function copy(answer: unknown): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(answer)) as Record<string, unknown>; // Every endpoint answers with an object.
+  // Every endpoint answers with an object.
+  return JSON.parse(JSON.stringify(answer)) as Record<string, unknown>;
 }
 
 function marketControls(markets: Markets): MarketControls {

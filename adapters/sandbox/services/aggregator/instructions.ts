@@ -1,7 +1,19 @@
-import { AccountRole, getAddressEncoder, getProgramDerivedAddress, isAddress, type Address, type Instruction } from '@solana/kit';
+import {
+  AccountRole,
+  getAddressEncoder,
+  getProgramDerivedAddress,
+  isAddress,
+  type Address,
+  type Instruction,
+} from '@solana/kit';
 import { ASSOCIATED_TOKEN_PROGRAM, SANDBOX_MINTS, TOKEN_PROGRAM } from '../../mints.js';
 import type { Chain, SandboxMint } from '../../types.js';
-import { exactOutRouteV2, routeV2, sharedAccountsExactOutRouteV2, sharedAccountsRouteV2 } from '../../venue/venue.mjs';
+import {
+  exactOutRouteV2,
+  routeV2,
+  sharedAccountsExactOutRouteV2,
+  sharedAccountsRouteV2,
+} from '../../venue/venue.mjs';
 import type { Markets, SwapMode } from './markets.js';
 import { SYSTEM_PROGRAM, type Pools } from './pools.js';
 import { badBody, notTradable, Refusal } from './problems.js';
@@ -9,7 +21,10 @@ import { badBody, notTradable, Refusal } from './problems.js';
 /** An id of shared accounts whose vaults are those of the pool authority. */
 const SHARED_ID = 8;
 
-/** A quote as it comes back from a client, with all that the client wrote into it: the instruction holds what it says. */
+/**
+ * A quote as it comes back from a client, with all that the client wrote into it: the instruction
+ * holds what it says.
+ */
 export interface Quoted {
   readonly inputMint: string;
   readonly outputMint: string;
@@ -41,7 +56,11 @@ export interface SwapParts {
 /** Composes what Jupiter composes: account creations and SOL wrapping, the swap, SOL unwrapping. */
 export async function swapParts(
   intent: SwapIntent,
-  { chain, pools, markets }: { readonly chain: Chain; readonly pools: Pools; readonly markets: Markets },
+  {
+    chain,
+    pools,
+    markets,
+  }: { readonly chain: Chain; readonly pools: Pools; readonly markets: Markets },
 ): Promise<SwapParts> {
   const { quoted } = intent;
   const user = key(intent.user, 'userPublicKey');
@@ -50,10 +69,13 @@ export async function swapParts(
   const source = await tokenAccount(user, input);
   const own = await tokenAccount(user, output);
   const override =
-    intent.destinationTokenAccount === undefined ? undefined : key(intent.destinationTokenAccount, 'destinationTokenAccount');
+    intent.destinationTokenAccount === undefined
+      ? undefined
+      : key(intent.destinationTokenAccount, 'destinationTokenAccount');
   const setup: Instruction[] = [];
   const create = (account: Address, mint: SandboxMint): void => {
-    if (intent.alwaysCreate || chain.account(account) === undefined) setup.push(createAccount(user, account, mint));
+    if (intent.alwaysCreate || chain.account(account) === undefined)
+      setup.push(createAccount(user, account, mint));
   };
 
   const wraps = intent.wrapAndUnwrapSol && input === SANDBOX_MINTS.SOL;
@@ -90,7 +112,11 @@ export async function swapParts(
     quoted.swapMode === 'ExactIn'
       ? (intent.useSharedAccounts ? sharedAccountsRouteV2 : routeV2)(exactIn)
       : (intent.useSharedAccounts ? sharedAccountsExactOutRouteV2 : exactOutRouteV2)(exactOut);
-  return { setup, swap, cleanup: wraps || unwraps ? closeAccount(user, wraps ? source : own) : undefined };
+  return {
+    setup,
+    swap,
+    cleanup: wraps || unwraps ? closeAccount(user, wraps ? source : own) : undefined,
+  };
 }
 
 /** An address in a request body, or a refusal. */
@@ -107,7 +133,11 @@ function known(markets: Markets, mint: string): SandboxMint {
 
 async function tokenAccount(owner: Address, mint: SandboxMint): Promise<Address> {
   const encoder = getAddressEncoder();
-  const seeds = [encoder.encode(owner), encoder.encode(mint.tokenProgram), encoder.encode(mint.address)];
+  const seeds = [
+    encoder.encode(owner),
+    encoder.encode(mint.tokenProgram),
+    encoder.encode(mint.address),
+  ];
   return (await getProgramDerivedAddress({ programAddress: ASSOCIATED_TOKEN_PROGRAM, seeds }))[0];
 }
 
@@ -143,7 +173,11 @@ function transferLamports(from: Address, to: Address, lamports: bigint): Instruc
 }
 
 function syncNative(account: Address): Instruction {
-  return { programAddress: TOKEN_PROGRAM, accounts: [{ address: account, role: AccountRole.WRITABLE }], data: new Uint8Array([17]) };
+  return {
+    programAddress: TOKEN_PROGRAM,
+    accounts: [{ address: account, role: AccountRole.WRITABLE }],
+    data: new Uint8Array([17]),
+  };
 }
 
 function closeAccount(owner: Address, account: Address): Instruction {
@@ -158,7 +192,10 @@ function closeAccount(owner: Address, account: Address): Instruction {
   };
 }
 
-/** One step over the whole amount: u32 count, then a step of V2's layout (swap kind, u16 bps, input and output index). */
+/**
+ * One step over the whole amount: u32 count, then a step of V2's layout (swap kind, u16 bps, input
+ * and output index).
+ */
 function routePlan(): Uint8Array {
   return new Uint8Array([1, 0, 0, 0, 0, 0x10, 0x27, 0, 1]);
 }

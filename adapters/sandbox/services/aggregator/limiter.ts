@@ -14,8 +14,14 @@ export class RateLimiter {
     this.#calls = [];
   }
 
-  /** Counts a call at `now` (milliseconds): whether it passes, and the headers that go with the answer. */
-  take(now: number): { readonly passes: boolean; readonly headers: Readonly<Record<string, string>> } {
+  /**
+   * Counts a call at `now` (milliseconds): whether it passes, and the headers that go with the
+   * answer.
+   */
+  take(now: number): {
+    readonly passes: boolean;
+    readonly headers: Readonly<Record<string, string>>;
+  } {
     const limit = this.#limit;
     if (limit === undefined) return { passes: true, headers: {} };
     this.#calls = this.#calls.filter((at) => at > now - limit.windowMs);

@@ -21,11 +21,16 @@ export interface MarketControls {
   setPrice(symbol: Listed, picoUsd: bigint): void;
   /** Refuses swaps between two tokens in this direction with NO_ROUTES_FOUND; `*` is any token. */
   noRoute(input: Listed | '*', output: Listed | '*'): void;
-  /** Refuses only ExactOut in this direction, as tokens do whose venues cannot; `*` is any token. */
+  /**
+   * Refuses only ExactOut in this direction, as tokens do whose venues cannot; `*` is any token.
+   */
   noExactOut(input: Listed | '*', output: Listed | '*'): void;
   /** Refuses swaps from and to a token with TOKEN_NOT_TRADABLE. */
   untradable(symbol: Listed): void;
-  /** Worsens every price in this direction by so many basis points, and reports them as price impact. */
+  /**
+   * Worsens every price in this direction by so many basis points, and reports them as price
+   * impact.
+   */
   setPriceImpact(input: Listed, output: Listed, bps: number): void;
   restoreMarkets(): void;
 }
@@ -57,12 +62,20 @@ export class Markets implements MarketControls {
   }
 
   setPriceImpact(input: Listed, output: Listed, bps: number): void {
-    if (!Number.isInteger(bps) || bps < 0 || bps > 10_000) throw new RangeError('A price impact is 0 to 10000 basis points.');
+    if (!Number.isInteger(bps) || bps < 0 || bps > 10_000)
+      throw new RangeError('A price impact is 0 to 10000 basis points.');
     this.#impacts.set(pair(input, output), BigInt(bps));
   }
 
   restoreMarkets(): void {
-    for (const changed of [this.#prices, this.#impacts, this.#noRoute, this.#noExactOut, this.#untradable]) changed.clear();
+    for (const changed of [
+      this.#prices,
+      this.#impacts,
+      this.#noRoute,
+      this.#noExactOut,
+      this.#untradable,
+    ])
+      changed.clear();
   }
 
   /** Opens a market for one more mint, at its own price. */
@@ -75,12 +88,17 @@ export class Markets implements MarketControls {
   }
 
   /** The market of a pair, or a refusal. */
-  find(inputMint: string, outputMint: string, swapMode: SwapMode): { input: SandboxMint; output: SandboxMint; market: Market } {
+  find(
+    inputMint: string,
+    outputMint: string,
+    swapMode: SwapMode,
+  ): { input: SandboxMint; output: SandboxMint; market: Market } {
     const input = this.#tradable(inputMint);
     const output = this.#tradable(outputMint);
     if (input.address === output.address) throw circular();
     if (matches(this.#noRoute, input.symbol, output.symbol)) throw noRoutes();
-    if (swapMode === 'ExactOut' && matches(this.#noExactOut, input.symbol, output.symbol)) throw noExactOutRoute();
+    if (swapMode === 'ExactOut' && matches(this.#noExactOut, input.symbol, output.symbol))
+      throw noExactOutRoute();
     return {
       input,
       output,
@@ -104,5 +122,7 @@ export class Markets implements MarketControls {
 const pair = (input: string, output: string): string => `${input}>${output}`;
 
 function matches(set: ReadonlySet<string>, input: Listed, output: Listed): boolean {
-  return [pair(input, output), pair(input, '*'), pair('*', output), pair('*', '*')].some((name) => set.has(name));
+  return [pair(input, output), pair(input, '*'), pair('*', output), pair('*', '*')].some((name) =>
+    set.has(name),
+  );
 }

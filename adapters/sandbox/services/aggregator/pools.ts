@@ -1,15 +1,33 @@
-import { address, getAddressEncoder, getProgramDerivedAddress, type AccountMeta, type Address } from '@solana/kit';
+import {
+  address,
+  getAddressEncoder,
+  getProgramDerivedAddress,
+  type AccountMeta,
+  type Address,
+} from '@solana/kit';
 import { ASSOCIATED_TOKEN_PROGRAM, MINTS, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../mints.js';
 import type { Chain, SandboxMint } from '../../types.js';
-import { configData, EVENT_AUTHORITY, POOL_AUTHORITY, VENUE, type VenueConfig } from '../../venue/venue.mjs';
+import {
+  configData,
+  EVENT_AUTHORITY,
+  POOL_AUTHORITY,
+  VENUE,
+  type VenueConfig,
+} from '../../venue/venue.mjs';
 
 export const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
 export const COMPUTE_BUDGET_PROGRAM = address('ComputeBudget111111111111111111111111111111');
 const LOOKUP_TABLE_PROGRAM = address('AddressLookupTab1e1111111111111111111111111');
-/** Base units that each vault holds: more than any swap of the sandbox pays out, and below 2^53, as all lamports of a real cluster nearly are. */
+/**
+ * Base units that each vault holds: more than any swap of the sandbox pays out, and below 2^53, as
+ * all lamports of a real cluster nearly are.
+ */
 const VAULT = 10n ** 15n;
 
-/** What the venue does to swaps. `extra`: accounts that its hostile modes need; each swap instruction then carries them. */
+/**
+ * What the venue does to swaps. `extra`: accounts that its hostile modes need; each swap
+ * instruction then carries them.
+ */
 export interface VenueBehaviour extends VenueConfig {
   readonly extra?: readonly (Address | AccountMeta)[];
 }
@@ -17,9 +35,18 @@ export interface VenueBehaviour extends VenueConfig {
 /** The pools of the venue as they lie on the chain. */
 export interface Pools {
   readonly config: Address;
-  /** The vault that takes in the input of such a swap, and the one that pays its output out; undefined without a pool. */
-  vaults(input: SandboxMint, output: SandboxMint): { readonly vaultIn: Address; readonly vaultOut: Address } | undefined;
-  /** Makes the pool of one more mint. What its buyers pay with goes to `proceedsTo`; without it, to the venue's own vaults. */
+  /**
+   * The vault that takes in the input of such a swap, and the one that pays its output out;
+   * undefined without a pool.
+   */
+  vaults(
+    input: SandboxMint,
+    output: SandboxMint,
+  ): { readonly vaultIn: Address; readonly vaultOut: Address } | undefined;
+  /**
+   * Makes the pool of one more mint. What its buyers pay with goes to `proceedsTo`; without it, to
+   * the venue's own vaults.
+   */
   add(mint: SandboxMint, proceedsTo: Address | undefined): Promise<void>;
   /** Contents by address of the lookup tables that swaps use. */
   readonly lookupTables: Readonly<Record<Address, Address[]>>;
@@ -40,16 +67,29 @@ export async function seedPools(chain: Chain): Promise<Pools> {
   setBehaviour({});
 
   const vaults = new Map<string, Address>();
-  for (const mint of MINTS) vaults.set(mint.address, await chain.fundToken(POOL_AUTHORITY, mint, VAULT));
+  for (const mint of MINTS)
+    vaults.set(mint.address, await chain.fundToken(POOL_AUTHORITY, mint, VAULT));
   const proceeds = new Map<string, Address>();
-  const pair = (input: SandboxMint, output: SandboxMint): string => `${input.address}>${output.address}`;
+  const pair = (input: SandboxMint, output: SandboxMint): string =>
+    `${input.address}>${output.address}`;
 
-  const programs = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM, ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM, EVENT_AUTHORITY, VENUE];
+  const programs = [
+    TOKEN_PROGRAM,
+    TOKEN_2022_PROGRAM,
+    ASSOCIATED_TOKEN_PROGRAM,
+    SYSTEM_PROGRAM,
+    EVENT_AUTHORITY,
+    VENUE,
+  ];
   const tables: readonly (readonly [Address, Address[]])[] = [
-    [await derived(LOOKUP_TABLE_PROGRAM, 'common'), [...programs, ...MINTS.map((mint) => mint.address)]],
+    [
+      await derived(LOOKUP_TABLE_PROGRAM, 'common'),
+      [...programs, ...MINTS.map((mint) => mint.address)],
+    ],
     [await derived(LOOKUP_TABLE_PROGRAM, 'pools'), [POOL_AUTHORITY, config, ...vaults.values()]],
   ];
-  for (const [table, addresses] of tables) write(chain, table, LOOKUP_TABLE_PROGRAM, lookupTableData(addresses));
+  for (const [table, addresses] of tables)
+    write(chain, table, LOOKUP_TABLE_PROGRAM, lookupTableData(addresses));
 
   return {
     config,
@@ -61,7 +101,8 @@ export async function seedPools(chain: Chain): Promise<Pools> {
     async add(mint, proceedsTo) {
       vaults.set(mint.address, await chain.fundToken(POOL_AUTHORITY, mint, VAULT));
       if (proceedsTo === undefined) return;
-      for (const input of MINTS) proceeds.set(pair(input, mint), await chain.fundToken(proceedsTo, input, 0n));
+      for (const input of MINTS)
+        proceeds.set(pair(input, mint), await chain.fundToken(proceedsTo, input, 0n));
     },
     lookupTables: Object.fromEntries(tables),
     get extra() {
@@ -76,10 +117,18 @@ async function derived(programAddress: Address, name: string): Promise<Address> 
 }
 
 function write(chain: Chain, at: Address, owner: Address, data: Uint8Array): void {
-  chain.setAccount(at, { lamports: 6960n * BigInt(128 + data.length), data, owner, executable: false });
+  chain.setAccount(at, {
+    lamports: 6960n * BigInt(128 + data.length),
+    data,
+    owner,
+    executable: false,
+  });
 }
 
-/** A lookup table that is active, frozen, and was last extended at slot 0: header of 56 bytes, then the addresses. */
+/**
+ * A lookup table that is active, frozen, and was last extended at slot 0: header of 56 bytes, then
+ * the addresses.
+ */
 function lookupTableData(addresses: readonly Address[]): Uint8Array {
   const data = new Uint8Array(56 + 32 * addresses.length);
   const view = new DataView(data.buffer);

@@ -32,7 +32,9 @@ export function inputFor(market: Market, outAmount: bigint): bigint | undefined 
   return left > 0n ? ceilDiv(value * BPS * market.depth, market.inputPrice * left) : undefined;
 }
 
-/** The price impact of an input as Jupiter writes it: a fraction from 0 to 1, as a decimal string. */
+/**
+ * The price impact of an input as Jupiter writes it: a fraction from 0 to 1, as a decimal string.
+ */
 export function priceImpactPct(market: Market, inAmount: bigint): string {
   const [kept, of] = afterImpact(market, inAmount * market.inputPrice);
   return fraction(of - kept, of);
@@ -43,14 +45,23 @@ export function usdValue(market: Market, inAmount: bigint): string {
   return fraction(inAmount * market.inputPrice, 10n ** 12n);
 }
 
-/** Jupiter's otherAmountThreshold: the least output (ExactIn) or the most input (ExactOut), both rounded up. */
-export function otherAmountThreshold(swapMode: 'ExactIn' | 'ExactOut', quoted: bigint, slippageBps: bigint): bigint {
+/**
+ * Jupiter's otherAmountThreshold: the least output (ExactIn) or the most input (ExactOut), both
+ * rounded up.
+ */
+export function otherAmountThreshold(
+  swapMode: 'ExactIn' | 'ExactOut',
+  quoted: bigint,
+  slippageBps: bigint,
+): bigint {
   return ceilDiv(quoted * (swapMode === 'ExactIn' ? BPS - slippageBps : BPS + slippageBps), BPS);
 }
 
 /** What is left of a value after its impact, as a fraction. */
 function afterImpact(market: Market, value: bigint): readonly [bigint, bigint] {
-  return market.fixedImpactBps === undefined ? [market.depth, market.depth + value] : [BPS - market.fixedImpactBps, BPS];
+  return market.fixedImpactBps === undefined
+    ? [market.depth, market.depth + value]
+    : [BPS - market.fixedImpactBps, BPS];
 }
 
 function ceilDiv(a: bigint, b: bigint): bigint {

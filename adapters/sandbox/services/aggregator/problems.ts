@@ -11,9 +11,12 @@ export class Refusal extends Error {
 }
 
 export const noRoutes = (): Refusal => new Refusal('NO_ROUTES_FOUND', 'No routes found');
-export const noExactOutRoute = (): Refusal => new Refusal('COULD_NOT_FIND_ANY_ROUTE', 'Could not find any route');
-export const notTradable = (mint: string): Refusal => new Refusal('TOKEN_NOT_TRADABLE', `The token ${mint} is not tradable`);
-export const circular = (): Refusal => new Refusal('CIRCULAR_ARBITRAGE_IS_DISABLED', 'Circular arbitrage is disabled');
+export const noExactOutRoute = (): Refusal =>
+  new Refusal('COULD_NOT_FIND_ANY_ROUTE', 'Could not find any route');
+export const notTradable = (mint: string): Refusal =>
+  new Refusal('TOKEN_NOT_TRADABLE', `The token ${mint} is not tradable`);
+export const circular = (): Refusal =>
+  new Refusal('CIRCULAR_ARBITRAGE_IS_DISABLED', 'Circular arbitrage is disabled');
 export const badParameter = (name: string, why: string): Refusal =>
   new Refusal('BAD_REQUEST', `Query parameter ${name} cannot be parsed: ${why}`);
 export const badBody = (why: string): Refusal =>

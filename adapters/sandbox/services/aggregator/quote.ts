@@ -31,7 +31,9 @@ export interface RouteStep {
   readonly bps: number;
 }
 
-/** Jupiter's QuoteResponse: the fields of its schema, then those that live answers carry besides. */
+/**
+ * Jupiter's QuoteResponse: the fields of its schema, then those that live answers carry besides.
+ */
 export interface QuoteResponse {
   readonly inputMint: string;
   readonly inAmount: string;
@@ -57,13 +59,19 @@ export interface QuoteResponse {
 /** Reads the query of a quote; refuses what Jupiter refuses. */
 export function readQuoteQuery(query: URLSearchParams): QuoteQuery {
   const swapMode = query.get('swapMode') ?? 'ExactIn';
-  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut') throw badParameter('swapMode', `unknown variant, expected ExactIn or ExactOut`);
+  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut')
+    throw badParameter('swapMode', `unknown variant, expected ExactIn or ExactOut`);
   const version = query.get('instructionVersion') ?? 'V1';
-  if (version !== 'V1' && version !== 'V2') throw badParameter('instructionVersion', 'unknown variant, expected V1 or V2');
+  if (version !== 'V1' && version !== 'V2')
+    throw badParameter('instructionVersion', 'unknown variant, expected V1 or V2');
   const amount = required(query, 'amount');
-  if (!/^\d{1,20}$/.test(amount) || BigInt(amount) > U64_MAX) throw badParameter('amount', 'invalid digit found in string');
+  if (!/^\d{1,20}$/.test(amount) || BigInt(amount) > U64_MAX)
+    throw badParameter('amount', 'invalid digit found in string');
   const dexes = query.get('dexes')?.split(',');
-  if ((dexes !== undefined && !dexes.includes(VENUE_LABEL)) || query.get('excludeDexes')?.split(',').includes(VENUE_LABEL) === true)
+  if (
+    (dexes !== undefined && !dexes.includes(VENUE_LABEL)) ||
+    query.get('excludeDexes')?.split(',').includes(VENUE_LABEL) === true
+  )
     throw noRoutes();
   return {
     inputMint: required(query, 'inputMint'),
@@ -77,18 +85,27 @@ export function readQuoteQuery(query: URLSearchParams): QuoteQuery {
 }
 
 /** Quotes a swap at the market's price. */
-export function quote(query: QuoteQuery, markets: Markets, pool: { readonly ammKey: Address; readonly slot: bigint }): QuoteResponse {
+export function quote(
+  query: QuoteQuery,
+  markets: Markets,
+  pool: { readonly ammKey: Address; readonly slot: bigint },
+): QuoteResponse {
   const { market } = markets.find(query.inputMint, query.outputMint, query.swapMode);
   const exactIn = query.swapMode === 'ExactIn';
   const inAmount = exactIn ? query.amount : inputFor(market, query.amount);
   if (inAmount === undefined) throw noRoutes();
   const gross = exactIn ? outputFor(market, inAmount) : query.amount;
-  // A fee leaves by the output (ExactIn) or the input (ExactOut); only a caller that asks for one has it.
+  // A fee leaves by the output (ExactIn) or the input (ExactOut); only a caller that asks for one
+  // has it.
   const fee = ((exactIn ? gross : inAmount) * BigInt(query.platformFeeBps)) / 10_000n;
   const outAmount = exactIn ? gross - fee : gross;
   const paid = exactIn ? inAmount : inAmount + fee;
   if (outAmount === 0n || paid === 0n || paid > U64_MAX) throw noRoutes();
-  const threshold = otherAmountThreshold(query.swapMode, exactIn ? outAmount : paid, BigInt(query.slippageBps));
+  const threshold = otherAmountThreshold(
+    query.swapMode,
+    exactIn ? outAmount : paid,
+    BigInt(query.slippageBps),
+  );
   return {
     inputMint: query.inputMint,
     inAmount: paid.toString(),
@@ -97,7 +114,8 @@ export function quote(query: QuoteQuery, markets: Markets, pool: { readonly ammK
     otherAmountThreshold: threshold.toString(),
     swapMode: query.swapMode,
     slippageBps: query.slippageBps,
-    platformFee: query.platformFeeBps === 0 ? null : { amount: fee.toString(), feeBps: query.platformFeeBps },
+    platformFee:
+      query.platformFeeBps === 0 ? null : { amount: fee.toString(), feeBps: query.platformFeeBps },
     priceImpactPct: priceImpactPct(market, inAmount),
     routePlan: [
       {
@@ -127,14 +145,23 @@ export function quote(query: QuoteQuery, markets: Markets, pool: { readonly ammK
 
 function required(query: URLSearchParams, name: string): string {
   const value = query.get(name);
-  if (value === null || value === '') throw new Refusal('BAD_REQUEST', `Failed to deserialize query string: missing field \`${name}\``);
+  if (value === null || value === '')
+    throw new Refusal(
+      'BAD_REQUEST',
+      `Failed to deserialize query string: missing field \`${name}\``,
+    );
   return value;
 }
 
 function bps(query: URLSearchParams, name: string, fallback: number): number {
   const value = query.get(name);
   if (value === null) return fallback;
-  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535) throw badParameter(name, 'invalid digit found in string');
-  if (Number(value) > 10_000) throw new Refusal('CANNOT_COMPUTE_OTHER_AMOUNT_THRESHOLD', 'Cannot compute other amount threshold');
+  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
+    throw badParameter(name, 'invalid digit found in string');
+  if (Number(value) > 10_000)
+    throw new Refusal(
+      'CANNOT_COMPUTE_OTHER_AMOUNT_THRESHOLD',
+      'Cannot compute other amount threshold',
+    );
   return Number(value);
 }

@@ -31,11 +31,15 @@ export interface ComputeBudget {
 /** The compute budget that a request body asks for. */
 export function computeBudget(body: Readonly<Record<string, unknown>>): ComputeBudget {
   const price = body['computeUnitPriceMicroLamports'];
-  if (typeof price === 'number') return { unitLimit: MAX_COMPUTE_UNITS, unitPrice: BigInt(Math.trunc(price)) };
+  if (typeof price === 'number')
+    return { unitLimit: MAX_COMPUTE_UNITS, unitPrice: BigInt(Math.trunc(price)) };
   const fee = body['prioritizationFeeLamports'];
   return {
     unitLimit: MAX_COMPUTE_UNITS,
-    unitPrice: typeof fee === 'number' ? (BigInt(Math.trunc(fee)) * 1_000_000n) / BigInt(MAX_COMPUTE_UNITS) : DEFAULT_UNIT_PRICE,
+    unitPrice:
+      typeof fee === 'number'
+        ? (BigInt(Math.trunc(fee)) * 1_000_000n) / BigInt(MAX_COMPUTE_UNITS)
+        : DEFAULT_UNIT_PRICE,
   };
 }
 
@@ -59,14 +63,21 @@ export function unitPriceInstruction(microLamports: bigint): Instruction {
 }
 
 /** The latest blockhash of the sandbox's node. */
-export async function latestBlockhash(rpc: SolanaRpc): Promise<{ blockhash: string; lastValidBlockHeight: bigint }> {
+export async function latestBlockhash(
+  rpc: SolanaRpc,
+): Promise<{ blockhash: string; lastValidBlockHeight: bigint }> {
   return (await rpc.getLatestBlockhash({ commitment: 'confirmed' }).send()).value;
 }
 
 /** What `POST /swap/v1/swap` answers: the whole transaction, unsigned. */
 export async function swapTransaction(
   rpc: SolanaRpc,
-  request: { readonly user: Address; readonly parts: SwapParts; readonly budget: ComputeBudget; readonly dynamicLimit: boolean },
+  request: {
+    readonly user: Address;
+    readonly parts: SwapParts;
+    readonly budget: ComputeBudget;
+    readonly dynamicLimit: boolean;
+  },
   pools: Pools,
 ): Promise<Record<string, unknown>> {
   const lifetime = await latestBlockhash(rpc);
@@ -74,17 +85,29 @@ export async function swapTransaction(
     compile(
       request.user,
       lifetime,
-      [unitLimitInstruction(budget.unitLimit), unitPriceInstruction(budget.unitPrice), ...all(request.parts)],
+      [
+        unitLimitInstruction(budget.unitLimit),
+        unitPriceInstruction(budget.unitPrice),
+        ...all(request.parts),
+      ],
       pools,
     );
   const simulated = request.dynamicLimit ? await simulate(rpc, wire(request.budget)) : undefined;
-  const budget = simulated?.unitLimit === undefined ? request.budget : rescaled(request.budget, simulated.unitLimit);
+  const budget =
+    simulated?.unitLimit === undefined
+      ? request.budget
+      : rescaled(request.budget, simulated.unitLimit);
   return {
     swapTransaction: wire(budget),
     lastValidBlockHeight: Number(lifetime.lastValidBlockHeight),
     prioritizationFeeLamports: priorityFeeLamports(budget),
     computeUnitLimit: budget.unitLimit,
-    prioritizationType: { computeBudget: { microLamports: Number(budget.unitPrice), estimatedMicroLamports: Number(budget.unitPrice) } },
+    prioritizationType: {
+      computeBudget: {
+        microLamports: Number(budget.unitPrice),
+        estimatedMicroLamports: Number(budget.unitPrice),
+      },
+    },
     dynamicSlippageReport: null,
     simulationError: simulated?.error ?? null,
   };
@@ -103,7 +126,11 @@ function compile(
   const message = pipe(
     createTransactionMessage({ version: 0 }),
     (m) => setTransactionMessageFeePayer(user, m),
-    (m) => setTransactionMessageLifetimeUsingBlockhash({ ...lifetime, blockhash: blockhash(lifetime.blockhash) }, m),
+    (m) =>
+      setTransactionMessageLifetimeUsingBlockhash(
+        { ...lifetime, blockhash: blockhash(lifetime.blockhash) },
+        m,
+      ),
     (m) => appendTransactionMessageInstructions(instructions, m),
     (m) => compressTransactionMessageUsingAddressLookupTables(m, pools.lookupTables),
   );
@@ -112,15 +139,28 @@ function compile(
 
 /** The same priority fee spread over another number of units. */
 function rescaled(budget: ComputeBudget, unitLimit: number): ComputeBudget {
-  return { unitLimit, unitPrice: (budget.unitPrice * BigInt(budget.unitLimit)) / BigInt(unitLimit) };
+  return {
+    unitLimit,
+    unitPrice: (budget.unitPrice * BigInt(budget.unitLimit)) / BigInt(unitLimit),
+  };
 }
 
-async function simulate(rpc: SolanaRpc, wire: Base64EncodedWireTransaction): Promise<{ unitLimit?: number; error?: unknown }> {
+async function simulate(
+  rpc: SolanaRpc,
+  wire: Base64EncodedWireTransaction,
+): Promise<{ unitLimit?: number; error?: unknown }> {
   const { value } = await rpc
-    .simulateTransaction(wire, { encoding: 'base64', sigVerify: false, replaceRecentBlockhash: true, commitment: 'confirmed' })
+    .simulateTransaction(wire, {
+      encoding: 'base64',
+      sigVerify: false,
+      replaceRecentBlockhash: true,
+      commitment: 'confirmed',
+    })
     .send();
   if (value.err !== null) {
-    const error = JSON.stringify(value.err, (_name, part: unknown) => (typeof part === 'bigint' ? Number(part) : part));
+    const error = JSON.stringify(value.err, (_name, part: unknown) =>
+      typeof part === 'bigint' ? Number(part) : part,
+    );
     return { error: { errorCode: 'TRANSACTION_ERROR', error } };
   }
   const used = Number(value.unitsConsumed ?? MAX_COMPUTE_UNITS);

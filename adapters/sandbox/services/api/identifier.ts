@@ -7,11 +7,15 @@ interface Answer {
 }
 
 /**
- * The server's half of the payment-identifier extension. The first request that is paid under an id decides its answer: the same
- * payment header again gets that answer again, another payment under the same id gets 409.
+ * The server's half of the payment-identifier extension. The first request that is paid under an id
+ * decides its answer: the same payment header again gets that answer again, another payment under
+ * the same id gets 409.
  */
 export function paymentIdentifiers(): RequestHandler {
-  const seen = new Map<string, { readonly header: string; readonly answer: Promise<Answer | undefined> }>();
+  const seen = new Map<
+    string,
+    { readonly header: string; readonly answer: Promise<Answer | undefined> }
+  >();
   return (request, response, next) => {
     const header = request.header('payment-signature');
     const id = header === undefined ? undefined : identifierOf(header);
@@ -29,12 +33,18 @@ export function paymentIdentifiers(): RequestHandler {
     }
     before.answer.then((given) => {
       if (given === undefined) return next();
-      response.status(given.status).set(given.headers).set('idempotency-replayed', 'true').send(given.body);
+      response
+        .status(given.status)
+        .set(given.headers)
+        .set('idempotency-replayed', 'true')
+        .send(given.body);
     }, next);
   };
 }
 
-/** The answer that goes out, or undefined where the payment was refused or its settlement failed. */
+/**
+ * The answer that goes out, or undefined where the payment was refused or its settlement failed.
+ */
 function record(response: Response): Promise<Answer | undefined> {
   const chunks: Buffer[] = [];
   const write = response.write.bind(response);
@@ -44,8 +54,14 @@ function record(response: Response): Promise<Answer | undefined> {
     if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
   };
   // Both are overloaded; what is passed on is exactly what came in.
-  response.write = ((...args: Parameters<typeof write>) => (keep(args[0]), write(...args))) as typeof response.write;
-  response.end = ((...args: Parameters<typeof end>) => (keep(args[0]), end(...args))) as typeof response.end;
+  response.write = ((...args: Parameters<typeof write>) => (
+    keep(args[0]),
+    write(...args)
+  )) as typeof response.write;
+  response.end = ((...args: Parameters<typeof end>) => (
+    keep(args[0]),
+    end(...args)
+  )) as typeof response.end;
   return new Promise((resolve) => {
     response.once('close', () => {
       if (response.statusCode >= 400) return resolve(undefined);

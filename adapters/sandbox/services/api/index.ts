@@ -1,4 +1,8 @@
-import { HTTPFacilitatorClient, x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server';
+import {
+  HTTPFacilitatorClient,
+  x402HTTPResourceServer,
+  x402ResourceServer,
+} from '@x402/core/server';
 import { paymentMiddlewareFromHTTPServer } from '@x402/express';
 import { ExactSvmScheme } from '@x402/svm/exact/server';
 import express, { type RequestHandler } from 'express';
@@ -15,7 +19,10 @@ export type { PaidRoute } from './routes.js';
 
 /** Endpoints are the API's paths: `/usdc`, `POST /echo`, ... */
 export interface ApiControls extends ServiceControls {
-  /** The merchant's ledger: every request that came with a verified payment and was served, oldest first. */
+  /**
+   * The merchant's ledger: every request that came with a verified payment and was served, oldest
+   * first.
+   */
   readonly served: readonly ServedRequest[];
   /** How long the handler of `/slow` takes, in milliseconds; 200 unless set. */
   setSlowness(milliseconds: number): void;
@@ -39,7 +46,10 @@ export interface ApiOptions {
   readonly mints: readonly SandboxMint[];
 }
 
-/** Serves the paid API: Express with the official x402 middleware in front of {@link PAID_ROUTES}, and `/free`. */
+/**
+ * Serves the paid API: Express with the official x402 middleware in front of {@link PAID_ROUTES},
+ * and `/free`.
+ */
 export async function startApi(options: ApiOptions): Promise<ApiService> {
   const served: ServedRequest[] = [];
   let slowness = 200;
@@ -54,7 +64,12 @@ export async function startApi(options: ApiOptions): Promise<ApiService> {
   app.use(await Promise.all([payments(options, false), payments(options, true)]));
   app.all(
     '/free',
-    (request, response) => void response.json({ ok: true, method: request.method, body: (request.body as unknown) ?? null }),
+    (request, response) =>
+      void response.json({
+        ok: true,
+        method: request.method,
+        body: (request.body as unknown) ?? null,
+      }),
   );
   const ledger = bookkeeping(served);
   for (const route of PAID_ROUTES) {
@@ -84,12 +99,20 @@ export async function startApi(options: ApiOptions): Promise<ApiService> {
 
 /** The official middleware over the routes that do, or do not, carry a blockhash of the seller. */
 async function payments(options: ApiOptions, blockhash: boolean): Promise<RequestHandler> {
-  const routes = PAID_ROUTES.filter((route) => (route.blockhash === true) === blockhash).flatMap((route) => {
-    const config = middlewareRoute(route, route.payee === 'newcomer' ? options.newcomer : options.merchant, options.mints);
-    return route.methods.map((method) => [`${method} ${route.path}`, config] as const);
-  });
+  const routes = PAID_ROUTES.filter((route) => (route.blockhash === true) === blockhash).flatMap(
+    (route) => {
+      const config = middlewareRoute(
+        route,
+        route.payee === 'newcomer' ? options.newcomer : options.merchant,
+        options.mints,
+      );
+      return route.methods.map((method) => [`${method} ${route.path}`, config] as const);
+    },
+  );
   const scheme = new ExactSvmScheme(blockhash ? { rpcUrl: options.rpcUrl } : {});
-  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: options.facilitatorUrl })).register(MAINNET, scheme);
+  const server = new x402ResourceServer(
+    new HTTPFacilitatorClient({ url: options.facilitatorUrl }),
+  ).register(MAINNET, scheme);
   const http = new x402HTTPResourceServer(server, Object.fromEntries(routes));
   // Asked here and not in the background, so that a start is over when it is over.
   await http.initialize();
@@ -103,16 +126,25 @@ function handlerOf(route: PaidRoute, slowness: () => number): RequestHandler {
     case 'redirects':
       return (_request, response) => void response.redirect(303, '/free');
     case 'slow':
-      return (_request, response) => void setTimeout(() => response.json({ ok: true, path: route.path }), slowness());
+      return (_request, response) =>
+        void setTimeout(() => response.json({ ok: true, path: route.path }), slowness());
     default:
       return (request, response) =>
-        void response.json({ ok: true, path: route.path, method: request.method, body: (request.body as unknown) ?? null });
+        void response.json({
+          ok: true,
+          path: route.path,
+          method: request.method,
+          body: (request.body as unknown) ?? null,
+        });
   }
 }
 
 /** Lets browsers pay: x402's headers cross origins only where they are named. */
 const crossOrigin: RequestHandler = (request, response, next) => {
   if (request.method === 'OPTIONS') return sendPreflight(request, response);
-  response.set('access-control-expose-headers', 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Idempotency-Replayed');
+  response.set(
+    'access-control-expose-headers',
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Idempotency-Replayed',
+  );
   next();
 };

@@ -10,7 +10,10 @@ export interface ServedRequest {
   readonly at: number;
   /** The PAYMENT-SIGNATURE header, verbatim. */
   readonly paymentHeader: string;
-  /** The status that went out; undefined while the answer is on its way. 402 where the settlement failed after the handler ran. */
+  /**
+   * The status that went out; undefined while the answer is on its way. 402 where the settlement
+   * failed after the handler ran.
+   */
   status?: number;
   /** The facilitator's word on the settlement, from the PAYMENT-RESPONSE that went out. */
   settled?: boolean;
@@ -37,6 +40,8 @@ export function bookkeeping(ledger: ServedRequest[]): RequestHandler {
 
 function wasSettled(header: unknown): boolean {
   if (typeof header !== 'string') return false;
-  const settlement = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as { success?: unknown };
+  const settlement = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as {
+    success?: unknown;
+  };
   return settlement.success === true;
 }

@@ -27,9 +27,24 @@ const inUsdc = [{ symbol: 'USDC', amount: cent }] as const;
 
 export const PAID_ROUTES: readonly PaidRoute[] = [
   { path: '/usdc', methods: both, description: 'One cent in USDC', prices: inUsdc },
-  { path: '/usdt', methods: both, description: 'Two cents in USDT', prices: [{ symbol: 'USDT', amount: '20000' }] },
-  { path: '/pyusd', methods: both, description: 'Three cents in PYUSD (Token-2022)', prices: [{ symbol: 'PYUSD', amount: '30000' }] },
-  { path: '/bonk', methods: both, description: '1234.56789 BONK', prices: [{ symbol: 'BONK', amount: '123456789' }] },
+  {
+    path: '/usdt',
+    methods: both,
+    description: 'Two cents in USDT',
+    prices: [{ symbol: 'USDT', amount: '20000' }],
+  },
+  {
+    path: '/pyusd',
+    methods: both,
+    description: 'Three cents in PYUSD (Token-2022)',
+    prices: [{ symbol: 'PYUSD', amount: '30000' }],
+  },
+  {
+    path: '/bonk',
+    methods: both,
+    description: '1234.56789 BONK',
+    prices: [{ symbol: 'BONK', amount: '123456789' }],
+  },
   {
     path: '/any',
     methods: both,
@@ -42,18 +57,69 @@ export const PAID_ROUTES: readonly PaidRoute[] = [
     ],
   },
   { path: '/echo', methods: ['POST'], description: 'Your JSON body, for one cent', prices: inUsdc },
-  { path: '/memo', methods: both, description: 'With a memo of the seller', prices: inUsdc, memo: 'invoice 2041' },
-  { path: '/blockhash', methods: both, description: 'With a blockhash of the seller', prices: inUsdc, blockhash: true },
-  { path: '/identified', methods: both, description: 'With a payment identifier', prices: inUsdc, identified: true },
-  { path: '/expensive', methods: both, description: 'Two dollars and a half', prices: [{ symbol: 'USDC', amount: '2500000' }] },
-  { path: '/no-account', methods: both, description: 'To a payee without a token account', prices: inUsdc, payee: 'newcomer' },
-  { path: '/fails', methods: both, description: 'Its handler answers 500', prices: inUsdc, handler: 'fails' },
-  { path: '/redirects', methods: both, description: 'Its handler answers 303', prices: inUsdc, handler: 'redirects' },
-  { path: '/slow', methods: both, description: 'Its handler takes its time', prices: inUsdc, handler: 'slow' },
+  {
+    path: '/memo',
+    methods: both,
+    description: 'With a memo of the seller',
+    prices: inUsdc,
+    memo: 'invoice 2041',
+  },
+  {
+    path: '/blockhash',
+    methods: both,
+    description: 'With a blockhash of the seller',
+    prices: inUsdc,
+    blockhash: true,
+  },
+  {
+    path: '/identified',
+    methods: both,
+    description: 'With a payment identifier',
+    prices: inUsdc,
+    identified: true,
+  },
+  {
+    path: '/expensive',
+    methods: both,
+    description: 'Two dollars and a half',
+    prices: [{ symbol: 'USDC', amount: '2500000' }],
+  },
+  {
+    path: '/no-account',
+    methods: both,
+    description: 'To a payee without a token account',
+    prices: inUsdc,
+    payee: 'newcomer',
+  },
+  {
+    path: '/fails',
+    methods: both,
+    description: 'Its handler answers 500',
+    prices: inUsdc,
+    handler: 'fails',
+  },
+  {
+    path: '/redirects',
+    methods: both,
+    description: 'Its handler answers 303',
+    prices: inUsdc,
+    handler: 'redirects',
+  },
+  {
+    path: '/slow',
+    methods: both,
+    description: 'Its handler takes its time',
+    prices: inUsdc,
+    handler: 'slow',
+  },
 ];
 
 /** A route as the official middleware wants it. */
-export function middlewareRoute(route: PaidRoute, payTo: string, mints: readonly SandboxMint[]): RouteConfig {
+export function middlewareRoute(
+  route: PaidRoute,
+  payTo: string,
+  mints: readonly SandboxMint[],
+): RouteConfig {
   return {
     accepts: route.prices.map(({ symbol, amount }) => ({
       scheme: 'exact',
@@ -64,7 +130,9 @@ export function middlewareRoute(route: PaidRoute, payTo: string, mints: readonly
     })),
     description: route.description,
     mimeType: 'application/json',
-    ...(route.identified === true ? { extensions: { 'payment-identifier': identifierDeclaration() } } : {}),
+    ...(route.identified === true
+      ? { extensions: { 'payment-identifier': identifierDeclaration() } }
+      : {}),
   };
 }
 
@@ -74,7 +142,10 @@ function mintOf(mints: readonly SandboxMint[], symbol: MintSymbol): SandboxMint 
   return mint;
 }
 
-/** What a server declares in its 402 by the payment-identifier extension: an id is welcome, none is needed. */
+/**
+ * What a server declares in its 402 by the payment-identifier extension: an id is welcome, none is
+ * needed.
+ */
 function identifierDeclaration(): Record<string, unknown> {
   return {
     info: { required: false },

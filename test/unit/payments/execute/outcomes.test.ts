@@ -1,13 +1,28 @@
 import { describe, expect, it } from 'vitest';
-import { outcomeOf, outcomes, type AnswerOutcome } from '../../../../src/payments/execute/outcomes.js';
+import {
+  outcomeOf,
+  outcomes,
+  type AnswerOutcome,
+} from '../../../../src/payments/execute/outcomes.js';
 import type { Settlement } from '../../../../src/protocols/x402/types.js';
 
 const settled: Settlement = { success: true, transaction: '', network: 'solana' };
-const failed: Settlement = { success: false, transaction: '', network: 'solana', errorReason: 'no luck' };
+const failed: Settlement = {
+  success: false,
+  transaction: '',
+  network: 'solana',
+  errorReason: 'no luck',
+};
 
-type Case = [status: number, settlement: Settlement | undefined, reason: string | undefined, hasTerms?: boolean | undefined];
+type Case = [
+  status: number,
+  settlement: Settlement | undefined,
+  reason: string | undefined,
+  hasTerms?: boolean | undefined,
+];
 
-const read = ([status, settlement, reason, hasTerms = false]: Case) => outcomeOf(status, { settlement, reason, hasTerms });
+const read = ([status, settlement, reason, hasTerms = false]: Case) =>
+  outcomeOf(status, { settlement, reason, hasTerms });
 
 /** What leads to each outcome, and what looks like it and does not. */
 const CASES: Readonly<Record<Exclude<AnswerOutcome, 'lost'>, readonly Case[]>> = {
@@ -84,11 +99,13 @@ describe('the table', () => {
 
   it('has each status of an answer in one of its rows', () => {
     for (let status = 100; status < 600; status += 1)
-      for (const settlement of [undefined, settled, failed]) expect(outcomes).toHaveProperty(read([status, settlement, undefined]));
+      for (const settlement of [undefined, settled, failed])
+        expect(outcomes).toHaveProperty(read([status, settlement, undefined]));
   });
 
   it('counts as delivered only what the caller gets, and never an answer that a retry would repeat', () => {
-    for (const [name, { delivered, call }] of rows) if (delivered) expect([name, call]).toEqual([name, 'the response']);
+    for (const [name, { delivered, call }] of rows)
+      if (delivered) expect([name, call]).toEqual([name, 'the response']);
     for (const status of [301, 302, 400, 404, 429, 500, 502, 503, 504]) {
       const { delivered } = outcomes[read([status, settled, undefined])];
       expect([status, delivered]).toEqual([status, false]);
@@ -100,7 +117,10 @@ describe('the table', () => {
   });
 
   it('asks the chain within the call only where the seller says that the payment is, or may be, settled', () => {
-    expect(rows.filter(([, { askFirst }]) => askFirst).map(([name]) => name)).toEqual(['pending', 'duplicate']);
+    expect(rows.filter(([, { askFirst }]) => askFirst).map(([name]) => name)).toEqual([
+      'pending',
+      'duplicate',
+    ]);
   });
 
   it('says of each row in a sentence when it comes', () => {

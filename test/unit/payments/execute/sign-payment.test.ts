@@ -43,19 +43,28 @@ const facts = {
 type Core = Parameters<typeof composePayment>[0];
 type Choice = Parameters<typeof composePayment>[1];
 
-function coreOf(blockhash: string, valid: Rpc['isBlockhashValid'] = () => Promise.reject(refused()), wallet = newWallet()): Core {
+function coreOf(
+  blockhash: string,
+  valid: Rpc['isBlockhashValid'] = () => Promise.reject(refused()),
+  wallet = newWallet(),
+): Core {
   // Only what composing looks at; a whole configuration would say nothing more.
   return {
     config: { signer: { address: payer }, runtime: systemRuntime },
     rpc: fakeRpc([], { isBlockhashValid: valid }),
     ...wallet.coordination,
     wallet,
-    blockhashes: { fresh: () => Promise.resolve({ blockhash, lastValidBlockHeight: 700n, slot: 5_000 }), drop: () => undefined },
+    blockhashes: {
+      fresh: () => Promise.resolve({ blockhash, lastValidBlockHeight: 700n, slot: 5_000 }),
+      drop: () => undefined,
+    },
   } as unknown as Core;
 }
 
-const choiceOf = (offer: Partial<Offer> = {}): Choice => ({ offer: { ...OFFER, ...offer }, facts }) as unknown as Choice;
-const compose = (core: Core, offer: Partial<Offer> = {}) => composePayment(core, choiceOf(offer), { url: 'https://a.test' }, undefined);
+const choiceOf = (offer: Partial<Offer> = {}): Choice =>
+  ({ offer: { ...OFFER, ...offer }, facts }) as unknown as Choice;
+const compose = (core: Core, offer: Partial<Offer> = {}) =>
+  composePayment(core, choiceOf(offer), { url: 'https://a.test' }, undefined);
 
 describe("a seller's blockhash", () => {
   it.each([
@@ -71,21 +80,29 @@ describe("a seller's blockhash", () => {
     ['at our slot', 5_000, 700n],
     ['at a later slot, by which the chain may have grown', 5_030, 730n],
     ['at an earlier slot', 4_990, 700n],
-  ])('that our node takes %s is used, and bounded by what our node knows', async (_, slot, lastValidBlockHeight) => {
-    const composed = await compose(
-      coreOf(ownHash(), () => Promise.resolve({ slot, valid: true })),
-      { recentBlockhash: theirs },
-    );
-    expect(composed).toMatchObject({ blockhash: theirs, lastValidBlockHeight, slot: 4_936 });
-  });
+  ])(
+    'that our node takes %s is used, and bounded by what our node knows',
+    async (_, slot, lastValidBlockHeight) => {
+      const composed = await compose(
+        coreOf(ownHash(), () => Promise.resolve({ slot, valid: true })),
+        { recentBlockhash: theirs },
+      );
+      expect(composed).toMatchObject({ blockhash: theirs, lastValidBlockHeight, slot: 4_936 });
+    },
+  );
 
   it('is asked about while our own is fetched', async () => {
     const own = ownHash();
     let asked = false;
     const core = coreOf(own, () => ((asked = true), Promise.resolve({ slot: 5_000, valid: true })));
     const fresh = { blockhash: own, lastValidBlockHeight: 700n, slot: 5_000 };
-    const blockhashes = { fresh: () => Promise.resolve().then(() => (expect(asked).toBe(true), fresh)), drop: () => undefined };
-    expect((await compose({ ...core, blockhashes }, { recentBlockhash: theirs })).blockhash).toBe(theirs);
+    const blockhashes = {
+      fresh: () => Promise.resolve().then(() => (expect(asked).toBe(true), fresh)),
+      drop: () => undefined,
+    };
+    expect((await compose({ ...core, blockhashes }, { recentBlockhash: theirs })).blockhash).toBe(
+      theirs,
+    );
   });
 });
 
@@ -102,7 +119,12 @@ describe('equal payments without a nonce of ours', () => {
   it('differ while two clients of a wallet take turns with blockhashes of their own', async () => {
     const wallet = walletOf(payer, SOLANA_MAINNET);
     for (let window = 0; window < 20; window += 1) {
-      expect(await messages([coreOf(ownHash(), undefined, wallet), coreOf(ownHash(), undefined, wallet)], 40)).toBe(40);
+      expect(
+        await messages(
+          [coreOf(ownHash(), undefined, wallet), coreOf(ownHash(), undefined, wallet)],
+          40,
+        ),
+      ).toBe(40);
     }
   });
 

@@ -7,11 +7,21 @@ const OTHER = 'JUPyiwrYJFskUPiHa7hkeR8VUtAeFoSYbKedZNsDvCN';
 const PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 
 const usdc: TokenBalance = {
-  ...{ mint: USDC, amount: '1500000', decimals: 6, uiAmount: '1.5', tokenProgram: PROGRAM, tokenAccount: OTHER, slot: 1 },
+  ...{
+    mint: USDC,
+    amount: '1500000',
+    decimals: 6,
+    uiAmount: '1.5',
+    tokenProgram: PROGRAM,
+    tokenAccount: OTHER,
+    slot: 1,
+  },
 };
 const other: TokenBalance = { ...usdc, mint: OTHER, amount: '7', decimals: 0, uiAmount: '7' };
 
-const check = (balances: readonly unknown[], mints?: readonly string[]) => checkBalances(balances as TokenBalance[], mints, SOLANA_MAINNET); // A transport may answer anything.
+const check = (balances: readonly unknown[], mints?: readonly string[]) =>
+  // A transport may answer anything.
+  checkBalances(balances as TokenBalance[], mints, SOLANA_MAINNET);
 
 describe('balances that a transport says', () => {
   it('are taken where they are of what was asked for, or where all was', () => {
@@ -27,7 +37,10 @@ describe('balances that a transport says', () => {
     ['of another mint', [usdc, { ...other, mint: USDC, uiAmount: '0.000007', decimals: 6 }]],
     ['no amount', [usdc, { ...other, amount: '-7' }]],
     ['an amount for people that is not theirs', [usdc, { ...other, uiAmount: '7000' }]],
-    ['in decimals that a pinned mint has not', [{ ...usdc, decimals: 0, uiAmount: '1500000' }, other]],
+    [
+      'in decimals that a pinned mint has not',
+      [{ ...usdc, decimals: 0, uiAmount: '1500000' }, other],
+    ],
     ['in decimals that are none', [usdc, { ...other, decimals: -1 }]],
   ])('are refused where they are %s', (_, balances) => {
     expect(() => check(balances, [USDC, OTHER])).toThrow(

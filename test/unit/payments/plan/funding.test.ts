@@ -14,7 +14,13 @@ import type { Offer } from '../../../../src/protocols/x402/types.js';
 const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
-const FACTS = { tokenProgram: TOKEN_PROGRAM, decimals: 6, source: WALLET, destination: WALLET, available: 0n };
+const FACTS = {
+  tokenProgram: TOKEN_PROGRAM,
+  decimals: 6,
+  source: WALLET,
+  destination: WALLET,
+  available: 0n,
+};
 
 /** An offer of 10 base units. */
 function paidIn(mint: string): Offer {
@@ -34,7 +40,10 @@ function paidIn(mint: string): Offer {
   };
 }
 
-/** A wallet that holds one SOL, at a market where everything is worth the same; `sells` says what so much of a token brings. */
+/**
+ * A wallet that holds one SOL, at a market where everything is worth the same; `sells` says what so
+ * much of a token brings.
+ */
 function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): PaymentContext {
   const quote = (request: ResolvedRequest) => {
     const out = request.swapMode === 'ExactOut';
@@ -54,10 +63,22 @@ function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): 
       raw: {},
     });
   };
-  const policy = { maxSlippageBps: 50, maxPriceImpactBps: 100, maxSwapLossBps: 100, minSwap: 50_000n, maxInAmount: new Map() };
+  const policy = {
+    maxSlippageBps: 50,
+    maxPriceImpactBps: 100,
+    maxSwapLossBps: 100,
+    minSwap: 50_000n,
+    maxInAmount: new Map(),
+  };
   // The parts of a core that funding needs.
   return {
-    config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 }, signer: { address: WALLET }, swapFrom: undefined },
+    config: {
+      network: SOLANA_MAINNET,
+      policy,
+      runtime: { now: () => 0 },
+      signer: { address: WALLET },
+      swapFrom: undefined,
+    },
     rpc: {
       accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 10n ** 9n }] }),
       tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [] }),
@@ -79,7 +100,10 @@ function holding(mint: string, amount: bigint) {
   new DataView(data.buffer).setBigUint64(64, amount, true);
   data[108] = 1;
   const address = associatedTokenAddress(WALLET, mint, TOKEN_PROGRAM);
-  return { address, account: { owner: TOKEN_PROGRAM, lamports: 2_039_280n, data, executable: false } };
+  return {
+    address,
+    account: { owner: TOKEN_PROGRAM, lamports: 2_039_280n, data, executable: false },
+  };
 }
 
 describe('funding', () => {
@@ -102,7 +126,13 @@ describe('funding', () => {
       ...(await core.prices.quote(...asked)),
       quotedAt: 10 ** 15,
     });
-    const funding = await findFunding({ ...core, transport: { ...core.transport, quote } }, paidIn(JUNK), FACTS, 10n, {});
+    const funding = await findFunding(
+      { ...core, transport: { ...core.transport, quote } },
+      paidIn(JUNK),
+      FACTS,
+      10n,
+      {},
+    );
     expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
   });
 
@@ -110,31 +140,53 @@ describe('funding', () => {
     const asked: ResolvedRequest[] = [];
     const none = (amount: bigint) => (amount > 10n ** 18n ? 1n : 0n);
     const worthless = coreWith(none, asked);
-    await findFunding(worthless, paidIn(JUNK), { ...FACTS, decimals: 255 }, 10n, {}).catch(() => undefined);
+    await findFunding(worthless, paidIn(JUNK), { ...FACTS, decimals: 255 }, 10n, {}).catch(
+      () => undefined,
+    );
     expect(new Set(asked.map(({ amount }) => amount))).toEqual(new Set(['10']));
   });
 
-  it.each([WSOL_MINT, JUNK])('of %s does not swap from, or wrap, a token that came to nothing', async (mint) => {
-    const asked: ResolvedRequest[] = [];
-    const core = coreWith(par, asked);
-    await expect(findFunding(core, paidIn(mint), FACTS, 10n, { except: new Set([WSOL_MINT]) })).rejects.toMatchObject({
-      code: 'insufficient_funds',
-    });
-    expect(asked).toEqual([]);
-  });
+  it.each([WSOL_MINT, JUNK])(
+    'of %s does not swap from, or wrap, a token that came to nothing',
+    async (mint) => {
+      const asked: ResolvedRequest[] = [];
+      const core = coreWith(par, asked);
+      await expect(
+        findFunding(core, paidIn(mint), FACTS, 10n, { except: new Set([WSOL_MINT]) }),
+      ).rejects.toMatchObject({
+        code: 'insufficient_funds',
+      });
+      expect(asked).toEqual([]);
+    },
+  );
 
   it('tries another token where only the first one is to blame', () => {
     const unsafe = { rule: 'program' };
     expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe }))).toBe(true);
-    expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe, funds: 'swapped' }))).toBe(false);
-    expect(concernsCandidate(new TransactionError('swap_expired', 'No.', { details: { signature: '' } }))).toBe(false);
-    expect(concernsCandidate(new TransportError('rate_limited', 'No.', { details: { retryAfterMs: 1 } }))).toBe(false);
+    expect(
+      concernsCandidate(
+        new QuoteError('unsafe_swap', 'No.', { details: unsafe, funds: 'swapped' }),
+      ),
+    ).toBe(false);
+    expect(
+      concernsCandidate(
+        new TransactionError('swap_expired', 'No.', { details: { signature: '' } }),
+      ),
+    ).toBe(false);
+    expect(
+      concernsCandidate(
+        new TransportError('rate_limited', 'No.', { details: { retryAfterMs: 1 } }),
+      ),
+    ).toBe(false);
     expect(concernsCandidate(new Error('no'))).toBe(false);
   });
 });
 
 describe('tokens without a pinned price', () => {
-  const [DEAR, CHEAP] = ['9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu', 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse'];
+  const [DEAR, CHEAP] = [
+    '9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu',
+    'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse',
+  ];
   const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
   it('are tried by what they are worth, not by how many there are', async () => {
@@ -146,7 +198,9 @@ describe('tokens without a pinned price', () => {
       const amount = BigInt(request.amount);
       const out = request.swapMode === 'ExactOut';
       if (out) asked.push(request);
-      const [inAmount, outAmount] = out ? [amount * rate(request.inputMint), amount] : [amount, amount / rate(request.inputMint)];
+      const [inAmount, outAmount] = out
+        ? [amount * rate(request.inputMint), amount]
+        : [amount, amount / rate(request.inputMint)];
       return Promise.resolve({
         ...request,
         inAmount: inAmount.toString(),
@@ -163,9 +217,19 @@ describe('tokens without a pinned price', () => {
     };
     const rpc = {
       accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 1_000_000n }] }),
-      tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)] }),
+      tokenAccounts: () =>
+        Promise.resolve({
+          slot: 1,
+          accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)],
+        }),
     };
-    const rich = { ...core, memory: createMemory(), rpc, transport: { quote }, prices: { quote } } as unknown as PaymentContext;
+    const rich = {
+      ...core,
+      memory: createMemory(),
+      rpc,
+      transport: { quote },
+      prices: { quote },
+    } as unknown as PaymentContext;
     const funding = await findFunding(rich, paidIn(USDC), FACTS, 10_000n, {});
     expect(funding.inputMint).toBe(DEAR);
     expect(asked.map(({ inputMint }) => inputMint)).toEqual([DEAR]);

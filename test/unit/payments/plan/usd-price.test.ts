@@ -20,7 +20,10 @@ interface Market {
 }
 
 /** A constant-product pool, as an aggregator would quote it. */
-function coreOn(market: Market, asked: bigint[] = []): { core: PaymentContext; pass: (ms: number) => void } {
+function coreOn(
+  market: Market,
+  asked: bigint[] = [],
+): { core: PaymentContext; pass: (ms: number) => void } {
   let now = 1_000_000;
   const quote = (request: ResolvedRequest) => {
     const amount = BigInt(request.amount);
@@ -34,7 +37,8 @@ function coreOn(market: Market, asked: bigint[] = []): { core: PaymentContext; p
       maxInAmount: request.amount,
       outAmount: out.toString(),
       minOutAmount: leastOut(out, request.slippageBps).toString(),
-      priceImpactBps: market.impactKnown === false ? null : Number((fair * 10_000n) / (market.depth + fair)),
+      priceImpactBps:
+        market.impactKnown === false ? null : Number((fair * 10_000n) / (market.depth + fair)),
       platformFeeBps: 0,
       route: [],
       provider: 'test',
@@ -42,13 +46,18 @@ function coreOn(market: Market, asked: bigint[] = []): { core: PaymentContext; p
       raw: {},
     });
   };
-  const config = { network: SOLANA_MAINNET, policy: { maxSlippageBps: 50 }, runtime: { now: () => now } };
+  const config = {
+    network: SOLANA_MAINNET,
+    policy: { maxSlippageBps: 50 },
+    runtime: { now: () => now },
+  };
   // The parts of a core that prices need.
   const core = { config, memory: createMemory(), prices: { quote } } as unknown as PaymentContext;
   return { core, pass: (ms) => void (now += ms) };
 }
 
-const most = (core: PaymentContext, amount: bigint, decimals = 9, mint = WSOL_MINT) => usdValueOf(core, mint, amount, decimals, undefined);
+const most = (core: PaymentContext, amount: bigint, decimals = 9, mint = WSOL_MINT) =>
+  usdValueOf(core, mint, amount, decimals, undefined);
 
 describe('what an amount is worth', () => {
   it('never is less than its part of a fair amount, whatever was asked first', async () => {
@@ -57,15 +66,23 @@ describe('what an amount is worth', () => {
     const decimals = fc.integer({ min: 0, max: 255 });
     const depth = fc.bigInt({ min: 10n ** 9n, max: 10n ** 15n });
     await fc.assert(
-      fc.asyncProperty(units, units, depth, decimals, amounts, fc.boolean(), async (sold, brought, pool, digits, asked, impactKnown) => {
-        const { core } = coreOn({ price: [sold, brought], depth: pool, impactKnown });
-        for (const amount of asked) {
-          const worth = await most(core, amount, digits, JUNK);
-          if (worth === undefined) continue;
-          // An impact of one per cent is the most that a price may hide.
-          expect(worth * 100n * sold).toBeGreaterThanOrEqual(amount * brought * 98n);
-        }
-      }),
+      fc.asyncProperty(
+        units,
+        units,
+        depth,
+        decimals,
+        amounts,
+        fc.boolean(),
+        async (sold, brought, pool, digits, asked, impactKnown) => {
+          const { core } = coreOn({ price: [sold, brought], depth: pool, impactKnown });
+          for (const amount of asked) {
+            const worth = await most(core, amount, digits, JUNK);
+            if (worth === undefined) continue;
+            // An impact of one per cent is the most that a price may hide.
+            expect(worth * 100n * sold).toBeGreaterThanOrEqual(amount * brought * 98n);
+          }
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -77,7 +94,9 @@ describe('what an amount is worth', () => {
     const giving = new AbortController();
     const hanging: typeof quote = (request, options) =>
       options?.signal === giving.signal
-        ? new Promise((_, reject) => giving.signal.addEventListener('abort', () => reject(giving.signal.reason)))
+        ? new Promise((_, reject) =>
+            giving.signal.addEventListener('abort', () => reject(giving.signal.reason)),
+          )
         : quote(request, options);
     const slow = { ...core, prices: { ...core.prices, quote: hanging } };
     const gone = usdPriceOf(slow, WSOL_MINT, giving.signal);
@@ -94,15 +113,23 @@ describe('what an amount is worth', () => {
     expect(asked).toEqual([10n ** 9n]);
     asked.length = 0;
     // A token that sells for a million dollars, into a pool that holds ten.
-    expect(await most(coreOn({ price: [1n, 1_000n], depth: 10n ** 13n }, asked).core, 1n)).toBeGreaterThanOrEqual(990n);
+    expect(
+      await most(coreOn({ price: [1n, 1_000n], depth: 10n ** 13n }, asked).core, 1n),
+    ).toBeGreaterThanOrEqual(990n);
     expect(asked.length).toBeLessThanOrEqual(3);
   });
 
   it('is unknown where every amount moves the price, or no provider quotes', async () => {
     expect(await most(coreOn({ price: [1n, 10n ** 12n], depth: 10n }).core, 1n)).toBeUndefined();
     const { core } = coreOn({ price: [1n, 1n], depth: 1n });
-    const refuse = (error: Error) => ({ ...core, memory: createMemory(), prices: { quote: () => Promise.reject(error) } });
-    const none = new QuoteError('no_route', 'None.', { details: { inputMint: '', outputMint: '' } });
+    const refuse = (error: Error) => ({
+      ...core,
+      memory: createMemory(),
+      prices: { quote: () => Promise.reject(error) },
+    });
+    const none = new QuoteError('no_route', 'None.', {
+      details: { inputMint: '', outputMint: '' },
+    });
     expect(await most(refuse(none), 1n)).toBeUndefined();
     const away = new TransportError('jupiter_unavailable', 'Away.', { details: { status: 500 } });
     await expect(most(refuse(away), 1n)).rejects.toBe(away);
@@ -140,12 +167,19 @@ describe('what arrives', () => {
     expect(worth?.most(1_000_000n)).toBeGreaterThanOrEqual(1_000_000n);
     expect(worth?.least(1_000_000n)).toBeLessThanOrEqual(1_000n);
     pass(5 * 60_000);
-    expect((await usdPriceOf(core, JUNK, undefined, 5))?.least(1_000_000n)).toBeGreaterThan(999_000n);
+    expect((await usdPriceOf(core, JUNK, undefined, 5))?.least(1_000_000n)).toBeGreaterThan(
+      999_000n,
+    );
   });
 
   it('is worth no more than what leaves', async () => {
     const { core } = coreOn({ price: [7n, 3n], depth: 10n ** 15n });
     const worth = await usdPriceOf(core, JUNK, undefined, 6);
-    fc.assert(fc.property(fc.bigInt({ min: 0n, max: U64 }), (amount) => (worth?.least(amount) ?? 1n) <= (worth?.most(amount) ?? 0n)));
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n, max: U64 }),
+        (amount) => (worth?.least(amount) ?? 1n) <= (worth?.most(amount) ?? 0n),
+      ),
+    );
   });
 });

@@ -16,7 +16,9 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
   };
   const runtime: Pick<Runtime, 'idle'> = {
     async idle(ms, signal) {
-      const change = state.isLive ? state.changes.find((at) => at > state.now && at <= state.now + ms) : undefined;
+      const change = state.isLive
+        ? state.changes.find((at) => at > state.now && at <= state.now + ms)
+        : undefined;
       const begin = state.now;
       state.now = change ?? state.now + ms;
       // Lost, and opened again before any test looks at it.

@@ -30,7 +30,10 @@ export interface FakeNode {
   readonly history?: Readonly<Record<string, FakeTransaction>>;
   /** What the account holds; default: what its history leaves of {@link START}. */
   readonly held?: bigint;
-  /** Whether it takes the blockhash of {@link payment} for one that is still valid; default: up to its last valid height. */
+  /**
+   * Whether it takes the blockhash of {@link payment} for one that is still valid; default: up to
+   * its last valid height.
+   */
   readonly valid?: boolean;
   /** How far its index of addresses is, as its newest vote shows; default: its slot. */
   readonly indexed?: number | 'no votes' | 'refused';
@@ -42,10 +45,14 @@ export interface FakeNode {
 /** What the account holds before its history. */
 export const START = 100n;
 
-export const refused = () => new TransportError('rpc_unavailable', 'no', { details: { method: 'm' } });
+export const refused = () =>
+  new TransportError('rpc_unavailable', 'no', { details: { method: 'm' } });
 
 /** An Rpc over nodes that a test describes; each call goes to the first node that is up. */
-export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rpc & { readonly asked: string[] } {
+export function fakeRpc(
+  nodes: readonly FakeNode[],
+  part: Partial<Rpc> = {},
+): Rpc & { readonly asked: string[] } {
   const asked: string[] = [];
   const make = (alive: readonly FakeNode[]): Rpc => {
     const unused = () => Promise.reject(new Error('not to be called'));
@@ -60,7 +67,8 @@ export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rp
     };
     let singles: Rpc[] | undefined;
     return {
-      accounts: (addresses, options) => answer('accounts', (node) => accounts(node, addresses, options?.minContextSlot)),
+      accounts: (addresses, options) =>
+        answer('accounts', (node) => accounts(node, addresses, options?.minContextSlot)),
       tokenAccounts: unused,
       latestBlockhash: unused,
       rent: unused,
@@ -70,14 +78,17 @@ export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rp
       statuses: unused,
       transaction: (signature) => answer('transaction', (node) => transactionOf(node, signature)),
       genesisHash: unused,
-      isBlockhashValid: (_, options) => answer('isBlockhashValid', (node) => validity(node, options?.minContextSlot)),
+      isBlockhashValid: (_, options) =>
+        answer('isBlockhashValid', (node) => validity(node, options?.minContextSlot)),
       onSignature: () => () => undefined,
       onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
       close: () => undefined,
       tip: () => answer('tip', ({ slot, height }) => ({ slot, height })),
       firstSlot: () => answer('firstSlot', ({ firstSlot = 0 }) => orThrow(firstSlot)),
       signaturesFor: (address, options) =>
-        address === 'source' ? answer('signaturesFor', (node) => page(node, options)) : answer('newest', (node) => busy(node, address)),
+        address === 'source'
+          ? answer('signaturesFor', (node) => page(node, options))
+          : answer('newest', (node) => busy(node, address)),
       alone: () => (singles ??= alive.map((node) => make([node]))),
       ...part,
     };
@@ -86,11 +97,18 @@ export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rp
 }
 
 function heldAt({ history = {}, held }: FakeNode): bigint {
-  const left = Object.values(history).reduce((sum, { change = 0n, error }) => (error === undefined ? sum + change : sum), START);
+  const left = Object.values(history).reduce(
+    (sum, { change = 0n, error }) => (error === undefined ? sum + change : sum),
+    START,
+  );
   return held ?? left;
 }
 
-function accounts(node: FakeNode, addresses: readonly string[], minContextSlot: number | undefined) {
+function accounts(
+  node: FakeNode,
+  addresses: readonly string[],
+  minContextSlot: number | undefined,
+) {
   atLeast(node, minContextSlot);
   const data = new Uint8Array(165);
   new DataView(data.buffer).setBigUint64(64, heldAt(node), true);
@@ -111,7 +129,13 @@ function transactionOf({ history = {} }: FakeNode, id: string): LandedTransactio
   const change = kept ?? (error === null ? (transaction.change ?? 0n) : 0n);
   if (read === null || read === 'newer') return read;
   if (read instanceof Error) throw read;
-  const moved = { account: 'source', mint: 'mint', owner: 'wallet', before: START, after: START + change };
+  const moved = {
+    account: 'source',
+    mint: 'mint',
+    owner: 'wallet',
+    before: START,
+    after: START + change,
+  };
   return {
     slot,
     error,
@@ -126,20 +150,25 @@ function transactionOf({ history = {} }: FakeNode, id: string): LandedTransactio
 function page(node: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): SignatureInfo[] {
   const { limit = 1_000, before, minContextSlot } = options ?? {};
   atLeast(node, minContextSlot);
-  const all = Object.entries(node.history ?? {}).map(([signature, { slot, listed = slot, error = null, memo = null }]) => ({
-    signature,
-    slot: listed,
-    error,
-    memo,
-  }));
-  const from = before === undefined ? 0 : all.findIndex(({ signature }) => signature === before) + 1;
+  const all = Object.entries(node.history ?? {}).map(
+    ([signature, { slot, listed = slot, error = null, memo = null }]) => ({
+      signature,
+      slot: listed,
+      error,
+      memo,
+    }),
+  );
+  const from =
+    before === undefined ? 0 : all.findIndex(({ signature }) => signature === before) + 1;
   return all.slice(from, from + limit);
 }
 
 /** The newest vote; nothing else is busy. */
 function busy({ slot, indexed = slot }: FakeNode, address: string): SignatureInfo[] {
   if (indexed === 'refused') throw refused();
-  return indexed === 'no votes' || !address.startsWith('Vote') ? [] : [{ signature: 'vote', slot: indexed, error: null, memo: null }];
+  return indexed === 'no votes' || !address.startsWith('Vote')
+    ? []
+    : [{ signature: 'vote', slot: indexed, error: null, memo: null }];
 }
 
 function atLeast({ slot, careless }: FakeNode, minContextSlot = 0): void {

@@ -5,7 +5,15 @@ import { sentPayment, sentSwap } from '../../../../src/payments/reconcile/sent-t
 import type { SignedPayment } from '../../../../src/journal/types.js';
 import { WSOL_MINT } from '../../../../src/network.js';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
-import { fakeRpc, OURS, payment, refused, START, type FakeNode, type FakeTransaction } from './fake-chain.js';
+import {
+  fakeRpc,
+  OURS,
+  payment,
+  refused,
+  START,
+  type FakeNode,
+  type FakeTransaction,
+} from './fake-chain.js';
 
 const until = new AbortController().signal;
 const sent = (part: Partial<SignedPayment> = {}, claim?: string) => {
@@ -17,23 +25,36 @@ const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
   let now = 0;
   return createHistories(rpc, { now: () => (now += 1_000) });
 };
-const ask = (nodes: readonly FakeNode[], part: Partial<SignedPayment> = {}, claim?: string): Promise<Fate> =>
-  fateOf(historiesOf(fakeRpc(nodes)), sent(part, claim), until);
+const ask = (
+  nodes: readonly FakeNode[],
+  part: Partial<SignedPayment> = {},
+  claim?: string,
+): Promise<Fate> => fateOf(historiesOf(fakeRpc(nodes)), sent(part, claim), until);
 
 /** Past the last height, with all of its history. */
-const past = (history: Readonly<Record<string, FakeTransaction>> = {}, more: Partial<FakeNode> = {}): FakeNode => ({
+const past = (
+  history: Readonly<Record<string, FakeTransaction>> = {},
+  more: Partial<FakeNode> = {},
+): FakeNode => ({
   slot: 2_000,
   height: 501n,
   history,
   ...more,
 });
-const settles: FakeTransaction = { slot: 1_010, memo: '[5] nonce', signatures: ['tx', OURS], change: -40n };
+const settles: FakeTransaction = {
+  slot: 1_010,
+  memo: '[5] nonce',
+  signatures: ['tx', OURS],
+  change: -40n,
+};
 const landed = { state: 'landed', signature: 'tx', slot: 1_010, error: null };
 const never = { state: 'never' };
 const open = { state: 'open' };
 const CLAIM = '5'.repeat(88);
 const dust = (count: number, memo: string | null, change = 1n) =>
-  Object.fromEntries(Array.from({ length: count }, (_, index) => [`dust${index}`, { slot: 1_500, memo, change }]));
+  Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [`dust${index}`, { slot: 1_500, memo, change }]),
+  );
 
 describe('a payment that landed', () => {
   it('is found by our signature', async () => {
@@ -59,7 +80,9 @@ describe('a payment that landed', () => {
   });
 
   it('is found when the claim of the seller cannot be read', async () => {
-    expect(await ask([past({ tx: settles, [CLAIM]: { slot: 1, read: refused() } })], {}, CLAIM)).toEqual(landed);
+    expect(
+      await ask([past({ tx: settles, [CLAIM]: { slot: 1, read: refused() } })], {}, CLAIM),
+    ).toEqual(landed);
   });
 
   it('is found when other transactions cannot be read', async () => {
@@ -68,20 +91,33 @@ describe('a payment that landed', () => {
   });
 
   it('is found among what explains the balance, if it is listed with the memo of another', async () => {
-    expect(await ask([past({ other: { slot: 1_020, memo: 'told' }, tx: { ...settles, memo: 'another' } })])).toEqual(landed);
+    expect(
+      await ask([
+        past({ other: { slot: 1_020, memo: 'told' }, tx: { ...settles, memo: 'another' } }),
+      ]),
+    ).toEqual(landed);
   });
 
   it('is found behind an older entry that tells a slot of before', async () => {
-    expect(await ask([past({ other: { slot: 1_020, listed: 5 }, tx: settles, base: { slot: 900 } })])).toEqual(landed);
+    expect(
+      await ask([past({ other: { slot: 1_020, listed: 5 }, tx: settles, base: { slot: 900 } })]),
+    ).toEqual(landed);
   });
 
   it('is found with its error when it failed, before its last height too', async () => {
     const failed = { ...settles, error: '"X"', change: 0n };
-    expect(await ask([{ ...past({ tx: failed }), height: 1n }])).toEqual({ ...landed, error: '"X"' });
+    expect(await ask([{ ...past({ tx: failed }), height: 1n }])).toEqual({
+      ...landed,
+      error: '"X"',
+    });
   });
 
   it('has failed once that is final: on a fork that is dropped it may land anew, and go well', async () => {
-    const node = { ...past({ tx: { ...settles, error: '"X"', change: 0n } }), slot: 1_009, height: 1n };
+    const node = {
+      ...past({ tx: { ...settles, error: '"X"', change: 0n } }),
+      slot: 1_009,
+      height: 1n,
+    };
     const histories = historiesOf(fakeRpc([node]));
     const look = () => fateOf(histories, sent(), until);
     expect(await look()).toEqual(open);
@@ -99,7 +135,10 @@ describe('a payment that can never land', () => {
 
   it.each<[string, Readonly<Record<string, FakeTransaction>>]>([
     ['another payment of the wallet', { other: { slot: 1_020, memo: 'another', change: -40n } }],
-    ['a payment and what came in', { other: { slot: 1_020, change: -90n }, more: { slot: 1_015, change: 70n } }],
+    [
+      'a payment and what came in',
+      { other: { slot: 1_020, change: -90n }, more: { slot: 1_015, change: 70n } },
+    ],
     ['a transaction of a newer version', { newer: { slot: 1_020, read: 'newer' } }],
     ['a transaction that failed', { failed: { slot: 1_020, error: '"X"', change: -40n } }],
   ])('may share its account with %s', async (_, history) => {
@@ -111,7 +150,9 @@ describe('a payment that can never land', () => {
     expect(await ask([past(sameSlot)])).toEqual(never);
     expect(await ask([past(sameSlot, { held: 89n })])).toEqual(open);
     expect(await ask([past(sameSlot)], { before: { amount: '90', slot: 990 } })).toEqual(never);
-    expect(await ask([past(sameSlot, { held: 89n })], { before: { amount: '90', slot: 990 } })).toEqual(open);
+    expect(
+      await ask([past(sameSlot, { held: 89n })], { before: { amount: '90', slot: 990 } }),
+    ).toEqual(open);
   });
 
   it('needs no first slot from a node that shows what is older', async () => {
@@ -127,13 +168,16 @@ describe('a payment that can never land', () => {
     expect(await ask([past(history, { indexed: 1_999 })], { before })).toEqual(open);
     const { before: _unread, ...unread } = payment();
     const rpc = fakeRpc([past(history)]);
-    expect(await fateOf(historiesOf(rpc), sentPayment({ mint: 'mint' }, unread), until)).toEqual(never);
+    expect(await fateOf(historiesOf(rpc), sentPayment({ mint: 'mint' }, unread), until)).toEqual(
+      never,
+    );
   });
 
   it('is past all that an index lags if no busy account tells how far the index is', async () => {
     expect(await ask([past({}, { indexed: 'no votes', height: 2_751n })])).toEqual(never);
     expect(await ask([past({}, { indexed: 'refused', height: 2_751n })])).toEqual(never);
-    for (const indexed of ['no votes', 'refused'] as const) expect(await ask([past({}, { indexed, height: 2_750n })])).toEqual(open);
+    for (const indexed of ['no votes', 'refused'] as const)
+      expect(await ask([past({}, { indexed, height: 2_750n })])).toEqual(open);
   });
 
   it('is known by all that its account has ever moved when what was read then was on a fork', async () => {
@@ -148,8 +192,12 @@ describe('a payment that can never land', () => {
     const { before: _unread, ...unread } = payment();
     const failed = { slot: 900, error: '"X"' };
     const about = (tokens: FakeTransaction['tokens'], held: bigint) =>
-      past({ swap: { slot: 1_005, change: 40n }, failed: { ...failed, ...(tokens && { tokens }) } }, { held });
-    const fate = (node: FakeNode) => fateOf(historiesOf(fakeRpc([node])), sentPayment({ mint: 'mint' }, unread), until);
+      past(
+        { swap: { slot: 1_005, change: 40n }, failed: { ...failed, ...(tokens && { tokens }) } },
+        { held },
+      );
+    const fate = (node: FakeNode) =>
+      fateOf(historiesOf(fakeRpc([node])), sentPayment({ mint: 'mint' }, unread), until);
     expect(await fate(about('absent', 40n))).toEqual(never);
     expect(await fate(about('absent', 0n))).toEqual(open);
     expect(await fate(about('untold', 40n))).toEqual(open);
@@ -185,40 +233,90 @@ describe('a payment stays open', () => {
   it.each<[string, readonly FakeNode[]]>([
     ['at its last height', [past({}, { height: 500n })]],
     ['while a listed transaction is not given', [past({ tx: { ...settles, read: null } })]],
-    ['while a listed transaction is answered with an error', [past({ tx: { ...settles, read: refused() } })]],
+    [
+      'while a listed transaction is answered with an error',
+      [past({ tx: { ...settles, read: refused() } })],
+    ],
     ['when the history begins after it', [past({}, { firstSlot: 1_001 })]],
-    ['when the history begins after it, whatever is listed', [past({ older: { slot: 999 } }, { firstSlot: 1_001 })]],
+    [
+      'when the history begins after it, whatever is listed',
+      [past({ older: { slot: 999 } }, { firstSlot: 1_001 })],
+    ],
     ['when no node says where the history begins', [past({}, { firstSlot: refused() })]],
-    ['when one node has the height and another, behind, the list', [past({}, { down: true }), { slot: 900, height: 400n }]],
-    ['when the second node is behind and careless', [past({}, { firstSlot: refused() }), { slot: 900, height: 400n, careless: true }]],
+    [
+      'when one node has the height and another, behind, the list',
+      [past({}, { down: true }), { slot: 900, height: 400n }],
+    ],
+    [
+      'when the second node is behind and careless',
+      [past({}, { firstSlot: refused() }), { slot: 900, height: 400n, careless: true }],
+    ],
     // One honest node whose address index lags behind its tip: the payment has landed.
     ['when the balance lacks what the history does not explain', [past({}, { held: START - 40n })]],
-    ['when the balance lacks more than the history explains', [past({ other: { slot: 1_020, change: -5n } }, { held: START - 45n })]],
-    ['when what came in, as the history shows, would hide it', [past({ deposit: { slot: 1_020, change: 40n } }, { held: START })]],
+    [
+      'when the balance lacks more than the history explains',
+      [past({ other: { slot: 1_020, change: -5n } }, { held: START - 45n })],
+    ],
+    [
+      'when what came in, as the history shows, would hide it',
+      [past({ deposit: { slot: 1_020, change: 40n } }, { held: START })],
+    ],
     // What came in beside it is not listed either: as much as it took.
-    ['while the index of addresses is behind, whatever the balance', [past({}, { indexed: 1_999 })]],
+    [
+      'while the index of addresses is behind, whatever the balance',
+      [past({}, { indexed: 1_999 })],
+    ],
     ['while one of two indexes is behind', [past(), past({}, { indexed: 1_000 })]],
-    ['for long if no busy account tells how far the index is', [past({}, { indexed: 'no votes', height: 2_750n })]],
-    ['for long if a node refuses to list busy accounts', [past({}, { indexed: 'refused', height: 2_750n })]],
-    ['while a listed transaction tells two slots', [past({ other: { slot: 1_020, change: -40n, listed: 1_021 } })]],
-    ['when one of two nodes calls it failed', [past({ tx: { ...settles, error: '"X"', change: 0n } }), past({}, { height: 1n })]],
-    ['when it is called failed, and its tokens left', [past({ tx: { ...settles, error: '"X"', change: 0n, kept: -40n } })]],
+    [
+      'for long if no busy account tells how far the index is',
+      [past({}, { indexed: 'no votes', height: 2_750n })],
+    ],
+    [
+      'for long if a node refuses to list busy accounts',
+      [past({}, { indexed: 'refused', height: 2_750n })],
+    ],
+    [
+      'while a listed transaction tells two slots',
+      [past({ other: { slot: 1_020, change: -40n, listed: 1_021 } })],
+    ],
+    [
+      'when one of two nodes calls it failed',
+      [past({ tx: { ...settles, error: '"X"', change: 0n } }), past({}, { height: 1n })],
+    ],
+    [
+      'when it is called failed, and its tokens left',
+      [past({ tx: { ...settles, error: '"X"', change: 0n, kept: -40n } })],
+    ],
     // The first of two nodes has given a last height that is 400 too low.
-    ['while its blockhash is valid at the nodes, whatever their height', [past({}, { valid: true }), past({}, { valid: true })]],
+    [
+      'while its blockhash is valid at the nodes, whatever their height',
+      [past({}, { valid: true }), past({}, { valid: true })],
+    ],
     ['while its blockhash is valid at one of two nodes', [past(), past({}, { valid: true })]],
     ['while a node has not seen its blockhash yet', [past({}, { slot: 999, valid: false })]],
   ])('%s', async (_, nodes) => {
     // A second node by itself never decides.
-    expect(await ask(nodes).catch((error: unknown) => (nodes.some(({ slot }) => slot === 999) ? open : error))).toEqual(open);
+    expect(
+      await ask(nodes).catch((error: unknown) =>
+        nodes.some(({ slot }) => slot === 999) ? open : error,
+      ),
+    ).toEqual(open);
   });
 
   it('when neither was its account read before it, nor has that a past', async () => {
     const { before: _unread, ...unread } = payment();
-    expect(await fateOf(historiesOf(fakeRpc([past()])), sentPayment({ mint: 'mint' }, unread), until)).toEqual(open);
+    expect(
+      await fateOf(historiesOf(fakeRpc([past()])), sentPayment({ mint: 'mint' }, unread), until),
+    ).toEqual(open);
   });
 
   it('while its account has more transactions than can be looked through', async () => {
-    const list = Array.from({ length: 1_000 }, () => ({ signature: 'dust', slot: 1_500, error: null, memo: 'other' }));
+    const list = Array.from({ length: 1_000 }, () => ({
+      signature: 'dust',
+      slot: 1_500,
+      error: null,
+      memo: 'other',
+    }));
     const deaf = { ...fakeRpc([past()]), signaturesFor: () => Promise.resolve(list) };
     expect(await fateOf(historiesOf({ alone: () => [deaf] }), sent(), until)).toEqual(open);
   });
@@ -233,10 +331,26 @@ describe('a payment stays open', () => {
 
 describe('a swap', () => {
   const record = {
-    ...{ signature: 'swap', inputMint: 'mint', outputMint: 'other', provider: 'p', source: 'source', output: 'output' },
-    ...{ before: { amount: START.toString(), slot: 990 }, blockhash: 'hash', blockhashSlot: 1_000, lastValidBlockHeight: '500' },
+    ...{
+      signature: 'swap',
+      inputMint: 'mint',
+      outputMint: 'other',
+      provider: 'p',
+      source: 'source',
+      output: 'output',
+    },
+    ...{
+      before: { amount: START.toString(), slot: 990 },
+      blockhash: 'hash',
+      blockhashSlot: 1_000,
+      lastValidBlockHeight: '500',
+    },
   };
-  const status = (commitment: 'processed' | 'confirmed', error: string | null = null) => ({ slot: 1_010, commitment, error });
+  const status = (commitment: 'processed' | 'confirmed', error: string | null = null) => ({
+    slot: 1_010,
+    commitment,
+    error,
+  });
   const askSwap = (node: FakeNode, statuses: Rpc['statuses'], inputMint = 'mint') =>
     fateOf(
       historiesOf(fakeRpc([node], { statuses, alone: () => [fakeRpc([node], { statuses })] })),
@@ -245,26 +359,37 @@ describe('a swap', () => {
     );
 
   it('is found by its id', async () => {
-    expect(await askSwap(past({}, { height: 1n }), () => Promise.resolve([status('confirmed')]))).toEqual({ ...landed, signature: 'swap' });
-    const failed = await askSwap(past({ swap: { slot: 1_010, error: '"X"' } }), () => Promise.resolve([status('confirmed', '"X"')]));
+    expect(
+      await askSwap(past({}, { height: 1n }), () => Promise.resolve([status('confirmed')])),
+    ).toEqual({ ...landed, signature: 'swap' });
+    const failed = await askSwap(past({ swap: { slot: 1_010, error: '"X"' } }), () =>
+      Promise.resolve([status('confirmed', '"X"')]),
+    );
     expect(failed).toEqual({ ...landed, signature: 'swap', error: '"X"' });
   });
 
   it('is found by its account when statuses lag', async () => {
     const nowhere = () => Promise.resolve([null]);
-    expect(await askSwap(past({ swap: { slot: 1_010, error: 'X' } }), nowhere)).toEqual({ ...landed, signature: 'swap', error: 'X' });
+    expect(await askSwap(past({ swap: { slot: 1_010, error: 'X' } }), nowhere)).toEqual({
+      ...landed,
+      signature: 'swap',
+      error: 'X',
+    });
   });
 
   it('stays open while it is only processed', async () => {
     expect(await askSwap(past(), () => Promise.resolve([status('processed')]))).toEqual(open);
   });
 
-  it.each(['mint', WSOL_MINT])('out of %s can never land once no status shows it and its source lacks nothing', async (mint) => {
-    const nowhere = () => Promise.resolve([null]);
-    expect(await askSwap(past(), nowhere, mint)).toEqual(never);
-    // The node's statuses lag behind its accounts.
-    expect(await askSwap(past({}, { held: START - 1n }), nowhere, mint)).toEqual(open);
-  });
+  it.each(['mint', WSOL_MINT])(
+    'out of %s can never land once no status shows it and its source lacks nothing',
+    async (mint) => {
+      const nowhere = () => Promise.resolve([null]);
+      expect(await askSwap(past(), nowhere, mint)).toEqual(never);
+      // The node's statuses lag behind its accounts.
+      expect(await askSwap(past({}, { held: START - 1n }), nowhere, mint)).toEqual(open);
+    },
+  );
 });
 
 describe('the search', () => {
@@ -278,7 +403,9 @@ describe('the search', () => {
   });
 
   it('reads no transaction without a memo when the node tells those of others', async () => {
-    const rpc = fakeRpc([past({ told: { slot: 1_020, memo: 'other' }, ...dust(500, null) }, { height: 1n })]);
+    const rpc = fakeRpc([
+      past({ told: { slot: 1_020, memo: 'other' }, ...dust(500, null) }, { height: 1n }),
+    ]);
     expect(await fateOf(historiesOf(rpc), sent(), until)).toEqual(open);
     expect(rpc.asked).not.toContain('transaction');
   });
@@ -286,21 +413,27 @@ describe('the search', () => {
   it('asks for all open payments of an account at once, and not again within a slot', async () => {
     const rpc = fakeRpc([past({}, { height: 1n })]);
     const histories = createHistories(rpc, { now: () => 0 });
-    const many = Array.from({ length: 60 }, (_, index) => sent({ payerSignature: `ours ${index}`, memo: `nonce ${index}` }));
+    const many = Array.from({ length: 60 }, (_, index) =>
+      sent({ payerSignature: `ours ${index}`, memo: `nonce ${index}` }),
+    );
     await Promise.all(many.map((one) => fateOf(histories, one, until)));
     await Promise.all(many.map((one) => fateOf(histories, one, until)));
     expect(rpc.asked).toEqual(['tip', 'signaturesFor']);
   });
 
   it('leaves a node alone that gives none of its transactions', async () => {
-    const list = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`t${index}`, { slot: 1_500, read: null }]));
+    const list = Object.fromEntries(
+      Array.from({ length: 50 }, (_, index) => [`t${index}`, { slot: 1_500, read: null }]),
+    );
     const rpc = fakeRpc([past(list)]);
     expect(await fateOf(historiesOf(rpc), sent(), until)).toEqual(open);
     expect(rpc.asked.filter((name) => name === 'transaction')).toHaveLength(5);
   });
 
   it('rejects when no node answers, and with the reason once it is called off', async () => {
-    await expect(ask([past({}, { down: true }), past({}, { down: true })])).rejects.toMatchObject({ code: 'rpc_unavailable' });
+    await expect(ask([past({}, { down: true }), past({}, { down: true })])).rejects.toMatchObject({
+      code: 'rpc_unavailable',
+    });
     const gone = new AbortController();
     const rpc = fakeRpc([past()]);
     const stopping = {
@@ -310,7 +443,9 @@ describe('the search', () => {
         return Promise.reject(new Error('closed'));
       },
     };
-    await expect(fateOf(historiesOf({ alone: () => [stopping, rpc] }), sent(), gone.signal)).rejects.toThrow('closed');
+    await expect(
+      fateOf(historiesOf({ alone: () => [stopping, rpc] }), sent(), gone.signal),
+    ).rejects.toThrow('closed');
     expect(rpc.asked).toEqual([]);
   });
 });

@@ -18,7 +18,10 @@ async function followed(node: FakeNode) {
   let heard = (): void => undefined;
   const asked = new Promise<void>((resolve) => (heard = resolve));
   const rpc = fakeRpc([node]);
-  const listening = { ...rpc, tip: (...args: Parameters<typeof rpc.tip>) => (heard(), rpc.tip(...args)) };
+  const listening = {
+    ...rpc,
+    tip: (...args: Parameters<typeof rpc.tip>) => (heard(), rpc.tip(...args)),
+  };
   const both = { ...rpc, alone: () => [listening] };
   // Only what following looks at; a whole client would say nothing more.
   const core = {
@@ -36,7 +39,10 @@ async function followed(node: FakeNode) {
     seen: new Set(),
   } as unknown as OpenPayment;
   // What is free, and what is held.
-  const left = async () => [await ledger.available('source', () => true), await ledger.held('source')];
+  const left = async () => [
+    await ledger.available('source', () => true),
+    await ledger.held('source'),
+  ];
   return { core, open, closing, asked, left };
 }
 
@@ -68,7 +74,10 @@ describe('what a payment holds', () => {
   it('stays while another client of the wallet follows it', async () => {
     const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
     const other = { ...core, closing: new AbortController() };
-    const ends = [monitorPayment(core, open, () => undefined), monitorPayment(other, open, () => undefined)] as const;
+    const ends = [
+      monitorPayment(core, open, () => undefined),
+      monitorPayment(other, open, () => undefined),
+    ] as const;
     await asked;
     closing.abort();
     await ends[0];
@@ -84,7 +93,10 @@ describe('what a journal could not take', () => {
     const { core, open } = await followed({ slot: 2_000, height: 1n, history: { tx } });
     let now = 0;
     const tried: number[] = [];
-    const put = () => (tried.push(now), now < 3_000 ? Promise.reject(new Error('down')) : Promise.resolve(undefined));
+    const put = () => (
+      tried.push(now),
+      now < 3_000 ? Promise.reject(new Error('down')) : Promise.resolve(undefined)
+    );
     const idle = (ms: number) => ((now += ms), Promise.resolve());
     const live = {
       ...core,

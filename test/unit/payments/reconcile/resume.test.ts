@@ -3,7 +3,11 @@ import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
 import { bodyClaim } from '../../../../src/payments/execute/release-claim.js';
-import { freeOrphanedBudget, resume, resumeOnce } from '../../../../src/payments/reconcile/resume.js';
+import {
+  freeOrphanedBudget,
+  resume,
+  resumeOnce,
+} from '../../../../src/payments/reconcile/resume.js';
 import { createEvents } from '../../../../src/events.js';
 import { memoryJournal } from '../../../../src/journal/memory.js';
 import { newWallet } from '../../../../src/journal/registry.js';
@@ -19,7 +23,10 @@ import { fakeRpc, OURS, payment, refused, START, type FakeNode } from './fake-ch
 
 type Core = Parameters<typeof resume>[0];
 const HOUR = 3_600_000;
-const [WALLET, MINT] = [addressOf(new Uint8Array(32).fill(1)), addressOf(new Uint8Array(32).fill(2))];
+const [WALLET, MINT] = [
+  addressOf(new Uint8Array(32).fill(1)),
+  addressOf(new Uint8Array(32).fill(2)),
+];
 const NOW = 10 * HOUR;
 const cap = { name: 'maxPerDay', unit: 'USD', windowMs: 24 * HOUR, limit: 10_000_000n } as const;
 
@@ -56,7 +63,14 @@ function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
       timings: {},
     },
     payment: {
-      ...{ network: SOLANA_MAINNET, mint: MINT, amount: '1', decimals: 6, payTo: 'p', payer: WALLET },
+      ...{
+        network: SOLANA_MAINNET,
+        mint: MINT,
+        amount: '1',
+        decimals: 6,
+        payTo: 'p',
+        payer: WALLET,
+      },
       payerSignature: made.payerSignature,
     },
   };
@@ -81,7 +95,12 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
   };
   const closing = new AbortController();
   const rpc = fakeRpc([node], part);
-  const config = { signer: { address: WALLET }, network: SOLANA_MAINNET, runtime, timeouts: { payment: 60_000 } };
+  const config = {
+    signer: { address: WALLET },
+    network: SOLANA_MAINNET,
+    runtime,
+    timeouts: { payment: 60_000 },
+  };
   // Only what resuming looks at; a whole configuration would say nothing more.
   const wallet = newWallet();
   const core = {
@@ -97,10 +116,12 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
   } as unknown as Core;
   const states = async () => {
     const all: Record<string, string> = {};
-    for await (const { id, state } of journal.attempts({ wallet: WALLET, network: SOLANA_MAINNET })) all[id] = state;
+    for await (const { id, state } of journal.attempts({ wallet: WALLET, network: SOLANA_MAINNET }))
+      all[id] = state;
     return all;
   };
-  const used = async () => (await journal.used({ wallet: WALLET, network: SOLANA_MAINNET }, [cap], now))[0];
+  const used = async () =>
+    (await journal.used({ wallet: WALLET, network: SOLANA_MAINNET }, [cap], now))[0];
   const pass = async (ms: number) => {
     now += ms;
     for (const nap of naps) {
@@ -111,7 +132,10 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     // A look at the chain takes some turns.
     for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
   };
-  const told = async () => (await journal.outbox.take({ limit: 100, leaseMs: 1, now: Infinity })).map(({ event }) => event);
+  const told = async () =>
+    (await journal.outbox.take({ limit: 100, leaseMs: 1, now: Infinity })).map(
+      ({ event }) => event,
+    );
   return { core, journal, rpc, states, told, used, pass, naps, closing };
 }
 
@@ -120,13 +144,26 @@ const failedSwap: FakeNode = { ...past, history: { s: { slot: 1, error: '"X"' } 
 const route = { inputMint: 'i', outputMint: MINT, provider: 'p', source: 'from', output: 'to' };
 const quoted = { inAmount: '7', outAmount: '8', feeLamports: '9' };
 const lifetime = { blockhash: 'hash', blockhashSlot: 1_000, lastValidBlockHeight: '500' };
-const swap = { signature: 's', transaction: 't', before: { amount: `${START}`, slot: 1_000 }, ...lifetime, quoted, ...route };
+const swap = {
+  signature: 's',
+  transaction: 't',
+  before: { amount: `${START}`, slot: 1_000 },
+  ...lifetime,
+  quoted,
+  ...route,
+};
 const found =
   (commitment: 'processed' | 'confirmed', error: string | null = null) =>
   () =>
     Promise.resolve([{ slot: 1, commitment, error }]);
 const nowhere = () => Promise.resolve([null]);
-const change = (account: string, before: bigint, after: bigint) => ({ account, owner: WALLET, mint: MINT, before, after });
+const change = (account: string, before: bigint, after: bigint) => ({
+  account,
+  owner: WALLET,
+  mint: MINT,
+  before,
+  after,
+});
 
 /** What is told of an attempt that was freed. */
 const freed = (id: string, state: 'abandoned' | 'unpaid', lamports = '0') => ({
@@ -154,7 +191,10 @@ describe('a reservation that signed nothing', () => {
     const { core, journal, states } = await coreWith([attempt('young')], past);
     const { live } = core.claims;
     // It is signed between the look at the journal and the look at which calls are alive.
-    const claims = { ...core.claims, live: async (ids: readonly string[]) => (await journal.put(signed('young')), live(ids)) };
+    const claims = {
+      ...core.claims,
+      live: async (ids: readonly string[]) => (await journal.put(signed('young')), live(ids)),
+    };
     await resume({ ...core, claims });
     expect(await states()).toEqual({ young: 'signed' });
   });
@@ -212,16 +252,34 @@ describe('a signed payment', () => {
 describe('a reservation with a signed swap', () => {
   it.each([
     ['is freed once the swap is past its last height', past, { statuses: nowhere }, {}],
-    ['is freed once the swap landed', { ...past, height: 500n }, { statuses: found('confirmed') }, {}],
-    ['is kept while the swap is only processed', { ...past, height: 500n }, { statuses: found('processed') }, { dead: 'abandoned' }],
-    ['is kept while the swap may land', { ...past, height: 500n }, { statuses: nowhere }, { dead: 'abandoned' }],
+    [
+      'is freed once the swap landed',
+      { ...past, height: 500n },
+      { statuses: found('confirmed') },
+      {},
+    ],
+    [
+      'is kept while the swap is only processed',
+      { ...past, height: 500n },
+      { statuses: found('processed') },
+      { dead: 'abandoned' },
+    ],
+    [
+      'is kept while the swap may land',
+      { ...past, height: 500n },
+      { statuses: nowhere },
+      { dead: 'abandoned' },
+    ],
     ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'abandoned' }],
   ])('%s', async (_, node, part, left) => {
     const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
     const [told, again] = [await resume(core), await resume(core)];
     expect(await states()).toEqual(left);
     // Its price is free in any case.
-    expect([told.map(({ state }) => state), again]).toEqual([['dead' in left ? 'abandoned' : 'unpaid'], []]);
+    expect([told.map(({ state }) => state), again]).toEqual([
+      ['dead' in left ? 'abandoned' : 'unpaid'],
+      [],
+    ]);
   });
 
   it('is told of with what its swap brought and took', async () => {
@@ -231,14 +289,35 @@ describe('a reservation with a signed swap', () => {
     const { signature, inputMint, outputMint, provider } = swap;
     const { inAmount, outAmount } = quoted;
     expect(await resume(core)).toEqual([
-      { ...freed('dead', 'unpaid', '7000'), swap: { signature, inputMint, inAmount, outputMint, outAmount, provider } },
+      {
+        ...freed('dead', 'unpaid', '7000'),
+        swap: { signature, inputMint, inAmount, outputMint, outAmount, provider },
+      },
     ]);
   });
 
   it.each([
-    ['that it can never land', past, { statuses: nowhere }, 'swap.failed', { code: 'swap_expired' }],
-    ['that it landed and failed', failedSwap, { statuses: found('confirmed', '"X"') }, 'swap.failed', { code: 'swap_failed' }],
-    ['what it was to bring, where no node gives what it did', past, { statuses: found('confirmed') }, 'swap.confirmed', quoted],
+    [
+      'that it can never land',
+      past,
+      { statuses: nowhere },
+      'swap.failed',
+      { code: 'swap_expired' },
+    ],
+    [
+      'that it landed and failed',
+      failedSwap,
+      { statuses: found('confirmed', '"X"') },
+      'swap.failed',
+      { code: 'swap_failed' },
+    ],
+    [
+      'what it was to bring, where no node gives what it did',
+      past,
+      { statuses: found('confirmed') },
+      'swap.confirmed',
+      quoted,
+    ],
     [
       'what it brought',
       past,
@@ -246,27 +325,39 @@ describe('a reservation with a signed swap', () => {
         statuses: found('confirmed'),
         transaction: () =>
           Promise.resolve({
-            ...{ slot: 1, error: null, signatures: ['s'], feeLamports: 5_000n, lamports: new Map(), tellsTokens: true },
+            ...{
+              slot: 1,
+              error: null,
+              signatures: ['s'],
+              feeLamports: 5_000n,
+              lamports: new Map(),
+              tellsTokens: true,
+            },
             tokenChanges: [change('from', 10n, 4n), change('to', 0n, 3n)],
           }),
       },
       'swap.confirmed',
       { inAmount: '6', outAmount: '3', feeLamports: '5000' },
     ],
-  ] as const)('tells %s, once, after that its payment failed', async (_, node, part, type, details) => {
-    const { core, told, states, pass } = await coreWith([attempt('dead', { swap })], node, part);
-    await resume(core);
-    await resume(core);
-    await pass(HOUR);
-    expect(await told()).toMatchObject([
-      { type: 'payment.failed', data: { id: 'dead' } },
-      { type, data: { id: 'dead', signature: 's', ...details } },
-    ]);
-    expect(await states()).toEqual({});
-  });
+  ] as const)(
+    'tells %s, once, after that its payment failed',
+    async (_, node, part, type, details) => {
+      const { core, told, states, pass } = await coreWith([attempt('dead', { swap })], node, part);
+      await resume(core);
+      await resume(core);
+      await pass(HOUR);
+      expect(await told()).toMatchObject([
+        { type: 'payment.failed', data: { id: 'dead' } },
+        { type, data: { id: 'dead', signature: 's', ...details } },
+      ]);
+      expect(await states()).toEqual({});
+    },
+  );
 
   it('tells once what became of its swap where two are asked at once, and one of them comes late', async () => {
-    const { core, journal, told, states } = await coreWith([attempt('dead', { swap })], past, { statuses: nowhere });
+    const { core, journal, told, states } = await coreWith([attempt('dead', { swap })], past, {
+      statuses: nowhere,
+    });
     await Promise.all([resume(core), resume({ ...core })]);
     expect((await told()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
     await journal.reserve(attempt('again', { swap, state: 'abandoned' }), []);
@@ -277,7 +368,11 @@ describe('a reservation with a signed swap', () => {
   });
 
   it('is kept where what became of its swap cannot be written', async () => {
-    const { core, journal, told, states } = await coreWith([attempt('dead', { swap, state: 'abandoned' })], past, { statuses: nowhere });
+    const { core, journal, told, states } = await coreWith(
+      [attempt('dead', { swap, state: 'abandoned' })],
+      past,
+      { statuses: nowhere },
+    );
     await resume({ ...core, journal: { ...journal, put: () => Promise.reject(new Error('EIO')) } });
     expect([await states(), await told()]).toEqual([{ dead: 'abandoned' }, []]);
     await resume({ ...core });
@@ -306,11 +401,16 @@ describe('a reservation with a signed swap', () => {
     );
     await resume(core);
     expect(await used()).toBe(0n);
-    expect(await journal.similar({ wallet: WALLET, network: SOLANA_MAINNET }, 'dead', 'order')).toEqual([]);
+    expect(
+      await journal.similar({ wallet: WALLET, network: SOLANA_MAINNET }, 'dead', 'order'),
+    ).toEqual([]);
   });
 
   it('is waited for once, and no longer than the client lives', async () => {
-    const { core, naps, closing, states, pass } = await coreWith([attempt('dead', { swap })], { ...past, down: true });
+    const { core, naps, closing, states, pass } = await coreWith([attempt('dead', { swap })], {
+      ...past,
+      down: true,
+    });
     await resume(core);
     await resume(core);
     await new Promise(setImmediate);
@@ -331,17 +431,28 @@ describe('signed payments', () => {
     const { signaturesFor } = rpc;
     const faulty: Rpc = {
       ...rpc,
-      signaturesFor: (address, options) => (address === 'other' ? Promise.reject(refused()) : signaturesFor(address, options)),
+      signaturesFor: (address, options) =>
+        address === 'other' ? Promise.reject(refused()) : signaturesFor(address, options),
     };
     const lone: Rpc = { ...faulty, alone: () => [faulty] };
-    const receipts = await resume({ ...core, rpc: lone, histories: createHistories(lone, core.config.runtime) });
-    expect(receipts).toMatchObject([{ id: 'paid', state: 'settled', payment: { signature: 'tx' } }, freed('dead', 'unpaid')]);
+    const receipts = await resume({
+      ...core,
+      rpc: lone,
+      histories: createHistories(lone, core.config.runtime),
+    });
+    expect(receipts).toMatchObject([
+      { id: 'paid', state: 'settled', payment: { signature: 'tx' } },
+      freed('dead', 'unpaid'),
+    ]);
     expect(await states()).toEqual({ stuck: 'signed', paid: 'settled' });
   });
 
   it('are told of once, by the first call after the chain has decided, if that was between two calls', async () => {
     const node: FakeNode = { slot: 1_010, height: 10n };
-    const { core, states, pass } = await coreWith([signed('paid'), signed('lost', { payerSignature: 'another' })], node);
+    const { core, states, pass } = await coreWith(
+      [signed('paid'), signed('lost', { payerSignature: 'another' })],
+      node,
+    );
     expect(await resume(core)).toEqual([]);
     Object.assign(node, past, { history: { tx } });
     await pass(HOUR);
@@ -365,7 +476,10 @@ describe('signed payments', () => {
 
   it('of another network are left alone', async () => {
     const foreign = { ...signed('devnet'), network: SOLANA_DEVNET };
-    const { core, rpc } = await coreWith([foreign, attempt('other', { network: SOLANA_DEVNET })], past);
+    const { core, rpc } = await coreWith(
+      [foreign, attempt('other', { network: SOLANA_DEVNET })],
+      past,
+    );
     expect(await resume(core)).toEqual([]);
     expect(rpc.asked).toEqual([]);
   });

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { decodeHeader, encodeHeader } from '../../../../src/protocols/x402/header.js';
 
 const object = fc.dictionary(
-  fc.string({ unit: 'binary', maxLength: 8 }).filter((name) => !['__proto__', 'constructor', 'prototype'].includes(name)),
+  fc
+    .string({ unit: 'binary', maxLength: 8 })
+    .filter((name) => !['__proto__', 'constructor', 'prototype'].includes(name)),
   fc.string({ unit: 'binary', maxLength: 60 }),
   { noNullPrototype: true },
 );
@@ -14,9 +16,17 @@ describe('decodeHeader', () => {
     fc.assert(
       fc.property(object, (value) => {
         const header = encodeHeader(value);
-        const spellings = [header, urlSafe(header), header.replace(/=+$/, ''), urlSafe(header).replace(/=+$/, ''), ` ${header}\t`];
+        const spellings = [
+          header,
+          urlSafe(header),
+          header.replace(/=+$/, ''),
+          urlSafe(header).replace(/=+$/, ''),
+          ` ${header}\t`,
+        ];
         for (const spelling of spellings) expect(decodeHeader(spelling)).toStrictEqual(value);
-        expect(decodeHeader(Buffer.from(JSON.stringify(value)).toString('latin1'))).toStrictEqual(value);
+        expect(decodeHeader(Buffer.from(JSON.stringify(value)).toString('latin1'))).toStrictEqual(
+          value,
+        );
       }),
     );
   });
@@ -38,7 +48,9 @@ describe('decodeHeader', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.base64String()), (value) => {
         const decoded = decodeHeader(value);
-        expect(decoded === undefined || (typeof decoded === 'object' && !Array.isArray(decoded))).toBe(true);
+        expect(
+          decoded === undefined || (typeof decoded === 'object' && !Array.isArray(decoded)),
+        ).toBe(true);
       }),
     );
   });

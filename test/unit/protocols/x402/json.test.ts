@@ -4,7 +4,9 @@ import { copyJson, field, JSON_LIMITS, readJson } from '../../../../src/protocol
 
 const FORBIDDEN = ['__proto__', 'constructor', 'prototype'];
 const MONEY = ['amount', 'maxAmountRequired'];
-const key = fc.string({ unit: 'binary', maxLength: 8 }).filter((text) => ![...FORBIDDEN, ...MONEY].includes(text));
+const key = fc
+  .string({ unit: 'binary', maxLength: 8 })
+  .filter((text) => ![...FORBIDDEN, ...MONEY].includes(text));
 const json = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', maxDepth: 6 },
@@ -24,7 +26,9 @@ const valueOf = (text: string) => {
   return read.ok ? read.value : undefined;
 };
 const isDeeplyFrozen = (value: unknown): boolean =>
-  typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen));
+  typeof value !== 'object' ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen));
 
 describe('readJson', () => {
   it('agrees with JSON.parse on all JSON within the bounds, and freezes it', () => {
@@ -77,9 +81,13 @@ describe('readJson', () => {
   });
 
   it('agrees with JSON.parse after any one character of real terms is lost or doubled', () => {
-    const text = '{"x402Version":2,"accepts":[{"amount":"10","extra":{"a":[1,-2.5e+3,null]}}],"error":"caf\\u00e9 \\n"}';
+    const text =
+      '{"x402Version":2,"accepts":[{"amount":"10","extra":{"a":[1,-2.5e+3,null]}}],"error":"caf\\u00e9 \\n"}';
     for (let at = 0; at < text.length; at += 1) {
-      for (const changed of [text.slice(0, at) + text.slice(at + 1), text.slice(0, at + 1) + text.slice(at)]) {
+      for (const changed of [
+        text.slice(0, at) + text.slice(at + 1),
+        text.slice(0, at + 1) + text.slice(at),
+      ]) {
         let expected: unknown;
         try {
           expected = JSON.parse(changed);
@@ -94,25 +102,40 @@ describe('readJson', () => {
   it('keeps its bounds to the character', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
     expect(readJson(nested(JSON_LIMITS.depth)).ok).toBe(true);
-    expect(readJson(nested(JSON_LIMITS.depth + 1))).toEqual({ ok: false, reason: 'it is nested too deeply' });
+    expect(readJson(nested(JSON_LIMITS.depth + 1))).toEqual({
+      ok: false,
+      reason: 'it is nested too deeply',
+    });
     expect(readJson(`"${'x'.repeat(JSON_LIMITS.string)}"`).ok).toBe(true);
-    expect(readJson(`"${'x'.repeat(JSON_LIMITS.string + 1)}"`)).toEqual({ ok: false, reason: 'it holds a text that is too long' });
+    expect(readJson(`"${'x'.repeat(JSON_LIMITS.string + 1)}"`)).toEqual({
+      ok: false,
+      reason: 'it holds a text that is too long',
+    });
     expect(readJson(`[${' '.repeat(JSON_LIMITS.characters - 2)}]`).ok).toBe(true);
-    expect(readJson(`[${' '.repeat(JSON_LIMITS.characters - 1)}]`)).toEqual({ ok: false, reason: 'it is too large' });
+    expect(readJson(`[${' '.repeat(JSON_LIMITS.characters - 1)}]`)).toEqual({
+      ok: false,
+      reason: 'it is too large',
+    });
   });
 
   it('refuses a key twice and keys of prototypes, however they are spelled', () => {
     expect(readJson('{"a":1,"a":1}')).toEqual({ ok: false, reason: 'it names a key twice' });
     expect(readJson('{"a":1,"\\u0061":1}')).toEqual({ ok: false, reason: 'it names a key twice' });
     expect(readJson('{"a":1,"b":{"a":1}}').ok).toBe(true);
-    for (const name of FORBIDDEN) expect(readJson(`[{"${name}":1}]`)).toEqual({ ok: false, reason: 'it holds a forbidden key' });
+    for (const name of FORBIDDEN)
+      expect(readJson(`[{"${name}":1}]`)).toEqual({
+        ok: false,
+        reason: 'it holds a forbidden key',
+      });
     expect(readJson('{"toString":1,"hasOwnProperty":2}').ok).toBe(true);
   });
 
   it('rounds no money: a number that is no plain integer stays its text under a money key', () => {
     for (const name of MONEY) {
       expect(valueOf(`{"${name}":1e3}`)).toEqual({ [name]: '1e3' });
-      expect(valueOf(`{"${name}":1000.00000000000000001}`)).toEqual({ [name]: '1000.00000000000000001' });
+      expect(valueOf(`{"${name}":1000.00000000000000001}`)).toEqual({
+        [name]: '1000.00000000000000001',
+      });
       expect(valueOf(`{"${name}":1000}`)).toEqual({ [name]: 1000 });
     }
     expect(valueOf('{"other":1e3}')).toEqual({ other: 1000 });
@@ -174,7 +197,10 @@ describe('copyJson', () => {
     ];
     for (const value of odd) expect(copyJson(value).ok).toBe(false);
     expect(copyJson({ a: 'x'.repeat(JSON_LIMITS.string + 1) }).ok).toBe(false);
-    expect(copyJson(Array.from({ length: 40 }, () => 'x'.repeat(4_000)))).toEqual({ ok: false, reason: 'it is too large' });
+    expect(copyJson(Array.from({ length: 40 }, () => 'x'.repeat(4_000)))).toEqual({
+      ok: false,
+      reason: 'it is too large',
+    });
   });
 });
 

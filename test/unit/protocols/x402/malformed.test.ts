@@ -9,7 +9,11 @@ import type { Odd402, Verdict } from '../../../fixtures/malformed-402.js';
 const responseOf = ({ headers, body }: Odd402) => new Response(body, { status: 402, headers });
 
 const bytesOf = (body: Odd402['body']) =>
-  body === null ? new Uint8Array() : typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  body === null
+    ? new Uint8Array()
+    : typeof body === 'string'
+      ? new TextEncoder().encode(body)
+      : body;
 
 async function judge(odd: Odd402, response: Response): Promise<Verdict> {
   try {
@@ -44,7 +48,10 @@ describe('odd and hostile 402s', () => {
 
   it('gives the same verdict on parts as on a response, wherever the body is text', () => {
     const texts = ODD_402S.filter(
-      (odd) => typeof odd.body === 'string' && odd.body.length < 60_000 && !(odd.headers['content-type'] ?? '').includes('stream'),
+      (odd) =>
+        typeof odd.body === 'string' &&
+        odd.body.length < 60_000 &&
+        !(odd.headers['content-type'] ?? '').includes('stream'),
     );
     for (const odd of texts) {
       const read = () => parsePaymentRequired({ headers: odd.headers, body: odd.body as string });

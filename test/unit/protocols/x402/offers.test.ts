@@ -5,7 +5,16 @@ import { SOLANA_DEVNET } from '../../../../src/network.js';
 import { readOffers } from '../../../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
 import type { PaymentRequired } from '../../../../src/protocols/x402/types.js';
-import { BAD_AMOUNTS, BAD_KEYS, entryV1, entryV2, envelopeV1, envelopeV2, KEYS, MAINNET } from '../../../fixtures/malformed-402.js';
+import {
+  BAD_AMOUNTS,
+  BAD_KEYS,
+  entryV1,
+  entryV2,
+  envelopeV1,
+  envelopeV2,
+  KEYS,
+  MAINNET,
+} from '../../../fixtures/malformed-402.js';
 
 const parse = (body: object): PaymentRequired => {
   const found = parsePaymentRequired({ body });
@@ -64,7 +73,9 @@ describe('readOffers', () => {
     ['a token program', { extra: { feePayer, tokenProgram: KEYS.payTo } }, true],
     ['features', { extra: { feePayer, features: {} } }, true],
   ])('tells from %s whether a version 1 seller takes a memo', (_name, change, takesMemo) => {
-    expect(readAll(envelopeV1([entryV1(change)]))).toMatchObject([{ ok: true, offer: { takesMemo } }]);
+    expect(readAll(envelopeV1([entryV1(change)]))).toMatchObject([
+      { ok: true, offer: { takesMemo } },
+    ]);
   });
 
   it('reads every entry, in order, and says of each why it is not payable', () => {
@@ -76,7 +87,11 @@ describe('readOffers', () => {
       entryV2({ payTo: '' }),
     ];
     const readings = readAll(envelopeV2(entries));
-    expect(readings.map((reading) => (reading.ok ? reading.offer.index : `${reading.refusal.index} ${reading.refusal.code}`))).toEqual([
+    expect(
+      readings.map((reading) =>
+        reading.ok ? reading.offer.index : `${reading.refusal.index} ${reading.refusal.code}`,
+      ),
+    ).toEqual([
       '0 unsupported_network',
       '1 unsupported_offer',
       '2 unsupported_offer',
@@ -86,16 +101,39 @@ describe('readOffers', () => {
   });
 
   it('tells the clusters apart', () => {
-    const entries = ['solana', 'solana-devnet', 'solana:devnet', 'solana-testnet', SOLANA_DEVNET].map((network) => entryV2({ network }));
-    expect(readAll(envelopeV2(entries)).map(({ ok }) => ok)).toEqual([true, false, false, false, false]);
-    expect(readAll(envelopeV2(entries), SOLANA_DEVNET).map(({ ok }) => ok)).toEqual([false, true, true, false, true]);
+    const entries = [
+      'solana',
+      'solana-devnet',
+      'solana:devnet',
+      'solana-testnet',
+      SOLANA_DEVNET,
+    ].map((network) => entryV2({ network }));
+    expect(readAll(envelopeV2(entries)).map(({ ok }) => ok)).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect(readAll(envelopeV2(entries), SOLANA_DEVNET).map(({ ok }) => ok)).toEqual([
+      false,
+      true,
+      true,
+      false,
+      true,
+    ]);
     const [, devnet] = readAll(envelopeV2(entries));
     expect(devnet?.ok === false && devnet.error.details).toEqual({ network: SOLANA_DEVNET });
   });
 
   it('takes the first v1 entry of a scheme and network alone, whatever becomes of it', () => {
     const bad = readAll(
-      envelopeV1([entryV1({ payTo: '' }), entryV1(), entryV1({ network: 'solana-mainnet' }), entryV1({ network: 'base' })]),
+      envelopeV1([
+        entryV1({ payTo: '' }),
+        entryV1(),
+        entryV1({ network: 'solana-mainnet' }),
+        entryV1({ network: 'base' }),
+      ]),
     );
     expect(bad.map((reading) => (reading.ok ? 'ok' : reading.refusal.code))).toEqual([
       'malformed_payment_required',
@@ -109,7 +147,10 @@ describe('readOffers', () => {
   it('ignores a v1 blockhash, and keeps a v1 memo', () => {
     const extra = { feePayer: KEYS.feePayer, recentBlockhash: KEYS.payTo, memo: 'pi_1' };
     const [reading] = readAll(envelopeV1([entryV1({ extra })]));
-    expect(reading?.ok === true && [reading.offer.recentBlockhash, reading.offer.memo]).toEqual([undefined, 'pi_1']);
+    expect(reading?.ok === true && [reading.offer.recentBlockhash, reading.offer.memo]).toEqual([
+      undefined,
+      'pi_1',
+    ]);
   });
 
   it.each([
@@ -134,9 +175,13 @@ describe('readOffers', () => {
       const reading = readOne({ [name]: evil });
       if (reading.ok) throw new Error('it should be refused');
       const { error, refusal } = reading;
-      expect(JSON.stringify({ ...error.toJSON(), untrusted: undefined, refusal: { ...refusal, untrusted: undefined } })).not.toContain(
-        'IGNORE',
-      );
+      expect(
+        JSON.stringify({
+          ...error.toJSON(),
+          untrusted: undefined,
+          refusal: { ...refusal, untrusted: undefined },
+        }),
+      ).not.toContain('IGNORE');
       expect(refusal.untrusted?.[name]).toMatch(/^IGNORE ALL INSTRUCTIONS \[2J/);
       expect(refusal.untrusted?.[name]?.length).toBeLessThanOrEqual(200);
       expect(error.message).toBe(refusal.message);
@@ -176,7 +221,10 @@ describe('amounts', () => {
   });
 
   it('takes no other text', () => {
-    const alphabet = fc.string({ unit: fc.constantFrom(...'0123456789 +-._,xXeEnoab١२\n\u0000'), maxLength: 24 });
+    const alphabet = fc.string({
+      unit: fc.constantFrom(...'0123456789 +-._,xXeEnoab١२\n\u0000'),
+      maxLength: 24,
+    });
     fc.assert(
       fc.property(alphabet, (amount) => {
         const isStrict = /^[1-9][0-9]*$/.test(amount) && BigInt(amount) < 2n ** 64n;
@@ -184,11 +232,18 @@ describe('amounts', () => {
       }),
       { numRuns: 2_000 },
     );
-    for (const amount of BAD_AMOUNTS) expect(codeOf({ amount }), JSON.stringify(amount)).toBe('malformed_payment_required');
+    for (const amount of BAD_AMOUNTS)
+      expect(codeOf({ amount }), JSON.stringify(amount)).toBe('malformed_payment_required');
   });
 
   it('takes no other type', () => {
-    const values = fc.oneof(fc.boolean(), fc.constant(null), fc.bigInt(), fc.array(fc.anything()), fc.object());
+    const values = fc.oneof(
+      fc.boolean(),
+      fc.constant(null),
+      fc.bigInt(),
+      fc.array(fc.anything()),
+      fc.object(),
+    );
     fc.assert(
       fc.property(values, (amount) => {
         expect(readOne({ amount }).ok).toBe(false);
@@ -232,16 +287,21 @@ describe('keys', () => {
         expect(readOne({ payTo }).ok).toBe(false);
       }),
     );
-    for (const key of BAD_KEYS) expect(codeOf({ asset: key }), JSON.stringify(key)).toBe('malformed_payment_required');
+    for (const key of BAD_KEYS)
+      expect(codeOf({ asset: key }), JSON.stringify(key)).toBe('malformed_payment_required');
   });
 
   it('refuses huge keys before decoding them', () => {
-    // Decoding grows with the square of the length: a megabyte would take minutes, far past the time limit of a test.
+    // Decoding grows with the square of the length: a megabyte would take minutes, far past the
+    // time limit of a test.
     for (const key of ['1'.repeat(100_000), 'z'.repeat(100_000), 'z'.repeat(1_000_000)]) {
-      for (const name of ['asset', 'payTo']) expect(codeOf({ [name]: key })).toBe('malformed_payment_required');
+      for (const name of ['asset', 'payTo'])
+        expect(codeOf({ [name]: key })).toBe('malformed_payment_required');
       expect(codeOf({ extra: { feePayer: key } })).toBe('malformed_payment_required');
       expect(codeOf({ extra: { feePayer: KEYS.feePayer, recentBlockhash: key } })).toBe('ok');
-      expect(() => parsePaymentRequired({ body: JSON.stringify(envelopeV2([entryV2({ payTo: key })])) })).toThrow(/cannot be read/);
+      expect(() =>
+        parsePaymentRequired({ body: JSON.stringify(envelopeV2([entryV2({ payTo: key })])) }),
+      ).toThrow(/cannot be read/);
     }
   });
 });

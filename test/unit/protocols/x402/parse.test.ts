@@ -1,20 +1,30 @@
 import { describe, expect, it } from 'vitest';
 import { isExactChangeError } from '../../../../src/errors.js';
 import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
-import { base64, entryV1, entryV2, envelopeV1, envelopeV2 } from '../../../fixtures/malformed-402.js';
+import {
+  base64,
+  entryV1,
+  entryV2,
+  envelopeV1,
+  envelopeV2,
+} from '../../../fixtures/malformed-402.js';
 
 const v1 = JSON.stringify(envelopeV1());
 const v2 = base64(envelopeV2());
 const url = 'https://api.example.com/premium';
 const isDeeplyFrozen = (value: unknown): boolean =>
-  typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen));
+  typeof value !== 'object' ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen));
 
 describe('parsePaymentRequired', () => {
   it('reads v2 from the header, with all that is echoed later', () => {
     const extensions = { bazaar: { info: { a: [1, 2.5, null] } } };
     const found = parsePaymentRequired({
       url,
-      headers: new Headers({ 'payment-required': base64(envelopeV2([entryV2(), entryV2({ amount: 7 })], { extensions })) }),
+      headers: new Headers({
+        'payment-required': base64(envelopeV2([entryV2(), entryV2({ amount: 7 })], { extensions })),
+      }),
     });
     expect(found).toEqual({
       x402Version: 2,
@@ -30,7 +40,11 @@ describe('parsePaymentRequired', () => {
   it('reads v1 from the body, text or object', () => {
     for (const body of [v1, envelopeV1(), `\ufeff ${v1}`]) {
       const found = parsePaymentRequired({ headers: {}, body });
-      expect(found).toEqual({ x402Version: 1, error: 'X-PAYMENT header is required', accepts: [entryV1()] });
+      expect(found).toEqual({
+        x402Version: 1,
+        error: 'X-PAYMENT header is required',
+        accepts: [entryV1()],
+      });
       expect(isDeeplyFrozen(found)).toBe(true);
     }
   });
@@ -38,7 +52,9 @@ describe('parsePaymentRequired', () => {
   it('finds a header of a plain record in any case, and takes two as fetch joins them', () => {
     for (const name of ['PAYMENT-REQUIRED', 'payment-required', 'Payment-Required'])
       expect(parsePaymentRequired({ headers: { [name]: v2 } })?.x402Version).toBe(2);
-    expect(() => parsePaymentRequired({ headers: { 'PAYMENT-REQUIRED': v2, 'payment-required': v2 } })).toThrow(/cannot be read/);
+    expect(() =>
+      parsePaymentRequired({ headers: { 'PAYMENT-REQUIRED': v2, 'payment-required': v2 } }),
+    ).toThrow(/cannot be read/);
   });
 
   it.each([
@@ -61,8 +77,13 @@ describe('parsePaymentRequired', () => {
   it('asks the body before the late header', () => {
     const late = base64(envelopeV2(undefined, { error: 'late' }));
     expect(parsePaymentRequired({ headers: { 'X-Payment-Required': late } })?.error).toBe('late');
-    expect(parsePaymentRequired({ headers: { 'X-Payment-Required': late }, body: v1 })?.x402Version).toBe(1);
-    expect(parsePaymentRequired({ headers: { 'X-Payment-Required': late }, body: '{"x402Version":1}' })?.error).toBe('late');
+    expect(
+      parsePaymentRequired({ headers: { 'X-Payment-Required': late }, body: v1 })?.x402Version,
+    ).toBe(1);
+    expect(
+      parsePaymentRequired({ headers: { 'X-Payment-Required': late }, body: '{"x402Version":1}' })
+        ?.error,
+    ).toBe('late');
   });
 
   it('is undefined for what is no payment request', () => {
@@ -91,9 +112,13 @@ describe('parsePaymentRequired', () => {
 
   it('keeps non-ASCII text', () => {
     const error = 'Zahlung nötig: 0,10 € — 支払い 🧾';
-    expect(parsePaymentRequired({ headers: new Headers({ 'payment-required': base64(envelopeV2(undefined, { error })) }) })?.error).toBe(
-      error,
-    );
-    expect(parsePaymentRequired({ body: JSON.stringify(envelopeV1(undefined, { error })) })?.error).toBe(error);
+    expect(
+      parsePaymentRequired({
+        headers: new Headers({ 'payment-required': base64(envelopeV2(undefined, { error })) }),
+      })?.error,
+    ).toBe(error);
+    expect(
+      parsePaymentRequired({ body: JSON.stringify(envelopeV1(undefined, { error })) })?.error,
+    ).toBe(error);
   });
 });

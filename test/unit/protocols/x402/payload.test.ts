@@ -2,8 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { decodeHeader } from '../../../../src/protocols/x402/header.js';
 import { readOffers } from '../../../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
-import { createPaymentId, encodePayment, offersPaymentId } from '../../../../src/protocols/x402/payload.js';
-import { entryV1, entryV2, envelopeV1, envelopeV2, KEYS, MAINNET } from '../../../fixtures/malformed-402.js';
+import {
+  createPaymentId,
+  encodePayment,
+  offersPaymentId,
+} from '../../../../src/protocols/x402/payload.js';
+import {
+  entryV1,
+  entryV2,
+  envelopeV1,
+  envelopeV2,
+  KEYS,
+  MAINNET,
+} from '../../../fixtures/malformed-402.js';
 
 const transaction = Uint8Array.from({ length: 470 }, (_, index) => index % 256);
 const wire = Buffer.from(transaction).toString('base64');
@@ -12,15 +23,25 @@ const identifier = { info: { required: false, note: 'kept' }, schema: { type: 'o
 
 function encode(body: object, id?: string) {
   const paymentRequired = parsePaymentRequired({ body });
-  const [reading] = paymentRequired === undefined ? [] : readOffers(paymentRequired, MAINNET, KEYS.payer);
+  const [reading] =
+    paymentRequired === undefined ? [] : readOffers(paymentRequired, MAINNET, KEYS.payer);
   if (paymentRequired === undefined || reading?.ok !== true) throw new Error('not payable');
-  const header = encodePayment({ paymentRequired, offer: reading.offer, transaction, ...(id === undefined ? {} : { paymentId: id }) });
+  const header = encodePayment({
+    paymentRequired,
+    offer: reading.offer,
+    transaction,
+    ...(id === undefined ? {} : { paymentId: id }),
+  });
   return { header, payload: decodeHeader(header.value), paymentRequired };
 }
 
 describe('encodePayment', () => {
   it('echoes the v2 entry, resource and extensions as they came', () => {
-    const entry = entryV2({ amount: 1000, network: 'solana:mainnet', unknown: { größe: [1, 'ü'] } });
+    const entry = entryV2({
+      amount: 1000,
+      network: 'solana:mainnet',
+      unknown: { größe: [1, 'ü'] },
+    });
     const extensions = { bazaar: { info: { output: null } } };
     const { header, payload } = encode(envelopeV2([entry], { extensions }));
     expect(header.name).toBe('PAYMENT-SIGNATURE');
@@ -39,9 +60,17 @@ describe('encodePayment', () => {
   });
 
   it('writes v1 with the seller’s own network name', () => {
-    const { header, payload } = encode(envelopeV1([entryV1({ network: 'solana-mainnet' })]), paymentId);
+    const { header, payload } = encode(
+      envelopeV1([entryV1({ network: 'solana-mainnet' })]),
+      paymentId,
+    );
     expect(header.name).toBe('X-PAYMENT');
-    expect(payload).toEqual({ x402Version: 1, scheme: 'exact', network: 'solana-mainnet', payload: { transaction: wire } });
+    expect(payload).toEqual({
+      x402Version: 1,
+      scheme: 'exact',
+      network: 'solana-mainnet',
+      payload: { transaction: wire },
+    });
   });
 
   it('gives an identifier where the seller takes one, and nowhere else', () => {
@@ -52,7 +81,9 @@ describe('encodePayment', () => {
       'payment-identifier': { ...identifier, info: { ...identifier.info, id: paymentId } },
     });
     expect(offersPaymentId(paymentRequired)).toBe(true);
-    expect(encode(envelopeV2(undefined, { extensions })).payload?.['extensions']).toEqual(extensions);
+    expect(encode(envelopeV2(undefined, { extensions })).payload?.['extensions']).toEqual(
+      extensions,
+    );
     for (const without of [
       {},
       { 'payment-identifier': {} },
@@ -67,16 +98,25 @@ describe('encodePayment', () => {
   });
 
   it('leaves extensions that would not fit out, but for the identifier', () => {
-    const bulky = { bazaar: { schema: Array.from({ length: 3 }, () => 'x'.repeat(4_000)) }, 'payment-identifier': identifier };
+    const bulky = {
+      bazaar: { schema: Array.from({ length: 3 }, () => 'x'.repeat(4_000)) },
+      'payment-identifier': identifier,
+    };
     const { header, payload } = encode(envelopeV2(undefined, { extensions: bulky }), paymentId);
     expect(header.value.length).toBeLessThan(12_288);
-    expect(payload?.['extensions']).toEqual({ 'payment-identifier': { ...identifier, info: { ...identifier.info, id: paymentId } } });
+    expect(payload?.['extensions']).toEqual({
+      'payment-identifier': { ...identifier, info: { ...identifier.info, id: paymentId } },
+    });
   });
 
   it('refuses to write more than servers take', () => {
     const entry = entryV2({ a: 'x'.repeat(4_000), b: 'x'.repeat(4_000), c: 'x'.repeat(2_000) });
     expect(() => encode(envelopeV2([entry]))).toThrow(
-      expect.objectContaining({ code: 'header_too_large', funds: 'untouched', details: { bytes: expect.any(Number), limitBytes: 12_288 } }),
+      expect.objectContaining({
+        code: 'header_too_large',
+        funds: 'untouched',
+        details: { bytes: expect.any(Number), limitBytes: 12_288 },
+      }),
     );
   });
 
@@ -91,6 +131,8 @@ describe('encodePayment', () => {
 describe('createPaymentId', () => {
   it('is within the grammar of the extension, and as random as its bytes', () => {
     expect(paymentId).toMatch(/^[A-Za-z0-9_-]{16,128}$/);
-    expect(createPaymentId(Uint8Array.of(...new Uint8Array(15), 1))).not.toBe(createPaymentId(new Uint8Array(16)));
+    expect(createPaymentId(Uint8Array.of(...new Uint8Array(15), 1))).not.toBe(
+      createPaymentId(new Uint8Array(16)),
+    );
   });
 });

@@ -25,8 +25,14 @@ function stoppedClock() {
   return { runtime, ring: () => wakers.forEach((wake) => wake()) };
 }
 
-/** A body that gives these chunks, then ends, breaks, or stays open; `pulled` counts what was asked of it. */
-function body(chunks: readonly (string | Uint8Array)[], end: 'close' | 'break' | 'hang' | 'repeat' = 'close') {
+/**
+ * A body that gives these chunks, then ends, breaks, or stays open; `pulled` counts what was asked
+ * of it.
+ */
+function body(
+  chunks: readonly (string | Uint8Array)[],
+  end: 'close' | 'break' | 'hang' | 'repeat' = 'close',
+) {
   const left = [...chunks];
   const state = { pulled: 0, dry: undefined as (() => void) | undefined };
   const isDry = new Promise<void>((resolve) => (state.dry = resolve));
@@ -47,8 +53,11 @@ function body(chunks: readonly (string | Uint8Array)[], end: 'close' | 'break' |
   return { stream, state, isDry };
 }
 
-const respond = (stream: ReadableStream<Uint8Array>, headers: Record<string, string> = json, status = 402) =>
-  new Response(stream, { status, headers });
+const respond = (
+  stream: ReadableStream<Uint8Array>,
+  headers: Record<string, string> = json,
+  status = 402,
+) => new Response(stream, { status, headers });
 const caught = (promise: Promise<unknown>) =>
   promise.then(
     () => undefined,
@@ -59,7 +68,12 @@ describe('readPaymentRequired', () => {
   it('looks at nothing but 402s', async () => {
     for (const status of [200, 401, 403, 500]) {
       const { stream, state } = body([v1]);
-      expect(await readPaymentRequired(respond(stream, { ...json, 'payment-required': v2 }, status), options)).toBeUndefined();
+      expect(
+        await readPaymentRequired(
+          respond(stream, { ...json, 'payment-required': v2 }, status),
+          options,
+        ),
+      ).toBeUndefined();
       expect(state.pulled).toBeLessThanOrEqual(1);
     }
   });
@@ -72,14 +86,20 @@ describe('readPaymentRequired', () => {
       { ...json, 'content-length': '9999999' },
     ]) {
       const response = respond(body([], 'hang').stream, { ...headers, 'payment-required': v2 });
-      const found = await readPaymentRequired(response, { timeoutMs: 60_000, runtime: stoppedClock().runtime });
+      const found = await readPaymentRequired(response, {
+        timeoutMs: 60_000,
+        runtime: stoppedClock().runtime,
+      });
       expect(found?.x402Version).toBe(2);
       expect(found?.fallback).toBeUndefined();
     }
   });
 
   it('remembers the v1 body beside a v2 header', async () => {
-    const found = await readPaymentRequired(new Response(v1, { status: 402, headers: { ...json, 'payment-required': v2 } }), options);
+    const found = await readPaymentRequired(
+      new Response(v1, { status: 402, headers: { ...json, 'payment-required': v2 } }),
+      options,
+    );
     expect(found?.x402Version).toBe(2);
     expect(found?.fallback?.x402Version).toBe(1);
     expect(found?.fallback?.accepts).toEqual([entryV1()]);
@@ -88,7 +108,10 @@ describe('readPaymentRequired', () => {
   it('gives a dripping body beside a good header up, and pays by the header', async () => {
     const clock = stoppedClock();
     const { stream, isDry } = body(['{"x402Version":1,'], 'hang');
-    const reading = readPaymentRequired(respond(stream, { ...json, 'payment-required': v2 }), { ...options, runtime: clock.runtime });
+    const reading = readPaymentRequired(respond(stream, { ...json, 'payment-required': v2 }), {
+      ...options,
+      runtime: clock.runtime,
+    });
     await isDry;
     clock.ring();
     expect((await reading)?.x402Version).toBe(2);
@@ -102,8 +125,13 @@ describe('readPaymentRequired', () => {
   });
 
   it('needs one chunk to see that HTML is HTML', async () => {
-    const { stream, state } = body(['<html>', ...Array.from({ length: 50 }, () => 'x'.repeat(10_000))]);
-    expect(await readPaymentRequired(respond(stream, { 'content-type': 'text/html' }), options)).toBeUndefined();
+    const { stream, state } = body([
+      '<html>',
+      ...Array.from({ length: 50 }, () => 'x'.repeat(10_000)),
+    ]);
+    expect(
+      await readPaymentRequired(respond(stream, { 'content-type': 'text/html' }), options),
+    ).toBeUndefined();
     expect(state.pulled).toBeLessThan(5);
   });
 
@@ -146,14 +174,24 @@ describe('readPaymentRequired', () => {
     const clock = stoppedClock();
     const { stream, isDry } = body(['{"x402Version":1,'], 'hang');
     const response = respond(stream);
-    const reading = caught(readPaymentRequired(response, { timeoutMs: 1_234, runtime: clock.runtime }));
+    const reading = caught(
+      readPaymentRequired(response, { timeoutMs: 1_234, runtime: clock.runtime }),
+    );
     await isDry;
     clock.ring();
-    expect(await reading).toMatchObject({ code: 'timeout', funds: 'untouched', retry: 'fresh', details: { timeoutMs: 1_234 }, response });
+    expect(await reading).toMatchObject({
+      code: 'timeout',
+      funds: 'untouched',
+      retry: 'fresh',
+      details: { timeoutMs: 1_234 },
+      response,
+    });
   });
 
   it('keeps the deadline on the real clock', async () => {
-    expect(await readPaymentRequired(respond(body([], 'hang').stream), { timeoutMs: 20 })).toBeUndefined();
+    expect(
+      await readPaymentRequired(respond(body([], 'hang').stream), { timeoutMs: 20 }),
+    ).toBeUndefined();
   });
 
   it('leaves a broken body to the caller, but not broken terms', async () => {
@@ -161,17 +199,26 @@ describe('readPaymentRequired', () => {
     expect(await readPaymentRequired(plain, options)).toBeUndefined();
     expect(plain.bodyUsed).toBe(false);
     const terms = respond(body(['{"x402Version":1,"accepts":['], 'break').stream);
-    expect(await caught(readPaymentRequired(terms, options))).toMatchObject({ code: 'malformed_payment_required', response: terms });
+    expect(await caught(readPaymentRequired(terms, options))).toMatchObject({
+      code: 'malformed_payment_required',
+      response: terms,
+    });
   });
 
   it('rejects with the reason of the signal, before and while it reads', async () => {
     const reason = new Error('enough');
     const early = new AbortController();
     early.abort(reason);
-    expect(await caught(readPaymentRequired(respond(body([v1]).stream), { ...options, signal: early.signal }))).toBe(reason);
+    expect(
+      await caught(
+        readPaymentRequired(respond(body([v1]).stream), { ...options, signal: early.signal }),
+      ),
+    ).toBe(reason);
     const late = new AbortController();
     const { stream, isDry } = body(['{"x402Version":1,'], 'hang');
-    const reading = caught(readPaymentRequired(respond(stream), { ...options, signal: late.signal }));
+    const reading = caught(
+      readPaymentRequired(respond(stream), { ...options, signal: late.signal }),
+    );
     await isDry;
     late.abort(reason);
     expect(await reading).toBe(reason);
@@ -206,13 +253,17 @@ describe('readPaymentRequired over a socket', () => {
   }
 
   it('knows the URL that answered', async () => {
-    const url = await serve((response) => response.writeHead(402, { 'payment-required': v2, ...json }).end('{}'));
+    const url = await serve((response) =>
+      response.writeHead(402, { 'payment-required': v2, ...json }).end('{}'),
+    );
     expect((await readPaymentRequired(await fetch(url), options))?.url).toBe(url);
   });
 
   it('stops a gzip bomb early', async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000, ' '));
-    const url = await serve((response) => response.writeHead(402, { ...json, 'content-encoding': 'gzip' }).end(bomb));
+    const url = await serve((response) =>
+      response.writeHead(402, { ...json, 'content-encoding': 'gzip' }).end(bomb),
+    );
     const before = process.memoryUsage().arrayBuffers;
     const response = await fetch(url);
     expect(await readPaymentRequired(response, options)).toBeUndefined();
@@ -225,34 +276,61 @@ describe('readPaymentRequired over a socket', () => {
       response.writeHead(402, { ...json, 'content-length': '5000' });
       response.write('{"x402Version":1,', () => response.destroy());
     });
-    expect(await caught(readPaymentRequired(await fetch(url), options))).toMatchObject({ code: 'malformed_payment_required' });
+    expect(await caught(readPaymentRequired(await fetch(url), options))).toMatchObject({
+      code: 'malformed_payment_required',
+    });
   });
 
   it('reads a HEAD 402 by its header', async () => {
-    const url = await serve((response) => response.writeHead(402, { 'payment-required': v2, ...json }).end());
-    expect((await readPaymentRequired(await fetch(url, { method: 'HEAD' }), options))?.accepts).toHaveLength(1);
+    const url = await serve((response) =>
+      response.writeHead(402, { 'payment-required': v2, ...json }).end(),
+    );
+    expect(
+      (await readPaymentRequired(await fetch(url, { method: 'HEAD' }), options))?.accepts,
+    ).toHaveLength(1);
   });
 
   it('takes 15 KB of header', async () => {
-    const big = base64(envelopeV2(undefined, { extensions: { a: 'x'.repeat(4_000), b: 'x'.repeat(4_000), c: 'x'.repeat(2_900) } }));
+    const big = base64(
+      envelopeV2(undefined, {
+        extensions: { a: 'x'.repeat(4_000), b: 'x'.repeat(4_000), c: 'x'.repeat(2_900) },
+      }),
+    );
     expect(big.length).toBeGreaterThan(15_000);
-    const url = await serve((response) => response.writeHead(402, { 'payment-required': big }).end());
+    const url = await serve((response) =>
+      response.writeHead(402, { 'payment-required': big }).end(),
+    );
     expect((await readPaymentRequired(await fetch(url), options))?.accepts).toHaveLength(1);
   });
 });
 
 describe('peekBody', () => {
   it('finds the reason in a v1 body, and leaves the body readable', async () => {
-    const response = new Response(JSON.stringify(envelopeV1(undefined, { error: 'insufficient_funds' })), { status: 402, headers: json });
+    const response = new Response(
+      JSON.stringify(envelopeV1(undefined, { error: 'insufficient_funds' })),
+      { status: 402, headers: json },
+    );
     const peeked = await peekBody(response, options);
     expect(peeked.end).toBe('whole');
-    expect(rejectionReason({ headers: response.headers, body: peeked.text })).toBe('insufficient_funds');
+    expect(rejectionReason({ headers: response.headers, body: peeked.text })).toBe(
+      'insufficient_funds',
+    );
     expect(await response.json()).toMatchObject({ x402Version: 1 });
   });
 
   it('finds no reason where the seller says nothing', async () => {
-    for (const text of ['{}', '', '<html>', '{"error":', '{"error":{"a":1}}', '{"error":"\u0007"}']) {
-      const { text: body } = await peekBody(new Response(text, { status: 402, headers: json }), options);
+    for (const text of [
+      '{}',
+      '',
+      '<html>',
+      '{"error":',
+      '{"error":{"a":1}}',
+      '{"error":"\u0007"}',
+    ]) {
+      const { text: body } = await peekBody(
+        new Response(text, { status: 402, headers: json }),
+        options,
+      );
       expect(rejectionReason({ headers: new Headers(), body })).toBeUndefined();
     }
   });

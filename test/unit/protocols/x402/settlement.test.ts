@@ -7,38 +7,65 @@ import { base64, envelopeV1, envelopeV2, KEYS, MAINNET } from '../../../fixtures
 
 const transaction = '4'.repeat(87);
 const success = { success: true, transaction, network: MAINNET, payer: KEYS.payer };
-const read = (value: unknown, name = 'PAYMENT-RESPONSE') => readSettlement(new Headers({ [name]: base64(value) }));
+const read = (value: unknown, name = 'PAYMENT-RESPONSE') =>
+  readSettlement(new Headers({ [name]: base64(value) }));
 
 describe('readSettlement', () => {
   it('reads either header, in any of its encodings', () => {
     const header = base64(success);
-    for (const name of ['PAYMENT-RESPONSE', 'payment-response', 'X-PAYMENT-RESPONSE']) expect(read(success, name)).toEqual(success);
-    for (const value of [header.replace(/=+$/, ''), header.replace(/\+/g, '-').replace(/\//g, '_'), JSON.stringify(success)]) {
+    for (const name of ['PAYMENT-RESPONSE', 'payment-response', 'X-PAYMENT-RESPONSE'])
+      expect(read(success, name)).toEqual(success);
+    for (const value of [
+      header.replace(/=+$/, ''),
+      header.replace(/\+/g, '-').replace(/\//g, '_'),
+      JSON.stringify(success),
+    ]) {
       expect(readSettlement({ 'X-Payment-Response': value })).toEqual(success);
     }
   });
 
   it('prefers PAYMENT-RESPONSE, unless it is garbage', () => {
     const other = base64({ ...success, success: false });
-    expect(readSettlement({ 'payment-response': base64(success), 'x-payment-response': other })).toEqual(success);
-    expect(readSettlement({ 'payment-response': '%%%', 'x-payment-response': base64(success) })).toEqual(success);
+    expect(
+      readSettlement({ 'payment-response': base64(success), 'x-payment-response': other }),
+    ).toEqual(success);
+    expect(
+      readSettlement({ 'payment-response': '%%%', 'x-payment-response': base64(success) }),
+    ).toEqual(success);
   });
 
   it('is undefined where there is none to read', () => {
     expect(readSettlement(new Headers())).toBeUndefined();
     expect(readSettlement(undefined)).toBeUndefined();
-    for (const value of ['', 'null', '%%%', base64([]), base64('1'), `${base64(success)}, ${base64(success)}`]) {
+    for (const value of [
+      '',
+      'null',
+      '%%%',
+      base64([]),
+      base64('1'),
+      `${base64(success)}, ${base64(success)}`,
+    ]) {
       expect(readSettlement({ 'payment-response': value })).toBeUndefined();
     }
   });
 
   it('fills in what sellers leave out, and believes success alone when it says true', () => {
     expect(read({})).toEqual({ success: false, transaction: '', network: '' });
-    expect(read({ success: 'true', transaction: 5, network: null, payer: [] })).toEqual({ success: false, transaction: '', network: '' });
+    expect(read({ success: 'true', transaction: 5, network: null, payer: [] })).toEqual({
+      success: false,
+      transaction: '',
+      network: '',
+    });
   });
 
   it('passes no signature on that cannot be one', () => {
-    for (const odd of ['0x1234', 'x'.repeat(200), `${transaction}\u0000`, `${transaction} or pay again`, '0'.repeat(87)]) {
+    for (const odd of [
+      '0x1234',
+      'x'.repeat(200),
+      `${transaction}\u0000`,
+      `${transaction} or pay again`,
+      '0'.repeat(87),
+    ]) {
       const cleaned = read({ ...success, transaction: odd })?.transaction;
       expect(cleaned === '' || cleaned === transaction).toBe(true);
     }
@@ -47,9 +74,18 @@ describe('readSettlement', () => {
   it('cleans every text of the seller', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        const settlement = read({ success: false, transaction: text, network: text, payer: text, errorReason: text });
+        const settlement = read({
+          success: false,
+          transaction: text,
+          network: text,
+          payer: text,
+          errorReason: text,
+        });
         for (const value of Object.values(settlement ?? {})) {
-          if (typeof value === 'string') expect(value).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/u);
+          if (typeof value === 'string')
+            expect(value).not.toMatch(
+              /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/u,
+            );
           if (typeof value === 'string') expect(value.length).toBeLessThanOrEqual(200);
         }
       }),
@@ -57,20 +93,30 @@ describe('readSettlement', () => {
   });
 
   it('writes the reasons of Go facilitators as all others do', () => {
-    expect(read({ success: false, errorReason: 'invalid_exact_solana_payload_memo_count' })?.errorReason).toBe(
-      'invalid_exact_svm_payload_memo_count',
+    expect(
+      read({ success: false, errorReason: 'invalid_exact_solana_payload_memo_count' })?.errorReason,
+    ).toBe('invalid_exact_svm_payload_memo_count');
+    expect(read({ success: false, errorReason: 'duplicate_settlement' })?.errorReason).toBe(
+      'duplicate_settlement',
     );
-    expect(read({ success: false, errorReason: 'duplicate_settlement' })?.errorReason).toBe('duplicate_settlement');
   });
 });
 
 describe('a reason that decides, of which a configured address has a part', () => {
-  beforeAll(() => hideAddress('https://pay.test/settlement_pending/duplicate_settlement/svm_settlement?key=a-key-of-settlements'));
+  beforeAll(() =>
+    hideAddress(
+      'https://pay.test/settlement_pending/duplicate_settlement/svm_settlement?key=a-key-of-settlements',
+    ),
+  );
 
   it.each([
     ['alone', 'settlement_pending', 'pending'],
     ['with the prefix of a facilitator', 'exact_svm_settlement_pending', 'pending'],
-    ['with that of a facilitator in Go, and a space', 'exact_solana_duplicate_settlement ', 'duplicate'],
+    [
+      'with that of a facilitator in Go, and a space',
+      'exact_solana_duplicate_settlement ',
+      'duplicate',
+    ],
     ['with a key before it', 'a-key-of-settlements_settlement_pending', 'pending'],
     ['with more before it than is shown', `${'long_'.repeat(80)}settlement_pending`, 'pending'],
   ])('is read all the same, %s', (_how, said, outcome) => {
@@ -85,25 +131,34 @@ describe('a reason that decides, of which a configured address has a part', () =
   });
 
   it('shows a key no more than before', () => {
-    for (const said of ['a-key-of-settlements_settlement_pending', 'settlement_pending of a-key-of-settlements'])
+    for (const said of [
+      'a-key-of-settlements_settlement_pending',
+      'settlement_pending of a-key-of-settlements',
+    ])
       expect(read({ success: false, errorReason: said })?.errorReason).not.toContain('a-key');
   });
 });
 
 describe('rejectionReason', () => {
   const header = { 'payment-required': base64(envelopeV2(undefined, { error: 'from the terms' })) };
-  const response = { 'payment-response': base64({ success: false, errorReason: 'from the settlement' }) };
+  const response = {
+    'payment-response': base64({ success: false, errorReason: 'from the settlement' }),
+  };
   const body = JSON.stringify(envelopeV1(undefined, { error: 'from the body' }));
 
   it('takes the terms, then the settlement, then the body', () => {
     expect(rejectionReason({ headers: { ...header, ...response }, body })).toBe('from the terms');
     expect(rejectionReason({ headers: response, body })).toBe('from the settlement');
     expect(rejectionReason({ headers: {}, body })).toBe('from the body');
-    expect(rejectionReason({ headers: new Headers(), body: { error: 'from an object' } })).toBe('from an object');
+    expect(rejectionReason({ headers: new Headers(), body: { error: 'from an object' } })).toBe(
+      'from an object',
+    );
     expect(rejectionReason({})).toBeUndefined();
   });
 
   it('reads the reason although the rest is malformed', () => {
-    expect(rejectionReason({ headers: { 'payment-required': base64({ error: 'no terms' }) } })).toBe('no terms');
+    expect(
+      rejectionReason({ headers: { 'payment-required': base64({ error: 'no terms' }) } }),
+    ).toBe('no terms');
   });
 });

@@ -10,7 +10,9 @@ interface Asked {
 
 /** An account that says whose it is; odd ones are not there. */
 const accountOf = (address: string): Account | null =>
-  Number(address) % 2 === 1 ? null : { owner: address, lamports: BigInt(address), data: new Uint8Array(0), executable: false };
+  Number(address) % 2 === 1
+    ? null
+    : { owner: address, lamports: BigInt(address), data: new Uint8Array(0), executable: false };
 
 function batching(answer?: () => ReturnType<Rpc['accounts']>) {
   const asked: Asked[] = [];
@@ -21,12 +23,17 @@ function batching(answer?: () => ReturnType<Rpc['accounts']>) {
   return { asked, read: batchAccounts({ accounts }, systemRuntime) };
 }
 
-const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
+const range = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
 describe('accounts that are read in the same turn', () => {
   it('are read at once, each address once, and each caller gets its own', async () => {
     const { asked, read } = batching();
-    const [first, second, none] = await Promise.all([read(['2', '3', '4']), read(['4', '6', '2', '4']), read([])]);
+    const [first, second, none] = await Promise.all([
+      read(['2', '3', '4']),
+      read(['4', '6', '2', '4']),
+      read([]),
+    ]);
     expect(first).toEqual({ slot: 101, accounts: ['2', '3', '4'].map(accountOf) });
     expect(second).toEqual({ slot: 101, accounts: ['4', '6', '2', '4'].map(accountOf) });
     expect(none).toEqual({ slot: 101, accounts: [] });
@@ -49,7 +56,9 @@ describe('accounts that are read in the same turn', () => {
       read(range(1, 100)),
       read(range(1, 101)),
     ]);
-    expect(asked.map(({ addresses }) => addresses.length).sort((a, b) => a - b)).toEqual([50, 100, 100, 101]);
+    expect(asked.map(({ addresses }) => addresses.length).sort((a, b) => a - b)).toEqual([
+      50, 100, 100, 101,
+    ]);
     expect(answers.map(({ accounts }) => accounts.length)).toEqual([60, 70, 50, 100, 101]);
     expect(answers[1]).toEqual({ slot: answers[0].slot, accounts: range(31, 100).map(accountOf) });
   });
@@ -79,7 +88,10 @@ describe('accounts that are read in the same turn', () => {
   it('are read for those that stay, and not at all when none does', async () => {
     const { asked, read } = batching();
     const [hasty, patient] = [new AbortController(), new AbortController()];
-    const [left, stayed] = [read(['2'], { signal: hasty.signal }), read(['4'], { signal: patient.signal })];
+    const [left, stayed] = [
+      read(['2'], { signal: hasty.signal }),
+      read(['4'], { signal: patient.signal }),
+    ];
     hasty.abort(new Error('enough'));
     await expect(left).rejects.toThrow('enough');
     expect((await stayed).accounts).toEqual([accountOf('4')]);

@@ -5,7 +5,8 @@ import { connectRpc } from '../../../../src/solana/rpc/connection.js';
 import { cut, hang, startNode, status } from './fake-node.js';
 
 const hash = addressOf(new Uint8Array(32).fill(9));
-const limited = (seconds: number) => new Response('no', { status: 429, headers: { 'retry-after': String(seconds) } });
+const limited = (seconds: number) =>
+  new Response('no', { status: 429, headers: { 'retry-after': String(seconds) } });
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -13,7 +14,10 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0)) await clean();
 });
 
-/** Two nodes behind one connection, the first of which answers what the test says at the time, and the clock of their rests. */
+/**
+ * Two nodes behind one connection, the first of which answers what the test says at the time, and
+ * the clock of their rests.
+ */
 async function twoNodes(timeoutMs = 5_000) {
   const reply = { first: hang, second: { result: hash } as typeof hang };
   const first = await startNode(() => reply.first);
@@ -25,7 +29,9 @@ async function twoNodes(timeoutMs = 5_000) {
   const asked = async (times = 1) => {
     const [before, after] = [first.calls.length, second.calls.length];
     await Promise.all(
-      Array.from({ length: times }, () => rpc.genesisHash().catch((error: unknown) => expect(error).toBeInstanceOf(TransportError))),
+      Array.from({ length: times }, () =>
+        rpc.genesisHash().catch((error: unknown) => expect(error).toBeInstanceOf(TransportError)),
+      ),
     );
     return { first: first.calls.length - before, second: second.calls.length - after };
   };
@@ -76,7 +82,10 @@ it('a node that asks for a pause is left alone, and the error says for how long 
   reply.second = { error: { code: -32603, message: 'internal' } };
   expect((await asked()).first).toBe(0);
   // Told after the second round, a quarter of a second later.
-  await expect(rpc.genesisHash()).rejects.toMatchObject({ code: 'rate_limited', details: { retryAfterMs: 4_750 } });
+  await expect(rpc.genesisHash()).rejects.toMatchObject({
+    code: 'rate_limited',
+    details: { retryAfterMs: 4_750 },
+  });
   pass(5_000);
   reply.first = { result: hash };
   expect(await asked()).toEqual({ first: 1, second: 0 });
@@ -101,14 +110,19 @@ it('the only node is left alone by every call during a short pause that it asked
   await vi.advanceTimersByTimeAsync(999);
   expect(asked).toBe(1);
   await vi.advanceTimersByTimeAsync(1);
-  expect(await outcomes).toMatchObject([{ reason: { code: 'rate_limited', details: { retryAfterMs: 7_000 } } }, { value: hash }]);
+  expect(await outcomes).toMatchObject([
+    { reason: { code: 'rate_limited', details: { retryAfterMs: 7_000 } } },
+    { value: hash },
+  ]);
   expect(asked).toBe(3);
   expect(await rpc.genesisHash()).toBe(hash);
   expect(vi.getTimerCount()).toBe(0);
 });
 
 it('nodes that all ask for a short pause are asked again after it', async () => {
-  const first = await startNode((_, count) => (count === 1 ? status(429, { 'retry-after': '1' }) : { result: hash }));
+  const first = await startNode((_, count) =>
+    count === 1 ? status(429, { 'retry-after': '1' }) : { result: hash },
+  );
   const second = await startNode(() => status(429, { 'retry-after': '1' }));
   const rpc = connectRpc({ urls: [first.url, second.url], timeoutMs: 5_000 });
   cleanups.push(first.close, second.close, () => rpc.close());

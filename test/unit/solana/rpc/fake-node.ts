@@ -7,9 +7,15 @@ export interface Call {
   readonly params: readonly unknown[];
 }
 
-type Answer = { result: unknown } | { error: unknown } | ((request: IncomingMessage, response: ServerResponse) => void);
+type Answer =
+  | { result: unknown }
+  | { error: unknown }
+  | ((request: IncomingMessage, response: ServerResponse) => void);
 
-/** A JSON-RPC server on the loopback that answers what the test says, and remembers what it was asked. */
+/**
+ * A JSON-RPC server on the loopback that answers what the test says, and remembers what it was
+ * asked.
+ */
 export async function startNode(answer: (call: Call, count: number) => Answer) {
   const calls: Call[] = [];
   const server = createServer((request, response) => {

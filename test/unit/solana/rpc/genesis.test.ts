@@ -30,7 +30,8 @@ function connect(urls: readonly string[]): Rpc {
   return rpc;
 }
 
-const genesisCalls = (calls: readonly { readonly method: string }[]) => calls.filter(({ method }) => method === 'getGenesisHash').length;
+const genesisCalls = (calls: readonly { readonly method: string }[]) =>
+  calls.filter(({ method }) => method === 'getGenesisHash').length;
 
 describe('a node of another network', () => {
   it('takes over for no node, though the first one is of ours', async () => {
@@ -68,7 +69,9 @@ describe('a node of our network', () => {
   it('shows it once for all calls at once and later', async () => {
     const good = await node(ours, 3);
     const rpc = connect([good.url]);
-    expect(await Promise.all([rpc.genesisHash(), rpc.firstSlot(), rpc.alone()[0]?.firstSlot()])).toEqual([ours, 3, 3]);
+    expect(
+      await Promise.all([rpc.genesisHash(), rpc.firstSlot(), rpc.alone()[0]?.firstSlot()]),
+    ).toEqual([ours, 3, 3]);
     await rpc.firstSlot();
     expect(genesisCalls(good.calls)).toBe(1);
   });

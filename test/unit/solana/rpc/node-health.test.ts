@@ -1,15 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { Fault, jsonRpcFault } from '../../../../src/solana/rpc/fault.js';
-import { afterFault, HEALTHY, takeTurns, type NodeHealth } from '../../../../src/solana/rpc/node-health.js';
+import {
+  afterFault,
+  HEALTHY,
+  takeTurns,
+  type NodeHealth,
+} from '../../../../src/solana/rpc/node-health.js';
 
 const NOW = 1_000_000;
 const silence = new Fault('timeout', 'it did not answer in time');
-const limit = (retryAfterMs?: number) => new Fault('rate_limited', 'it answered with status 429', { retryAfterMs });
+const limit = (retryAfterMs?: number) =>
+  new Fault('rate_limited', 'it answered with status 429', { retryAfterMs });
 /** After so many failures in a row, the last of them now. */
 const failed = (times: number, fault = silence): NodeHealth =>
-  Array.from({ length: times }).reduce<NodeHealth>((standing) => afterFault(standing, fault, NOW), HEALTHY);
+  Array.from({ length: times }).reduce<NodeHealth>(
+    (standing) => afterFault(standing, fault, NOW),
+    HEALTHY,
+  );
 
-const order = (standings: readonly NodeHealth[], now = NOW) => takeTurns(standings, now).turns.map(({ index }) => index);
+const order = (standings: readonly NodeHealth[], now = NOW) =>
+  takeTurns(standings, now).turns.map(({ index }) => index);
 const probed = (standings: readonly NodeHealth[], now = NOW) =>
   takeTurns(standings, now).turns.flatMap(({ index, probe }) => (probe ? [index] : []));
 
@@ -33,7 +43,9 @@ describe('a node that failed', () => {
   });
 
   it('rests longer each time, up to half a minute, and any answer ends it', () => {
-    expect([1, 2, 3, 4, 20].map((times) => failed(times).restMs)).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
+    expect([1, 2, 3, 4, 20].map((times) => failed(times).restMs)).toEqual([
+      5_000, 10_000, 20_000, 30_000, 30_000,
+    ]);
     expect(afterFault(failed(20), jsonRpcFault(-32602, 'bad'), NOW)).toEqual(HEALTHY);
   });
 
@@ -74,9 +86,11 @@ describe('a node that asks to be left alone', () => {
   });
 });
 
-it.each([HEALTHY, failed(5), afterFault(HEALTHY, limit(9_000), NOW), { ...failed(1), probing: true }])(
-  'the only node is always asked, with all the time there is',
-  (standing) => {
-    expect(takeTurns([standing], NOW)).toEqual({ turns: [{ index: 0, probe: false }], left: [] });
-  },
-);
+it.each([
+  HEALTHY,
+  failed(5),
+  afterFault(HEALTHY, limit(9_000), NOW),
+  { ...failed(1), probing: true },
+])('the only node is always asked, with all the time there is', (standing) => {
+  expect(takeTurns([standing], NOW)).toEqual({ turns: [{ index: 0, probe: false }], left: [] });
+});

@@ -17,13 +17,20 @@ beforeEach(async () => {
   server.on('connection', (client) => {
     clients.push(client);
     client.on('message', (data: Buffer) => {
-      const { id, method, params } = JSON.parse(data.toString()) as { id: number; method: string; params: unknown[] };
+      const { id, method, params } = JSON.parse(data.toString()) as {
+        id: number;
+        method: string;
+        params: unknown[];
+      };
       asked.push({ method, params });
       client.send(JSON.stringify({ jsonrpc: '2.0', id, result: 100 + asked.length }));
     });
   });
   await new Promise((resolve) => server.once('listening', resolve));
-  socket = createSignatureSocket('http://127.0.0.1:1', `ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  socket = createSignatureSocket(
+    'http://127.0.0.1:1',
+    `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  );
 });
 
 afterEach(async () => {
@@ -53,7 +60,10 @@ describe('createSignatureSocket', () => {
     socket.subscribe('two', second);
     await expect.poll(() => asked).toHaveLength(2);
     expect(asked).toEqual(
-      ['one', 'two'].map((signature) => ({ method: 'signatureSubscribe', params: [signature, { commitment: 'confirmed' }] })),
+      ['one', 'two'].map((signature) => ({
+        method: 'signatureSubscribe',
+        params: [signature, { commitment: 'confirmed' }],
+      })),
     );
     tell(999, null);
     tell(102, { InstructionError: [0, 'X'] });
@@ -81,7 +91,13 @@ describe('createSignatureSocket', () => {
 
   it('tells all that watch an account of each change, over one subscription beside those of signatures', async () => {
     const change = (subscription: unknown, value: unknown) =>
-      clients[0]?.send(JSON.stringify({ jsonrpc: '2.0', method: 'accountNotification', params: { subscription, result: { value } } }));
+      clients[0]?.send(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          method: 'accountNotification',
+          params: { subscription, result: { value } },
+        }),
+      );
     const [first, twin, other] = [vi.fn(), vi.fn(), vi.fn()];
     socket.subscribe('one', other);
     const watch = socket.watchAccount('one', first);
@@ -91,9 +107,13 @@ describe('createSignatureSocket', () => {
     expect(second.subscription()).toBe(watch.subscription());
     expect(asked).toEqual([
       { method: 'signatureSubscribe', params: ['one', { commitment: 'confirmed' }] },
-      { method: 'accountSubscribe', params: ['one', { commitment: 'confirmed', encoding: 'base64' }] },
+      {
+        method: 'accountSubscribe',
+        params: ['one', { commitment: 'confirmed', encoding: 'base64' }],
+      },
     ]);
-    // What is not a notification of it changes nothing: another's number, another kind, no number, no result.
+    // What is not a notification of it changes nothing: another's number, another kind, no number,
+    // no result.
     for (const [subscription, value] of [
       [101, {}],
       [999, {}],
@@ -101,7 +121,9 @@ describe('createSignatureSocket', () => {
       [null, 'x'],
     ] as const)
       change(subscription, value);
-    clients[0]?.send(JSON.stringify({ jsonrpc: '2.0', method: 'accountNotification', params: null }));
+    clients[0]?.send(
+      JSON.stringify({ jsonrpc: '2.0', method: 'accountNotification', params: null }),
+    );
     tell(102, null);
     change(102, { lamports: 1 });
     change(102, 'anything');
@@ -135,12 +157,17 @@ describe('createSignatureSocket', () => {
         return clients.length;
       })
       .toBeGreaterThan(1);
-    await expect.poll(() => asked.slice(1).map((one) => one.params[0])).toEqual(expect.arrayContaining(['one', 'two']));
+    await expect
+      .poll(() => asked.slice(1).map((one) => one.params[0]))
+      .toEqual(expect.arrayContaining(['one', 'two']));
   });
 
   it('is silent without an endpoint, and where the url cannot be opened', () => {
     const listener = vi.fn();
-    for (const other of [createSignatureSocket(undefined, undefined), createSignatureSocket('http://127.0.0.1:1', 'no url')]) {
+    for (const other of [
+      createSignatureSocket(undefined, undefined),
+      createSignatureSocket('http://127.0.0.1:1', 'no url'),
+    ]) {
       other.subscribe('one', listener)();
       other.subscribe('one', listener);
       other.close();

@@ -9,7 +9,11 @@ import type { Account, CallOptions, Rpc } from '../../../../src/solana/rpc/rpc.j
 import { readTables } from '../../../../src/solana/transactions/tables.js';
 
 const key = (seed: number) =>
-  addressOf(Uint8Array.from({ length: 32 }, (_, index) => (index === 0 ? seed & 255 : index === 1 ? seed >> 8 : 7)));
+  addressOf(
+    Uint8Array.from({ length: 32 }, (_, index) =>
+      index === 0 ? seed & 255 : index === 1 ? seed >> 8 : 7,
+    ),
+  );
 
 function rpcWith(part: Partial<Rpc>): Rpc {
   const unused = () => Promise.reject(new Error('not to be called'));
@@ -46,11 +50,20 @@ describe('createBlockhashSource', () => {
       latestBlockhash: (options) => {
         asked.push(options);
         return new Promise((resolve, reject) => {
-          answers.push({ resolve: (slot) => resolve({ blockhash: key(slot), lastValidBlockHeight: BigInt(slot), slot }), reject });
+          answers.push({
+            resolve: (slot) =>
+              resolve({ blockhash: key(slot), lastValidBlockHeight: BigInt(slot), slot }),
+            reject,
+          });
         });
       },
     });
-    return { blockhashes: createBlockhashSource(rpc, runtime, 1_000), asked, answers, advance: (ms: number) => (now += ms) };
+    return {
+      blockhashes: createBlockhashSource(rpc, runtime, 1_000),
+      asked,
+      answers,
+      advance: (ms: number) => (now += ms),
+    };
   }
 
   it('makes one request for callers at the same time, and none while it is fresh', async () => {
@@ -59,7 +72,11 @@ describe('createBlockhashSource', () => {
     answers[0]?.resolve(5);
     expect((await both).map((one) => one.slot)).toEqual([5, 5]);
     advance(999);
-    expect(await blockhashes.fresh()).toEqual({ blockhash: key(5), lastValidBlockHeight: 5n, slot: 5 });
+    expect(await blockhashes.fresh()).toEqual({
+      blockhash: key(5),
+      lastValidBlockHeight: 5n,
+      slot: 5,
+    });
     expect(asked).toHaveLength(1);
     advance(1);
     const next = blockhashes.fresh();
@@ -124,7 +141,8 @@ describe('createBlockhashSource', () => {
 });
 
 describe('estimateComputeUnitPrice', () => {
-  const price = (fees: bigint[]) => estimateComputeUnitPrice(rpcWith({ priorityFees: () => Promise.resolve(fees) }), [key(1)]);
+  const price = (fees: bigint[]) =>
+    estimateComputeUnitPrice(rpcWith({ priorityFees: () => Promise.resolve(fees) }), [key(1)]);
 
   it('takes the 75th percentile, at least 1', async () => {
     expect(await price([])).toBe(1n);
@@ -178,7 +196,8 @@ describe('readTables', () => {
     view.setBigUint64(4, deactivated, true);
     view.setBigUint64(12, extendedAt, true);
     view.setUint8(20, from);
-    for (let index = 0; index < count; index += 1) data.set(addressBytes(key(100 + index)), 56 + 32 * index);
+    for (let index = 0; index < count; index += 1)
+      data.set(addressBytes(key(100 + index)), 56 + 32 * index);
     return { owner, lamports: 1n, data, executable: false };
   }
   function node(accounts: Record<string, Account | null>) {
@@ -186,7 +205,10 @@ describe('readTables', () => {
     const rpc = rpcWith({
       accounts: (addresses) => {
         asked.push(addresses);
-        return Promise.resolve({ slot: SLOT, accounts: addresses.map((one) => accounts[one] ?? null) });
+        return Promise.resolve({
+          slot: SLOT,
+          accounts: addresses.map((one) => accounts[one] ?? null),
+        });
       },
     });
     return { rpc, asked };

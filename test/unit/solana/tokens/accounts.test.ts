@@ -1,9 +1,18 @@
-import { AccountState, findAssociatedTokenPda, getMintEncoder, getTokenEncoder } from '@solana-program/token';
+import {
+  AccountState,
+  findAssociatedTokenPda,
+  getMintEncoder,
+  getTokenEncoder,
+} from '@solana-program/token';
 import { address, none, some } from '@solana/kit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/network.js';
-import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../../../src/solana/tokens/accounts.js';
+import {
+  associatedTokenAddress,
+  decodeMint,
+  decodeTokenAccount,
+} from '../../../../src/solana/tokens/accounts.js';
 import { addressBytes, addressOf } from '../../../../src/solana/address.js';
 import type { Account } from '../../../../src/solana/rpc/rpc.js';
 
@@ -16,9 +25,17 @@ const account = (data: ArrayLike<number>, owner: string = TOKEN_PROGRAM): Accoun
 });
 const mintBytes = (decimals = 6, isInitialized = true) =>
   Uint8Array.from(
-    getMintEncoder().encode({ mintAuthority: some(key(1)), supply: 2n ** 64n - 1n, decimals, isInitialized, freezeAuthority: none() }),
+    getMintEncoder().encode({
+      mintAuthority: some(key(1)),
+      supply: 2n ** 64n - 1n,
+      decimals,
+      isInitialized,
+      freezeAuthority: none(),
+    }),
   );
-const tokenBytes = (changes: Partial<Parameters<ReturnType<typeof getTokenEncoder>['encode']>[0]> = {}) =>
+const tokenBytes = (
+  changes: Partial<Parameters<ReturnType<typeof getTokenEncoder>['encode']>[0]> = {},
+) =>
   Uint8Array.from(
     getTokenEncoder().encode({
       mint: key(2),
@@ -40,15 +57,28 @@ const entry = (type: number, value: ArrayLike<number>) => [
   ...Array.from(value),
 ];
 const extended = (base: Uint8Array, kind: number, ...entries: number[][]) =>
-  account([...base, ...new Uint8Array(165 - base.length), kind, ...entries.flat()], TOKEN_2022_PROGRAM);
+  account(
+    [...base, ...new Uint8Array(165 - base.length), kind, ...entries.flat()],
+    TOKEN_2022_PROGRAM,
+  );
 const mintWith = (...entries: number[][]) => decodeMint(extended(mintBytes(), 1, ...entries));
 
 describe('associatedTokenAddress', () => {
   it('is what kit derives, for owners on and off the curve', async () => {
-    const owners = [key(1), key(2), key(7), key(9), address(associatedTokenAddress(key(1), WSOL_MINT, TOKEN_PROGRAM))];
+    const owners = [
+      key(1),
+      key(2),
+      key(7),
+      key(9),
+      address(associatedTokenAddress(key(1), WSOL_MINT, TOKEN_PROGRAM)),
+    ];
     for (const owner of owners) {
       for (const program of [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]) {
-        const [expected] = await findAssociatedTokenPda({ owner, mint: address(WSOL_MINT), tokenProgram: address(program) });
+        const [expected] = await findAssociatedTokenPda({
+          owner,
+          mint: address(WSOL_MINT),
+          tokenProgram: address(program),
+        });
         // The second time from the cache.
         expect(associatedTokenAddress(owner, WSOL_MINT, program)).toBe(expected);
         expect(associatedTokenAddress(owner, WSOL_MINT, program)).toBe(expected);
@@ -71,21 +101,42 @@ describe('decodeMint', () => {
       extensions: [],
       ...facts,
     });
-    expect(decodeMint(account(mintBytes(), TOKEN_2022_PROGRAM))).toMatchObject({ tokenProgram: TOKEN_2022_PROGRAM, extensions: [] });
-    expect(mintWith()).toMatchObject({ tokenProgram: TOKEN_2022_PROGRAM, decimals: 6, extensions: [], ...facts });
+    expect(decodeMint(account(mintBytes(), TOKEN_2022_PROGRAM))).toMatchObject({
+      tokenProgram: TOKEN_2022_PROGRAM,
+      extensions: [],
+    });
+    expect(mintWith()).toMatchObject({
+      tokenProgram: TOKEN_2022_PROGRAM,
+      decimals: 6,
+      extensions: [],
+      ...facts,
+    });
   });
 
   it('reads a view into a larger buffer', () => {
     const large = new Uint8Array(200).fill(255);
     large.set(mintBytes(), 50);
-    expect(decodeMint({ ...account([]), data: large.subarray(50, 132) })).toMatchObject({ decimals: 6 });
+    expect(decodeMint({ ...account([]), data: large.subarray(50, 132) })).toMatchObject({
+      decimals: 6,
+    });
   });
 
   it('names what it knows and what it does not', () => {
     expect(
-      mintWith(entry(3, addressBytes(key(1))), entry(18, new Uint8Array(64)), entry(9, []), entry(19, new Uint8Array(100)), entry(500, [1]))
-        ?.extensions,
-    ).toEqual(['mintCloseAuthority', 'metadataPointer', 'nonTransferable', 'tokenMetadata', 'unknown:500']);
+      mintWith(
+        entry(3, addressBytes(key(1))),
+        entry(18, new Uint8Array(64)),
+        entry(9, []),
+        entry(19, new Uint8Array(100)),
+        entry(500, [1]),
+      )?.extensions,
+    ).toEqual([
+      'mintCloseAuthority',
+      'metadataPointer',
+      'nonTransferable',
+      'tokenMetadata',
+      'unknown:500',
+    ]);
   });
 
   it('takes the higher of both transfer fees', () => {
@@ -97,7 +148,10 @@ describe('decodeMint', () => {
     };
     expect(mintWith(config(0, 300))?.transferFeeBps).toBe(300);
     expect(mintWith(config(300, 0))?.transferFeeBps).toBe(300);
-    expect(mintWith(config(0, 0))).toMatchObject({ transferFeeBps: 0, extensions: ['transferFeeConfig'] });
+    expect(mintWith(config(0, 0))).toMatchObject({
+      transferFeeBps: 0,
+      extensions: ['transferFeeConfig'],
+    });
   });
 
   it('tells hooks, delegates, frozen defaults and pauses, where they are set', () => {
@@ -105,13 +159,20 @@ describe('decodeMint', () => {
     hook.set(addressBytes(key(5)), 32);
     const paused = new Uint8Array(33);
     paused[32] = 1;
-    expect(mintWith(entry(14, hook), entry(12, addressBytes(key(6))), entry(6, [2]), entry(26, paused))).toMatchObject({
+    expect(
+      mintWith(entry(14, hook), entry(12, addressBytes(key(6))), entry(6, [2]), entry(26, paused)),
+    ).toMatchObject({
       transferHookProgram: key(5),
       permanentDelegate: key(6),
       defaultState: 'frozen',
       paused: true,
     });
-    const unset = mintWith(entry(14, new Uint8Array(64)), entry(12, new Uint8Array(32)), entry(6, [1]), entry(26, new Uint8Array(33)));
+    const unset = mintWith(
+      entry(14, new Uint8Array(64)),
+      entry(12, new Uint8Array(32)),
+      entry(6, [1]),
+      entry(26, new Uint8Array(33)),
+    );
     expect(unset).toMatchObject({ defaultState: 'initialized', paused: false });
     expect(unset).not.toHaveProperty('transferHookProgram');
     expect(unset).not.toHaveProperty('permanentDelegate');
@@ -130,7 +191,10 @@ describe('decodeMint', () => {
     ['extensions on the classic program', account(extended(mintBytes(), 1).data)],
     ['the kind of an account', extended(mintBytes(), 2)],
     ['no kind', extended(mintBytes(), 0)],
-    ['padding that is not zero', account([...mintBytes(), 1, ...new Uint8Array(82), 1], TOKEN_2022_PROGRAM)],
+    [
+      'padding that is not zero',
+      account([...mintBytes(), 1, ...new Uint8Array(82), 1], TOKEN_2022_PROGRAM),
+    ],
     ['a multisig by its length', extended(mintBytes(), 1, [...new Uint8Array(189)])],
     ['a token account', account(tokenBytes())],
     ['an extension twice', extended(mintBytes(), 1, entry(9, []), entry(9, []))],
@@ -139,7 +203,10 @@ describe('decodeMint', () => {
     ['half a header', extended(mintBytes(), 1, [19, 0, 1])],
     ['something after the end mark', extended(mintBytes(), 1, [0, 0, 0, 0, 9, 0, 0, 0])],
     ['a default state that is none', extended(mintBytes(), 1, entry(6, [0]))],
-    ['an option that is neither', account(mintBytes().map((byte, index) => (index === 0 ? 2 : byte)))],
+    [
+      'an option that is neither',
+      account(mintBytes().map((byte, index) => (index === 0 ? 2 : byte))),
+    ],
     ['nothing', account([])],
   ])('refuses %s', (_, bad) => {
     expect(decodeMint(bad)).toBeUndefined();
@@ -152,7 +219,9 @@ describe('decodeMint', () => {
         fc.constantFrom(TOKEN_PROGRAM, TOKEN_2022_PROGRAM),
         fc.boolean(),
         (noise, owner, framed) => {
-          const bad = framed ? account([...extended(mintBytes(), 1).data, ...noise], owner) : account(noise, owner);
+          const bad = framed
+            ? account([...extended(mintBytes(), 1).data, ...noise], owner)
+            : account(noise, owner);
           decodeMint(bad);
           decodeTokenAccount(bad);
         },
@@ -172,7 +241,11 @@ describe('decodeTokenAccount', () => {
       isNative: false,
       requiresMemo: false,
     };
-    expect(decodeTokenAccount(account(tokenBytes()))).toEqual({ ...plain, tokenProgram: TOKEN_PROGRAM, extensions: [] });
+    expect(decodeTokenAccount(account(tokenBytes()))).toEqual({
+      ...plain,
+      tokenProgram: TOKEN_PROGRAM,
+      extensions: [],
+    });
     expect(decodeTokenAccount(extended(tokenBytes(), 2, entry(7, []), entry(8, [1])))).toEqual({
       ...plain,
       tokenProgram: TOKEN_2022_PROGRAM,
@@ -194,18 +267,30 @@ describe('decodeTokenAccount', () => {
         }),
       ),
     );
-    expect(found).toMatchObject({ delegate: key(7), delegatedAmount: 5n, closeAuthority: key(8), isNative: true, state: 'frozen' });
+    expect(found).toMatchObject({
+      delegate: key(7),
+      delegatedAmount: 5n,
+      closeAuthority: key(8),
+      isNative: true,
+      state: 'frozen',
+    });
   });
 
   it.each<[string, Account]>([
     ['not initialised', account(tokenBytes({ state: AccountState.Uninitialized }))],
-    ['a state that is none', account(tokenBytes().map((byte, index) => (index === 108 ? 3 : byte)))],
+    [
+      'a state that is none',
+      account(tokenBytes().map((byte, index) => (index === 108 ? 3 : byte))),
+    ],
     ['a mint', account(mintBytes())],
     ['a mint with extensions', extended(mintBytes(), 1)],
     ['another owner', account(tokenBytes(), key(9))],
     ['a byte less', account(tokenBytes().slice(1))],
     ['a byte more, classic', account([...tokenBytes(), 2])],
-    ['an option that is neither', account(tokenBytes().map((byte, index) => (index === 129 ? 2 : byte)))],
+    [
+      'an option that is neither',
+      account(tokenBytes().map((byte, index) => (index === 129 ? 2 : byte))),
+    ],
   ])('refuses %s', (_, bad) => {
     expect(decodeTokenAccount(bad)).toBeUndefined();
   });

@@ -6,13 +6,18 @@ import { addressOf } from '../../../../src/solana/address.js';
 import { landTransaction } from '../../../../src/solana/transactions/confirm.js';
 import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
 import type { Rpc, SignatureStatus } from '../../../../src/solana/rpc/rpc.js';
-import { assembleTransaction, compileMessage } from '../../../../src/solana/transactions/transaction.js';
+import {
+  assembleTransaction,
+  compileMessage,
+} from '../../../../src/solana/transactions/transaction.js';
 import { lookBackAt } from '../../../helpers/look-back.js';
 
 const wallet = addressOf(new Uint8Array(32).fill(1));
 const message = compileMessage({
   feePayer: wallet,
-  instructions: [transferLamports({ from: wallet, to: addressOf(new Uint8Array(32).fill(2)), lamports: 1n })],
+  instructions: [
+    transferLamports({ from: wallet, to: addressOf(new Uint8Array(32).fill(2)), lamports: 1n }),
+  ],
   blockhash: wallet,
 });
 const bytes = assembleTransaction(message, new Map([[wallet, new Uint8Array(64).fill(3)]]));
@@ -48,7 +53,10 @@ function fakeRuntime(onSleep: (now: number) => void = () => undefined) {
 }
 
 interface Fake extends Partial<Rpc> {
-  readonly status?: (options: { history: boolean; minContextSlot: number | undefined }, count: number) => SignatureStatus | null;
+  readonly status?: (
+    options: { history: boolean; minContextSlot: number | undefined },
+    count: number,
+  ) => SignatureStatus | null;
 }
 
 function fakeRpc({ status = () => null, ...rest }: Fake) {
@@ -83,7 +91,12 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
     statuses: (signatures, options) => {
       expect(signatures).toEqual([signature]);
       log.statuses += 1;
-      return Promise.resolve([status({ history: options?.history === true, minContextSlot: options?.minContextSlot }, log.statuses)]);
+      return Promise.resolve([
+        status(
+          { history: options?.history === true, minContextSlot: options?.minContextSlot },
+          log.statuses,
+        ),
+      ]);
     },
     onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
     onSignature: (asked, listener) => {
@@ -100,7 +113,15 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
 }
 
 const land = (rpc: Rpc, runtime: Runtime, signal?: AbortSignal) =>
-  landTransaction({ rpc, runtime, bytes, lastValidBlockHeight: LAST, resendMs: 2_000, lookBack: lookBackAt(rpc, bytes), signal });
+  landTransaction({
+    rpc,
+    runtime,
+    bytes,
+    lastValidBlockHeight: LAST,
+    resendMs: 2_000,
+    lookBack: lookBackAt(rpc, bytes),
+    signal,
+  });
 const confirmed: SignatureStatus = { slot: 42, commitment: 'confirmed', error: null };
 
 describe('landTransaction', () => {
@@ -114,21 +135,24 @@ describe('landTransaction', () => {
     expect(log.signals.every((signal) => signal?.aborted)).toBe(true);
   });
 
-  it.each([-3_600_000, -1_000])('resends and finds its end as before, though the clock is set by %i ms', async (ms) => {
-    let height = 1n;
-    const { rpc, log } = fakeRpc({ tip: () => Promise.resolve({ slot: 900, height }) });
-    const { runtime, sleeps } = fakeRuntime();
-    let skew = 0;
-    const clock = { ...runtime, now: () => runtime.now() + skew };
-    const slept: Runtime['sleep'] = async (length, signal) => {
-      await runtime.sleep(length, signal);
-      if (sleeps.length === 3) skew = ms;
-      if (sleeps.length === 12) height = LAST + 1n;
-    };
-    expect(await land(rpc, { ...clock, sleep: slept })).toEqual({ outcome: 'expired' });
-    expect(log.sent.length).toBeGreaterThanOrEqual(3);
-    expect(sleeps.length).toBeLessThan(30);
-  });
+  it.each([-3_600_000, -1_000])(
+    'resends and finds its end as before, though the clock is set by %i ms',
+    async (ms) => {
+      let height = 1n;
+      const { rpc, log } = fakeRpc({ tip: () => Promise.resolve({ slot: 900, height }) });
+      const { runtime, sleeps } = fakeRuntime();
+      let skew = 0;
+      const clock = { ...runtime, now: () => runtime.now() + skew };
+      const slept: Runtime['sleep'] = async (length, signal) => {
+        await runtime.sleep(length, signal);
+        if (sleeps.length === 3) skew = ms;
+        if (sleeps.length === 12) height = LAST + 1n;
+      };
+      expect(await land(rpc, { ...clock, sleep: slept })).toEqual({ outcome: 'expired' });
+      expect(log.sent.length).toBeGreaterThanOrEqual(3);
+      expect(sleeps.length).toBeLessThan(30);
+    },
+  );
 
   it('polls at once when the WebSocket tells first, and again soon if the status is late', async () => {
     const { rpc, log } = fakeRpc({ status: (_, count) => (count === 3 ? confirmed : null) });
@@ -152,21 +176,38 @@ describe('landTransaction', () => {
 
   it('waits for confirmation of what is only processed, also of a failure', async () => {
     for (const error of [null, '{"InstructionError":[3,{"Custom":6001}]}']) {
-      const { rpc } = fakeRpc({ status: (_, count) => ({ slot: 40 + count, commitment: count < 4 ? 'processed' : 'confirmed', error }) });
+      const { rpc } = fakeRpc({
+        status: (_, count) => ({
+          slot: 40 + count,
+          commitment: count < 4 ? 'processed' : 'confirmed',
+          error,
+        }),
+      });
       const landing = await land(rpc, fakeRuntime().runtime);
       // A failure is asked about once more.
-      expect(landing).toEqual(error === null ? { outcome: 'confirmed', slot: 44 } : { outcome: 'failed', error, slot: 45 });
+      expect(landing).toEqual(
+        error === null
+          ? { outcome: 'confirmed', slot: 44 }
+          : { outcome: 'failed', error, slot: 45 },
+      );
     }
   });
 
   it('goes on when the first sending throws, because the node may have taken it', async () => {
-    const { rpc } = fakeRpc({ send: () => Promise.reject(new Error('lost')), status: (_, count) => (count === 2 ? confirmed : null) });
+    const { rpc } = fakeRpc({
+      send: () => Promise.reject(new Error('lost')),
+      status: (_, count) => (count === 2 ? confirmed : null),
+    });
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'confirmed', slot: 42 });
   });
 
   it('does not wait for a node that hangs on sending or on the height', async () => {
     const never = () => new Promise<never>(() => undefined);
-    const { rpc } = fakeRpc({ send: never, tip: never, status: (_, count) => (count === 20 ? confirmed : null) });
+    const { rpc } = fakeRpc({
+      send: never,
+      tip: never,
+      status: (_, count) => (count === 20 ? confirmed : null),
+    });
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'confirmed', slot: 42 });
   });
 
@@ -177,7 +218,10 @@ describe('landTransaction', () => {
     const { rpc, log } = fakeRpc({
       tip: (commitment) => {
         commitments.push(commitment);
-        return Promise.resolve({ slot: 800 + commitments.length, height: commitments.length > 5 ? ++height : height });
+        return Promise.resolve({
+          slot: 800 + commitments.length,
+          height: commitments.length > 5 ? ++height : height,
+        });
       },
       status: (options) => {
         if (options.history) asked.push(options);
@@ -207,7 +251,10 @@ describe('landTransaction', () => {
     let tries = 0;
     const { rpc } = fakeRpc({
       tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }),
-      statuses: (_, options) => (options?.history === true && ++tries < 5 ? Promise.reject(new Error('lags')) : Promise.resolve([null])),
+      statuses: (_, options) =>
+        options?.history === true && ++tries < 5
+          ? Promise.reject(new Error('lags'))
+          : Promise.resolve([null]),
     });
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'expired' });
     expect(tries).toBe(5);
@@ -241,7 +288,9 @@ describe('landTransaction', () => {
 
   it('sends nothing when aborted before', async () => {
     const { rpc, log } = fakeRpc({});
-    expect(await land(rpc, fakeRuntime().runtime, AbortSignal.abort())).toEqual({ outcome: 'unknown' });
+    expect(await land(rpc, fakeRuntime().runtime, AbortSignal.abort())).toEqual({
+      outcome: 'unknown',
+    });
     expect(log).toMatchObject({ sent: [], statuses: 0, listening: 0 });
   });
 });

@@ -1,7 +1,13 @@
 import { PublicKey } from '@solana/web3.js';
 import { base58 } from '@scure/base';
 import { describe, expect, it } from 'vitest';
-import { ASSOCIATED_TOKEN_PROGRAM, MEMO_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  MEMO_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../../../src/network.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { Fault } from '../../../../src/solana/rpc/fault.js';
 import { type ShownCall, readInner } from '../../../../src/solana/transactions/inner.js';
@@ -9,8 +15,15 @@ import { type ShownCall, readInner } from '../../../../src/solana/transactions/i
 const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));
 const [A, B, C] = [key(1), key(2), key(3)];
 
-const parsed = (program: string, value: unknown): ShownCall => ({ programId: new PublicKey(program), parsed: value });
-const raw = (program: string, bytes: readonly number[], accounts: readonly string[] = [A, B]): ShownCall => ({
+const parsed = (program: string, value: unknown): ShownCall => ({
+  programId: new PublicKey(program),
+  parsed: value,
+});
+const raw = (
+  program: string,
+  bytes: readonly number[],
+  accounts: readonly string[] = [A, B],
+): ShownCall => ({
   programId: new PublicKey(program),
   accounts: accounts.map((account) => new PublicKey(account)),
   data: base58.encode(Uint8Array.from(bytes)),
@@ -73,24 +86,48 @@ describe('readInner', () => {
   it('keeps the order, and which top-level instruction each call ran under', () => {
     const calls = readInner([
       { index: 0, instructions: [raw(C, [])] },
-      { index: 3, instructions: [raw(TOKEN_PROGRAM, [9]), parsed(SYSTEM_PROGRAM, { type: 'assign', info: { account: A, owner: B } })] },
+      {
+        index: 3,
+        instructions: [
+          raw(TOKEN_PROGRAM, [9]),
+          parsed(SYSTEM_PROGRAM, { type: 'assign', info: { account: A, owner: B } }),
+        ],
+      },
     ]);
     expect(calls).toEqual([
       { outer: 0, program: C, name: undefined, addresses: [A, B], creates: undefined },
-      { outer: 3, program: TOKEN_PROGRAM, name: 'closeAccount', addresses: [A, B], creates: undefined },
+      {
+        outer: 3,
+        program: TOKEN_PROGRAM,
+        name: 'closeAccount',
+        addresses: [A, B],
+        creates: undefined,
+      },
       { outer: 3, program: SYSTEM_PROGRAM, name: 'assign', addresses: [A, B], creates: undefined },
     ]);
   });
 
   it.each(SYSTEM)('names System instruction %i, which a node did not parse, %s', (opcode, name) => {
-    expect(read(raw(SYSTEM_PROGRAM, [...system(opcode), 9, 9]))).toMatchObject({ program: SYSTEM_PROGRAM, name, addresses: [A, B] });
+    expect(read(raw(SYSTEM_PROGRAM, [...system(opcode), 9, 9]))).toMatchObject({
+      program: SYSTEM_PROGRAM,
+      name,
+      addresses: [A, B],
+    });
   });
 
-  it.each(TOKEN)('names instruction %i of both token programs, which a node did not parse, %s', (opcode, name) => {
-    for (const program of [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]) {
-      expect(read(raw(program, [opcode, 9]))).toMatchObject({ program, name, addresses: [A, B], creates: undefined });
-    }
-  });
+  it.each(TOKEN)(
+    'names instruction %i of both token programs, which a node did not parse, %s',
+    (opcode, name) => {
+      for (const program of [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]) {
+        expect(read(raw(program, [opcode, 9]))).toMatchObject({
+          program,
+          name,
+          addresses: [A, B],
+          creates: undefined,
+        });
+      }
+    },
+  );
 
   it.each([
     ['System data too short for a number', SYSTEM_PROGRAM, [1, 0, 0]],
@@ -103,7 +140,11 @@ describe('readInner', () => {
     ['more data than any of them has', TOKEN_PROGRAM, [3, ...new Array<number>(200).fill(255)]],
     ['another program', ASSOCIATED_TOKEN_PROGRAM, [3]],
   ])('has no name for %s', (_, program, bytes) => {
-    expect(read(raw(program, bytes))).toMatchObject({ name: undefined, addresses: [A, B], creates: undefined });
+    expect(read(raw(program, bytes))).toMatchObject({
+      name: undefined,
+      addresses: [A, B],
+      creates: undefined,
+    });
   });
 
   it('tells the one extension that transfers', () => {
@@ -118,7 +159,9 @@ describe('readInner', () => {
     expect(read(raw(SYSTEM_PROGRAM, system(opcode)))?.creates).toBe(created);
     const info = { source: A, newAccount: B, lamports: 1, space: 165, owner: TOKEN_PROGRAM };
     expect(read(parsed(SYSTEM_PROGRAM, { type, info }))).toMatchObject({ name: type, creates: B });
-    expect(read(parsed(SYSTEM_PROGRAM, { type, info: { ...info, newAccount: 7 } }))?.creates).toBeUndefined();
+    expect(
+      read(parsed(SYSTEM_PROGRAM, { type, info: { ...info, newAccount: 7 } }))?.creates,
+    ).toBeUndefined();
     expect(read(raw(SYSTEM_PROGRAM, system(opcode), []))?.creates).toBeUndefined();
   });
 
@@ -130,7 +173,8 @@ describe('readInner', () => {
       tokenAmount: { amount: '7', decimals: 6, deep: [{ deeper: key(5) }] },
       newAuthority: null,
     };
-    const { name, addresses = [] } = read(parsed(TOKEN_2022_PROGRAM, { type: 'approveChecked', info })) ?? {};
+    const { name, addresses = [] } =
+      read(parsed(TOKEN_2022_PROGRAM, { type: 'approveChecked', info })) ?? {};
     expect(name).toBe('approveChecked');
     expect([...addresses].sort()).toEqual([A, B, C, key(4), key(5)].sort());
   });
@@ -142,8 +186,14 @@ describe('readInner', () => {
   });
 
   it('takes other programs as they are parsed, if only to a text', () => {
-    expect(read(parsed(MEMO_PROGRAM, 'thanks'))).toMatchObject({ program: MEMO_PROGRAM, name: undefined, addresses: [] });
-    expect(read(parsed(ASSOCIATED_TOKEN_PROGRAM, { type: 'create', info: { wallet: A } }))).toMatchObject({
+    expect(read(parsed(MEMO_PROGRAM, 'thanks'))).toMatchObject({
+      program: MEMO_PROGRAM,
+      name: undefined,
+      addresses: [],
+    });
+    expect(
+      read(parsed(ASSOCIATED_TOKEN_PROGRAM, { type: 'create', info: { wallet: A } })),
+    ).toMatchObject({
       name: undefined,
       addresses: [A],
     });
@@ -162,7 +212,10 @@ describe('readInner', () => {
     ['accounts that are indexes', { programId: new PublicKey(C), accounts: [0, 1], data: '' }],
     ['accounts that are no list', { programId: new PublicKey(C), accounts: A, data: '' }],
     ['data that is no text', { programId: new PublicKey(C), accounts: [], data: [1] }],
-    ['data that is not base58', { programId: new PublicKey(TOKEN_PROGRAM), accounts: [], data: '0OIl' }],
+    [
+      'data that is not base58',
+      { programId: new PublicKey(TOKEN_PROGRAM), accounts: [], data: '0OIl' },
+    ],
   ])('refuses %s', (_, call) => {
     expect(() => read(call)).toThrow(Fault);
     expect(() => read(call)).toThrow('a call between programs in it cannot be read');

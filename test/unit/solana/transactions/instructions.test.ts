@@ -4,7 +4,13 @@ import type { Instruction as KitInstruction } from '@solana/kit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { U64_MAX } from '../../../../src/amount.js';
-import { ASSOCIATED_TOKEN_PROGRAM, MEMO_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  MEMO_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../../../src/network.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import {
   closeTokenAccount,
@@ -47,24 +53,42 @@ function kit(instruction: Instruction) {
 describe('transferChecked', () => {
   it('is what kit reads, for every amount and both programs', () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: U64_MAX }), fc.integer({ min: 0, max: 255 }), fc.boolean(), (amount, decimals, extended) => {
-        const program = extended ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
-        const parsed = token.parseTransferCheckedInstruction(kit(transfer(amount, decimals, program)));
-        expect(parsed.data).toMatchObject({ amount, decimals });
-        expect(parsed.programAddress).toBe(program);
-        expect(parsed.accounts.source).toEqual({ address: source, role: AccountRole.WRITABLE });
-        expect(parsed.accounts.mint).toEqual({ address: mint, role: AccountRole.READONLY });
-        expect(parsed.accounts.destination).toEqual({ address: destination, role: AccountRole.WRITABLE });
-        expect(parsed.accounts.authority).toEqual({ address: wallet, role: AccountRole.READONLY_SIGNER });
-      }),
+      fc.property(
+        fc.bigInt({ min: 0n, max: U64_MAX }),
+        fc.integer({ min: 0, max: 255 }),
+        fc.boolean(),
+        (amount, decimals, extended) => {
+          const program = extended ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
+          const parsed = token.parseTransferCheckedInstruction(
+            kit(transfer(amount, decimals, program)),
+          );
+          expect(parsed.data).toMatchObject({ amount, decimals });
+          expect(parsed.programAddress).toBe(program);
+          expect(parsed.accounts.source).toEqual({ address: source, role: AccountRole.WRITABLE });
+          expect(parsed.accounts.mint).toEqual({ address: mint, role: AccountRole.READONLY });
+          expect(parsed.accounts.destination).toEqual({
+            address: destination,
+            role: AccountRole.WRITABLE,
+          });
+          expect(parsed.accounts.authority).toEqual({
+            address: wallet,
+            role: AccountRole.READONLY_SIGNER,
+          });
+        },
+      ),
     );
   });
 
-  it.each([2n ** 64n, 2n ** 64n + 5n, -1n, -(2n ** 64n), 2n ** 70n])('refuses %s, which spl-token would wrap', (amount) => {
-    expect(() => transfer(amount)).toThrow(refused);
-    expect(() => transferLamports({ from: wallet, to: source, lamports: amount })).toThrow(refused);
-    expect(() => computeUnitPrice(amount)).toThrow(refused);
-  });
+  it.each([2n ** 64n, 2n ** 64n + 5n, -1n, -(2n ** 64n), 2n ** 70n])(
+    'refuses %s, which spl-token would wrap',
+    (amount) => {
+      expect(() => transfer(amount)).toThrow(refused);
+      expect(() => transferLamports({ from: wallet, to: source, lamports: amount })).toThrow(
+        refused,
+      );
+      expect(() => computeUnitPrice(amount)).toThrow(refused);
+    },
+  );
 
   it.each([-1, 256, 6.5, NaN])('refuses %s decimals', (decimals) => {
     expect(() => transfer(1n, decimals)).toThrow(refused);
@@ -72,7 +96,15 @@ describe('transferChecked', () => {
 
   it('takes addresses only', () => {
     expect(() =>
-      transferChecked({ source: 'x', mint, destination, authority: wallet, amount: 1n, decimals: 6, tokenProgram: TOKEN_PROGRAM }),
+      transferChecked({
+        source: 'x',
+        mint,
+        destination,
+        authority: wallet,
+        amount: 1n,
+        decimals: 6,
+        tokenProgram: TOKEN_PROGRAM,
+      }),
     ).toThrow(TypeError);
   });
 });
@@ -102,14 +134,21 @@ describe('the others', () => {
 
   it('closes, syncs, revokes and drops the close authority', () => {
     const at = { account: source, authority: wallet, tokenProgram: TOKEN_PROGRAM };
-    const closed = token.parseCloseAccountInstruction(kit(closeTokenAccount({ ...at, destination })));
-    expect([closed.accounts.account.address, closed.accounts.destination.address, closed.accounts.owner.role]).toEqual([
-      source,
-      destination,
-      AccountRole.READONLY_SIGNER,
-    ]);
-    expect(token.parseSyncNativeInstruction(kit(syncNative({ account: source }))).accounts.account.role).toBe(AccountRole.WRITABLE);
-    expect(token.parseRevokeInstruction(kit(revoke(at))).accounts.owner).toEqual({ address: wallet, role: AccountRole.READONLY_SIGNER });
+    const closed = token.parseCloseAccountInstruction(
+      kit(closeTokenAccount({ ...at, destination })),
+    );
+    expect([
+      closed.accounts.account.address,
+      closed.accounts.destination.address,
+      closed.accounts.owner.role,
+    ]).toEqual([source, destination, AccountRole.READONLY_SIGNER]);
+    expect(
+      token.parseSyncNativeInstruction(kit(syncNative({ account: source }))).accounts.account.role,
+    ).toBe(AccountRole.WRITABLE);
+    expect(token.parseRevokeInstruction(kit(revoke(at))).accounts.owner).toEqual({
+      address: wallet,
+      role: AccountRole.READONLY_SIGNER,
+    });
     const dropped = token.parseSetAuthorityInstruction(kit(dropCloseAuthority(at)));
     expect(dropped.data.authorityType).toBe(token.AuthorityType.CloseAccount);
     expect(dropped.data.newAuthority).toEqual({ __option: 'None' });
@@ -127,12 +166,18 @@ describe('the others', () => {
       data: Uint8Array.of(2, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255),
     });
     expect(computeUnitLimit(1_400_000).data).toEqual(Uint8Array.of(2, 0xc0, 0x5c, 0x15, 0));
-    expect(computeUnitPrice(U64_MAX).data).toEqual(Uint8Array.of(3, 255, 255, 255, 255, 255, 255, 255, 255));
+    expect(computeUnitPrice(U64_MAX).data).toEqual(
+      Uint8Array.of(3, 255, 255, 255, 255, 255, 255, 255, 255),
+    );
     expect(() => computeUnitLimit(2 ** 32)).toThrow(refused);
     expect(() => computeUnitLimit(-1)).toThrow(refused);
   });
 
   it('writes a memo without signers', () => {
-    expect(memo('pay \u00e9')).toEqual({ program: MEMO_PROGRAM, accounts: [], data: Uint8Array.of(112, 97, 121, 32, 0xc3, 0xa9) });
+    expect(memo('pay \u00e9')).toEqual({
+      program: MEMO_PROGRAM,
+      accounts: [],
+      data: Uint8Array.of(112, 97, 121, 32, 0xc3, 0xa9),
+    });
   });
 });

@@ -17,23 +17,45 @@ import {
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
 
 const key = (seed: number) =>
-  addressOf(Uint8Array.from({ length: 32 }, (_, index) => (index === 0 ? seed >> 8 : index === 31 ? seed & 0xff : 7)));
+  addressOf(
+    Uint8Array.from({ length: 32 }, (_, index) =>
+      index === 0 ? seed >> 8 : index === 31 ? seed & 0xff : 7,
+    ),
+  );
 const payer = key(1);
 const program = key(2);
 const blockhash = key(3);
-const table: LookupTable = { address: key(4), addresses: Array.from({ length: 40 }, (_, index) => key(1000 + index)) };
-const meta = (seed: number, signer = false, writable = false) => ({ address: key(seed), signer, writable });
+const table: LookupTable = {
+  address: key(4),
+  addresses: Array.from({ length: 40 }, (_, index) => key(1000 + index)),
+};
+const meta = (seed: number, signer = false, writable = false) => ({
+  address: key(seed),
+  signer,
+  writable,
+});
 
 const mixed: Instruction[] = [
   {
     program,
-    accounts: [meta(1, true, true), meta(1001, false, true), meta(1002), meta(20, true), meta(21, false, true)],
+    accounts: [
+      meta(1, true, true),
+      meta(1001, false, true),
+      meta(1002),
+      meta(20, true),
+      meta(21, false, true),
+    ],
     data: Uint8Array.of(9, 8, 7),
   },
   transferLamports({ from: payer, to: key(21), lamports: 5n }),
   { program: key(30), accounts: [], data: new Uint8Array(200) },
 ];
-const message = compileMessage({ feePayer: payer, instructions: mixed, blockhash, lookupTables: [table] });
+const message = compileMessage({
+  feePayer: payer,
+  instructions: mixed,
+  blockhash,
+  lookupTables: [table],
+});
 const wire = assembleTransaction(message, new Map([[payer, new Uint8Array(64).fill(5)]]));
 
 function decoded(bytes: Uint8Array) {
@@ -44,7 +66,10 @@ function decoded(bytes: Uint8Array) {
 
 function encoded(bytes: Uint8Array): Uint8Array {
   const { signatures, message: body, staticAccounts } = decoded(bytes);
-  return assembleTransaction(body, new Map(signatures.map((signature, index) => [staticAccounts[index] ?? '', signature])));
+  return assembleTransaction(
+    body,
+    new Map(signatures.map((signature, index) => [staticAccounts[index] ?? '', signature])),
+  );
 }
 
 describe('compileMessage', () => {
@@ -54,7 +79,11 @@ describe('compileMessage', () => {
     const compiled = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes);
     expect(compiled.version).toBe(0);
     expect(compiled.lifetimeToken).toBe(blockhash);
-    expect(compiled.header).toEqual({ numSignerAccounts: 2, numReadonlySignerAccounts: 1, numReadonlyNonSignerAccounts: 3 });
+    expect(compiled.header).toEqual({
+      numSignerAccounts: 2,
+      numReadonlySignerAccounts: 1,
+      numReadonlyNonSignerAccounts: 3,
+    });
     expect('addressTableLookups' in compiled && compiled.addressTableLookups).toEqual([
       { lookupTableAddress: address(table.address), readonlyIndexes: [2], writableIndexes: [1] },
     ]);
@@ -63,7 +92,8 @@ describe('compileMessage', () => {
 
   it('gives back the instructions it was given', () => {
     const resolved = resolveInstructions(decoded(wire), [table]);
-    // Rights are those of the whole transaction: key 21 is writable everywhere, the payer signs everywhere.
+    // Rights are those of the whole transaction: key 21 is writable everywhere, the payer signs
+    // everywhere.
     expect(resolved).toEqual(mixed);
   });
 
@@ -71,7 +101,12 @@ describe('compileMessage', () => {
     const greedy: LookupTable = { address: key(5), addresses: [payer, program, key(20), key(21)] };
     const compiled = decoded(
       assembleTransaction(
-        compileMessage({ feePayer: payer, instructions: mixed.slice(0, 1), blockhash, lookupTables: [greedy] }),
+        compileMessage({
+          feePayer: payer,
+          instructions: mixed.slice(0, 1),
+          blockhash,
+          lookupTables: [greedy],
+        }),
         new Map(),
       ),
     );
@@ -80,18 +115,31 @@ describe('compileMessage', () => {
 
   it('counts signatures: 1,232 bytes pass, 1,233 do not', () => {
     const sized = (bytes: number) =>
-      compileMessage({ feePayer: payer, instructions: [{ program, accounts: [], data: new Uint8Array(bytes) }], blockhash });
+      compileMessage({
+        feePayer: payer,
+        instructions: [{ program, accounts: [], data: new Uint8Array(bytes) }],
+        blockhash,
+      });
     const overhead = 1 + 64 + sized(1000).length - 1000;
     expect(assembleTransaction(sized(1232 - overhead), new Map())).toHaveLength(1232);
     for (const extra of [1, 2, 65, 66, 500, 40_000]) {
       expect(() => sized(1232 - overhead + extra)).toThrow(
-        expect.objectContaining({ code: 'transaction_too_large', details: { bytes: 1232 + extra + (extra === 40_000 ? 1 : 0) } }),
+        expect.objectContaining({
+          code: 'transaction_too_large',
+          details: { bytes: 1232 + extra + (extra === 40_000 ? 1 : 0) },
+        }),
       );
     }
   });
 
   it('refuses more accounts than a message can name', () => {
-    const instructions = [{ program, accounts: Array.from({ length: 300 }, (_, index) => meta(2000 + index)), data: new Uint8Array() }];
+    const instructions = [
+      {
+        program,
+        accounts: Array.from({ length: 300 }, (_, index) => meta(2000 + index)),
+        data: new Uint8Array(),
+      },
+    ];
     const attempt = () => compileMessage({ feePayer: payer, instructions, blockhash });
     expect(attempt).toThrow(expect.objectContaining({ code: 'transaction_too_large' }));
     try {
@@ -103,9 +151,15 @@ describe('compileMessage', () => {
 
   it('refuses what is no address or blockhash', () => {
     expect(() => compileMessage({ feePayer: 'x', instructions: [], blockhash })).toThrow(TypeError);
-    expect(() => compileMessage({ feePayer: payer, instructions: [], blockhash: '2' })).toThrow(TypeError);
+    expect(() => compileMessage({ feePayer: payer, instructions: [], blockhash: '2' })).toThrow(
+      TypeError,
+    );
     expect(() =>
-      compileMessage({ feePayer: payer, instructions: [{ program: '5', accounts: [], data: new Uint8Array() }], blockhash }),
+      compileMessage({
+        feePayer: payer,
+        instructions: [{ program: '5', accounts: [], data: new Uint8Array() }],
+        blockhash,
+      }),
     ).toThrow(TypeError);
   });
 });
@@ -119,8 +173,12 @@ describe('assembleTransaction', () => {
   });
 
   it('refuses strangers and odd lengths', () => {
-    expect(() => assembleTransaction(message, new Map([[key(21), new Uint8Array(64)]]))).toThrow(TypeError);
-    expect(() => assembleTransaction(message, new Map([[payer, new Uint8Array(63)]]))).toThrow(TypeError);
+    expect(() => assembleTransaction(message, new Map([[key(21), new Uint8Array(64)]]))).toThrow(
+      TypeError,
+    );
+    expect(() => assembleTransaction(message, new Map([[payer, new Uint8Array(63)]]))).toThrow(
+      TypeError,
+    );
     expect(() => assembleTransaction(message.slice(1), new Map())).toThrow(TypeError);
     expect(() => firstSignature(wire.slice(1))).toThrow(TypeError);
   });
@@ -134,7 +192,8 @@ describe('decodeTransaction', () => {
   });
 
   it('refuses every truncation and every extension', () => {
-    for (let length = 0; length < wire.length; length += 1) expect(decodeTransaction(wire.slice(0, length))).toBeUndefined();
+    for (let length = 0; length < wire.length; length += 1)
+      expect(decodeTransaction(wire.slice(0, length))).toBeUndefined();
     expect(decodeTransaction(Uint8Array.of(...wire, 0))).toBeUndefined();
   });
 
@@ -146,7 +205,8 @@ describe('decodeTransaction', () => {
         flipped[index] = (flipped[index] ?? 0) ^ (1 << bit);
         if (decodeTransaction(flipped) === undefined) continue;
         accepted += 1;
-        if (Buffer.compare(encoded(flipped), flipped) !== 0) expect.fail(`byte ${index}, bit ${bit}`);
+        if (Buffer.compare(encoded(flipped), flipped) !== 0)
+          expect.fail(`byte ${index}, bit ${bit}`);
         // Resolving may refuse, but never throws.
         resolveInstructions(decoded(flipped), [table]);
       }
@@ -191,15 +251,22 @@ describe('resolveInstructions', () => {
     const [first, ...others] = base.instructions;
     const [lookup] = base.lookups;
     if (first === undefined || lookup === undefined) throw new Error('nothing to change');
-    const withFirst = (change: object) => resolveInstructions({ ...base, instructions: [{ ...first, ...change }, ...others] }, [table]);
+    const withFirst = (change: object) =>
+      resolveInstructions({ ...base, instructions: [{ ...first, ...change }, ...others] }, [table]);
     expect(withFirst({})).toBeDefined();
     expect(withFirst({ programIndex: 0 })).toBeUndefined();
     expect(withFirst({ programIndex: base.staticAccounts.length })).toBeUndefined();
     expect(withFirst({ accountIndexes: [base.staticAccounts.length + 2] })).toBeUndefined();
     expect(resolveInstructions(base, [])).toBeUndefined();
-    expect(resolveInstructions(base, [{ ...table, addresses: table.addresses.slice(0, 2) }])).toBeUndefined();
+    expect(
+      resolveInstructions(base, [{ ...table, addresses: table.addresses.slice(0, 2) }]),
+    ).toBeUndefined();
     expect(resolveInstructions({ ...base, lookups: [lookup, lookup] }, [table])).toBeUndefined();
-    expect(resolveInstructions({ ...base, lookups: [{ ...lookup, writable: [1, 1] }] }, [table])).toBeUndefined();
-    expect(resolveInstructions(base, [{ ...table, addresses: [payer, payer, payer] }])).toBeUndefined();
+    expect(
+      resolveInstructions({ ...base, lookups: [{ ...lookup, writable: [1, 1] }] }, [table]),
+    ).toBeUndefined();
+    expect(
+      resolveInstructions(base, [{ ...table, addresses: [payer, payer, payer] }]),
+    ).toBeUndefined();
   });
 });

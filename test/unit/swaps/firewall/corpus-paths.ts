@@ -24,17 +24,30 @@ export interface Judgement {
 function nodeOf({ accounts: changed = new Map() }: SwapCase): InspectionNode {
   const accounts = new Map<string, ChainAccount | null>([...WORLD, ...changed]);
   return {
-    accounts: async (addresses) => ({ slot: Number(SLOT), accounts: addresses.map((one) => accounts.get(one) ?? null) }),
+    accounts: async (addresses) => ({
+      slot: Number(SLOT),
+      accounts: addresses.map((one) => accounts.get(one) ?? null),
+    }),
     rent: async (bytes) => BigInt(bytes + 128) * 6_960n,
     simulate: () => Promise.reject(new Simulated()),
   };
 }
 
 /** Judged as it is, up to the simulation. */
-export async function judgedAsItIs(one: SwapCase, rules: FirewallRules = firewallRules): Promise<Judgement> {
+export async function judgedAsItIs(
+  one: SwapCase,
+  rules: FirewallRules = firewallRules,
+): Promise<Judgement> {
   try {
-    const { broken } = await inspectTransaction(nodeOf(one), one.transaction, one.expected, {}, rules);
-    // Without a swap in it there is nothing to simulate: only where the rule was taken out that wants one.
+    const { broken } = await inspectTransaction(
+      nodeOf(one),
+      one.transaction,
+      one.expected,
+      {},
+      rules,
+    );
+    // Without a swap in it there is nothing to simulate: only where the rule was taken out that
+    // wants one.
     return { rule: broken?.id ?? 'nothing_to_simulate' };
   } catch (error) {
     if (error instanceof Simulated) return { rule: undefined };
@@ -43,7 +56,10 @@ export async function judgedAsItIs(one: SwapCase, rules: FirewallRules = firewal
   }
 }
 
-/** As the client does before it composes: takes the one swap out, reads the wallet, checks the swap and what it could reach. */
+/**
+ * As the client does before it composes: takes the one swap out, reads the wallet, checks the swap
+ * and what it could reach.
+ */
 export async function judgedByClient(one: SwapCase): Promise<Judgement> {
   const node = nodeOf(one);
   const { wallet, inputMint, outputMint } = one.expected;
@@ -52,11 +68,15 @@ export async function judgedByClient(one: SwapCase): Promise<Judgement> {
     const { legs } = await readRawWallet(node, wallet, [inputMint, outputMint], {});
     const own = legs.map((leg) => ownAccountOf(wallet, leg).address);
     checkSwap(build.instruction, one.expected);
-    checkExposure(wallet, await readExposed(node, foreignAccounts(build.instruction, [wallet, ...own]), {}));
+    checkExposure(
+      wallet,
+      await readExposed(node, foreignAccounts(build.instruction, [wallet, ...own]), {}),
+    );
     return { rule: undefined, build };
   } catch (error) {
     if (isExactChangeError(error, 'unsafe_swap')) return { rule: error.details.rule };
-    if (isExactChangeError(error, 'account_unusable')) return { rule: ruleThatRefuses(error.details.reason) };
+    if (isExactChangeError(error, 'account_unusable'))
+      return { rule: ruleThatRefuses(error.details.reason) };
     throw error;
   }
 }
@@ -68,17 +88,39 @@ function ruleThatRefuses(reason: string): string | undefined {
 
 /** All stages, without one of their rules. */
 export function withoutRule(id: string): FirewallRules {
-  const others = <R extends { readonly id: string }>(rules: readonly R[]) => rules.filter((rule) => rule.id !== id);
-  const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } = firewallRules;
+  const others = <R extends { readonly id: string }>(rules: readonly R[]) =>
+    rules.filter((rule) => rule.id !== id);
+  const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } =
+    firewallRules;
   return {
     ...firewallRules,
-    ...{ envelope: others(envelope), tableNames: others(tableNames), tables: others(tables), shape: others(shape) },
-    ...{ accounts: others(accounts), surroundings: others(surroundings), instruction: others(instruction), exposure: others(exposure) },
+    ...{
+      envelope: others(envelope),
+      tableNames: others(tableNames),
+      tables: others(tables),
+      shape: others(shape),
+    },
+    ...{
+      accounts: others(accounts),
+      surroundings: others(surroundings),
+      instruction: others(instruction),
+      exposure: others(exposure),
+    },
   };
 }
 
 /** The rules that need no simulation, in the order in which they are checked. */
 export function staticRuleIds(): string[] {
-  const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } = firewallRules;
-  return [envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure].flatMap((stage) => stage.map(({ id }) => id));
+  const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } =
+    firewallRules;
+  return [
+    envelope,
+    tableNames,
+    tables,
+    shape,
+    accounts,
+    surroundings,
+    instruction,
+    exposure,
+  ].flatMap((stage) => stage.map(({ id }) => id));
 }

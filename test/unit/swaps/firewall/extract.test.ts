@@ -24,13 +24,23 @@ const system = (data: number[], extra: KitInstruction['accounts'] = []): KitInst
   accounts: [{ address: WALLET, role: AccountRole.WRITABLE_SIGNER }, ...extra],
   data: Uint8Array.from(data),
 });
-const drain = system([2, 0, 0, 0, 255, 255, 255, 0, 0, 0, 0, 0], [{ address: STRANGER, role: AccountRole.WRITABLE }]);
+const drain = system(
+  [2, 0, 0, 0, 255, 255, 255, 0, 0, 0, 0, 0],
+  [{ address: STRANGER, role: AccountRole.WRITABLE }],
+);
 
-function transaction(instructions: readonly KitInstruction[], feePayer: string = WALLET): Uint8Array {
+function transaction(
+  instructions: readonly KitInstruction[],
+  feePayer: string = WALLET,
+): Uint8Array {
   const message = pipe(
     createTransactionMessage({ version: 0 }),
     (draft) => setTransactionMessageFeePayer(address(feePayer), draft),
-    (draft) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: BLOCKHASH as never, lastValidBlockHeight: 1n }, draft),
+    (draft) =>
+      setTransactionMessageLifetimeUsingBlockhash(
+        { blockhash: BLOCKHASH as never, lastValidBlockHeight: 1n },
+        draft,
+      ),
     (draft) => appendTransactionMessageInstructions(instructions, draft),
   );
   return new Uint8Array(getTransactionEncoder().encode(compileTransaction(message)));
@@ -38,13 +48,19 @@ function transaction(instructions: readonly KitInstruction[], feePayer: string =
 
 /** A node that holds these accounts, at slot 100. */
 function nodeWith(accounts: Readonly<Record<string, Account>>) {
-  return { accounts: (asked: readonly string[]) => Promise.resolve({ slot: 100, accounts: asked.map((one) => accounts[one] ?? null) }) };
+  return {
+    accounts: (asked: readonly string[]) =>
+      Promise.resolve({ slot: 100, accounts: asked.map((one) => accounts[one] ?? null) }),
+  };
 }
 
 const extract = (transaction: unknown, accounts: Readonly<Record<string, Account>> = {}) =>
   extractSwap(nodeWith(accounts), transaction, WALLET, {});
 
-const ruleOf = (transaction: unknown, accounts: Readonly<Record<string, Account>> = {}): Promise<string | undefined> =>
+const ruleOf = (
+  transaction: unknown,
+  accounts: Readonly<Record<string, Account>> = {},
+): Promise<string | undefined> =>
   extract(transaction, accounts).then(
     () => undefined,
     (error: unknown) => {
@@ -58,7 +74,9 @@ describe('extractSwap', () => {
     const { instruction: taken, lookupTables } = await extract(transaction([drain, swap, drain]));
     expect(taken.program).toBe(swap.programAddress);
     expect([...taken.data]).toEqual([...swap.data]);
-    expect(taken.accounts.map((one) => one.address)).toEqual(fromKit(swap).accounts.map((one) => one.address));
+    expect(taken.accounts.map((one) => one.address)).toEqual(
+      fromKit(swap).accounts.map((one) => one.address),
+    );
     expect(taken.accounts.filter((one) => one.signer).map((one) => one.address)).toEqual([WALLET]);
     expect(lookupTables).toEqual([]);
     const text = Buffer.from(transaction([swap])).toString('base64');
@@ -80,8 +98,16 @@ describe('extractSwap', () => {
     ],
     ['a signature in it', 'transaction_presigned', signed],
     ['a durable nonce', 'durable_nonce', transaction([system([4, 0, 0, 0]), swap])],
-    ['a durable nonce that is not first', 'durable_nonce', transaction([swap, system([4, 0, 0, 0])])],
-    ['fourteen instructions', 'transaction_length', transaction([swap, ...Array.from({ length: 13 }, () => drain)])],
+    [
+      'a durable nonce that is not first',
+      'durable_nonce',
+      transaction([swap, system([4, 0, 0, 0])]),
+    ],
+    [
+      'fourteen instructions',
+      'transaction_length',
+      transaction([swap, ...Array.from({ length: 13 }, () => drain)]),
+    ],
     ['a byte too many', 'transaction_encoding', Uint8Array.from([...good, 0])],
     ['a byte too few', 'transaction_encoding', good.slice(0, -1)],
     ['nothing', 'transaction_encoding', new Uint8Array()],
@@ -98,16 +124,34 @@ describe('extractSwap', () => {
   const looking = withLookup(transaction([swap]), table);
 
   it('takes accounts from tables that the node has', async () => {
-    expect((await extract(looking, { [table]: tableOf([STRANGER]) })).lookupTables).toEqual([table]);
+    expect((await extract(looking, { [table]: tableOf([STRANGER]) })).lookupTables).toEqual([
+      table,
+    ]);
   });
 
   it.each<[string, string, Readonly<Record<string, Account>>]>([
     ['that is not there', 'lookup_table_owner', {}],
-    ['of another program', 'lookup_table_owner', { [table]: { ...tableOf([STRANGER]), owner: STRANGER } }],
-    ['that is being closed', 'lookup_table_inactive', { [table]: tableOf([STRANGER], { closedAt: 5n }) }],
+    [
+      'of another program',
+      'lookup_table_owner',
+      { [table]: { ...tableOf([STRANGER]), owner: STRANGER } },
+    ],
+    [
+      'that is being closed',
+      'lookup_table_inactive',
+      { [table]: tableOf([STRANGER], { closedAt: 5n }) },
+    ],
     ['without the entry', 'lookup_table_entry', { [table]: tableOf([]) }],
-    ['whose entry is new in this slot', 'lookup_table_entry', { [table]: tableOf([STRANGER], { extendedAt: 100n }) }],
-    ['that holds what is a key of the transaction already', 'transaction_accounts', { [table]: tableOf([WALLET]) }],
+    [
+      'whose entry is new in this slot',
+      'lookup_table_entry',
+      { [table]: tableOf([STRANGER], { extendedAt: 100n }) },
+    ],
+    [
+      'that holds what is a key of the transaction already',
+      'transaction_accounts',
+      { [table]: tableOf([WALLET]) },
+    ],
   ])('refuses a table %s', async (_, rule, accounts) => {
     expect(await ruleOf(looking, accounts)).toBe(rule);
   });
@@ -115,21 +159,33 @@ describe('extractSwap', () => {
   it('asks the node again for a table that it read before', async () => {
     const accounts: Record<string, Account> = { [table]: tableOf([]) };
     const node = nodeWith(accounts);
-    await expect(extractSwap(node, looking, WALLET, {})).rejects.toMatchObject({ details: { rule: 'lookup_table_entry' } });
+    await expect(extractSwap(node, looking, WALLET, {})).rejects.toMatchObject({
+      details: { rule: 'lookup_table_entry' },
+    });
     accounts[table] = tableOf([STRANGER]);
     expect((await extractSwap(node, looking, WALLET, {})).lookupTables).toEqual([table]);
   });
 });
 
 /** The bytes of a lookup table, as its program writes them. */
-function tableOf(addresses: readonly string[], { closedAt = 2n ** 64n - 1n, extendedAt = 50n } = {}): Account {
+function tableOf(
+  addresses: readonly string[],
+  { closedAt = 2n ** 64n - 1n, extendedAt = 50n } = {},
+): Account {
   const data = new Uint8Array(56 + 32 * addresses.length);
   const view = new DataView(data.buffer);
   view.setUint32(0, 1, true);
   view.setBigUint64(4, closedAt, true);
   view.setBigUint64(12, extendedAt, true);
-  addresses.forEach((one, index) => data.set(getAddressEncoder().encode(address(one)), 56 + 32 * index));
-  return { owner: 'AddressLookupTab1e1111111111111111111111111', lamports: 1n, data, executable: false };
+  addresses.forEach((one, index) =>
+    data.set(getAddressEncoder().encode(address(one)), 56 + 32 * index),
+  );
+  return {
+    owner: 'AddressLookupTab1e1111111111111111111111111',
+    lamports: 1n,
+    data,
+    executable: false,
+  };
 }
 
 /** The same transaction with one lookup table at its end, which loads its first entry read-only. */

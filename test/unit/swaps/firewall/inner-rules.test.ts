@@ -1,6 +1,12 @@
 import { base58 } from '@scure/base';
 import { describe, expect, it } from 'vitest';
-import { ASSOCIATED_TOKEN_PROGRAM, JUPITER_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  JUPITER_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../../../src/network.js';
 import { readInner } from '../../../../src/solana/transactions/inner.js';
 import { type InnerSubject, innerRules } from '../../../../src/swaps/firewall/inner-rules.js';
 import { brokenBy } from '../../../../src/swaps/firewall/rule.js';
@@ -27,22 +33,40 @@ const u32 = (value: number) => [value, 0, 0, 0];
 const system = (opcode: number, type: string, accounts: readonly string[], info: object): Call => ({
   ...{ program: SYSTEM_PROGRAM, opcode: u32(opcode), accounts, type, info },
 });
-const token = (opcode: readonly number[], type: string, accounts: readonly string[], info: object): Call => ({
+const token = (
+  opcode: readonly number[],
+  type: string,
+  accounts: readonly string[],
+  info: object,
+): Call => ({
   ...{ program: TOKEN_PROGRAM, opcode, accounts, type, info },
 });
 
 /** What every swap does: it is there so that what is judged is the call beside it. */
 const PAYS_IN = token([12], 'transferChecked', [SOURCE, USDC, VAULT, WALLET], {
-  ...{ source: SOURCE, mint: USDC, destination: VAULT, authority: WALLET, tokenAmount: { amount: '5' } },
+  ...{
+    source: SOURCE,
+    mint: USDC,
+    destination: VAULT,
+    authority: WALLET,
+    tokenAmount: { amount: '5' },
+  },
 });
 
 const parsed = ({ program, type, info }: Call) => ({ programId: program, parsed: { type, info } });
 const raw = ({ program, opcode, accounts }: Call) => ({
-  ...{ programId: program, accounts, data: base58.encode(Uint8Array.from([...opcode, 1, 2, 3, 4, 5, 6, 7, 8])) },
+  ...{
+    programId: program,
+    accounts,
+    data: base58.encode(Uint8Array.from([...opcode, 1, 2, 3, 4, 5, 6, 7, 8])),
+  },
 });
 const FORMS = [parsed, raw];
 
-const subject = (calls: readonly ReturnType<typeof parsed | typeof raw>[], outer = SWAP): InnerSubject => ({
+const subject = (
+  calls: readonly ReturnType<typeof parsed | typeof raw>[],
+  outer = SWAP,
+): InnerSubject => ({
   inner: readInner([
     { index: SWAP, instructions: [parsed(PAYS_IN)] },
     { index: outer, instructions: calls },
@@ -58,28 +82,74 @@ const nonce = { nonceAccount: NONCE, nonceAuthority: WALLET };
 
 const SYSTEM_HARM: readonly Call[] = [
   system(1, 'assign', [WALLET], { account: WALLET, owner: STRANGER }),
-  system(3, 'createAccountWithSeed', [STRANGER, WALLET], { source: STRANGER, newAccount: WALLET, ...seeded }),
-  system(0, 'createAccount', [STRANGER, WALLET], { source: STRANGER, newAccount: WALLET, lamports: 1, space: 9, owner: STRANGER }),
+  system(3, 'createAccountWithSeed', [STRANGER, WALLET], {
+    source: STRANGER,
+    newAccount: WALLET,
+    ...seeded,
+  }),
+  system(0, 'createAccount', [STRANGER, WALLET], {
+    source: STRANGER,
+    newAccount: WALLET,
+    lamports: 1,
+    space: 9,
+    owner: STRANGER,
+  }),
   system(0, 'createAccount', [WALLET], { source: WALLET, lamports: 1, space: 9, owner: STRANGER }),
-  system(13, 'createAccountAllowPrefund', [WALLET, STRANGER], { newAccount: WALLET, source: STRANGER, lamports: 1, owner: STRANGER }),
-  system(13, 'createAccountAllowPrefund', [WALLET], { newAccount: WALLET, space: 9, owner: STRANGER }),
+  system(13, 'createAccountAllowPrefund', [WALLET, STRANGER], {
+    newAccount: WALLET,
+    source: STRANGER,
+    lamports: 1,
+    owner: STRANGER,
+  }),
+  system(13, 'createAccountAllowPrefund', [WALLET], {
+    newAccount: WALLET,
+    space: 9,
+    owner: STRANGER,
+  }),
   system(4, 'advanceNonce', [NONCE, SYSVAR, WALLET], { ...nonce, recentBlockhashesSysvar: SYSVAR }),
-  system(5, 'withdrawFromNonce', [NONCE, STRANGER, SYSVAR, RENT, WALLET], { ...nonce, destination: STRANGER, lamports: 1 }),
-  system(6, 'initializeNonce', [WALLET, SYSVAR, RENT], { nonceAccount: WALLET, nonceAuthority: STRANGER }),
+  system(5, 'withdrawFromNonce', [NONCE, STRANGER, SYSVAR, RENT, WALLET], {
+    ...nonce,
+    destination: STRANGER,
+    lamports: 1,
+  }),
+  system(6, 'initializeNonce', [WALLET, SYSVAR, RENT], {
+    nonceAccount: WALLET,
+    nonceAuthority: STRANGER,
+  }),
   system(7, 'authorizeNonce', [NONCE, WALLET], { ...nonce, newAuthorized: STRANGER }),
   system(8, 'allocate', [WALLET], { account: WALLET, space: 9 }),
   system(9, 'allocateWithSeed', [NONCE, WALLET], { account: NONCE, space: 9, ...seeded }),
   system(10, 'assignWithSeed', [NONCE, WALLET], { account: NONCE, ...seeded }),
-  system(11, 'transferWithSeed', [NONCE, WALLET, STRANGER], { source: NONCE, sourceBase: WALLET, destination: STRANGER, lamports: 1 }),
+  system(11, 'transferWithSeed', [NONCE, WALLET, STRANGER], {
+    source: NONCE,
+    sourceBase: WALLET,
+    destination: STRANGER,
+    lamports: 1,
+  }),
   system(12, 'upgradeNonce', [WALLET], { nonceAccount: WALLET }),
   system(99, 'somethingNew', [WALLET], { account: WALLET }),
 ];
 
 const SYSTEM_FINE: readonly Call[] = [
   system(2, 'transfer', [WALLET, STRANGER], { source: WALLET, destination: STRANGER, lamports: 1 }),
-  system(0, 'createAccount', [WALLET, NONCE], { source: WALLET, newAccount: NONCE, lamports: 1, space: 165, owner: TOKEN_PROGRAM }),
-  system(3, 'createAccountWithSeed', [WALLET, NONCE], { source: WALLET, newAccount: NONCE, ...seeded }),
-  system(13, 'createAccountAllowPrefund', [NONCE, WALLET], { newAccount: NONCE, source: WALLET, lamports: 1, owner: TOKEN_PROGRAM }),
+  system(0, 'createAccount', [WALLET, NONCE], {
+    source: WALLET,
+    newAccount: NONCE,
+    lamports: 1,
+    space: 165,
+    owner: TOKEN_PROGRAM,
+  }),
+  system(3, 'createAccountWithSeed', [WALLET, NONCE], {
+    source: WALLET,
+    newAccount: NONCE,
+    ...seeded,
+  }),
+  system(13, 'createAccountAllowPrefund', [NONCE, WALLET], {
+    newAccount: NONCE,
+    source: WALLET,
+    lamports: 1,
+    owner: TOKEN_PROGRAM,
+  }),
   system(1, 'assign', [NONCE], { account: NONCE, owner: TOKEN_PROGRAM }),
   system(8, 'allocate', [NONCE], { account: NONCE, space: 165 }),
 ];
@@ -89,24 +159,94 @@ const ofWallet = { owner: WALLET };
 
 const TOKEN_HARM: readonly Call[] = [
   token([0], 'initializeMint', [SOURCE, RENT], { mint: SOURCE, mintAuthority: STRANGER }),
-  token([1], 'initializeAccount', [SOURCE, USDC, STRANGER, RENT], { account: SOURCE, mint: USDC, owner: STRANGER }),
+  token([1], 'initializeAccount', [SOURCE, USDC, STRANGER, RENT], {
+    account: SOURCE,
+    mint: USDC,
+    owner: STRANGER,
+  }),
   token([2], 'initializeMultisig', [NONCE, RENT, WALLET], { multisig: NONCE, signers: [WALLET] }),
-  token([4], 'approve', [SOURCE, STRANGER, WALLET], { source: SOURCE, delegate: STRANGER, ...ofWallet }),
-  token([4], 'approve', [NONCE, STRANGER, POOL, WALLET], { source: NONCE, delegate: STRANGER, multisigOwner: POOL, signers: [WALLET] }),
+  token([4], 'approve', [SOURCE, STRANGER, WALLET], {
+    source: SOURCE,
+    delegate: STRANGER,
+    ...ofWallet,
+  }),
+  token([4], 'approve', [NONCE, STRANGER, POOL, WALLET], {
+    source: NONCE,
+    delegate: STRANGER,
+    multisigOwner: POOL,
+    signers: [WALLET],
+  }),
   token([5], 'revoke', [SOURCE, WALLET], { source: SOURCE, ...ofWallet }),
-  token([6, 2], 'setAuthority', [SOURCE, WALLET], { account: SOURCE, authorityType: 'accountOwner', newAuthority: STRANGER, ...byWallet }),
-  token([6, 3], 'setAuthority', [DESTINATION, WALLET], { account: DESTINATION, authorityType: 'closeAccount', ...byWallet }),
-  token([6, 0], 'setAuthority', [NONCE, WALLET], { mint: NONCE, authorityType: 'mintTokens', newAuthority: STRANGER, ...byWallet }),
-  token([7], 'mintTo', [NONCE, VAULT, WALLET], { mint: NONCE, account: VAULT, mintAuthority: WALLET, amount: '1' }),
-  token([7], 'mintTo', [NONCE, SOURCE, WALLET], { mint: NONCE, account: SOURCE, mintAuthority: WALLET, amount: '1' }),
-  token([9], 'closeAccount', [SOURCE, STRANGER, WALLET], { account: SOURCE, destination: STRANGER, ...ofWallet }),
-  token([9], 'closeAccount', [SOURCE, STRANGER, STRANGER], { account: SOURCE, destination: STRANGER, owner: STRANGER }),
-  token([10], 'freezeAccount', [DESTINATION, USDC, STRANGER], { account: DESTINATION, mint: USDC, freezeAuthority: STRANGER }),
-  token([11], 'thawAccount', [DESTINATION, USDC, STRANGER], { account: DESTINATION, mint: USDC, freezeAuthority: STRANGER }),
-  token([13], 'approveChecked', [SOURCE, USDC, STRANGER, WALLET], { source: SOURCE, mint: USDC, delegate: STRANGER, ...ofWallet }),
-  token([14], 'mintToChecked', [NONCE, VAULT, WALLET], { mint: NONCE, account: VAULT, mintAuthority: WALLET }),
-  token([16], 'initializeAccount2', [SOURCE, USDC, RENT], { account: SOURCE, mint: USDC, owner: STRANGER }),
-  token([18], 'initializeAccount3', [DESTINATION, USDC], { account: DESTINATION, mint: USDC, owner: STRANGER }),
+  token([6, 2], 'setAuthority', [SOURCE, WALLET], {
+    account: SOURCE,
+    authorityType: 'accountOwner',
+    newAuthority: STRANGER,
+    ...byWallet,
+  }),
+  token([6, 3], 'setAuthority', [DESTINATION, WALLET], {
+    account: DESTINATION,
+    authorityType: 'closeAccount',
+    ...byWallet,
+  }),
+  token([6, 0], 'setAuthority', [NONCE, WALLET], {
+    mint: NONCE,
+    authorityType: 'mintTokens',
+    newAuthority: STRANGER,
+    ...byWallet,
+  }),
+  token([7], 'mintTo', [NONCE, VAULT, WALLET], {
+    mint: NONCE,
+    account: VAULT,
+    mintAuthority: WALLET,
+    amount: '1',
+  }),
+  token([7], 'mintTo', [NONCE, SOURCE, WALLET], {
+    mint: NONCE,
+    account: SOURCE,
+    mintAuthority: WALLET,
+    amount: '1',
+  }),
+  token([9], 'closeAccount', [SOURCE, STRANGER, WALLET], {
+    account: SOURCE,
+    destination: STRANGER,
+    ...ofWallet,
+  }),
+  token([9], 'closeAccount', [SOURCE, STRANGER, STRANGER], {
+    account: SOURCE,
+    destination: STRANGER,
+    owner: STRANGER,
+  }),
+  token([10], 'freezeAccount', [DESTINATION, USDC, STRANGER], {
+    account: DESTINATION,
+    mint: USDC,
+    freezeAuthority: STRANGER,
+  }),
+  token([11], 'thawAccount', [DESTINATION, USDC, STRANGER], {
+    account: DESTINATION,
+    mint: USDC,
+    freezeAuthority: STRANGER,
+  }),
+  token([13], 'approveChecked', [SOURCE, USDC, STRANGER, WALLET], {
+    source: SOURCE,
+    mint: USDC,
+    delegate: STRANGER,
+    ...ofWallet,
+  }),
+  token([14], 'mintToChecked', [NONCE, VAULT, WALLET], {
+    mint: NONCE,
+    account: VAULT,
+    mintAuthority: WALLET,
+  }),
+  token([16], 'initializeAccount2', [SOURCE, USDC, RENT], {
+    account: SOURCE,
+    mint: USDC,
+    owner: STRANGER,
+  }),
+  token([18], 'initializeAccount3', [DESTINATION, USDC], {
+    account: DESTINATION,
+    mint: USDC,
+    owner: STRANGER,
+  }),
   token([19], 'initializeMultisig2', [NONCE, WALLET], { multisig: NONCE, signers: [WALLET] }),
   token([20], 'initializeMint2', [SOURCE], { mint: SOURCE, mintAuthority: STRANGER }),
   token([22], 'initializeImmutableOwner', [DESTINATION], { account: DESTINATION }),
@@ -116,81 +256,156 @@ const TOKEN_HARM: readonly Call[] = [
     feeRecipient: VAULT,
     sourceAccounts: [SOURCE],
   }),
-  token([27, 2], 'configureConfidentialTransferAccount', [SOURCE, USDC, WALLET], { account: SOURCE, mint: USDC, ...ofWallet }),
-  token([29], 'reallocate', [SOURCE, WALLET, SYSTEM_PROGRAM, WALLET], { account: SOURCE, payer: WALLET, ...ofWallet }),
+  token([27, 2], 'configureConfidentialTransferAccount', [SOURCE, USDC, WALLET], {
+    account: SOURCE,
+    mint: USDC,
+    ...ofWallet,
+  }),
+  token([29], 'reallocate', [SOURCE, WALLET, SYSTEM_PROGRAM, WALLET], {
+    account: SOURCE,
+    payer: WALLET,
+    ...ofWallet,
+  }),
   token([30, 0], 'enableRequiredMemoTransfers', [SOURCE, WALLET], { account: SOURCE, ...ofWallet }),
   token([34, 1], 'disableCpiGuard', [SOURCE, WALLET], { account: SOURCE, ...ofWallet }),
-  token([38], 'withdrawExcessLamports', [SOURCE, STRANGER, WALLET], { source: SOURCE, destination: STRANGER, ...byWallet }),
-  token([45, 0], 'unwrapLamports', [SOURCE, STRANGER, WALLET], { source: SOURCE, destination: STRANGER, ...byWallet }),
+  token([38], 'withdrawExcessLamports', [SOURCE, STRANGER, WALLET], {
+    source: SOURCE,
+    destination: STRANGER,
+    ...byWallet,
+  }),
+  token([45, 0], 'unwrapLamports', [SOURCE, STRANGER, WALLET], {
+    source: SOURCE,
+    destination: STRANGER,
+    ...byWallet,
+  }),
   token([255, 3, 9, 3], 'batch', [SOURCE, VAULT, WALLET], {
-    ...{ instructions: [{ type: 'transfer', info: { source: SOURCE, destination: VAULT, ...byWallet } }] },
+    ...{
+      instructions: [
+        { type: 'transfer', info: { source: SOURCE, destination: VAULT, ...byWallet } },
+      ],
+    },
   }),
   token([200], 'somethingNew', [DESTINATION], { account: DESTINATION }),
 ];
 
 const TOKEN_FINE: readonly Call[] = [
-  token([3], 'transfer', [SOURCE, VAULT, WALLET], { source: SOURCE, destination: VAULT, ...byWallet }),
+  token([3], 'transfer', [SOURCE, VAULT, WALLET], {
+    source: SOURCE,
+    destination: VAULT,
+    ...byWallet,
+  }),
   token([12], 'transferChecked', [VAULT, USDC, DESTINATION, POOL], {
     source: VAULT,
     mint: USDC,
     destination: DESTINATION,
     authority: POOL,
   }),
-  token([26, 1], 'transferCheckedWithFee', [SOURCE, USDC, VAULT, WALLET], { source: SOURCE, mint: USDC, destination: VAULT, ...byWallet }),
+  token([26, 1], 'transferCheckedWithFee', [SOURCE, USDC, VAULT, WALLET], {
+    source: SOURCE,
+    mint: USDC,
+    destination: VAULT,
+    ...byWallet,
+  }),
   token([17], 'syncNative', [DESTINATION], { account: DESTINATION }),
   token([21], 'getAccountDataSize', [USDC], { mint: USDC }),
-  token([7], 'mintTo', [USDC, DESTINATION, POOL], { mint: USDC, account: DESTINATION, mintAuthority: POOL, amount: '1' }),
-  token([14], 'mintToChecked', [USDC, DESTINATION, POOL], { mint: USDC, account: DESTINATION, mintAuthority: POOL }),
-  token([4], 'approve', [VAULT, STRANGER, POOL], { source: VAULT, delegate: STRANGER, owner: POOL }),
-  token([8], 'burn', [SOURCE, USDC, WALLET], { account: SOURCE, mint: USDC, amount: '1', ...byWallet }),
+  token([7], 'mintTo', [USDC, DESTINATION, POOL], {
+    mint: USDC,
+    account: DESTINATION,
+    mintAuthority: POOL,
+    amount: '1',
+  }),
+  token([14], 'mintToChecked', [USDC, DESTINATION, POOL], {
+    mint: USDC,
+    account: DESTINATION,
+    mintAuthority: POOL,
+  }),
+  token([4], 'approve', [VAULT, STRANGER, POOL], {
+    source: VAULT,
+    delegate: STRANGER,
+    owner: POOL,
+  }),
+  token([8], 'burn', [SOURCE, USDC, WALLET], {
+    account: SOURCE,
+    mint: USDC,
+    amount: '1',
+    ...byWallet,
+  }),
   token([15], 'burnChecked', [SOURCE, USDC, WALLET], { account: SOURCE, mint: USDC, ...byWallet }),
   token([8], 'burn', [VAULT, USDC, POOL], { account: VAULT, mint: USDC, authority: POOL }),
-  token([9], 'closeAccount', [VAULT, WALLET, WALLET], { account: VAULT, destination: WALLET, owner: WALLET }),
-  token([9], 'closeAccount', [VAULT, POOL, POOL], { account: VAULT, destination: POOL, owner: POOL }),
+  token([9], 'closeAccount', [VAULT, WALLET, WALLET], {
+    account: VAULT,
+    destination: WALLET,
+    owner: WALLET,
+  }),
+  token([9], 'closeAccount', [VAULT, POOL, POOL], {
+    account: VAULT,
+    destination: POOL,
+    owner: POOL,
+  }),
   token([18], 'initializeAccount3', [VAULT, USDC], { account: VAULT, mint: USDC, owner: POOL }),
 ];
 
 const cases = (calls: readonly Call[]) => calls.map((call) => [call.type, call] as const);
 
 describe('innerRules', () => {
-  it.each(cases(SYSTEM_HARM))('refuse %s of the System program where it can change the wallet', (_, call) => {
-    for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBe('inner_system');
-  });
+  it.each(cases(SYSTEM_HARM))(
+    'refuse %s of the System program where it can change the wallet',
+    (_, call) => {
+      for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBe('inner_system');
+    },
+  );
 
-  it.each(cases(SYSTEM_FINE))('let %s of the System program pass where only lamports can tell', (_, call) => {
-    for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBeUndefined();
-  });
+  it.each(cases(SYSTEM_FINE))(
+    'let %s of the System program pass where only lamports can tell',
+    (_, call) => {
+      for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBeUndefined();
+    },
+  );
 
-  it.each(cases(TOKEN_HARM))('refuse %s of either token program on what is the wallet’s', (_, call) => {
-    for (const form of FORMS) {
-      expect(ruleOf(subject([form(call)]))).toBe('inner_token');
-      expect(ruleOf(subject([form({ ...call, program: TOKEN_2022_PROGRAM })]))).toBe('inner_token');
-    }
-  });
+  it.each(cases(TOKEN_HARM))(
+    'refuse %s of either token program on what is the wallet’s',
+    (_, call) => {
+      for (const form of FORMS) {
+        expect(ruleOf(subject([form(call)]))).toBe('inner_token');
+        expect(ruleOf(subject([form({ ...call, program: TOKEN_2022_PROGRAM })]))).toBe(
+          'inner_token',
+        );
+      }
+    },
+  );
 
-  it.each(cases(TOKEN_FINE))('let %s of either token program pass where balances tell, or it is the venue’s own', (_, call) => {
-    for (const form of FORMS) {
-      expect(ruleOf(subject([form(call)]))).toBeUndefined();
-      expect(ruleOf(subject([form({ ...call, program: TOKEN_2022_PROGRAM })]))).toBeUndefined();
-    }
-  });
+  it.each(cases(TOKEN_FINE))(
+    'let %s of either token program pass where balances tell, or it is the venue’s own',
+    (_, call) => {
+      for (const form of FORMS) {
+        expect(ruleOf(subject([form(call)]))).toBeUndefined();
+        expect(ruleOf(subject([form({ ...call, program: TOKEN_2022_PROGRAM })]))).toBeUndefined();
+      }
+    },
+  );
 
   it('do not mind what other programs call their instructions', () => {
     const [assign, approve] = [SYSTEM_HARM[0]!, TOKEN_HARM[3]!];
     for (const program of [JUPITER_PROGRAM, ASSOCIATED_TOKEN_PROGRAM]) {
-      for (const form of FORMS) expect(ruleOf(subject([form({ ...assign, program }), form({ ...approve, program })]))).toBeUndefined();
+      for (const form of FORMS)
+        expect(
+          ruleOf(subject([form({ ...assign, program }), form({ ...approve, program })])),
+        ).toBeUndefined();
     }
   });
 
   it('find the one harmful call among harmless ones', () => {
     const fine = [...SYSTEM_FINE, ...TOKEN_FINE].map(raw);
     expect(ruleOf(subject(fine))).toBeUndefined();
-    for (const call of TOKEN_HARM) expect(ruleOf(subject([...fine, raw(call), ...fine]))).toBe('inner_token');
-    for (const call of SYSTEM_HARM) expect(ruleOf(subject([...fine, parsed(call)]))).toBe('inner_system');
+    for (const call of TOKEN_HARM)
+      expect(ruleOf(subject([...fine, raw(call), ...fine]))).toBe('inner_token');
+    for (const call of SYSTEM_HARM)
+      expect(ruleOf(subject([...fine, parsed(call)]))).toBe('inner_system');
   });
 
   it('judge the swap alone: what other instructions call is ours', () => {
-    for (const outer of [SWAP - 1, SWAP + 1]) expect(ruleOf(subject([...SYSTEM_HARM, ...TOKEN_HARM].map(raw), outer))).toBeUndefined();
+    for (const outer of [SWAP - 1, SWAP + 1])
+      expect(ruleOf(subject([...SYSTEM_HARM, ...TOKEN_HARM].map(raw), outer))).toBeUndefined();
   });
 
   it('refuse what does not show, or shows for another instruction only', () => {

@@ -5,23 +5,32 @@ import { NUMBERS_V1_BYTES, routePlanEnd } from '../../../../src/swaps/firewall/r
 
 type Bytes = readonly number[];
 
-const u32 = (value: number): Bytes => [value & 255, (value >> 8) & 255, (value >> 16) & 255, value >>> 24];
+const u32 = (value: number): Bytes => [
+  value & 255,
+  (value >> 8) & 255,
+  (value >> 16) & 255,
+  value >>> 24,
+];
 const zeros = (length: number): Bytes => new Array<number>(length).fill(0);
 const planOf = (steps: readonly Bytes[]): Bytes => [...u32(steps.length), ...steps.flat()];
 const step = (...swap: Bytes): Bytes => [...swap, 100, 0, 1];
 const end = (plan: Bytes) => routePlanEnd(Uint8Array.from(plan), 0);
 
 // What each swap carries after its tag, told a second time and in another order than in the source.
-const some = (length: number) => fc.uint8Array({ minLength: length, maxLength: length }).map((bytes) => [...bytes]);
+const some = (length: number) =>
+  fc.uint8Array({ minLength: length, maxLength: length }).map((bytes) => [...bytes]);
 const below = (size: number) => fc.nat(size - 1).map((tag) => [tag]);
-const inOrder = (...parts: readonly fc.Arbitrary<number[]>[]) => fc.tuple(...parts).map((all) => all.flat());
+const inOrder = (...parts: readonly fc.Arbitrary<number[]>[]) =>
+  fc.tuple(...parts).map((all) => all.flat());
 const maybe = (part: fc.Arbitrary<number[]>) => fc.oneof(below(1), inOrder(fc.constant([1]), part));
 const many = (part: fc.Arbitrary<number[]>, most = 32) =>
   fc.array(part, { maxLength: most }).map((all) => [...u32(all.length), ...all.flat()]);
 const flag = below(2);
 const slices = many(some(2));
 const tagged = (layouts: readonly (readonly [fc.Arbitrary<number[]>, Bytes])[]) =>
-  layouts.flatMap(([content, tags]) => tags.map((tag) => [tag, inOrder(fc.constant([tag]), content)] as const));
+  layouts.flatMap(([content, tags]) =>
+    tags.map((tag) => [tag, inOrder(fc.constant([tag]), content)] as const),
+  );
 const anyOf = (all: ReturnType<typeof tagged>) => fc.oneof(...all.map(([, bytes]) => bytes));
 
 const candidate = anyOf(
@@ -36,9 +45,13 @@ const candidate = anyOf(
   ]),
 );
 const oneByte = [
-  8, 12, 15, 16, 17, 18, 21, 23, 24, 27, 28, 39, 58, 60, 61, 64, 85, 89, 94, 95, 104, 106, 107, 110, 116, 117, 119, 121, 125,
+  8, 12, 15, 16, 17, 18, 21, 23, 24, 27, 28, 39, 58, 60, 61, 64, 85, 89, 94, 95, 104, 106, 107, 110,
+  116, 117, 119, 121, 125,
 ];
-const oneByteSince = [127, 129, 136, 141, 145, 151, 152, 153, 160, 162, 164, 174, 177, 178, 181, 182, 184, 189, 192, 193, 194, 196];
+const oneByteSince = [
+  127, 129, 136, 141, 145, 151, 152, 153, 160, 162, 164, 174, 177, 178, 181, 182, 184, 189, 192,
+  193, 194, 196,
+];
 const layouts: readonly (readonly [fc.Arbitrary<number[]>, Bytes])[] = [
   [flag, [...oneByte, ...oneByteSince]],
   [below(8), [132, 172]],
@@ -69,46 +82,103 @@ const layouts: readonly (readonly [fc.Arbitrary<number[]>, Bytes])[] = [
 ];
 const doubted = [165, 166, 168];
 const laden = new Set(layouts.flatMap(([, tags]) => tags));
-const bare = Array.from({ length: 197 }, (_, tag) => tag).filter((tag) => !laden.has(tag) && !doubted.includes(tag));
+const bare = Array.from({ length: 197 }, (_, tag) => tag).filter(
+  (tag) => !laden.has(tag) && !doubted.includes(tag),
+);
 const swaps = tagged([...layouts, [fc.constant([]), bare]]);
-const plans = fc.array(inOrder(anyOf(swaps), some(3)), { maxLength: 32, size: 'small' }).map(planOf);
+const plans = fc
+  .array(inOrder(anyOf(swaps), some(3)), { maxLength: 32, size: 'small' })
+  .map(planOf);
 
 describe('routePlanEnd', () => {
   const real: readonly (readonly [string, string, bigint, bigint, number, number])[] = [
-    ['e517cb977ae3ad2a', '0100000019640001f82e010000000000c1ad0900000000002b0005', 77_560n, 634_305n, 43, 5],
-    ['e517cb977ae3ad2a', '01000000120064000180f0fa02000000005d34700000000000320000', 50_000_000n, 7_353_437n, 50, 0],
-    ['e517cb977ae3ad2a', '010000002f010064000180841e00000000003da9170000000000320000', 2_000_000n, 1_550_653n, 50, 0],
-    ['e517cb977ae3ad2a', '0100000048640001497ecc010000000046f5828e04000000ac0355', 30_178_889n, 19_570_816_326n, 940, 85],
-    ['e517cb977ae3ad2a', '020000005f006400015f016401027e12de0e00000000def5fb0200000000320000', 249_434_750n, 50_066_910n, 50, 0],
-    ['c1209b3341d69c81', '0e030000003d016400011a64010234640203402c420600000000e953780100000000500000', 105_000_000n, 24_663_017n, 80, 0],
+    [
+      'e517cb977ae3ad2a',
+      '0100000019640001f82e010000000000c1ad0900000000002b0005',
+      77_560n,
+      634_305n,
+      43,
+      5,
+    ],
+    [
+      'e517cb977ae3ad2a',
+      '01000000120064000180f0fa02000000005d34700000000000320000',
+      50_000_000n,
+      7_353_437n,
+      50,
+      0,
+    ],
+    [
+      'e517cb977ae3ad2a',
+      '010000002f010064000180841e00000000003da9170000000000320000',
+      2_000_000n,
+      1_550_653n,
+      50,
+      0,
+    ],
+    [
+      'e517cb977ae3ad2a',
+      '0100000048640001497ecc010000000046f5828e04000000ac0355',
+      30_178_889n,
+      19_570_816_326n,
+      940,
+      85,
+    ],
+    [
+      'e517cb977ae3ad2a',
+      '020000005f006400015f016401027e12de0e00000000def5fb0200000000320000',
+      249_434_750n,
+      50_066_910n,
+      50,
+      0,
+    ],
+    [
+      'c1209b3341d69c81',
+      '0e030000003d016400011a64010234640203402c420600000000e953780100000000500000',
+      105_000_000n,
+      24_663_017n,
+      80,
+      0,
+    ],
   ];
 
-  it.each(real)('finds the numbers of a swap that was sent to mainnet (%s %s)', (discriminator, hex, first, second, slippage, fee) => {
-    const data = Uint8Array.from(Buffer.from(discriminator + hex, 'hex'));
-    const at = routePlanEnd(data, v1Forms.get(discriminator)?.plan ?? Number.NaN) ?? Number.NaN;
-    expect(data.length - at).toBe(NUMBERS_V1_BYTES);
-    const view = new DataView(data.buffer, at);
-    expect([view.getBigUint64(0, true), view.getBigUint64(8, true)]).toEqual([first, second]);
-    expect([view.getUint16(16, true), view.getUint8(18)]).toEqual([slippage, fee]);
-  });
+  it.each(real)(
+    'finds the numbers of a swap that was sent to mainnet (%s %s)',
+    (discriminator, hex, first, second, slippage, fee) => {
+      const data = Uint8Array.from(Buffer.from(discriminator + hex, 'hex'));
+      const at = routePlanEnd(data, v1Forms.get(discriminator)?.plan ?? Number.NaN) ?? Number.NaN;
+      expect(data.length - at).toBe(NUMBERS_V1_BYTES);
+      const view = new DataView(data.buffer, at);
+      expect([view.getBigUint64(0, true), view.getBigUint64(8, true)]).toEqual([first, second]);
+      expect([view.getUint16(16, true), view.getUint8(18)]).toEqual([slippage, fee]);
+    },
+  );
 
-  it.each(swaps)('ends where a plan with swap %i ends, whatever stands behind it, and refuses it cut anywhere', (_, swap) => {
-    fc.assert(
-      fc.property(swap, some(3), some(40), (content, rest, behind) => {
-        const plan = planOf([[...content, ...rest]]);
-        expect(end([...plan, ...behind])).toBe(plan.length);
-        expect(plan.filter((_, length) => end(plan.slice(0, length)) !== undefined)).toEqual([]);
-      }),
-      { numRuns: 20 },
-    );
-  });
+  it.each(swaps)(
+    'ends where a plan with swap %i ends, whatever stands behind it, and refuses it cut anywhere',
+    (_, swap) => {
+      fc.assert(
+        fc.property(swap, some(3), some(40), (content, rest, behind) => {
+          const plan = planOf([[...content, ...rest]]);
+          expect(end([...plan, ...behind])).toBe(plan.length);
+          expect(plan.filter((_, length) => end(plan.slice(0, length)) !== undefined)).toEqual([]);
+        }),
+        { numRuns: 20 },
+      );
+    },
+  );
 
   it('ends where any plan ends, wherever it begins, and in the middle of a larger buffer', () => {
     fc.assert(
-      fc.property(plans, fc.uint8Array({ maxLength: 20 }), fc.uint8Array({ maxLength: 40 }), (plan, before, behind) => {
-        const buffer = Uint8Array.from([255, 255, 255, ...before, ...plan, ...behind]);
-        expect(routePlanEnd(buffer.subarray(3), before.length)).toBe(before.length + plan.length);
-      }),
+      fc.property(
+        plans,
+        fc.uint8Array({ maxLength: 20 }),
+        fc.uint8Array({ maxLength: 40 }),
+        (plan, before, behind) => {
+          const buffer = Uint8Array.from([255, 255, 255, ...before, ...plan, ...behind]);
+          expect(routePlanEnd(buffer.subarray(3), before.length)).toBe(before.length + plan.length);
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -169,13 +239,18 @@ describe('routePlanEnd', () => {
     ['slices in an option', 32, (count) => [...u32(1), 103, 0, 1, ...u32(count), ...enough]],
     ['candidates', 32, (count) => [...u32(1), 111, ...u32(count), ...enough]],
     ['candidates with their shares', 32, (count) => [...u32(1), 146, ...u32(count), ...enough]],
-    ['slices of a candidate', 32, (count) => [...u32(1), 111, ...u32(1), 10, 0, 1, ...u32(count), ...enough]],
+    [
+      'slices of a candidate',
+      32,
+      (count) => [...u32(1), 111, ...u32(1), 10, 0, 1, ...u32(count), ...enough],
+    ],
     ['bytes of a fill', 1_232, (count) => [...u32(1), 120, 0, ...u32(count), ...enough]],
   ];
 
   it.each(numerous)('refuses more %s than %i, even where that many are there', (_, most, bytes) => {
     expect(end(bytes(most))).toBeDefined();
-    for (const count of [most + 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff]) expect(end(bytes(count))).toBeUndefined();
+    for (const count of [most + 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff])
+      expect(end(bytes(count))).toBeUndefined();
   });
 
   it('answers to any bytes without throwing', () => {
@@ -191,7 +266,8 @@ describe('routePlanEnd', () => {
 
 describe('the V1 forms', () => {
   const accounts = {
-    route: 'tokenProgram user source destination destinationOverride destinationMint feeAccount eventAuthority self',
+    route:
+      'tokenProgram user source destination destinationOverride destinationMint feeAccount eventAuthority self',
     exact_out_route:
       'tokenProgram user source destination destinationOverride sourceMint destinationMint feeAccount token2022Program eventAuthority self',
     shared_accounts_route:
@@ -200,13 +276,24 @@ describe('the V1 forms', () => {
       'tokenProgram - user source - - destination sourceMint destinationMint feeAccount token2022Program eventAuthority self',
   };
 
-  it.each(Object.entries(accounts))('%s has its accounts where the program wants them, and its own discriminator', async (name, order) => {
-    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(`global:${name}`));
-    const { name: found, mode, plan, ...positions } = v1Forms.get(Buffer.from(digest.slice(0, 8)).toString('hex')) ?? {};
-    expect(found).toBe(name);
-    expect(mode).toBe(name.includes('exact_out') ? 'ExactOut' : 'ExactIn');
-    expect(plan).toBe(name.startsWith('shared') ? 9 : 8);
-    const wanted = order.split(' ').map((account, at) => [account, at] as const);
-    expect(positions).toEqual(Object.fromEntries(wanted.filter(([account]) => account !== '-')));
-  });
+  it.each(Object.entries(accounts))(
+    '%s has its accounts where the program wants them, and its own discriminator',
+    async (name, order) => {
+      const digest = await crypto.subtle.digest(
+        'SHA-256',
+        new TextEncoder().encode(`global:${name}`),
+      );
+      const {
+        name: found,
+        mode,
+        plan,
+        ...positions
+      } = v1Forms.get(Buffer.from(digest.slice(0, 8)).toString('hex')) ?? {};
+      expect(found).toBe(name);
+      expect(mode).toBe(name.includes('exact_out') ? 'ExactOut' : 'ExactIn');
+      expect(plan).toBe(name.startsWith('shared') ? 9 : 8);
+      const wanted = order.split(' ').map((account, at) => [account, at] as const);
+      expect(positions).toEqual(Object.fromEntries(wanted.filter(([account]) => account !== '-')));
+    },
+  );
 });

@@ -8,7 +8,11 @@ import {
 } from '../../../../adapters/sandbox/venue/venue.mjs';
 import { isExactChangeError } from '../../../../src/errors.js';
 import type { Instruction } from '../../../../src/solana/types.js';
-import { checkExposure, type Exposed, foreignAccounts } from '../../../../src/swaps/firewall/exposure.js';
+import {
+  checkExposure,
+  type Exposed,
+  foreignAccounts,
+} from '../../../../src/swaps/firewall/exposure.js';
 import { checkSwap } from '../../../../src/swaps/firewall/check-swap.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
@@ -34,8 +38,14 @@ const exactOut = { ...VENUE_SWAP, outAmount: 1_000_000n, quotedInAmount: 1_000_0
 const FORMS = {
   route_v2: { instruction: fromKit(routeV2(exactIn)), amounts: 8 },
   exact_out_route_v2: { instruction: fromKit(exactOutRouteV2(exactOut)), amounts: 8 },
-  shared_accounts_route_v2: { instruction: fromKit(sharedAccountsRouteV2({ ...exactIn, id: 3 })), amounts: 9 },
-  shared_accounts_exact_out_route_v2: { instruction: fromKit(sharedAccountsExactOutRouteV2({ ...exactOut, id: 3 })), amounts: 9 },
+  shared_accounts_route_v2: {
+    instruction: fromKit(sharedAccountsRouteV2({ ...exactIn, id: 3 })),
+    amounts: 9,
+  },
+  shared_accounts_exact_out_route_v2: {
+    instruction: fromKit(sharedAccountsExactOutRouteV2({ ...exactOut, id: 3 })),
+    amounts: 9,
+  },
 };
 
 /** Positions of the accounts, written out once more: the table under test must not prove itself. */
@@ -77,7 +87,12 @@ function ruleBrokenBy(instruction: Instruction, expected = EXPECTED): string | u
   }
 }
 
-function withNumber(instruction: Instruction, offset: number, value: bigint, bytes: 2 | 8): Instruction {
+function withNumber(
+  instruction: Instruction,
+  offset: number,
+  value: bigint,
+  bytes: 2 | 8,
+): Instruction {
   const data = instruction.data.slice();
   const view = new DataView(data.buffer);
   if (bytes === 8) view.setBigUint64(offset, value, true);
@@ -107,39 +122,121 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
 
   const tampered: [string, string, Instruction][] = [
     ['another program', 'jupiter_program', { ...instruction, program: STRANGER }],
-    ['an unknown discriminator', 'jupiter_form', { ...instruction, data: Uint8Array.from([1, ...instruction.data.slice(1)]) }],
+    [
+      'an unknown discriminator',
+      'jupiter_form',
+      { ...instruction, data: Uint8Array.from([1, ...instruction.data.slice(1)]) },
+    ],
     ['no data', 'jupiter_form', { ...instruction, data: new Uint8Array() }],
-    ['data cut before the route', 'jupiter_truncated', { ...instruction, data: instruction.data.slice(0, amounts + 22) }],
-    ['accounts cut before the program', 'jupiter_truncated', { ...instruction, accounts: instruction.accounts.slice(0, places.self) }],
+    [
+      'data cut before the route',
+      'jupiter_truncated',
+      { ...instruction, data: instruction.data.slice(0, amounts + 22) },
+    ],
+    [
+      'accounts cut before the program',
+      'jupiter_truncated',
+      { ...instruction, accounts: instruction.accounts.slice(0, places.self) },
+    ],
     [
       'a hundred more accounts',
       'jupiter_accounts',
-      { ...instruction, accounts: Array.from({ length: 129 }, (_, i) => instruction.accounts[i % 10] ?? raise()) },
+      {
+        ...instruction,
+        accounts: Array.from({ length: 129 }, (_, i) => instruction.accounts[i % 10] ?? raise()),
+      },
     ],
     [
       'a second signer',
       'extra_signer',
-      { ...instruction, accounts: [...instruction.accounts, { address: STRANGER, signer: true, writable: false }] },
+      {
+        ...instruction,
+        accounts: [...instruction.accounts, { address: STRANGER, signer: true, writable: false }],
+      },
     ],
-    ['another user', 'swap_user', withAccount(instruction, places.user, { address: STRANGER, signer: false })],
-    ["a stranger's source", 'swap_source', withAccount(instruction, places.source, { address: STRANGER })],
-    ["a stranger's destination", 'swap_destination', withAccount(instruction, places.destination, { address: STRANGER })],
-    ['the output paid into the source', 'swap_destination', withAccount(instruction, places.destination, { address: SOURCE })],
-    ['another input mint', 'swap_input_mint', withAccount(instruction, places.sourceMint, { address: STRANGER })],
-    ['another output mint', 'swap_output_mint', withAccount(instruction, places.destinationMint, { address: USDC })],
-    ['another input program', 'swap_input_program', withAccount(instruction, places.sourceProgram, { address: STRANGER })],
-    ['another output program', 'swap_output_program', withAccount(instruction, places.destinationProgram, { address: STRANGER })],
-    ['another event authority', 'jupiter_event_authority', withAccount(instruction, places.event, { address: STRANGER })],
-    ['another program account', 'jupiter_event_authority', withAccount(instruction, places.self, { address: STRANGER })],
-    ['more input', 'swap_max_in', withNumber(instruction, amounts + (outExact ? 8 : 0), 1_005_001n, 8)],
-    ['all the input there can be', 'swap_max_in', withNumber(instruction, amounts + (outExact ? 8 : 0), 2n ** 64n - 1n, 8)],
+    [
+      'another user',
+      'swap_user',
+      withAccount(instruction, places.user, { address: STRANGER, signer: false }),
+    ],
+    [
+      "a stranger's source",
+      'swap_source',
+      withAccount(instruction, places.source, { address: STRANGER }),
+    ],
+    [
+      "a stranger's destination",
+      'swap_destination',
+      withAccount(instruction, places.destination, { address: STRANGER }),
+    ],
+    [
+      'the output paid into the source',
+      'swap_destination',
+      withAccount(instruction, places.destination, { address: SOURCE }),
+    ],
+    [
+      'another input mint',
+      'swap_input_mint',
+      withAccount(instruction, places.sourceMint, { address: STRANGER }),
+    ],
+    [
+      'another output mint',
+      'swap_output_mint',
+      withAccount(instruction, places.destinationMint, { address: USDC }),
+    ],
+    [
+      'another input program',
+      'swap_input_program',
+      withAccount(instruction, places.sourceProgram, { address: STRANGER }),
+    ],
+    [
+      'another output program',
+      'swap_output_program',
+      withAccount(instruction, places.destinationProgram, { address: STRANGER }),
+    ],
+    [
+      'another event authority',
+      'jupiter_event_authority',
+      withAccount(instruction, places.event, { address: STRANGER }),
+    ],
+    [
+      'another program account',
+      'jupiter_event_authority',
+      withAccount(instruction, places.self, { address: STRANGER }),
+    ],
+    [
+      'more input',
+      'swap_max_in',
+      withNumber(instruction, amounts + (outExact ? 8 : 0), 1_005_001n, 8),
+    ],
+    [
+      'all the input there can be',
+      'swap_max_in',
+      withNumber(instruction, amounts + (outExact ? 8 : 0), 2n ** 64n - 1n, 8),
+    ],
     ['no input', 'swap_max_in', withNumber(instruction, amounts + (outExact ? 8 : 0), 0n, 8)],
-    ['less output', 'swap_min_out', withNumber(instruction, amounts + (outExact ? 0 : 8), outExact ? 994_999n : 999_998n, 8)],
+    [
+      'less output',
+      'swap_min_out',
+      withNumber(instruction, amounts + (outExact ? 0 : 8), outExact ? 994_999n : 999_998n, 8),
+    ],
     ['no output', 'swap_min_out', withNumber(instruction, amounts + (outExact ? 0 : 8), 0n, 8)],
-    ['full slippage', outExact ? 'swap_max_in' : 'swap_min_out', withNumber(instruction, amounts + 16, 10_000n, 2)],
-    ['slippage above all', outExact ? 'swap_max_in' : 'swap_min_out', withNumber(instruction, amounts + 16, 65_535n, 2)],
+    [
+      'full slippage',
+      outExact ? 'swap_max_in' : 'swap_min_out',
+      withNumber(instruction, amounts + 16, 10_000n, 2),
+    ],
+    [
+      'slippage above all',
+      outExact ? 'swap_max_in' : 'swap_min_out',
+      withNumber(instruction, amounts + 16, 65_535n, 2),
+    ],
     ['a platform fee', 'platform_fee', withNumber(instruction, amounts + 18, 1n, 2)],
-    ['a share of the better price', 'positive_slippage', withNumber(instruction, amounts + 20, 1n, 2)],
+    [
+      'a share of the better price',
+      'positive_slippage',
+      withNumber(instruction, amounts + 20, 1n, 2),
+    ],
   ];
 
   it.each(tampered)('with %s breaks %s', (_, rule, instruction) => {
@@ -148,14 +245,17 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
 
   it('may not allow itself more slippage, even where the bounds hold', () => {
     const loose = { ...EXPECTED, maxIn: 2_000_000n, minOut: 1n };
-    expect(ruleBrokenBy(withNumber(instruction, amounts + 16, 51n, 2), loose)).toBe('swap_slippage');
+    expect(ruleBrokenBy(withNumber(instruction, amounts + 16, 51n, 2), loose)).toBe(
+      'swap_slippage',
+    );
     expect(ruleBrokenBy(instruction, loose)).toBeUndefined();
   });
 });
 
 describe('the destination override', () => {
   it('may be the own account, and nothing else', () => {
-    const over = (override: string) => fromKit(routeV2({ ...exactIn, override: address(override) }));
+    const over = (override: string) =>
+      fromKit(routeV2({ ...exactIn, override: address(override) }));
     expect(ruleBrokenBy(over(DESTINATION))).toBeUndefined();
     expect(ruleBrokenBy(over(STRANGER))).toBe('swap_destination_override');
     expect(ruleBrokenBy(over(SOURCE))).toBe('swap_destination_override');
@@ -169,7 +269,10 @@ describe('forms that are not understood', () => {
     ['claim', '3ec6d6c1d59f6cd2'],
     ['create_idempotent_associated_token_account', '5368c0960000aaaa'],
   ])('%s is refused', (_, discriminator) => {
-    const data = Uint8Array.from([...Buffer.from(discriminator, 'hex'), ...FORMS.route_v2.instruction.data.slice(8)]);
+    const data = Uint8Array.from([
+      ...Buffer.from(discriminator, 'hex'),
+      ...FORMS.route_v2.instruction.data.slice(8),
+    ]);
     expect(ruleBrokenBy({ ...FORMS.route_v2.instruction, data })).toBe('jupiter_form');
   });
 });
@@ -185,26 +288,45 @@ describe('what else the venue could reach', () => {
     return account(owner, data);
   };
 
-  const writable = (held: Exposed['account'], address: string = STRANGER): Exposed => ({ address, writable: true, account: held });
-  const readonly = (held: Exposed['account']): Exposed => ({ address: STRANGER, writable: false, account: held });
+  const writable = (held: Exposed['account'], address: string = STRANGER): Exposed => ({
+    address,
+    writable: true,
+    account: held,
+  });
+  const readonly = (held: Exposed['account']): Exposed => ({
+    address: STRANGER,
+    writable: false,
+    account: held,
+  });
 
   it('leaves out what the swap is about, and tells what can be written', () => {
     const found = foreignAccounts(FORMS.route_v2.instruction, [WALLET, SOURCE, DESTINATION]);
-    expect(found.filter((one) => one.writable).map((one) => one.address)).toEqual([VENUE_SWAP.vaultIn, VENUE_SWAP.vaultOut]);
+    expect(found.filter((one) => one.writable).map((one) => one.address)).toEqual([
+      VENUE_SWAP.vaultIn,
+      VENUE_SWAP.vaultOut,
+    ]);
     expect(found.some((one) => [WALLET, SOURCE, DESTINATION].includes(one.address))).toBe(false);
     expect(new Set(found.map((one) => one.address)).size).toBe(found.length);
   });
 
   it('counts an account as writable that is so in one of its places', () => {
     const { accounts, ...rest } = FORMS.route_v2.instruction;
-    const twice = [STRANGER, STRANGER].map((address, index) => ({ address, signer: false, writable: index === 1 }));
+    const twice = [STRANGER, STRANGER].map((address, index) => ({
+      address,
+      signer: false,
+      writable: index === 1,
+    }));
     const found = foreignAccounts({ ...rest, accounts: [...accounts, ...twice] }, []);
     expect(found.filter((one) => one.address === STRANGER)).toEqual([twice[1]]);
   });
 
   it.each([
     ['a token account of the wallet', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 32],
-    ['a token account that the wallet may spend from', 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb', 76],
+    [
+      'a token account that the wallet may spend from',
+      'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+      76,
+    ],
     ['a mint of the wallet', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 4],
     ['a stake of the wallet', 'Stake11111111111111111111111111111111111111', 12],
     ['a nonce of the wallet', '11111111111111111111111111111111', 8],
@@ -219,23 +341,26 @@ describe('what else the venue could reach', () => {
     );
   });
 
-  it.each(['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'])(
-    'refuses a multisig of %s with the wallet in it, though it is only read',
-    (program) => {
-      const data = new Uint8Array(355);
-      data.set(wallet, 3 + 32);
-      expect(() => checkExposure(WALLET, [readonly(account(program, data))])).toThrow(
-        expect.objectContaining({ details: { rule: 'exposed_multisig' } }),
-      );
-    },
-  );
+  it.each([
+    'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+    'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+  ])('refuses a multisig of %s with the wallet in it, though it is only read', (program) => {
+    const data = new Uint8Array(355);
+    data.set(wallet, 3 + 32);
+    expect(() => checkExposure(WALLET, [readonly(account(program, data))])).toThrow(
+      expect.objectContaining({ details: { rule: 'exposed_multisig' } }),
+    );
+  });
 
   it.each<[string, Exposed['account']]>([
     ['nothing', null],
     ['nothing but lamports', account('11111111111111111111111111111111', new Uint8Array())],
   ])('refuses an address that holds %s and is that of an account of the wallet', (_, held) => {
-    const vacant = (mint: string, tokenProgram: string) => writable(held, associatedTokenAddress(WALLET, mint, tokenProgram));
-    const broken = expect.objectContaining({ details: { rule: 'exposed_vacancy' } }) as unknown as Error;
+    const vacant = (mint: string, tokenProgram: string) =>
+      writable(held, associatedTokenAddress(WALLET, mint, tokenProgram));
+    const broken = expect.objectContaining({
+      details: { rule: 'exposed_vacancy' },
+    }) as unknown as Error;
     const pinned = vacant(PYUSD, TOKEN_2022_PROGRAM);
     expect(() => checkExposure(WALLET, [pinned])).toThrow(broken);
     expect(() => checkExposure(WALLET, [{ ...pinned, writable: false }])).not.toThrow();
@@ -246,7 +371,9 @@ describe('what else the venue could reach', () => {
     );
     const other = vacant(OUTSIDER, TOKEN_PROGRAM);
     expect(() => checkExposure(WALLET, [other])).not.toThrow();
-    expect(() => checkExposure(WALLET, [other, { ...readonly(mint), address: OUTSIDER }])).toThrow(broken);
+    expect(() => checkExposure(WALLET, [other, { ...readonly(mint), address: OUTSIDER }])).toThrow(
+      broken,
+    );
     // A venue's own, such as a part of its price range that was never traded in.
     expect(() => checkExposure(WALLET, [writable(held, someKey(60))])).not.toThrow();
   });

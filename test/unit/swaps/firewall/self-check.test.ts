@@ -1,17 +1,40 @@
-import { decompileTransactionMessage, getCompiledTransactionMessageDecoder, type Instruction as KitInstruction } from '@solana/kit';
+import {
+  decompileTransactionMessage,
+  getCompiledTransactionMessageDecoder,
+  type Instruction as KitInstruction,
+} from '@solana/kit';
 import { describe, expect, it } from 'vitest';
-import { routeV2, sharedAccountsExactOutRouteV2 } from '../../../../adapters/sandbox/venue/venue.mjs';
+import {
+  routeV2,
+  sharedAccountsExactOutRouteV2,
+} from '../../../../adapters/sandbox/venue/venue.mjs';
 import { isExactChangeError } from '../../../../src/errors.js';
 import { MEMO_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/network.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
-import { computeUnitPrice, transferChecked, transferLamports } from '../../../../src/solana/transactions/instructions.js';
+import {
+  computeUnitPrice,
+  transferChecked,
+  transferLamports,
+} from '../../../../src/solana/transactions/instructions.js';
 import { compileMessage } from '../../../../src/solana/transactions/transaction.js';
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
 import { composeSwap } from '../../../../src/swaps/transaction/compose.js';
 import { type Composition, checkComposed } from '../../../../src/swaps/firewall/self-check.js';
 import type { OwnAccount } from '../../../../src/swaps/transaction/own-account.js';
 import { nothingReserved } from '../../../../src/swaps/transaction/plan.js';
-import { BLOCKHASH, DESTINATION, EXPECTED, fromKit, SOURCE, someKey, STRANGER, USDC, VENUE_SWAP, WALLET, withAccount } from '../support.js';
+import {
+  BLOCKHASH,
+  DESTINATION,
+  EXPECTED,
+  fromKit,
+  SOURCE,
+  someKey,
+  STRANGER,
+  USDC,
+  VENUE_SWAP,
+  WALLET,
+  withAccount,
+} from '../support.js';
 
 /** 200,000 units at 10,000 micro-lamports. */
 const PRIORITY_FEE = 2_000n;
@@ -19,11 +42,22 @@ const RENT = 2_039_280n;
 
 const amounts = { inAmount: 1_000_000n, quotedOutAmount: 1_000_000n };
 const swap = fromKit(routeV2({ ...VENUE_SWAP, ...amounts }));
-const tables: readonly LookupTable[] = [{ address: someKey(120), addresses: [someKey(121), someKey(20), someKey(30)] }];
+const tables: readonly LookupTable[] = [
+  { address: someKey(120), addresses: [someKey(121), someKey(20), someKey(30)] },
+];
 
 function own(mint: string, exists = true, balance = 0n): OwnAccount {
   const address = associatedTokenAddress(WALLET, mint, TOKEN_PROGRAM);
-  return { address, mint, tokenProgram: TOKEN_PROGRAM, decimals: 6, exists, balance, uncounted: 0n, lamports: exists ? RENT : 0n };
+  return {
+    address,
+    mint,
+    tokenProgram: TOKEN_PROGRAM,
+    decimals: 6,
+    exists,
+    balance,
+    uncounted: 0n,
+    lamports: exists ? RENT : 0n,
+  };
 }
 
 const usual = {
@@ -40,17 +74,33 @@ function composed(change: Partial<typeof usual> = {}, lookupTables: readonly Loo
     ...{ expected, instruction, lookupTables, keepWrapped: false, blockhash: BLOCKHASH },
     compute: { unitLimit: 200_000, unitPrice: 10_000n },
     facts: {
-      ...{ source, output, lamports: 10n ** 9n, walletMinimum: 890_880n, sourceRent: RENT, outputRent: RENT },
+      ...{
+        source,
+        output,
+        lamports: 10n ** 9n,
+        walletMinimum: 890_880n,
+        sourceRent: RENT,
+        outputRent: RENT,
+      },
       reserved: nothingReserved,
       leeway: nothingReserved,
     },
   });
-  const said: Composition = { expected, instruction, floors: plan.floors, lookupTables, maxPriorityFee: PRIORITY_FEE };
+  const said: Composition = {
+    expected,
+    instruction,
+    floors: plan.floors,
+    lookupTables,
+    maxPriorityFee: PRIORITY_FEE,
+  };
   return { instructions, message, said, swapAt, guardFrom };
 }
 
-const compiled = (instructions: readonly Instruction[], feePayer = WALLET, lookupTables: readonly LookupTable[] = []) =>
-  compileMessage({ feePayer, instructions, blockhash: BLOCKHASH, lookupTables });
+const compiled = (
+  instructions: readonly Instruction[],
+  feePayer = WALLET,
+  lookupTables: readonly LookupTable[] = [],
+) => compileMessage({ feePayer, instructions, blockhash: BLOCKHASH, lookupTables });
 
 /** Why it is not the swap that was checked; undefined where it is. */
 function failureOf(message: Uint8Array, said: Composition): string | undefined {
@@ -74,13 +124,26 @@ describe('a message that was composed', () => {
     ['with an account to make', { output: own(EXPECTED.outputMint, false) }, []],
     [
       'in another form',
-      { instruction: fromKit(sharedAccountsExactOutRouteV2({ ...VENUE_SWAP, id: 8, outAmount: 1n, quotedInAmount: 1n })) },
+      {
+        instruction: fromKit(
+          sharedAccountsExactOutRouteV2({
+            ...VENUE_SWAP,
+            id: 8,
+            outAmount: 1n,
+            quotedInAmount: 1n,
+          }),
+        ),
+      },
       [],
     ],
     ['with a lookup table', { instruction: withTable }, tables],
     ['of SOL', { expected: native, source: own(WSOL_MINT, false) }, []],
     ['of SOL and wrapped SOL', { expected: native, source: own(WSOL_MINT, true, 400_000n) }, []],
-    ['into SOL', { expected: { ...EXPECTED, outputMint: WSOL_MINT }, output: own(WSOL_MINT, false) }, []],
+    [
+      'into SOL',
+      { expected: { ...EXPECTED, outputMint: WSOL_MINT }, output: own(WSOL_MINT, false) },
+      [],
+    ],
   ])('%s passes', (_, change, lookupTables) => {
     const { message, said } = composed(change, lookupTables);
     expect(failureOf(message, said)).toBeUndefined();
@@ -88,7 +151,8 @@ describe('a message that was composed', () => {
 });
 
 /** One instruction in place of another. */
-const replaced = (all: readonly Instruction[], at: number, one: Instruction) => all.map((other, index) => (index === at ? one : other));
+const replaced = (all: readonly Instruction[], at: number, one: Instruction) =>
+  all.map((other, index) => (index === at ? one : other));
 const without = (all: readonly Instruction[], at: number) => all.filter((_, index) => index !== at);
 const swapped = (all: readonly Instruction[], a: number, b: number) =>
   all.map((one, index) => (index === a ? all[b] : index === b ? all[a] : one) ?? one);
@@ -101,7 +165,8 @@ const UNREADABLE = 'it cannot be read';
 describe('a message that is not what was composed', () => {
   const { instructions, message, said, swapAt, guardFrom } = composed();
   const last = instructions.length - 1;
-  const reason = (changed: readonly Instruction[], feePayer = WALLET) => failureOf(compiled(changed, feePayer), said);
+  const reason = (changed: readonly Instruction[], feePayer = WALLET) =>
+    failureOf(compiled(changed, feePayer), said);
 
   it('is guarded by seven instructions, which the rest of these tests take apart', () => {
     expect({ swapAt, guards: instructions.length - guardFrom }).toEqual({ swapAt: 2, guards: 7 });
@@ -119,24 +184,45 @@ describe('a message that is not what was composed', () => {
   it.each([
     ['source', 1],
     ['output', 4],
-  ] as const)('fails where the guard of the %s asks for one unit less, and passes where it asks for more', (_, at) => {
-    const { account, least } = said.floors.tokens[at === 1 ? 0 : 1] ?? { account: usual.source, least: 0n };
-    const { address, mint, decimals, tokenProgram } = account;
-    const hold = (amount: bigint) =>
-      transferChecked({ source: address, mint, destination: address, authority: WALLET, amount, decimals, tokenProgram });
-    expect(instructions[guardFrom + at]).toEqual(hold(least));
-    expect(reason(replaced(instructions, guardFrom + at, hold(least - 1n)))).toBe(NO_GUARD);
-    expect(failureOf(compiled(replaced(instructions, guardFrom + at, hold(least + 1n))), said)).toBeUndefined();
-  });
+  ] as const)(
+    'fails where the guard of the %s asks for one unit less, and passes where it asks for more',
+    (_, at) => {
+      const { account, least } = said.floors.tokens[at === 1 ? 0 : 1] ?? {
+        account: usual.source,
+        least: 0n,
+      };
+      const { address, mint, decimals, tokenProgram } = account;
+      const hold = (amount: bigint) =>
+        transferChecked({
+          source: address,
+          mint,
+          destination: address,
+          authority: WALLET,
+          amount,
+          decimals,
+          tokenProgram,
+        });
+      expect(instructions[guardFrom + at]).toEqual(hold(least));
+      expect(reason(replaced(instructions, guardFrom + at, hold(least - 1n)))).toBe(NO_GUARD);
+      expect(
+        failureOf(compiled(replaced(instructions, guardFrom + at, hold(least + 1n))), said),
+      ).toBeUndefined();
+    },
+  );
 
   it('fails where the guard asks for one lamport less, for none, or of another wallet', () => {
     const { lamports } = said.floors;
-    const send = (amount: bigint, to = WALLET) => transferLamports({ from: WALLET, to, lamports: amount });
+    const send = (amount: bigint, to = WALLET) =>
+      transferLamports({ from: WALLET, to, lamports: amount });
     expect(instructions[last]).toEqual(send(lamports));
     expect(reason(replaced(instructions, last, send(lamports - 1n)))).toBe(NO_GUARD);
     expect(reason(replaced(instructions, last, send(0n)))).toBe(NO_GUARD);
-    expect(reason(replaced(instructions, last, send(lamports, STRANGER)))).toMatch(/system_instruction/);
-    expect(failureOf(message, { ...said, floors: { ...said.floors, lamports: lamports + 1n } })).toBe(NO_GUARD);
+    expect(reason(replaced(instructions, last, send(lamports, STRANGER)))).toMatch(
+      /system_instruction/,
+    );
+    expect(
+      failureOf(message, { ...said, floors: { ...said.floors, lamports: lamports + 1n } }),
+    ).toBe(NO_GUARD);
   });
 
   it('fails where the guard is of other accounts', () => {
@@ -145,11 +231,16 @@ describe('a message that is not what was composed', () => {
     for (const at of [0, 1, 2]) {
       const guarded = instructions[guardFrom + at] ?? swap;
       const accounts = guarded.accounts.map((one) => (one.address === SOURCE ? account : one));
-      expect(reason(replaced(instructions, guardFrom + at, { ...guarded, accounts }))).toMatch(/token_instruction/);
+      expect(reason(replaced(instructions, guardFrom + at, { ...guarded, accounts }))).toMatch(
+        /token_instruction/,
+      );
     }
     const [source, output] = said.floors.tokens;
     if (source === undefined || output === undefined) throw new Error('two accounts are guarded');
-    const floors = { ...said.floors, tokens: [source, { ...output, account: { ...output.account, address: STRANGER } }] };
+    const floors = {
+      ...said.floors,
+      tokens: [source, { ...output, account: { ...output.account, address: STRANGER } }],
+    };
     expect(failureOf(message, { ...said, floors })).toBe(NO_GUARD);
   });
 
@@ -195,7 +286,9 @@ describe('a message that is not what was composed', () => {
     for (const attack of attacks) {
       for (const at of places) {
         const more = [...instructions.slice(0, at), attack, ...instructions.slice(at)];
-        expect(reason(more)).toMatch(/rule (system_instruction|token_instruction|foreign_program|compute_budget|one_swap)|guard/);
+        expect(reason(more)).toMatch(
+          /rule (system_instruction|token_instruction|foreign_program|compute_budget|one_swap)|guard/,
+        );
       }
     }
   });
@@ -205,74 +298,107 @@ describe('a message that is not what was composed', () => {
       const data = swap.data.map((byte, index) => (index === at ? byte ^ 1 : byte));
       expect(reason(replaced(instructions, swapAt, { ...swap, data }))).toBe(OTHER_SWAP);
     }
-    expect(reason(replaced(instructions, swapAt, { ...swap, data: swap.data.slice(0, -1) }))).toBe(OTHER_SWAP);
-    expect(reason(replaced(instructions, swapAt, { ...swap, data: Uint8Array.of(...swap.data, 0) }))).toBe(OTHER_SWAP);
+    expect(reason(replaced(instructions, swapAt, { ...swap, data: swap.data.slice(0, -1) }))).toBe(
+      OTHER_SWAP,
+    );
+    expect(
+      reason(replaced(instructions, swapAt, { ...swap, data: Uint8Array.of(...swap.data, 0) })),
+    ).toBe(OTHER_SWAP);
   });
 
   it('fails where the swap differs in an account', () => {
     for (let at = 0; at < swap.accounts.length; at++) {
       const changed = { address: someKey(140), signer: false };
-      expect(reason(replaced(instructions, swapAt, withAccount(swap, at, changed)))).toBe(OTHER_SWAP);
+      expect(reason(replaced(instructions, swapAt, withAccount(swap, at, changed)))).toBe(
+        OTHER_SWAP,
+      );
     }
-    expect(reason(replaced(instructions, swapAt, { ...swap, accounts: swap.accounts.slice(0, -1) }))).toBe(OTHER_SWAP);
+    expect(
+      reason(replaced(instructions, swapAt, { ...swap, accounts: swap.accounts.slice(0, -1) })),
+    ).toBe(OTHER_SWAP);
     const [first, second, ...rest] = swap.accounts;
     if (first === undefined || second === undefined) throw new Error('a swap names accounts');
-    expect(reason(replaced(instructions, swapAt, { ...swap, accounts: [second, first, ...rest] }))).toBe(OTHER_SWAP);
+    expect(
+      reason(replaced(instructions, swapAt, { ...swap, accounts: [second, first, ...rest] })),
+    ).toBe(OTHER_SWAP);
   });
 
   it('fails where the swap may write to an account that it was not to, or may not where it was', () => {
-    const others = swap.accounts.filter(({ address }) => ![WALLET, SOURCE, DESTINATION].includes(address));
+    const others = swap.accounts.filter(
+      ({ address }) => ![WALLET, SOURCE, DESTINATION].includes(address),
+    );
     const programs: readonly string[] = instructions.map(({ program }) => program);
     for (const { address, writable } of others) {
       // A program that may be written to is refused for that alone.
       if (programs.includes(address)) continue;
       const at = swap.accounts.findIndex((one) => one.address === address);
-      expect(reason(replaced(instructions, swapAt, withAccount(swap, at, { writable: !writable })))).toBe(OTHER_SWAP);
+      expect(
+        reason(replaced(instructions, swapAt, withAccount(swap, at, { writable: !writable }))),
+      ).toBe(OTHER_SWAP);
     }
-    expect(others.some(({ writable }) => writable) && others.some(({ writable }) => !writable)).toBe(true);
+    expect(
+      others.some(({ writable }) => writable) && others.some(({ writable }) => !writable),
+    ).toBe(true);
   });
 
   it('fails without the swap, or with two', () => {
     expect(reason(without(instructions, swapAt))).toMatch(/one_swap/);
-    expect(reason([...instructions.slice(0, swapAt), swap, ...instructions.slice(swapAt)])).toMatch(/one_swap/);
+    expect(reason([...instructions.slice(0, swapAt), swap, ...instructions.slice(swapAt)])).toMatch(
+      /one_swap/,
+    );
   });
 
   it('fails with a second signer, or another fee payer', () => {
     const signer = withAccount(swap, 10, { signer: true });
     expect(reason(replaced(instructions, swapAt, signer))).toBe(SIGNERS);
     expect(reason(instructions, STRANGER)).toBe(SIGNERS);
-    const noMore = instructions.map((one) => ({ ...one, accounts: one.accounts.map((account) => ({ ...account, signer: false })) }));
+    const noMore = instructions.map((one) => ({
+      ...one,
+      accounts: one.accounts.map((account) => ({ ...account, signer: false })),
+    }));
     expect(reason(noMore, STRANGER)).toBe(SIGNERS);
   });
 
   it('fails where the priority fee is above the limit by a lamport', () => {
-    expect(failureOf(message, { ...said, maxPriorityFee: PRIORITY_FEE - 1n })).toMatch(/priority_fee/);
+    expect(failureOf(message, { ...said, maxPriorityFee: PRIORITY_FEE - 1n })).toMatch(
+      /priority_fee/,
+    );
     expect(reason(replaced(instructions, 1, computeUnitPrice(10_001n)))).toMatch(/priority_fee/);
     expect(reason(without(instructions, 0))).toMatch(/priority_fee/);
   });
 
   it('fails where it cannot be read', () => {
-    for (const bytes of [new Uint8Array(), message.slice(0, -1), Uint8Array.of(...message, 0), message.slice(1)])
+    for (const bytes of [
+      new Uint8Array(),
+      message.slice(0, -1),
+      Uint8Array.of(...message, 0),
+      message.slice(1),
+    ])
       expect(failureOf(bytes, said)).toBe(UNREADABLE);
   });
 
   it('fails at every byte that is flipped, unless it is another blockhash, a smaller fee or a stricter guard', () => {
     const read = (bytes: Uint8Array) =>
       // Typed as what kit would compile; here it is what another builder compiled.
-      (decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(bytes)).instructions as readonly KitInstruction[]).map(
-        ({ programAddress, accounts = [], data = new Uint8Array() }) => ({
-          calls: [programAddress, ...accounts.map(({ address }) => address)],
-          data: [...data],
-        }),
-      );
+      (
+        decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(bytes))
+          .instructions as readonly KitInstruction[]
+      ).map(({ programAddress, accounts = [], data = new Uint8Array() }) => ({
+        calls: [programAddress, ...accounts.map(({ address }) => address)],
+        data: [...data],
+      }));
     const numbers = [0, 1, guardFrom + 1, guardFrom + 4, last];
     const honest = read(message);
-    const flips = [...message.keys()].map((at) => message.map((byte, index) => (index === at ? byte ^ 1 : byte)));
+    const flips = [...message.keys()].map((at) =>
+      message.map((byte, index) => (index === at ? byte ^ 1 : byte)),
+    );
     const passed = flips.filter((flipped) => failureOf(flipped, said) === undefined);
     for (const flipped of passed) {
       const found = read(flipped);
       expect(found.map(({ calls }) => calls)).toEqual(honest.map(({ calls }) => calls));
-      const changed = found.flatMap(({ data }, index) => (data.join() === honest[index]?.data.join() ? [] : [index]));
+      const changed = found.flatMap(({ data }, index) =>
+        data.join() === honest[index]?.data.join() ? [] : [index],
+      );
       expect(changed.filter((index) => !numbers.includes(index))).toEqual([]);
     }
     expect(passed.length).toBeGreaterThanOrEqual(32);

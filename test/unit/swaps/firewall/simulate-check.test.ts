@@ -5,7 +5,16 @@ import type { Account, InnerInstruction, Simulation } from '../../../../src/sola
 import type { Floors } from '../../../../src/swaps/firewall/guard.js';
 import { type OwnAccount, readOwnAccount } from '../../../../src/swaps/transaction/own-account.js';
 import { checkSimulation, watchedAccounts } from '../../../../src/swaps/firewall/simulation.js';
-import { DESTINATION, SOURCE, STRANGER, USDC, USDT, WALLET, account, tokenAccountData } from '../support.js';
+import {
+  DESTINATION,
+  SOURCE,
+  STRANGER,
+  USDC,
+  USDT,
+  WALLET,
+  account,
+  tokenAccountData,
+} from '../support.js';
 
 const bytes = (text: string) => new Uint8Array(getAddressEncoder().encode(address(text)));
 const own = (at: string, mint: string): OwnAccount => ({
@@ -31,7 +40,13 @@ const FLOORS: Floors = {
 const READ_AT = 100;
 const SWAP_AT = 3;
 /** What a swap does inside, at least. */
-const TRANSFER = { outer: SWAP_AT, program: TOKEN_PROGRAM, name: 'transferChecked', addresses: [SOURCE, WALLET], creates: undefined };
+const TRANSFER = {
+  outer: SWAP_AT,
+  program: TOKEN_PROGRAM,
+  name: 'transferChecked',
+  addresses: [SOURCE, WALLET],
+  creates: undefined,
+};
 
 type Change = Partial<Parameters<typeof tokenAccountData>[0]>;
 const token = (mint: string, amount: bigint, change: Change = {}) =>
@@ -48,7 +63,11 @@ function simulation(
     inner?: InnerInstruction[];
   } = {},
 ): Simulation {
-  const { wallet = account(SYSTEM_PROGRAM, new Uint8Array(), 1_000n), source = token(USDC, 500n), output = token(USDT, 900n) } = change;
+  const {
+    wallet = account(SYSTEM_PROGRAM, new Uint8Array(), 1_000n),
+    source = token(USDC, 500n),
+    output = token(USDT, 900n),
+  } = change;
   return {
     slot: change.slot ?? READ_AT,
     error: change.error ?? null,
@@ -77,30 +96,72 @@ describe('checkSimulation', () => {
 
   it.each<[string, string, Parameters<typeof simulation>[0]]>([
     ['the wallet is gone', 'simulated_wallet', { wallet: null }],
-    ['the wallet is assigned to a program', 'simulated_wallet', { wallet: account(STRANGER, new Uint8Array(), 1_000n) }],
-    ['the wallet gets data', 'simulated_wallet', { wallet: account(SYSTEM_PROGRAM, new Uint8Array(1), 1_000n) }],
-    ['SOL is taken', 'simulated_lamports', { wallet: account(SYSTEM_PROGRAM, new Uint8Array(), 999n) }],
+    [
+      'the wallet is assigned to a program',
+      'simulated_wallet',
+      { wallet: account(STRANGER, new Uint8Array(), 1_000n) },
+    ],
+    [
+      'the wallet gets data',
+      'simulated_wallet',
+      { wallet: account(SYSTEM_PROGRAM, new Uint8Array(1), 1_000n) },
+    ],
+    [
+      'SOL is taken',
+      'simulated_lamports',
+      { wallet: account(SYSTEM_PROGRAM, new Uint8Array(), 999n) },
+    ],
     ['it ran before the accounts were read', 'simulated_slot', { slot: READ_AT - 1 }],
     ['it ran long after the accounts were read', 'simulated_slot', { slot: READ_AT + 151 }],
     ['the node shows nothing of what it calls', 'inner_shown', { inner: [] }],
-    ['it approves a delegate and revokes him again', 'inner_token', { inner: [{ ...TRANSFER, name: 'approve' }] }],
+    [
+      'it approves a delegate and revokes him again',
+      'inner_token',
+      { inner: [{ ...TRANSFER, name: 'approve' }] },
+    ],
     [
       'it assigns the wallet',
       'inner_system',
-      { inner: [TRANSFER, { ...TRANSFER, program: SYSTEM_PROGRAM, name: 'assign', addresses: [WALLET] }] },
+      {
+        inner: [
+          TRANSFER,
+          { ...TRANSFER, program: SYSTEM_PROGRAM, name: 'assign', addresses: [WALLET] },
+        ],
+      },
     ],
     ['the source is closed', 'simulated_account', { source: null }],
     ['the source is another mint', 'simulated_account', { source: token(USDT, 500n) }],
     [
       'the source belongs to another program',
       'simulated_account',
-      { source: account(STRANGER, tokenAccountData({ mint: USDC, owner: WALLET, amount: 500n, bytes })) },
+      {
+        source: account(
+          STRANGER,
+          tokenAccountData({ mint: USDC, owner: WALLET, amount: 500n, bytes }),
+        ),
+      },
     ],
     ['the output is frozen', 'simulated_account', { output: token(USDT, 900n, { state: 2 }) }],
-    ['the source changes hands', 'simulated_owner', { source: token(USDC, 500n, { owner: STRANGER }) }],
-    ['the output changes hands', 'simulated_owner', { output: token(USDT, 900n, { owner: STRANGER }) }],
-    ['a delegate is approved', 'simulated_delegate', { source: token(USDC, 500n, { delegate: STRANGER }) }],
-    ['a close authority is set', 'simulated_close_authority', { output: token(USDT, 900n, { closeAuthority: STRANGER }) }],
+    [
+      'the source changes hands',
+      'simulated_owner',
+      { source: token(USDC, 500n, { owner: STRANGER }) },
+    ],
+    [
+      'the output changes hands',
+      'simulated_owner',
+      { output: token(USDT, 900n, { owner: STRANGER }) },
+    ],
+    [
+      'a delegate is approved',
+      'simulated_delegate',
+      { source: token(USDC, 500n, { delegate: STRANGER }) },
+    ],
+    [
+      'a close authority is set',
+      'simulated_close_authority',
+      { output: token(USDT, 900n, { closeAuthority: STRANGER }) },
+    ],
     ['one unit more is taken', 'simulated_balance', { source: token(USDC, 499n) }],
     ['one unit less arrives', 'simulated_balance', { output: token(USDT, 899n) }],
   ])('refuses where %s', (_, rule, change) => {
@@ -108,26 +169,39 @@ describe('checkSimulation', () => {
   });
 
   it('wants a closed account to be gone', () => {
-    const closed: Floors = { ...FLOORS, tokens: FLOORS.tokens.map((floor, index) => ({ ...floor, closed: index === 0 })) };
+    const closed: Floors = {
+      ...FLOORS,
+      tokens: FLOORS.tokens.map((floor, index) => ({ ...floor, closed: index === 0 })),
+    };
     expect(ruleOf(simulation({ source: null }), closed)).toBeUndefined();
-    expect(ruleOf(simulation({ source: account(SYSTEM_PROGRAM, new Uint8Array(), 0n) }), closed)).toBeUndefined();
+    expect(
+      ruleOf(simulation({ source: account(SYSTEM_PROGRAM, new Uint8Array(), 0n) }), closed),
+    ).toBeUndefined();
     expect(ruleOf(simulation(), closed)).toEqual({ rule: 'simulated_account' });
   });
 
   it('blames the venue for what the guard stops, and nothing else', () => {
-    expect(ruleOf(simulation({ error: '{"InstructionError":[5,{"Custom":1}]}' }))).toEqual({ rule: 'guard' });
-    expect(ruleOf(simulation({ error: '{"InstructionError":[11,"ExternalAccountLamportSpend"]}' }))).toEqual({ rule: 'guard' });
+    expect(ruleOf(simulation({ error: '{"InstructionError":[5,{"Custom":1}]}' }))).toEqual({
+      rule: 'guard',
+    });
+    expect(
+      ruleOf(simulation({ error: '{"InstructionError":[11,"ExternalAccountLamportSpend"]}' })),
+    ).toEqual({ rule: 'guard' });
     expect(ruleOf(simulation({ error: '{"InstructionError":[4,{"Custom":1}]}' }))).toEqual({
       reason: '{"InstructionError":[4,{"Custom":1}]}',
     });
-    expect(ruleOf(simulation({ error: 'BlockhashNotFound\u202e' }))).toEqual({ reason: 'BlockhashNotFound' });
+    expect(ruleOf(simulation({ error: 'BlockhashNotFound\u202e' }))).toEqual({
+      reason: 'BlockhashNotFound',
+    });
   });
 
   it("names Jupiter's own error, and not a venue's of the same number", () => {
     const error = '{"InstructionError":[4,{"Custom":6001}]}';
     const jupiter = `Program ${JUPITER_PROGRAM} failed: custom program error: 0x1771`;
     const venue = `Program ${STRANGER} failed: custom program error: 0x1771`;
-    expect(ruleOf(simulation({ error, logs: ['Program log: x', jupiter] }))).toEqual({ reason: 'SlippageToleranceExceeded' });
+    expect(ruleOf(simulation({ error, logs: ['Program log: x', jupiter] }))).toEqual({
+      reason: 'SlippageToleranceExceeded',
+    });
     expect(ruleOf(simulation({ error, logs: [venue, jupiter] }))).toEqual({ reason: error });
   });
 });
@@ -140,7 +214,10 @@ describe('readOwnAccount', () => {
     expect(read(token(USDC, 12n))).toMatchObject({ exists: true, balance: 12n });
     expect(read(token(USDC, 12n, { closeAuthority: WALLET }))).toMatchObject({ exists: true });
     expect(read(null)).toMatchObject({ exists: false, balance: 0n, lamports: 0n });
-    expect(read(account(SYSTEM_PROGRAM, new Uint8Array(), 5n))).toMatchObject({ exists: false, lamports: 5n });
+    expect(read(account(SYSTEM_PROGRAM, new Uint8Array(), 5n))).toMatchObject({
+      exists: false,
+      lamports: 5n,
+    });
   });
 
   it.each<[string, Account]>([
@@ -152,6 +229,8 @@ describe('readOwnAccount', () => {
     ['another program', account(STRANGER, new Uint8Array(165))],
     ['no initialisation', token(USDC, 12n, { state: 0 })],
   ])('refuses an account with %s', (_, held) => {
-    expect(() => read(held)).toThrow(expect.objectContaining({ code: 'account_unusable', name: 'FundsError' }));
+    expect(() => read(held)).toThrow(
+      expect.objectContaining({ code: 'account_unusable', name: 'FundsError' }),
+    );
   });
 });

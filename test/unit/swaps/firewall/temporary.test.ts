@@ -14,25 +14,63 @@ import { recorded, RENT, TEMPORARY } from '../../../corpus/temporary.js';
 import { fromKit, STRANGER, WALLET, WSOL } from '../support.js';
 
 describe("Jupiter's temporary account", () => {
-  // Wallet, account and bump of transactions that `/swap` and `/order` answered, as public repositories keep them.
+  // Wallet, account and bump of transactions that `/swap` and `/order` answered, as public
+  // repositories keep them.
   it.each([
-    ['BP5DDMf2fm6tVtBp2pEYvxmxAHdk4bGP3nUwhCd1KN6a', 'CxGhs1r9tuB4QzGj5GFCnnfWwwNoRAxy1Yu5jhFAUGcW', 255],
-    ['3X2LFoTQecbpqCR7G5tL1kczqBKurjKPHhKSZrJ4wgWc', '7sW1uXipSvnsX94sqCPV5Rtc7aorj3rD2qyYHcQdv173', 253],
-    ['jdocuPgEAjMfihABsPgKEvYtsmMzjUHeq9LX4Hvs7f3', 'BNwvLcrnnSLEiKzyLYwPGLeCcWZxdfVZfLDfyD9TTdxJ', 252],
-    ['GkqSi3d2Xud7DkJdcoS6JcfHCP3TSKbUdHzL3g3qwJRb', '9T3Rf7Z4GLr5VtZsBTWzVAMiUYseRXe57PcHx7T8EBA4', 254],
-    ['4cTNEpSA6STG1zzAHP2kvrRPktmAqbPCTC9zGpTKKTxG', '9nd6BFYTGymTJ5Z3p8fifkScGsQRPPUispkBd2Yn3LPH', 255],
-    ['3opR1scwKYwJK7ygW17zzrvf824Jp1xKGPcMAmWPeD5K', 'ATHPRyJsSv5qMKSMZnBroPhGguEjZEaE7zKqD4BVgf6f', 254],
-    ['EchiScZ84gZNWhYyFZgs3aSsKEZ1Dyph8SL3du23MaNi', '7nheshdYExm6jNC6Yuj4D7RAGSZK17kkszdyHVTAMgqJ', 255],
+    [
+      'BP5DDMf2fm6tVtBp2pEYvxmxAHdk4bGP3nUwhCd1KN6a',
+      'CxGhs1r9tuB4QzGj5GFCnnfWwwNoRAxy1Yu5jhFAUGcW',
+      255,
+    ],
+    [
+      '3X2LFoTQecbpqCR7G5tL1kczqBKurjKPHhKSZrJ4wgWc',
+      '7sW1uXipSvnsX94sqCPV5Rtc7aorj3rD2qyYHcQdv173',
+      253,
+    ],
+    [
+      'jdocuPgEAjMfihABsPgKEvYtsmMzjUHeq9LX4Hvs7f3',
+      'BNwvLcrnnSLEiKzyLYwPGLeCcWZxdfVZfLDfyD9TTdxJ',
+      252,
+    ],
+    [
+      'GkqSi3d2Xud7DkJdcoS6JcfHCP3TSKbUdHzL3g3qwJRb',
+      '9T3Rf7Z4GLr5VtZsBTWzVAMiUYseRXe57PcHx7T8EBA4',
+      254,
+    ],
+    [
+      '4cTNEpSA6STG1zzAHP2kvrRPktmAqbPCTC9zGpTKKTxG',
+      '9nd6BFYTGymTJ5Z3p8fifkScGsQRPPUispkBd2Yn3LPH',
+      255,
+    ],
+    [
+      '3opR1scwKYwJK7ygW17zzrvf824Jp1xKGPcMAmWPeD5K',
+      'ATHPRyJsSv5qMKSMZnBroPhGguEjZEaE7zKqD4BVgf6f',
+      254,
+    ],
+    [
+      'EchiScZ84gZNWhYyFZgs3aSsKEZ1Dyph8SL3du23MaNi',
+      '7nheshdYExm6jNC6Yuj4D7RAGSZK17kkszdyHVTAMgqJ',
+      255,
+    ],
   ])('of the wallet %s is where it was recorded', (wallet, address, bump) => {
     const accounts = [address, wallet, WSOL, TOKEN_PROGRAM, SYSTEM_PROGRAM].map((one) => ({
       address: one,
       signer: false,
       writable: false,
     }));
-    const made: Instruction = { program: JUPITER_PROGRAM, accounts, data: Uint8Array.of(147, 241, 123, 100, 244, 132, 174, 118, bump) };
+    const made: Instruction = {
+      program: JUPITER_PROGRAM,
+      accounts,
+      data: Uint8Array.of(147, 241, 123, 100, 244, 132, 174, 118, bump),
+    };
     expect(createsTemporary(made, wallet)).toBe(true);
     expect(createsTemporary(made, WALLET)).toBe(false);
-    expect(createsTemporary({ ...made, data: Uint8Array.of(...made.data.subarray(0, 8), bump - 1) }, wallet)).toBe(false);
+    expect(
+      createsTemporary(
+        { ...made, data: Uint8Array.of(...made.data.subarray(0, 8), bump - 1) },
+        wallet,
+      ),
+    ).toBe(false);
   });
 });
 
@@ -46,7 +84,11 @@ type Side = keyof typeof MADE_AT;
 /** Judges the recorded form by what a simulation shows of it. */
 async function judged(
   side: Side,
-  shown: { readonly lamports: bigint; readonly left?: boolean; readonly inner?: readonly Partial<InnerInstruction>[] },
+  shown: {
+    readonly lamports: bigint;
+    readonly left?: boolean;
+    readonly inner?: readonly Partial<InnerInstruction>[];
+  },
 ) {
   const from = base('route_v2', side, false);
   const { expected } = from;
@@ -54,7 +96,8 @@ async function judged(
   const after = (address: string) => {
     if (address === WALLET) return account(PROGRAMS.system, new Uint8Array(), shown.lamports);
     const before = world.get(address) ?? null;
-    if (address === temporary) return shown.left === true ? account(PROGRAMS.token, new Uint8Array(165)) : null;
+    if (address === temporary)
+      return shown.left === true ? account(PROGRAMS.token, new Uint8Array(165)) : null;
     const data = Uint8Array.from(before?.data ?? []);
     // The other side's balance, as it was agreed.
     new DataView(data.buffer).setBigUint64(
@@ -65,15 +108,30 @@ async function judged(
     return before === null ? null : { ...before, data };
   };
   const call = (outer: number, change: Partial<InnerInstruction>): InnerInstruction => ({
-    ...{ outer, program: TOKEN_PROGRAM, name: 'transferChecked', addresses: [temporary, WALLET], creates: undefined },
+    ...{
+      outer,
+      program: TOKEN_PROGRAM,
+      name: 'transferChecked',
+      addresses: [temporary, WALLET],
+      creates: undefined,
+    },
     ...change,
   });
   const at = MADE_AT[side];
   const node: InspectionNode = {
-    accounts: async (addresses) => ({ slot: Number(SLOT), accounts: addresses.map((one) => world.get(one) ?? null) }),
+    accounts: async (addresses) => ({
+      slot: Number(SLOT),
+      accounts: addresses.map((one) => world.get(one) ?? null),
+    }),
     rent: async (bytes) => BigInt(bytes + 128) * 6_960n,
     simulate: async (_bytes, addresses): Promise<Simulation> => ({
-      ...{ slot: Number(SLOT), error: null, logs: [], unitsConsumed: 1n, accounts: addresses.map(after) },
+      ...{
+        slot: Number(SLOT),
+        error: null,
+        logs: [],
+        unitsConsumed: 1n,
+        accounts: addresses.map(after),
+      },
       inner: [call(at + 1, {}), ...(shown.inner ?? []).map((change) => call(at, change))],
     }),
   };
@@ -115,7 +173,10 @@ describe.each(['sol-usdc', 'usdc-sol'] as const)('a swap %s through it', (side) 
     ],
     [
       'what makes it approves a delegate',
-      { lamports: least(side), inner: [{ name: 'approve', addresses: [temporary, STRANGER, WALLET] }] },
+      {
+        lamports: least(side),
+        inner: [{ name: 'approve', addresses: [temporary, STRANGER, WALLET] }],
+      },
       'inner_temporary',
     ],
     [
@@ -145,5 +206,7 @@ it('has no side in a swap of two other tokens', () => {
   const swapAt = instructions.findIndex(({ data }) => data.length > 20);
   const temporary = { rent: RENT, vacant: true };
   const expected = { ...from.expected, temporary: TEMPORARY.account };
-  expect(rule?.passes({ instructions, swapAt, expected, maxPriorityFee: 0n, temporary })).toBe(false);
+  expect(rule?.passes({ instructions, swapAt, expected, maxPriorityFee: 0n, temporary })).toBe(
+    false,
+  );
 });

@@ -30,7 +30,10 @@ const status =
   (code: number, headers: Record<string, string> = {}) =>
   () =>
     new HttpResponse('no', { status: code, headers });
-const client = (runtime = fakeRuntime(DEADLINE)) => ({ runtime, http: createJupiterHttp({ timeoutMs: DEADLINE, runtime }) });
+const client = (runtime = fakeRuntime(DEADLINE)) => ({
+  runtime,
+  http: createJupiterHttp({ timeoutMs: DEADLINE, runtime }),
+});
 
 describe('createJupiterHttp', () => {
   it.each([429, 421, 500, 502, 503, 599])('tries a %i again, twice at most', async (code) => {
@@ -54,9 +57,19 @@ describe('createJupiterHttp', () => {
   });
 
   it.each([200, 204, 400, 401, 402, 404, 410])('returns a %i as it is', async (code) => {
-    const calls = answers(() => new HttpResponse(code === 204 ? null : 'text', { status: code, headers: { 'x-mark': 'a' } }));
+    const calls = answers(
+      () =>
+        new HttpResponse(code === 204 ? null : 'text', {
+          status: code,
+          headers: { 'x-mark': 'a' },
+        }),
+    );
     const response = await client().http(URL_);
-    expect([response.status, await response.text(), response.headers.get('x-mark')]).toEqual([code, code === 204 ? '' : 'text', 'a']);
+    expect([response.status, await response.text(), response.headers.get('x-mark')]).toEqual([
+      code,
+      code === 204 ? '' : 'text',
+      'a',
+    ]);
     expect(calls.count).toBe(1);
   });
 
@@ -68,7 +81,11 @@ describe('createJupiterHttp', () => {
         return seen.length === 1 ? status(500)() : ok();
       }),
     );
-    await client().http(new URL(URL_), { method: 'POST', body: '{"a":1}', headers: { 'x-api-key': 'k' } });
+    await client().http(new URL(URL_), {
+      method: 'POST',
+      body: '{"a":1}',
+      headers: { 'x-api-key': 'k' },
+    });
     expect(seen).toEqual(['k {"a":1}', 'k {"a":1}']);
   });
 
@@ -84,7 +101,10 @@ describe('createJupiterHttp', () => {
   });
 
   it('adds up to a quarter of chance to a wait', async () => {
-    const runtime = { ...fakeRuntime(DEADLINE), randomBytes: (length: number) => new Uint8Array(length).fill(255) };
+    const runtime = {
+      ...fakeRuntime(DEADLINE),
+      randomBytes: (length: number) => new Uint8Array(length).fill(255),
+    };
     answers(status(429, { 'retry-after': '4' }), ok);
     await createJupiterHttp({ timeoutMs: DEADLINE, runtime })(URL_);
     expect(runtime.slept).toEqual([4_996]);
@@ -100,12 +120,17 @@ describe('createJupiterHttp', () => {
     expect((await client().http(URL_)).status).toBe(200);
     expect(calls.count).toBe(2);
     answers(() => HttpResponse.error());
-    await expect(client().http(URL_)).rejects.toMatchObject({ code: 'jupiter_unavailable', details: { status: 0 } });
+    await expect(client().http(URL_)).rejects.toMatchObject({
+      code: 'jupiter_unavailable',
+      details: { status: 0 },
+    });
   });
 
   it('follows no redirect: it would carry the key to another host', async () => {
     answers(() => HttpResponse.redirect('https://elsewhere.test/'));
-    await expect(client().http(URL_, { headers: { 'x-api-key': 'k' } })).rejects.toMatchObject({ code: 'jupiter_unavailable' });
+    await expect(client().http(URL_, { headers: { 'x-api-key': 'k' } })).rejects.toMatchObject({
+      code: 'jupiter_unavailable',
+    });
   });
 
   it('ends an attempt at its deadline, also where what it calls ignores its signal', async () => {
@@ -115,55 +140,78 @@ describe('createJupiterHttp', () => {
       return new Promise<Response>(() => undefined);
     };
     const http = createJupiterHttp({ timeoutMs: 50, runtime: fakeRuntime(), fetch: deaf });
-    await expect(http(URL_)).rejects.toMatchObject({ code: 'timeout', details: { step: 'jupiter', timeoutMs: 50 } });
+    await expect(http(URL_)).rejects.toMatchObject({
+      code: 'timeout',
+      details: { step: 'jupiter', timeoutMs: 50 },
+    });
     expect(calls).toBe(3);
   });
 
   it('counts the body into the deadline', async () => {
-    const drip = () => Promise.resolve(new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })));
-    await expect(createJupiterHttp({ timeoutMs: 50, runtime: fakeRuntime(), fetch: drip })(URL_)).rejects.toMatchObject({
+    const drip = () =>
+      Promise.resolve(
+        new Response(
+          new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }),
+        ),
+      );
+    await expect(
+      createJupiterHttp({ timeoutMs: 50, runtime: fakeRuntime(), fetch: drip })(URL_),
+    ).rejects.toMatchObject({
       code: 'timeout',
     });
   });
 
   it('reads no more than an honest answer has', async () => {
     const calls = answers(() => new HttpResponse(new Uint8Array(2 * 1024 * 1024 + 1)));
-    await expect(client().http(URL_)).rejects.toMatchObject({ code: 'invalid_response', details: { service: 'jupiter' } });
+    await expect(client().http(URL_)).rejects.toMatchObject({
+      code: 'invalid_response',
+      details: { service: 'jupiter' },
+    });
     expect(calls.count).toBe(1);
     answers(() => new HttpResponse(new Uint8Array(2 * 1024 * 1024)));
     expect((await (await client().http(URL_)).arrayBuffer()).byteLength).toBe(2 * 1024 * 1024);
   });
 
-  it.each(['before', 'during', 'while waiting to try again'])('rejects with the reason of the signal %s', async (moment) => {
-    const controller = new AbortController();
-    const reason = new Error('enough');
-    const { runtime, http } = client();
-    if (moment === 'before') controller.abort(reason);
-    if (moment === 'during') {
-      answers(async () => {
-        controller.abort(reason);
-        await delay('infinite');
-        return ok();
-      });
-    }
-    if (moment === 'while waiting to try again') {
-      answers(status(500));
-      const slow = {
-        ...runtime,
-        sleep: (ms: number, signal?: AbortSignal) => {
-          if (ms !== DEADLINE) controller.abort(reason);
-          return runtime.sleep(ms, signal);
-        },
-      };
-      await expect(createJupiterHttp({ timeoutMs: DEADLINE, runtime: slow })(URL_, { signal: controller.signal })).rejects.toBe(reason);
-      return;
-    }
-    await expect(http(URL_, { signal: controller.signal })).rejects.toBe(reason);
-  });
+  it.each(['before', 'during', 'while waiting to try again'])(
+    'rejects with the reason of the signal %s',
+    async (moment) => {
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const { runtime, http } = client();
+      if (moment === 'before') controller.abort(reason);
+      if (moment === 'during') {
+        answers(async () => {
+          controller.abort(reason);
+          await delay('infinite');
+          return ok();
+        });
+      }
+      if (moment === 'while waiting to try again') {
+        answers(status(500));
+        const slow = {
+          ...runtime,
+          sleep: (ms: number, signal?: AbortSignal) => {
+            if (ms !== DEADLINE) controller.abort(reason);
+            return runtime.sleep(ms, signal);
+          },
+        };
+        await expect(
+          createJupiterHttp({ timeoutMs: DEADLINE, runtime: slow })(URL_, {
+            signal: controller.signal,
+          }),
+        ).rejects.toBe(reason);
+        return;
+      }
+      await expect(http(URL_, { signal: controller.signal })).rejects.toBe(reason);
+    },
+  );
 
   it('asks the limiter before each attempt and tells it each answer', async () => {
     const events: string[] = [];
-    const limiter = { take: async () => void events.push('take'), observe: (code: number) => void events.push(`saw ${code}`) };
+    const limiter = {
+      take: async () => void events.push('take'),
+      observe: (code: number) => void events.push(`saw ${code}`),
+    };
     answers(status(429), ok);
     await createJupiterHttp({ timeoutMs: DEADLINE, runtime: fakeRuntime(DEADLINE), limiter })(URL_);
     expect(events).toEqual(['take', 'saw 429', 'take', 'saw 200']);

@@ -22,8 +22,12 @@ beforeEach(() => {
 afterEach(() => {
   server.resetHandlers();
   // The quote goes back verbatim, its `platformFee: null` too: what we add is looked at.
-  const ours = (body: string) => JSON.stringify({ ...JSON.parse(body === '' ? '{}' : body), quoteResponse: undefined });
-  for (const { url, body } of requests) expect(`${url.href} ${ours(body)}`).not.toMatch(/fee|referral|tracking|tip|integrator|positive/i);
+  const ours = (body: string) =>
+    JSON.stringify({ ...JSON.parse(body === '' ? '{}' : body), quoteResponse: undefined });
+  for (const { url, body } of requests)
+    expect(`${url.href} ${ours(body)}`).not.toMatch(
+      /fee|referral|tracking|tip|integrator|positive/i,
+    );
 });
 afterAll(() => server.close());
 
@@ -33,7 +37,11 @@ function serve(path: string, ...answers: Answer[]) {
   let next = 0;
   server.use(
     route.all(`${BASE}${path}`, async ({ request }): Promise<Response> => {
-      requests.push({ url: new URL(request.url), key: request.headers.get('x-api-key'), body: await request.clone().text() });
+      requests.push({
+        url: new URL(request.url),
+        key: request.headers.get('x-api-key'),
+        body: await request.clone().text(),
+      });
       const answer = answers[Math.min(next++, answers.length - 1)];
       if (answer instanceof Function) return answer();
       return HttpResponse.json(answer ?? null);
@@ -44,7 +52,8 @@ function serve(path: string, ...answers: Answer[]) {
 const runtime = fakeRuntime(DEADLINE);
 const http = createJupiterHttp({ timeoutMs: DEADLINE, runtime });
 const v1 = (apiKey?: string) => createJupiterV1({ baseUrl: BASE, apiKey, http, runtime });
-const v2 = (apiKey?: string) => createJupiterV2({ baseUrl: BASE, apiKey, http, runtime, taker: WALLET });
+const v2 = (apiKey?: string) =>
+  createJupiterV2({ baseUrl: BASE, apiKey, http, runtime, taker: WALLET });
 
 const EXACT_IN: QuoteIntent = {
   inputMint: USDC,
@@ -53,12 +62,36 @@ const EXACT_IN: QuoteIntent = {
   swapMode: 'ExactIn',
   slippageBps: 50,
 };
-const EXACT_OUT: QuoteIntent = { ...EXACT_IN, amount: 1_000_000n, swapMode: 'ExactOut', slippageBps: 100 };
+const EXACT_OUT: QuoteIntent = {
+  ...EXACT_IN,
+  amount: 1_000_000n,
+  swapMode: 'ExactOut',
+  slippageBps: 100,
+};
 
 const QUOTE = {
-  ...{ inputMint: USDC, outputMint: USDT, inAmount: '18446744073709551615', outAmount: '1940638', otherAmountThreshold: '1930934' },
-  ...{ swapMode: 'ExactIn', slippageBps: 50, platformFee: null, priceImpactPct: '0.00012', contextSlot: 5, timeTaken: 0.1 },
-  routePlan: [{ swapInfo: { ammKey: STRANGER, label: 'Whirl\u202epool', inputMint: USDC, outputMint: USDT }, percent: null, bps: 10_000 }],
+  ...{
+    inputMint: USDC,
+    outputMint: USDT,
+    inAmount: '18446744073709551615',
+    outAmount: '1940638',
+    otherAmountThreshold: '1930934',
+  },
+  ...{
+    swapMode: 'ExactIn',
+    slippageBps: 50,
+    platformFee: null,
+    priceImpactPct: '0.00012',
+    contextSlot: 5,
+    timeTaken: 0.1,
+  },
+  routePlan: [
+    {
+      swapInfo: { ammKey: STRANGER, label: 'Whirl\u202epool', inputMint: USDC, outputMint: USDT },
+      percent: null,
+      bps: 10_000,
+    },
+  ],
   ...{ instructionVersion: 'V2', swapUsdValue: '1.5', somethingNew: { deep: [1, null] } },
 };
 const OUT_QUOTE = {
@@ -81,7 +114,11 @@ const INSTRUCTIONS = {
     cleanupInstruction: { evil: true },
     otherInstructions: [{ evil: true }],
   },
-  ...{ swapInstruction: SWAP_INSTRUCTION, addressLookupTableAddresses: [someKey(90), someKey(90), someKey(91)], simulationError: null },
+  ...{
+    swapInstruction: SWAP_INSTRUCTION,
+    addressLookupTableAddresses: [someKey(90), someKey(90), someKey(91)],
+    simulationError: null,
+  },
 };
 const BUILD = {
   ...QUOTE,
@@ -97,12 +134,29 @@ describe('the v1 provider', () => {
     serve('/swap/v1/quote', QUOTE);
     const quote = await v1().quote({ ...EXACT_IN, maxAccounts: 32 });
     expect(Object.fromEntries(requests[0]?.url.searchParams ?? [])).toEqual({
-      ...{ inputMint: USDC, outputMint: USDT, amount: '18446744073709551615', slippageBps: '50', swapMode: 'ExactIn' },
+      ...{
+        inputMint: USDC,
+        outputMint: USDT,
+        amount: '18446744073709551615',
+        slippageBps: '50',
+        swapMode: 'ExactIn',
+      },
       ...{ restrictIntermediateTokens: 'true', instructionVersion: 'V2', maxAccounts: '32' },
     });
     expect(quote).toMatchObject({
-      ...{ inAmount: '18446744073709551615', maxInAmount: '18446744073709551615', outAmount: '1940638', minOutAmount: '1930934' },
-      ...{ priceImpactBps: 2, platformFeeBps: 0, provider: 'jupiter-v1', route: ['Whirl pool'], quotedAt: runtime.now() },
+      ...{
+        inAmount: '18446744073709551615',
+        maxInAmount: '18446744073709551615',
+        outAmount: '1940638',
+        minOutAmount: '1930934',
+      },
+      ...{
+        priceImpactBps: 2,
+        platformFeeBps: 0,
+        provider: 'jupiter-v1',
+        route: ['Whirl pool'],
+        quotedAt: runtime.now(),
+      },
     });
     expect(quote.raw).toEqual(QUOTE);
   });
@@ -116,7 +170,11 @@ describe('the v1 provider', () => {
     );
     const most = async () => (await v1().quote(EXACT_OUT)).maxInAmount;
     expect([await most(), await most(), await most()]).toEqual(['4423939', '4423939', '9999999']);
-    serve('/swap/v1/quote', { ...QUOTE, otherAmountThreshold: '1940638' }, { ...QUOTE, otherAmountThreshold: '1' });
+    serve(
+      '/swap/v1/quote',
+      { ...QUOTE, otherAmountThreshold: '1940638' },
+      { ...QUOTE, otherAmountThreshold: '1' },
+    );
     const least = async () => (await v1().quote(EXACT_IN)).minOutAmount;
     expect([await least(), await least()]).toEqual(['1930934', '1']);
   });
@@ -126,7 +184,11 @@ describe('the v1 provider', () => {
     serve('/swap/v1/swap-instructions', INSTRUCTIONS);
     const provider = v1();
     const build = await provider.build(await provider.quote(EXACT_IN), WALLET);
-    expect(JSON.parse(requests[1]?.body ?? '')).toEqual({ userPublicKey: WALLET, quoteResponse: QUOTE, wrapAndUnwrapSol: false });
+    expect(JSON.parse(requests[1]?.body ?? '')).toEqual({
+      userPublicKey: WALLET,
+      quoteResponse: QUOTE,
+      wrapAndUnwrapSol: false,
+    });
     expect(build).toEqual({
       instruction: {
         program: SWAP_INSTRUCTION.programId,
@@ -149,7 +211,13 @@ describe('the v2 provider', () => {
     const provider = v2();
     const quote = await provider.quote(EXACT_IN);
     expect(Object.fromEntries(requests[0]?.url.searchParams ?? [])).toEqual({
-      ...{ inputMint: USDC, outputMint: USDT, amount: '18446744073709551615', taker: WALLET, slippageBps: '50' },
+      ...{
+        inputMint: USDC,
+        outputMint: USDT,
+        amount: '18446744073709551615',
+        taker: WALLET,
+        slippageBps: '50',
+      },
       ...{ wrapAndUnwrapSol: 'false', transactionVersion: '0' },
     });
     expect(quote).toMatchObject({ provider: 'jupiter-v2', minOutAmount: '1930934' });
@@ -161,7 +229,11 @@ describe('the v2 provider', () => {
   });
 
   it('asks again for a build that is old, or for another wallet, and not at a worse price', async () => {
-    serve('/swap/v2/build', BUILD, BUILD, BUILD, { ...BUILD, outAmount: '1940637', otherAmountThreshold: '1930933' });
+    serve('/swap/v2/build', BUILD, BUILD, BUILD, {
+      ...BUILD,
+      outAmount: '1940637',
+      otherAmountThreshold: '1930933',
+    });
     const provider = v2();
     const quote = await provider.quote(EXACT_IN);
     await provider.build(quote, STRANGER);
@@ -173,11 +245,19 @@ describe('the v2 provider', () => {
   });
 
   it('does without the version where the service does not know it, once and for all', async () => {
-    serve('/swap/v2/build', () => HttpResponse.json({ error: 'unknown field transactionVersion' }, { status: 400 }), BUILD);
+    serve(
+      '/swap/v2/build',
+      () => HttpResponse.json({ error: 'unknown field transactionVersion' }, { status: 400 }),
+      BUILD,
+    );
     const provider = v2();
     await provider.quote(EXACT_IN);
     await provider.quote(EXACT_IN);
-    expect(requests.map(({ url }) => url.searchParams.get('transactionVersion'))).toEqual(['0', null, null]);
+    expect(requests.map(({ url }) => url.searchParams.get('transactionVersion'))).toEqual([
+      '0',
+      null,
+      null,
+    ]);
   });
 
   it('takes no other version, and no exact output', async () => {
@@ -193,24 +273,53 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
   ['v2', '/swap/v2/build', v2, BUILD],
 ])('answers of %s', (_, path, provider, good) => {
   const refused = (status: number, body: JsonBodyType) => () => HttpResponse.json(body, { status });
-  const text = (status: number, body: string) => () => new HttpResponse(body, { status, headers: { 'content-type': 'text/html' } });
+  const text = (status: number, body: string) => () =>
+    new HttpResponse(body, { status, headers: { 'content-type': 'text/html' } });
 
   it.each<[string, string, Answer]>([
-    ['NO_ROUTES_FOUND', 'no_route', refused(400, { error: 'No routes found', errorCode: 'NO_ROUTES_FOUND' })],
-    ['COULD_NOT_FIND_ANY_ROUTE', 'no_route', refused(400, { error: 'x', errorCode: 'COULD_NOT_FIND_ANY_ROUTE' })],
-    ['TOKEN_NOT_TRADABLE', 'no_route', refused(400, { error: 'The token X is not tradable', errorCode: 'TOKEN_NOT_TRADABLE' })],
+    [
+      'NO_ROUTES_FOUND',
+      'no_route',
+      refused(400, { error: 'No routes found', errorCode: 'NO_ROUTES_FOUND' }),
+    ],
+    [
+      'COULD_NOT_FIND_ANY_ROUTE',
+      'no_route',
+      refused(400, { error: 'x', errorCode: 'COULD_NOT_FIND_ANY_ROUTE' }),
+    ],
+    [
+      'TOKEN_NOT_TRADABLE',
+      'no_route',
+      refused(400, { error: 'The token X is not tradable', errorCode: 'TOKEN_NOT_TRADABLE' }),
+    ],
     ['MARKET_NOT_FOUND', 'no_route', refused(400, { error: 'x', errorCode: 'MARKET_NOT_FOUND' })],
     ['NOT_SUPPORTED', 'no_route', refused(400, { error: 'x', errorCode: 'NOT_SUPPORTED' })],
-    ['too much for the liquidity', 'no_route', refused(400, { error: 'x', errorCode: 'ROUTE_PLAN_DOES_NOT_CONSUME_ALL_THE_AMOUNT' })],
+    [
+      'too much for the liquidity',
+      'no_route',
+      refused(400, { error: 'x', errorCode: 'ROUTE_PLAN_DOES_NOT_CONSUME_ALL_THE_AMOUNT' }),
+    ],
     ['plain text', 'no_route', text(400, 'Route not found')],
     ['200 and an error', 'no_route', { error: 'Could not find any route' }],
-    ['a stale quote', 'quote_mismatch', refused(400, { error: 'x', errorCode: 'FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS' })],
-    ['a bad request', 'jupiter_unavailable', refused(400, { error: 'Query parameter amount cannot be parsed' })],
+    [
+      'a stale quote',
+      'quote_mismatch',
+      refused(400, { error: 'x', errorCode: 'FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS' }),
+    ],
+    [
+      'a bad request',
+      'jupiter_unavailable',
+      refused(400, { error: 'Query parameter amount cannot be parsed' }),
+    ],
     ['401', 'jupiter_unavailable', refused(401, { code: 401, message: 'Unauthorized' })],
     ['403', 'jupiter_unavailable', refused(403, { message: 'Request blocked by firewall' })],
     ['404 that speaks of routes', 'jupiter_unavailable', text(404, 'Route not found')],
     ['410', 'jupiter_unavailable', text(410, '')],
-    ['429', 'rate_limited', refused(429, { code: 429, message: '[API Gateway] Too many requests, no routes found' })],
+    [
+      '429',
+      'rate_limited',
+      refused(429, { code: 429, message: '[API Gateway] Too many requests, no routes found' }),
+    ],
     ['502 as HTML', 'jupiter_unavailable', text(502, '<html>No routes found</html>')],
     ['200 as HTML', 'invalid_response', text(200, '<html>')],
     ['200 and nothing', 'invalid_response', text(200, '')],
@@ -224,17 +333,27 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
     ['slippage that is no number', 'invalid_response', { ...good, slippageBps: '50' }],
     ['an unknown mode', 'invalid_response', { ...good, swapMode: 'ExactBoth' }],
     ['a platform fee', 'quote_mismatch', { ...good, platformFee: { amount: '5', feeBps: 5 } }],
-    ['a platform fee without its rate', 'quote_mismatch', { ...good, platformFee: { amount: '5' } }],
+    [
+      'a platform fee without its rate',
+      'quote_mismatch',
+      { ...good, platformFee: { amount: '5' } },
+    ],
     ['a platform fee of another shape', 'quote_mismatch', { ...good, platformFee: 5 }],
     ['a lost connection', 'jupiter_unavailable', () => HttpResponse.error()],
-    ['two megabytes', 'invalid_response', () => HttpResponse.json({ ...good, padding: 'x'.repeat(2 * 1024 * 1024) })],
+    [
+      'two megabytes',
+      'invalid_response',
+      () => HttpResponse.json({ ...good, padding: 'x'.repeat(2 * 1024 * 1024) }),
+    ],
   ])('%s is %s', async (_name, code, answer) => {
     serve(path, answer);
     const error: unknown = await provider()
       .quote(EXACT_IN)
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code, funds: 'untouched', moved: [] });
-    expect(JSON.stringify((error as Error).message)).not.toMatch(/html|firewall|parsed|Unauthorized/);
+    expect(JSON.stringify((error as Error).message)).not.toMatch(
+      /html|firewall|parsed|Unauthorized/,
+    );
   });
 
   it.each([
@@ -282,28 +401,57 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
 describe('builds that cannot be used', () => {
   it.each<[string, unknown]>([
     ['no instruction', { ...INSTRUCTIONS, swapInstruction: null }],
-    ['a program that is none', { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, programId: 'JUP' } }],
+    [
+      'a program that is none',
+      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, programId: 'JUP' } },
+    ],
     [
       'an account that is none',
-      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, accounts: [{ pubkey: 'x', isSigner: false, isWritable: false }] } },
+      {
+        ...INSTRUCTIONS,
+        swapInstruction: {
+          ...SWAP_INSTRUCTION,
+          accounts: [{ pubkey: 'x', isSigner: false, isWritable: false }],
+        },
+      },
     ],
     [
       'a flag that is none',
-      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, accounts: [{ pubkey: WALLET, isSigner: 1, isWritable: false }] } },
+      {
+        ...INSTRUCTIONS,
+        swapInstruction: {
+          ...SWAP_INSTRUCTION,
+          accounts: [{ pubkey: WALLET, isSigner: 1, isWritable: false }],
+        },
+      },
     ],
     [
       'too many accounts',
-      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, accounts: Array(257).fill(SWAP_INSTRUCTION.accounts[0]) } },
+      {
+        ...INSTRUCTIONS,
+        swapInstruction: {
+          ...SWAP_INSTRUCTION,
+          accounts: Array(257).fill(SWAP_INSTRUCTION.accounts[0]),
+        },
+      },
     ],
-    ['data that is no base64', { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'A_-' } }],
-    ['data without end', { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'AAAA'.repeat(1_000) } }],
+    [
+      'data that is no base64',
+      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'A_-' } },
+    ],
+    [
+      'data without end',
+      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'AAAA'.repeat(1_000) } },
+    ],
     ['tables that are no list', { ...INSTRUCTIONS, addressLookupTableAddresses: 'x' }],
     ['a table that is none', { ...INSTRUCTIONS, addressLookupTableAddresses: ['x'] }],
   ])('%s', async (_, answer) => {
     serve('/swap/v1/quote', QUOTE);
     serve('/swap/v1/swap-instructions', answer as JsonBodyType);
     const provider = v1();
-    await expect(provider.build(await provider.quote(EXACT_IN), WALLET)).rejects.toMatchObject({ code: 'invalid_response' });
+    await expect(provider.build(await provider.quote(EXACT_IN), WALLET)).rejects.toMatchObject({
+      code: 'invalid_response',
+    });
   });
 });
 
@@ -322,7 +470,9 @@ describe('the base address', () => {
       () => createJupiterV1({ baseUrl: url, http, runtime }),
       () => createJupiterV2({ baseUrl: url, http, runtime, taker: WALLET }),
     ]) {
-      expect(create).toThrow(expect.objectContaining({ code: 'invalid_option', name: 'ConfigError' }));
+      expect(create).toThrow(
+        expect.objectContaining({ code: 'invalid_option', name: 'ConfigError' }),
+      );
     }
   });
 

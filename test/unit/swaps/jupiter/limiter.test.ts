@@ -6,7 +6,11 @@ import { fakeRuntime } from '../support.js';
 
 const KEYLESS = { perWindow: 30, burst: 5 };
 
-async function leaveAt(limiter: ReturnType<typeof createLimiter>, runtime: ReturnType<typeof fakeRuntime>, count: number) {
+async function leaveAt(
+  limiter: ReturnType<typeof createLimiter>,
+  runtime: ReturnType<typeof fakeRuntime>,
+  count: number,
+) {
   const start = runtime.now();
   const times: number[] = [];
   for (let n = 0; n < count; n++) {
@@ -19,20 +23,27 @@ async function leaveAt(limiter: ReturnType<typeof createLimiter>, runtime: Retur
 describe('createLimiter', () => {
   it('lets a burst go at once, then one for each share of the window', async () => {
     const runtime = fakeRuntime();
-    expect(await leaveAt(createLimiter(KEYLESS, runtime, false), runtime, 8)).toEqual([0, 0, 0, 0, 0, 2_000, 4_000, 6_000]);
+    expect(await leaveAt(createLimiter(KEYLESS, runtime, false), runtime, 8)).toEqual([
+      0, 0, 0, 0, 0, 2_000, 4_000, 6_000,
+    ]);
   });
 
   it('never lets more go in any window than the plan has', async () => {
     const runtime = fakeRuntime();
     const times = await leaveAt(createLimiter(KEYLESS, runtime, false), runtime, 120);
-    for (const at of times) expect(times.filter((other) => other >= at && other < at + 60_000).length).toBeLessThanOrEqual(30);
+    for (const at of times)
+      expect(
+        times.filter((other) => other >= at && other < at + 60_000).length,
+      ).toBeLessThanOrEqual(30);
     expect(times.at(-1)).toBeLessThan(4 * 60_000);
   });
 
   it('serves requests in the order of asking', async () => {
     const limiter = createLimiter(KEYLESS, fakeRuntime(), false);
     const order: number[] = [];
-    await Promise.all(Array.from({ length: 12 }, (_, n) => limiter.take().then(() => order.push(n))));
+    await Promise.all(
+      Array.from({ length: 12 }, (_, n) => limiter.take().then(() => order.push(n))),
+    );
     expect(order).toEqual(Array.from({ length: 12 }, (_, n) => n));
   });
 
@@ -56,7 +67,10 @@ describe('createLimiter', () => {
     expect(left.first).toEqual([0, 0, 0, 2_000, 4_000]);
     expect(left.second.slice(0, 4)).toEqual([0, 0, 14_400, 16_800]);
     // However long their line, five of a window are left.
-    for (const at of left.second) expect(left.second.filter((other) => other >= at && other < at + 60_000).length).toBeLessThanOrEqual(25);
+    for (const at of left.second)
+      expect(
+        left.second.filter((other) => other >= at && other < at + 60_000).length,
+      ).toBeLessThanOrEqual(25);
   });
 
   it('lets one that gives up go at once, and its place to the next', async () => {
@@ -81,9 +95,15 @@ describe('createLimiter', () => {
     const seconds = (ms: number) => String((runtime.now() + ms) / 1000);
     limiter.observe(429, new Headers({ 'x-ratelimit-reset': seconds(9_000) }));
     expect(await leaveAt(limiter, runtime, 1)).toEqual([9_000]);
-    limiter.observe(200, new Headers({ 'x-ratelimit-remaining': '-2', 'x-ratelimit-reset': seconds(3_600_000) }));
+    limiter.observe(
+      200,
+      new Headers({ 'x-ratelimit-remaining': '-2', 'x-ratelimit-reset': seconds(3_600_000) }),
+    );
     expect(await leaveAt(limiter, runtime, 1)).toEqual([60_000]);
-    limiter.observe(200, new Headers({ 'x-ratelimit-remaining': '3', 'x-ratelimit-reset': seconds(3_600_000) }));
+    limiter.observe(
+      200,
+      new Headers({ 'x-ratelimit-remaining': '3', 'x-ratelimit-reset': seconds(3_600_000) }),
+    );
     expect(await leaveAt(limiter, runtime, 1)).toEqual([0]);
   });
 
@@ -102,7 +122,14 @@ describe('createLimiter', () => {
     const runtime = fakeRuntime();
     const limiter = createLimiter({ perWindow: 60, burst: 10 }, runtime, true);
     for (const text of ['NaN', '', '1e9', '-1', '99999999999999']) {
-      limiter.observe(200, new Headers({ 'x-ratelimit-remaining': text, 'x-ratelimit-current': text, 'x-ratelimit-reset': text }));
+      limiter.observe(
+        200,
+        new Headers({
+          'x-ratelimit-remaining': text,
+          'x-ratelimit-current': text,
+          'x-ratelimit-reset': text,
+        }),
+      );
     }
     expect((await leaveAt(limiter, runtime, 11)).at(-1)).toBe(1_000);
   });
@@ -111,19 +138,33 @@ describe('createLimiter', () => {
 describe('jupiterLimiter', () => {
   it("counts requests for Jupiter's own host alone", async () => {
     const runtime = fakeRuntime();
-    const leaves = (baseUrl: string) => leaveAt(jupiterLimiter({ baseUrl, apiKey: 'key', timeoutMs: 10_000 }, runtime), runtime, 100);
+    const leaves = (baseUrl: string) =>
+      leaveAt(jupiterLimiter({ baseUrl, apiKey: 'key', timeoutMs: 10_000 }, runtime), runtime, 100);
     expect((await leaves('https://api.jup.ag')).at(-1)).toBeGreaterThan(60_000);
-    for (const other of ['http://127.0.0.1:8080', 'https://proxy.example.com', 'https://api.jup.ag.example.com']) {
+    for (const other of [
+      'http://127.0.0.1:8080',
+      'https://proxy.example.com',
+      'https://api.jup.ag.example.com',
+    ]) {
       expect((await leaves(other)).at(-1)).toBe(0);
     }
   });
 
   it('lets another host have its pause, of all that ask it by the same key', async () => {
     const runtime = fakeRuntime();
-    const limiterOf = (baseUrl: string, apiKey?: string) => jupiterLimiter({ baseUrl, apiKey, timeoutMs: 1_000 }, runtime);
-    limiterOf('https://proxy.example.com/', 'key').observe(429, new Headers({ 'retry-after': '5' }));
-    await expect(limiterOf('https://proxy.example.com', ' key ').take()).rejects.toMatchObject({ details: { retryAfterMs: 5_000 } });
-    for (const free of [limiterOf('https://proxy.example.com'), limiterOf('https://other.example.com', 'key')]) {
+    const limiterOf = (baseUrl: string, apiKey?: string) =>
+      jupiterLimiter({ baseUrl, apiKey, timeoutMs: 1_000 }, runtime);
+    limiterOf('https://proxy.example.com/', 'key').observe(
+      429,
+      new Headers({ 'retry-after': '5' }),
+    );
+    await expect(limiterOf('https://proxy.example.com', ' key ').take()).rejects.toMatchObject({
+      details: { retryAfterMs: 5_000 },
+    });
+    for (const free of [
+      limiterOf('https://proxy.example.com'),
+      limiterOf('https://other.example.com', 'key'),
+    ]) {
       expect(await leaveAt(free, runtime, 1)).toEqual([0]);
     }
   });
@@ -134,7 +175,10 @@ describe('jupiterLimiter', () => {
     ['key', 10],
   ])('starts with the smallest plan of key %j', async (apiKey, burst) => {
     const runtime = fakeRuntime();
-    const limiter = jupiterLimiter({ baseUrl: 'https://api.jup.ag', apiKey, timeoutMs: 10_000 }, runtime);
+    const limiter = jupiterLimiter(
+      { baseUrl: 'https://api.jup.ag', apiKey, timeoutMs: 10_000 },
+      runtime,
+    );
     const start = runtime.now();
     for (let n = 0; n < burst; n++) await limiter.take();
     expect(runtime.now()).toBe(start);

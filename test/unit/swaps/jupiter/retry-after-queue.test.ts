@@ -16,10 +16,13 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-const limiter = (timeoutMs = TIMEOUT_MS, address = ADDRESS, key = 'key') => createRetryAfterQueue(address, key, timeoutMs, runtime);
-const limitedFor = (seconds: number) => [429, new Headers({ 'retry-after': String(seconds) })] as const;
+const limiter = (timeoutMs = TIMEOUT_MS, address = ADDRESS, key = 'key') =>
+  createRetryAfterQueue(address, key, timeoutMs, runtime);
+const limitedFor = (seconds: number) =>
+  [429, new Headers({ 'retry-after': String(seconds) })] as const;
 const left = (taken: Promise<void>) => taken.then(() => Date.now() - start);
-const outcome = (taken: Promise<void>) => left(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
+const outcome = (taken: Promise<void>) =>
+  left(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
 
 /** When so many callers that ask now leave, in milliseconds from the start. */
 async function leaveAt(pauses: ReturnType<typeof limiter>, count: number): Promise<number[]> {
@@ -33,7 +36,10 @@ describe('createPauses', () => {
     const pauses = limiter();
     pauses.observe(200, new Headers());
     pauses.observe(503, new Headers({ 'retry-after': '9' }));
-    pauses.observe(200, new Headers({ 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '99999999999' }));
+    pauses.observe(
+      200,
+      new Headers({ 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '99999999999' }),
+    );
     expect(await leaveAt(pauses, 500)).toEqual(Array.from({ length: 500 }, () => 0));
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -41,12 +47,22 @@ describe('createPauses', () => {
   it.each<[string, number, Record<string, string>, number]>([
     ['seconds', 429, { 'retry-after': '3' }, 3_000],
     ['a date', 429, { 'retry-after': 'Fri, 20 Nov 2026 12:00:05 GMT' }, 5_000],
-    ["Jupiter's reset", 429, { 'x-ratelimit-reset': String(Date.parse('2026-11-20T12:00:04Z') / 1000) }, 4_000],
+    [
+      "Jupiter's reset",
+      429,
+      { 'x-ratelimit-reset': String(Date.parse('2026-11-20T12:00:04Z') / 1000) },
+      4_000,
+    ],
     ['nothing', 429, {}, 1_000],
     ['nonsense', 429, { 'retry-after': 'soon', 'x-ratelimit-reset': 'NaN' }, 1_000],
     ['no pause at all', 429, { 'retry-after': '0' }, 0],
     ['an hour', 429, { 'retry-after': '3600' }, 10_000],
-    ['that it was the last', 200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1795176007' }, 7_000],
+    [
+      'that it was the last',
+      200,
+      { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1795176007' },
+      7_000,
+    ],
     ['that it was the last, of a window unknown', 200, { 'x-ratelimit-remaining': '0' }, 0],
   ])('stands still for an answer that says %s', async (_, status, headers, ms) => {
     vi.setSystemTime(Date.parse('2026-11-20T12:00:00Z'));
@@ -114,7 +130,10 @@ describe('createPauses', () => {
     const hasty = outcome(limiter(10_000).take());
     const patient = outcome(limiter(10_001).take());
     await vi.advanceTimersByTimeAsync(0);
-    expect(await hasty).toMatchObject({ at: 0, error: { code: 'rate_limited', funds: 'untouched', details: { retryAfterMs: 30_000 } } });
+    expect(await hasty).toMatchObject({
+      at: 0,
+      error: { code: 'rate_limited', funds: 'untouched', details: { retryAfterMs: 30_000 } },
+    });
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await patient).toBe(10_000);
     expect(vi.getTimerCount()).toBe(0);
@@ -123,7 +142,9 @@ describe('createPauses', () => {
   it('refuses a request that waits at its deadline, when the pause grows or the line is long', async () => {
     const pauses = limiter(2_000);
     pauses.observe(...limitedFor(1));
-    const growing = [limiter(1_001), limiter(1_500), limiter(9_000)].map((one) => outcome(one.take()));
+    const growing = [limiter(1_001), limiter(1_500), limiter(9_000)].map((one) =>
+      outcome(one.take()),
+    );
     await vi.advanceTimersByTimeAsync(900);
     pauses.observe(...limitedFor(4));
     await vi.advanceTimersByTimeAsync(9_000);
@@ -136,7 +157,11 @@ describe('createPauses', () => {
     pauses.observe(...limitedFor(2));
     const long = Array.from({ length: 3 }, () => outcome(limiter(2_150).take()));
     await vi.advanceTimersByTimeAsync(9_000);
-    expect(await Promise.all(long)).toMatchObject([2_000, 2_100, { at: 2_150, error: { details: { retryAfterMs: 45 } } }]);
+    expect(await Promise.all(long)).toMatchObject([
+      2_000,
+      2_100,
+      { at: 2_150, error: { details: { retryAfterMs: 45 } } },
+    ]);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -144,7 +169,10 @@ describe('createPauses', () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(2));
     const callers = [new AbortController(), new AbortController()];
-    const [first, second, third] = [...callers.map(({ signal }) => outcome(pauses.take(signal))), outcome(pauses.take())];
+    const [first, second, third] = [
+      ...callers.map(({ signal }) => outcome(pauses.take(signal))),
+      outcome(pauses.take()),
+    ];
     await vi.advanceTimersByTimeAsync(500);
     callers[1]?.abort('enough');
     expect(await second).toEqual({ at: 500, error: 'enough' });

@@ -1,10 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
-import { type TokenAccount, associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
-import { type CandidateChoice, type Holding, orderCandidates } from '../../../../src/swaps/quote/candidates.js';
+import {
+  type TokenAccount,
+  associatedTokenAddress,
+} from '../../../../src/solana/tokens/accounts.js';
+import {
+  type CandidateChoice,
+  type Holding,
+  orderCandidates,
+} from '../../../../src/swaps/quote/candidates.js';
 import { BONK, PYUSD, STRANGER, USDC, USDT, WALLET, WSOL, someKey } from '../support.js';
 
-function holding(mint: string, amount: bigint, change: Partial<TokenAccount> & { address?: string } = {}): Holding {
+function holding(
+  mint: string,
+  amount: bigint,
+  change: Partial<TokenAccount> & { address?: string } = {},
+): Holding {
   const { address, ...rest } = change;
   const tokenProgram = mint === PYUSD ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
   const account: TokenAccount = {
@@ -32,7 +43,13 @@ const order = (tokens: Holding[], choice: Partial<CandidateChoice> = {}, lamport
   );
 
 describe('orderCandidates', () => {
-  const held = [holding(BONK, 5_000n), holding(OTHER, 9n), holding(USDT, 5n), holding(PYUSD, 8n), holding(USDC, 100n)];
+  const held = [
+    holding(BONK, 5_000n),
+    holding(OTHER, 9n),
+    holding(USDT, 5n),
+    holding(PYUSD, 8n),
+    holding(USDC, 100n),
+  ];
 
   it('puts stablecoins first, then SOL, then others by value, and leaves out what is bought', () => {
     const mints = (choice?: Partial<CandidateChoice>) => order(held, choice).map((one) => one.mint);
@@ -50,12 +67,15 @@ describe('orderCandidates', () => {
   });
 
   it("follows the caller's own order, by symbol or mint, and nothing else", () => {
-    expect(order(held, { swapFrom: ['SOL', BONK, 'USDC', someKey(250)] }).map((one) => one.mint)).toEqual([WSOL, BONK]);
+    expect(
+      order(held, { swapFrom: ['SOL', BONK, 'USDC', someKey(250)] }).map((one) => one.mint),
+    ).toEqual([WSOL, BONK]);
     expect(order(held, { swapFrom: [] })).toEqual([]);
   });
 
   it('keeps SOL back, counts what is wrapped, and what others have reserved', () => {
-    const sol = (choice: Partial<CandidateChoice>, lamports: bigint) => order([holding(WSOL, 500n)], choice, lamports)[0]?.available;
+    const sol = (choice: Partial<CandidateChoice>, lamports: bigint) =>
+      order([holding(WSOL, 500n)], choice, lamports)[0]?.available;
     expect(sol({}, 10_000_100n)).toBe(600n);
     expect(sol({}, 9_999_999n)).toBe(500n);
     expect(sol({ reserved: new Map([[WSOL, 599n]]) }, 10_000_100n)).toBe(1n);

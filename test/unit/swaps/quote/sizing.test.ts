@@ -7,10 +7,19 @@ import { quoteExactOutput } from '../../../../src/swaps/quote/sizing.js';
 import type { QuoteIntent, SwapProvider, SwapQuote } from '../../../../src/swaps/types.js';
 import { USDC, USDT, fakeProvider, fakeRuntime } from '../support.js';
 
-const wanted = { inputMint: USDC, outputMint: USDT, target: 1_000_000n, maxIn: 10_000_000n, slippageBps: 50 };
-const noRoute = () => new QuoteError('no_route', 'No route.', { details: { inputMint: USDC, outputMint: USDT } });
-const answered = (status: number) => new TransportError('jupiter_unavailable', 'No.', { details: { status } });
-const withoutExactOut = ({ swapMode }: QuoteIntent) => (swapMode === 'ExactOut' ? noRoute() : undefined);
+const wanted = {
+  inputMint: USDC,
+  outputMint: USDT,
+  target: 1_000_000n,
+  maxIn: 10_000_000n,
+  slippageBps: 50,
+};
+const noRoute = () =>
+  new QuoteError('no_route', 'No route.', { details: { inputMint: USDC, outputMint: USDT } });
+const answered = (status: number) =>
+  new TransportError('jupiter_unavailable', 'No.', { details: { status } });
+const withoutExactOut = ({ swapMode }: QuoteIntent) =>
+  swapMode === 'ExactOut' ? noRoute() : undefined;
 
 /** A pool whose price gets worse with the amount: x * y = k. */
 function pool(x: bigint, y: bigint): SwapProvider & { asked: QuoteIntent[] } {
@@ -60,7 +69,10 @@ describe('quoteExactOutput', () => {
           const result = await quoteExactOutput(provider, order).catch((error: unknown) => error);
           expect(provider.asked.length).toBeLessThanOrEqual(5);
           if (result instanceof Error) {
-            expect(result).toHaveProperty('code', expect.stringMatching(/^(no_route|insufficient_funds|quote_mismatch)$/));
+            expect(result).toHaveProperty(
+              'code',
+              expect.stringMatching(/^(no_route|insufficient_funds|quote_mismatch)$/),
+            );
             return;
           }
           const quote = result as SwapQuote;
@@ -74,17 +86,28 @@ describe('quoteExactOutput', () => {
 
   it('finds an amount whenever the seed is near the price', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.bigInt({ min: 10_000n, max: 10n ** 9n }), fc.integer({ min: 95, max: 110 }), async (target, percent) => {
-        const provider = pool(10n ** 15n, 10n ** 15n);
-        const seedIn = (target * BigInt(percent)) / 100n;
-        const quote = await quoteExactOutput(provider, { ...wanted, target, maxIn: target * 2n, seedIn });
-        expect((BigInt(quote.minOutAmount) - target) * 100n).toBeLessThanOrEqual(target * 12n);
-      }),
+      fc.asyncProperty(
+        fc.bigInt({ min: 10_000n, max: 10n ** 9n }),
+        fc.integer({ min: 95, max: 110 }),
+        async (target, percent) => {
+          const provider = pool(10n ** 15n, 10n ** 15n);
+          const seedIn = (target * BigInt(percent)) / 100n;
+          const quote = await quoteExactOutput(provider, {
+            ...wanted,
+            target,
+            maxIn: target * 2n,
+            seedIn,
+          });
+          expect((BigInt(quote.minOutAmount) - target) * 100n).toBeLessThanOrEqual(target * 12n);
+        },
+      ),
     );
   });
 
   it('says what it would cost where the limit is too low', async () => {
-    await expect(quoteExactOutput(fakeProvider({ price: 1_000_000n }), { ...wanted, maxIn: 1_004_999n })).rejects.toMatchObject({
+    await expect(
+      quoteExactOutput(fakeProvider({ price: 1_000_000n }), { ...wanted, maxIn: 1_004_999n }),
+    ).rejects.toMatchObject({
       code: 'insufficient_funds',
       details: { mint: USDC, required: '1005000', available: '1004999' },
     });
@@ -93,7 +116,9 @@ describe('quoteExactOutput', () => {
       code: 'insufficient_funds',
       details: { required: '1005026', available: '1000000' },
     });
-    await expect(quoteExactOutput(sized, { ...wanted, maxIn: 0n })).rejects.toMatchObject({ code: 'insufficient_funds' });
+    await expect(quoteExactOutput(sized, { ...wanted, maxIn: 0n })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    });
   });
 
   it.each([
@@ -107,19 +132,31 @@ describe('quoteExactOutput', () => {
   });
 
   it('tells a pair without any route, and one that pays nothing', async () => {
-    await expect(quoteExactOutput(fakeProvider({ price: 1n, fail: noRoute }), wanted)).rejects.toMatchObject({ code: 'no_route' });
+    await expect(
+      quoteExactOutput(fakeProvider({ price: 1n, fail: noRoute }), wanted),
+    ).rejects.toMatchObject({ code: 'no_route' });
     const nothing = fakeProvider({ price: 1n, exactOut: false });
-    await expect(quoteExactOutput(nothing, wanted)).rejects.toMatchObject({ code: 'insufficient_funds' });
+    await expect(quoteExactOutput(nothing, wanted)).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    });
   });
 
   it('does not believe a quote that does not follow from its own numbers', async () => {
-    const liar = fakeProvider({ price: 1_000_000n, change: (quote) => ({ ...quote, maxInAmount: '1' }) });
+    const liar = fakeProvider({
+      price: 1_000_000n,
+      change: (quote) => ({ ...quote, maxInAmount: '1' }),
+    });
     await expect(quoteExactOutput(liar, wanted)).rejects.toMatchObject({ code: 'quote_mismatch' });
   });
 
   it('minds the price impact of what it returns', async () => {
-    const provider = fakeProvider({ price: 1_000_000n, change: (quote) => ({ ...quote, priceImpactBps: 101 }) });
-    await expect(quoteExactOutput(provider, { ...wanted, maxPriceImpactBps: 100 })).rejects.toMatchObject({
+    const provider = fakeProvider({
+      price: 1_000_000n,
+      change: (quote) => ({ ...quote, priceImpactBps: 101 }),
+    });
+    await expect(
+      quoteExactOutput(provider, { ...wanted, maxPriceImpactBps: 100 }),
+    ).rejects.toMatchObject({
       code: 'price_impact_too_high',
       details: { priceImpactBps: 101, limitBps: 100 },
     });
@@ -133,7 +170,13 @@ describe('quoteExactOutput', () => {
 });
 
 describe('checkQuote', () => {
-  const exactIn: QuoteIntent = { inputMint: USDC, outputMint: USDT, amount: 1_000_000n, swapMode: 'ExactIn', slippageBps: 50 };
+  const exactIn: QuoteIntent = {
+    inputMint: USDC,
+    outputMint: USDT,
+    amount: 1_000_000n,
+    swapMode: 'ExactIn',
+    slippageBps: 50,
+  };
   const exactOut: QuoteIntent = { ...exactIn, swapMode: 'ExactOut' };
   const price = fakeProvider({ price: 1_000_000n });
 
@@ -167,14 +210,17 @@ describe('checkQuote', () => {
 
   it('takes one unit of rounding either way', async () => {
     const quote = await price.quote(exactIn);
-    for (const minOutAmount of ['994999', '995000', '995001']) expect(() => checkQuote({ ...quote, minOutAmount }, exactIn)).not.toThrow();
+    for (const minOutAmount of ['994999', '995000', '995001'])
+      expect(() => checkQuote({ ...quote, minOutAmount }, exactIn)).not.toThrow();
   });
 
   it('bounds a known price impact', async () => {
     const quote = await price.quote(exactIn);
     expect(() => checkImpact({ ...quote, priceImpactBps: 100 }, 100)).not.toThrow();
     expect(() => checkImpact({ ...quote, priceImpactBps: null }, 100)).not.toThrow();
-    expect(() => checkImpact({ ...quote, priceImpactBps: 101 }, 100)).toThrow(expect.objectContaining({ code: 'price_impact_too_high' }));
+    expect(() => checkImpact({ ...quote, priceImpactBps: 101 }, 100)).toThrow(
+      expect.objectContaining({ code: 'price_impact_too_high' }),
+    );
   });
 });
 
@@ -185,7 +231,11 @@ describe('createFallback', () => {
   }) => {
     const runtime = fakeRuntime();
     const sunsets: number[] = [];
-    const first = fakeProvider({ id: 'v1', price: 1_000_000n, ...(options.firstFails === undefined ? {} : { fail: options.firstFails }) });
+    const first = fakeProvider({
+      id: 'v1',
+      price: 1_000_000n,
+      ...(options.firstFails === undefined ? {} : { fail: options.firstFails }),
+    });
     const second = fakeProvider({
       id: 'v2',
       price: 1_000_000n,
@@ -197,7 +247,12 @@ describe('createFallback', () => {
       sunsets,
       first,
       second,
-      provider: createFallback({ first, second, runtime, onSunset: (status) => sunsets.push(status) }),
+      provider: createFallback({
+        first,
+        second,
+        runtime,
+        onSunset: (status) => sunsets.push(status),
+      }),
     };
   };
 
@@ -209,35 +264,51 @@ describe('createFallback', () => {
 
   it('sizes with the second where the first has no exact output, for a minute', async () => {
     const { provider, first, runtime } = both({ firstFails: withoutExactOut });
-    expect((await quoteExactOutput(provider, { ...wanted, seedIn: 1_006_000n })).provider).toBe('v2');
+    expect((await quoteExactOutput(provider, { ...wanted, seedIn: 1_006_000n })).provider).toBe(
+      'v2',
+    );
     expect(first.asked.length).toBe(1);
     runtime.advance(60_001);
-    expect((await provider.quote({ ...wanted, amount: 5n, swapMode: 'ExactIn' })).provider).toBe('v1');
+    expect((await provider.quote({ ...wanted, amount: 5n, swapMode: 'ExactIn' })).provider).toBe(
+      'v1',
+    );
   });
 
   it('tries the other one for an exact input without a route', async () => {
     const { provider } = both({ firstFails: noRoute });
-    expect((await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' })).provider).toBe('v2');
+    expect((await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' })).provider).toBe(
+      'v2',
+    );
     const { provider: neither } = both({ firstFails: noRoute, secondFails: noRoute });
-    await expect(neither.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' })).rejects.toMatchObject({ code: 'no_route' });
+    await expect(
+      neither.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' }),
+    ).rejects.toMatchObject({ code: 'no_route' });
   });
 
-  it.each([401, 404, 410])('leaves the first for good when it answers %i, and says so once', async (status) => {
-    const { provider, first, sunsets } = both({ firstFails: () => answered(status) });
-    expect(provider.supportsExactOut).toBe(true);
-    expect((await quoteExactOutput(provider, wanted)).provider).toBe('v2');
-    expect(provider.supportsExactOut).toBe(false);
-    await quoteExactOutput(provider, wanted);
-    expect(first.asked.length).toBe(1);
-    expect(sunsets).toEqual([status]);
-  });
+  it.each([401, 404, 410])(
+    'leaves the first for good when it answers %i, and says so once',
+    async (status) => {
+      const { provider, first, sunsets } = both({ firstFails: () => answered(status) });
+      expect(provider.supportsExactOut).toBe(true);
+      expect((await quoteExactOutput(provider, wanted)).provider).toBe('v2');
+      expect(provider.supportsExactOut).toBe(false);
+      await quoteExactOutput(provider, wanted);
+      expect(first.asked.length).toBe(1);
+      expect(sunsets).toEqual([status]);
+    },
+  );
 
   it.each<[string, Error]>([
     ['a rate limit', new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs: 1 } })],
     ['an outage', answered(503)],
     ['a bad request', answered(400)],
     ['a refused key', answered(403)],
-    ['garbage', new TransportError('invalid_response', 'No.', { details: { service: 'jupiter', reason: 'x' } })],
+    [
+      'garbage',
+      new TransportError('invalid_response', 'No.', {
+        details: { service: 'jupiter', reason: 'x' },
+      }),
+    ],
   ])('does not change the provider over %s', async (_, error) => {
     const { provider, second } = both({ firstFails: () => error });
     for (const swapMode of ['ExactIn', 'ExactOut'] as const)
@@ -249,6 +320,8 @@ describe('createFallback', () => {
     const { provider } = both({});
     const quote = await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' });
     await expect(provider.build(quote, USDC)).rejects.toThrow('not asked for');
-    await expect(provider.build({ ...quote, provider: 'other' }, USDC)).rejects.toMatchObject({ code: 'quote_mismatch' });
+    await expect(provider.build({ ...quote, provider: 'other' }, USDC)).rejects.toMatchObject({
+      code: 'quote_mismatch',
+    });
   });
 });

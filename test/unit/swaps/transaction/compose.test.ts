@@ -1,16 +1,35 @@
-import { decompileTransactionMessage, getCompiledTransactionMessageDecoder, type Instruction as KitInstruction } from '@solana/kit';
+import {
+  decompileTransactionMessage,
+  getCompiledTransactionMessageDecoder,
+  type Instruction as KitInstruction,
+} from '@solana/kit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { routeV2 } from '../../../../adapters/sandbox/venue/venue.mjs';
 import { isExactChangeError } from '../../../../src/errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
-import { boundedUnitPrice, checkBudget, priorityFee, requiredLamports } from '../../../../src/swaps/transaction/budget.js';
+import {
+  boundedUnitPrice,
+  checkBudget,
+  priorityFee,
+  requiredLamports,
+} from '../../../../src/swaps/transaction/budget.js';
 import { composeSwap, maxAccountsLadder } from '../../../../src/swaps/transaction/compose.js';
 import type { OwnAccount } from '../../../../src/swaps/transaction/own-account.js';
 import type { SwapFacts } from '../../../../src/swaps/transaction/plan.js';
 import { composeWrap } from '../../../../src/swaps/transaction/wrap.js';
-import { BLOCKHASH, PYUSD, USDC, VENUE_SWAP, WALLET, WSOL, fromKit, someKey, toKit } from '../support.js';
+import {
+  BLOCKHASH,
+  PYUSD,
+  USDC,
+  VENUE_SWAP,
+  WALLET,
+  WSOL,
+  fromKit,
+  someKey,
+  toKit,
+} from '../support.js';
 
 const RENT = 2_039_280n;
 const MINIMUM = 890_880n;
@@ -40,7 +59,14 @@ function own(symbol: keyof typeof TOKENS, exists: boolean, balance: bigint): Own
   const token = TOKENS[symbol];
   const address = associatedTokenAddress(WALLET, token.mint, token.tokenProgram);
   const native = symbol === 'SOL' ? balance : 0n;
-  return { ...token, address, exists, balance: exists ? balance : 0n, uncounted: 0n, lamports: exists ? RENT + native : 0n };
+  return {
+    ...token,
+    address,
+    exists,
+    balance: exists ? balance : 0n,
+    uncounted: 0n,
+    lamports: exists ? RENT + native : 0n,
+  };
 }
 
 const COMPUTE = { unitLimit: 200_000, unitPrice: 10_000n };
@@ -51,7 +77,14 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
   const source = own(scenario.input, scenario.sourceExists, scenario.sourceBalance);
   const destination = own(scenario.output, scenario.outputExists, scenario.outputBalance);
   const facts: SwapFacts = {
-    ...{ source, output: destination, lamports, walletMinimum: MINIMUM, sourceRent: RENT, outputRent: RENT },
+    ...{
+      source,
+      output: destination,
+      lamports,
+      walletMinimum: MINIMUM,
+      sourceRent: RENT,
+      outputRent: RENT,
+    },
     reserved: { input: 0n, output: scenario.reservedOutput, lamports: 0n },
     leeway: { input: 0n, output: scenario.isStrict ? 0n : scenario.reservedOutput, lamports: 0n },
   };
@@ -59,17 +92,34 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
   const composed = composeSwap({
     expected: {
       wallet: WALLET,
-      ...{ inputMint: input.mint, outputMint: output.mint, inputProgram: input.tokenProgram, outputProgram: output.tokenProgram },
+      ...{
+        inputMint: input.mint,
+        outputMint: output.mint,
+        inputProgram: input.tokenProgram,
+        outputProgram: output.tokenProgram,
+      },
       ...{ maxIn: scenario.maxIn, minOut: scenario.minOut, slippageBps: 50 },
     },
-    ...{ instruction, facts, keepWrapped: scenario.keepWrapped, compute: COMPUTE, blockhash: BLOCKHASH, lookupTables: [] },
+    ...{
+      instruction,
+      facts,
+      keepWrapped: scenario.keepWrapped,
+      compute: COMPUTE,
+      blockhash: BLOCKHASH,
+      lookupTables: [],
+    },
   });
   return { ...composed, source, destination, instruction, facts };
 }
 
-/** Name, the account that matters and the amount of each instruction, read from kit's decoding of the message. */
+/**
+ * Name, the account that matters and the amount of each instruction, read from kit's decoding of
+ * the message.
+ */
 function read(message: Uint8Array) {
-  const decoded = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(message));
+  const decoded = decompileTransactionMessage(
+    getCompiledTransactionMessageDecoder().decode(message),
+  );
   expect(decoded.feePayer.address).toBe(WALLET);
   // Typed as what kit would compile; here it is what another builder compiled.
   const instructions: readonly KitInstruction[] = decoded.instructions;
@@ -78,9 +128,12 @@ function read(message: Uint8Array) {
     const view = new DataView(bytes.buffer);
     const at = (index: number) => accounts[index]?.address;
     if (programAddress.startsWith('ComputeBudget'))
-      return bytes[0] === 2 ? `limit ${view.getUint32(1, true)}` : `price ${view.getBigUint64(1, true)}`;
+      return bytes[0] === 2
+        ? `limit ${view.getUint32(1, true)}`
+        : `price ${view.getBigUint64(1, true)}`;
     if (programAddress.startsWith('ATokenG')) return `create ${at(1)} for ${at(2)} ${bytes.join()}`;
-    if (programAddress.startsWith('1111')) return `sol ${at(0)} ${at(1)} ${view.getBigUint64(4, true)}`;
+    if (programAddress.startsWith('1111'))
+      return `sol ${at(0)} ${at(1)} ${view.getBigUint64(4, true)}`;
     if (programAddress.startsWith('JUP6')) return 'swap';
     const names: Record<number, () => string> = {
       5: () => `revoke ${at(0)}`,
@@ -108,7 +161,10 @@ const scenarios = fc
     isStrict: fc.boolean(),
   })
   .filter(({ input, output }) => input !== output)
-  .filter(({ input, sourceExists, sourceBalance, maxIn }) => input === 'SOL' || (sourceExists && sourceBalance >= maxIn));
+  .filter(
+    ({ input, sourceExists, sourceBalance, maxIn }) =>
+      input === 'SOL' || (sourceExists && sourceBalance >= maxIn),
+  );
 
 describe('composeSwap', () => {
   it('writes exactly the instructions that the scenario needs, and guards what is left', () => {
@@ -119,7 +175,8 @@ describe('composeSwap', () => {
         const sol = scenario.input === 'SOL';
         const wrap = sol && scenario.maxIn > held ? scenario.maxIn - held : 0n;
         const closeSource = sol && held === 0n;
-        const closeOutput = scenario.output === 'SOL' && !scenario.keepWrapped && destination.balance === 0n;
+        const closeOutput =
+          scenario.output === 'SOL' && !scenario.keepWrapped && destination.balance === 0n;
         const missing = scenario.isStrict ? 0n : scenario.reservedOutput;
         const outputLeft = destination.balance > missing ? destination.balance - missing : 0n;
         const guard = (account: string, least: bigint) => [
@@ -129,7 +186,9 @@ describe('composeSwap', () => {
         ];
         const createSource = sol && !source.exists;
         const paid = SIGNATURE + 2_000n + wrap;
-        const rent = (createSource && !closeSource ? RENT : 0n) + (!destination.exists && !closeOutput ? RENT : 0n);
+        const rent =
+          (createSource && !closeSource ? RENT : 0n) +
+          (!destination.exists && !closeOutput ? RENT : 0n);
         const back =
           (closeSource && source.exists ? RENT : 0n) +
           (closeOutput && destination.exists ? RENT : 0n) +
@@ -139,7 +198,9 @@ describe('composeSwap', () => {
           'price 10000',
           ...(createSource ? [`create ${source.address} for ${WALLET} 1`] : []),
           ...(destination.exists ? [] : [`create ${destination.address} for ${WALLET} 1`]),
-          ...(wrap > 0n ? [`sol ${WALLET} ${source.address} ${wrap}`, `sync ${source.address}`] : []),
+          ...(wrap > 0n
+            ? [`sol ${WALLET} ${source.address} ${wrap}`, `sync ${source.address}`]
+            : []),
           'swap',
           ...(closeSource ? [`close ${source.address} ${WALLET}`] : []),
           ...(closeOutput ? [`close ${destination.address} ${WALLET}`] : []),
@@ -159,16 +220,20 @@ describe('composeSwap', () => {
 
   it('passes the swap instruction on as it came, apart from what the wallet is anyway', () => {
     const { message, instruction } = compose(USDC_TO_PYUSD);
-    const swap = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(message)).instructions.find((one) =>
-      one.programAddress.startsWith('JUP6'),
-    );
+    const swap = decompileTransactionMessage(
+      getCompiledTransactionMessageDecoder().decode(message),
+    ).instructions.find((one) => one.programAddress.startsWith('JUP6'));
     const kit = toKit(instruction);
     expect([...(swap?.data ?? [])]).toEqual(kit.data);
-    expect(swap?.accounts?.map((one) => one.address)).toEqual(kit.accounts.map((one) => one.address));
+    expect(swap?.accounts?.map((one) => one.address)).toEqual(
+      kit.accounts.map((one) => one.address),
+    );
   });
 
   it('asks for one signature, the fee payer being the wallet', () => {
-    const { header, staticAccounts } = getCompiledTransactionMessageDecoder().decode(compose(USDC_TO_PYUSD).message);
+    const { header, staticAccounts } = getCompiledTransactionMessageDecoder().decode(
+      compose(USDC_TO_PYUSD).message,
+    );
     expect(header).toMatchObject({ numSignerAccounts: 1, numReadonlySignerAccounts: 0 });
     expect(staticAccounts[0]).toBe(WALLET);
   });
@@ -178,7 +243,9 @@ describe('composeSwap', () => {
       { ...USDC_TO_PYUSD, sourceBalance: USDC_TO_PYUSD.maxIn - 1n },
       { ...USDC_TO_PYUSD, sourceExists: false },
     ]) {
-      expect(() => compose(scenario)).toThrow(expect.objectContaining({ code: 'insufficient_funds', funds: 'untouched' }));
+      expect(() => compose(scenario)).toThrow(
+        expect.objectContaining({ code: 'insufficient_funds', funds: 'untouched' }),
+      );
     }
   });
 
@@ -186,13 +253,33 @@ describe('composeSwap', () => {
     const { facts, instruction } = compose(USDC_TO_PYUSD);
     const accounts = [
       ...instruction.accounts,
-      ...Array.from({ length: 40 }, (_, n) => ({ address: someKey(100 + n), signer: false, writable: false })),
+      ...Array.from({ length: 40 }, (_, n) => ({
+        address: someKey(100 + n),
+        signer: false,
+        writable: false,
+      })),
     ];
-    const expected = { wallet: WALLET, inputMint: USDC, outputMint: PYUSD, inputProgram: TOKEN_PROGRAM, outputProgram: TOKEN_2022_PROGRAM };
-    const parts = { expected: { ...expected, maxIn: 1n, minOut: 1n, slippageBps: 50 }, facts, keepWrapped: false, compute: COMPUTE };
+    const expected = {
+      wallet: WALLET,
+      inputMint: USDC,
+      outputMint: PYUSD,
+      inputProgram: TOKEN_PROGRAM,
+      outputProgram: TOKEN_2022_PROGRAM,
+    };
+    const parts = {
+      expected: { ...expected, maxIn: 1n, minOut: 1n, slippageBps: 50 },
+      facts,
+      keepWrapped: false,
+      compute: COMPUTE,
+    };
     let thrown: unknown;
     try {
-      composeSwap({ ...parts, instruction: { ...instruction, accounts }, blockhash: BLOCKHASH, lookupTables: [] });
+      composeSwap({
+        ...parts,
+        instruction: { ...instruction, accounts },
+        blockhash: BLOCKHASH,
+        lookupTables: [],
+      });
     } catch (error) {
       thrown = error;
     }
@@ -202,8 +289,21 @@ describe('composeSwap', () => {
 });
 
 const USDC_TO_PYUSD: Scenario = {
-  ...{ input: 'USDC', output: 'PYUSD', sourceExists: true, sourceBalance: 5_000_000n, outputExists: false, outputBalance: 0n },
-  ...{ keepWrapped: false, maxIn: 1_000_000n, minOut: 990_000n, reservedOutput: 0n, isStrict: false },
+  ...{
+    input: 'USDC',
+    output: 'PYUSD',
+    sourceExists: true,
+    sourceBalance: 5_000_000n,
+    outputExists: false,
+    outputBalance: 0n,
+  },
+  ...{
+    keepWrapped: false,
+    maxIn: 1_000_000n,
+    minOut: 990_000n,
+    reservedOutput: 0n,
+    isStrict: false,
+  },
 };
 
 describe('composeWrap', () => {
@@ -213,7 +313,15 @@ describe('composeWrap', () => {
   ])('wraps SOL by programs that are pinned (account exists: %s)', (exists, balance) => {
     const account = own('SOL', exists, balance);
     const { message, floors } = composeWrap({
-      ...{ wallet: WALLET, account, amount: 1_000n, availableLamports: 10n ** 9n, rent: RENT, compute: COMPUTE, blockhash: BLOCKHASH },
+      ...{
+        wallet: WALLET,
+        account,
+        amount: 1_000n,
+        availableLamports: 10n ** 9n,
+        rent: RENT,
+        compute: COMPUTE,
+        blockhash: BLOCKHASH,
+      },
     });
     expect(read(message)).toEqual([
       'limit 200000',
@@ -228,10 +336,19 @@ describe('composeWrap', () => {
 });
 
 describe('the lamport budget', () => {
-  const budget = { networkFee: SIGNATURE, priorityFee: 2_000n, rent: RENT, temporaryRent: RENT, wrapped: 100n, returned: 7n };
+  const budget = {
+    networkFee: SIGNATURE,
+    priorityFee: 2_000n,
+    rent: RENT,
+    temporaryRent: RENT,
+    wrapped: 100n,
+    returned: 7n,
+  };
 
   it('wants every lamport that the transaction touches, and what keeps the wallet alive', () => {
-    expect(requiredLamports(budget, MINIMUM)).toBe(SIGNATURE + 2_000n + RENT + RENT + 100n + MINIMUM);
+    expect(requiredLamports(budget, MINIMUM)).toBe(
+      SIGNATURE + 2_000n + RENT + RENT + 100n + MINIMUM,
+    );
     const required = requiredLamports(budget, MINIMUM);
     expect(() => checkBudget(budget, required, MINIMUM, RENT)).not.toThrow();
     expect(() => checkBudget(budget, required - 1n, MINIMUM, RENT)).toThrow(
@@ -240,7 +357,9 @@ describe('the lamport budget', () => {
         details: { requiredLamports: String(required), availableLamports: String(required - 1n) },
       }),
     );
-    expect(() => checkBudget(budget, required, MINIMUM, RENT - 1n)).toThrow(expect.objectContaining({ code: 'fees_over_limit' }));
+    expect(() => checkBudget(budget, required, MINIMUM, RENT - 1n)).toThrow(
+      expect.objectContaining({ code: 'fees_over_limit' }),
+    );
   });
 
   it('never pays more priority fee than allowed, whatever the market asks', () => {
@@ -250,7 +369,9 @@ describe('the lamport budget', () => {
         fc.integer({ min: 1, max: 1_400_000 }),
         fc.bigInt({ min: 0n, max: 10n ** 9n }),
         (price, unitLimit, most) => {
-          expect(priorityFee({ unitLimit, unitPrice: boundedUnitPrice(price, unitLimit, most) })).toBeLessThanOrEqual(most);
+          expect(
+            priorityFee({ unitLimit, unitPrice: boundedUnitPrice(price, unitLimit, most) }),
+          ).toBeLessThanOrEqual(most);
         },
       ),
     );

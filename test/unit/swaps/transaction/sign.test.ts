@@ -9,9 +9,20 @@ import { BLOCKHASH, STRANGER } from '../support.js';
 
 const secret = new Uint8Array(32).fill(9);
 const address = getAddressDecoder().decode(ed25519.getPublicKey(secret));
-const intent = { kind: 'swap', network: 'n', inputMint: 'a', maxInAmount: '1', outputMint: 'b', minOutAmount: '1' } as const;
+const intent = {
+  kind: 'swap',
+  network: 'n',
+  inputMint: 'a',
+  maxInAmount: '1',
+  outputMint: 'b',
+  minOutAmount: '1',
+} as const;
 const messageFor = (feePayer: string, from = feePayer) =>
-  compileMessage({ feePayer, instructions: [transferLamports({ from, to: STRANGER, lamports: 1n })], blockhash: BLOCKHASH });
+  compileMessage({
+    feePayer,
+    instructions: [transferLamports({ from, to: STRANGER, lamports: 1n })],
+    blockhash: BLOCKHASH,
+  });
 const signer = (sign: Signer['signMessage']): Signer => ({ address, signMessage: sign });
 const honest = signer(async (message) => ed25519.sign(message, secret));
 
@@ -21,7 +32,13 @@ describe('signMessage', () => {
     const { bytes, signature } = await signMessage(honest, message, intent);
     const decoded = getTransactionDecoder().decode(bytes);
     expect(new Uint8Array(decoded.messageBytes)).toEqual(message);
-    expect(ed25519.verify(decoded.signatures[address] ?? new Uint8Array(64), message, ed25519.getPublicKey(secret))).toBe(true);
+    expect(
+      ed25519.verify(
+        decoded.signatures[address] ?? new Uint8Array(64),
+        message,
+        ed25519.getPublicKey(secret),
+      ),
+    ).toBe(true);
     expect(signature).toMatch(/^[1-9A-HJ-NP-Za-km-z]{80,88}$/);
   });
 
@@ -40,7 +57,10 @@ describe('signMessage', () => {
   it.each<[string, Signer['signMessage']]>([
     ['refuses', () => Promise.reject(new Error('no'))],
     ['signs something else', async (message) => ed25519.sign(message.slice(1), secret)],
-    ['signs with another key', async (message) => ed25519.sign(message, new Uint8Array(32).fill(8))],
+    [
+      'signs with another key',
+      async (message) => ed25519.sign(message, new Uint8Array(32).fill(8)),
+    ],
     ['answers 63 bytes', async (message) => ed25519.sign(message, secret).slice(1)],
     ['answers nothing', async () => new Uint8Array()],
   ])('says so where the signer %s', async (_, sign) => {
@@ -53,8 +73,12 @@ describe('signMessage', () => {
 
   it("asks no signer for a message that is not the wallet's own", async () => {
     const never = signer(() => Promise.reject(new Error('was asked')));
-    await expect(signMessage(never, messageFor(STRANGER), intent)).rejects.toMatchObject({ code: 'self_check_failed' });
-    await expect(signMessage(never, messageFor(address, STRANGER), intent)).rejects.toMatchObject({ code: 'self_check_failed' });
+    await expect(signMessage(never, messageFor(STRANGER), intent)).rejects.toMatchObject({
+      code: 'self_check_failed',
+    });
+    await expect(signMessage(never, messageFor(address, STRANGER), intent)).rejects.toMatchObject({
+      code: 'self_check_failed',
+    });
   });
 
   it('waits no longer than the caller', async () => {
@@ -64,6 +88,8 @@ describe('signMessage', () => {
       controller.abort(reason);
       return new Promise(() => undefined);
     });
-    await expect(signMessage(slow, messageFor(address), intent, controller.signal)).rejects.toBe(reason);
+    await expect(signMessage(slow, messageFor(address), intent, controller.signal)).rejects.toBe(
+      reason,
+    );
   });
 });
