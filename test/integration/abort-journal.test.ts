@@ -1,20 +1,12 @@
 import { memoryJournal, type Attempt, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
-import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
-
-afterEach(closePayers);
-
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 

@@ -6,25 +6,17 @@ import {
   type Receipt,
   type SigningIntent,
 } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Sandbox } from 'exact-change-sandbox';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { startTaker } from '../helpers/bounds.js';
 import { landed, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import { microUsd, paidOf } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  await closePayers();
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 type Approve = NonNullable<NonNullable<ClientOptions['policy']>['approve']>;
 const url = (path: string) => sandbox.apiUrl + path;

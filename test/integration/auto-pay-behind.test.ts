@@ -1,18 +1,14 @@
 import { memoryJournal } from 'exact-change';
-import { createSandbox, type Json, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Json } from 'exact-change-sandbox';
+import { expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { tokenAccount } from '../helpers/chain.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 it('a service asks for no second swap where its node is behind the first', async () => {
   const service = await startService(sandbox, memoryJournal());

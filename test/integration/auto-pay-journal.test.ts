@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { memoryJournal, remote, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import type { SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
@@ -16,6 +16,7 @@ import { failureOf } from '../helpers/payer.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { buyerOf, startService, untilState, type AutoPayService } from '../helpers/auto-pay.js';
 import { landed, tokenAmount, until } from '../helpers/chain.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const CHILD = fileURLToPath(new URL('../helpers/auto-pay.child.ts', import.meta.url));
 const EXITING = fileURLToPath(new URL('../helpers/auto-pay-exit.child.ts', import.meta.url));
@@ -27,23 +28,20 @@ interface Kept {
   close(): Promise<void>;
 }
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let postgres: Postgres;
 const directory = mkdtempSync(join(tmpdir(), 'auto-pay-'));
 let files = 0;
 const opened: { close(): Promise<void> }[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   postgres = await startPostgres();
 });
 afterAll(async () => {
-  await sandbox.close();
   await postgres.stop();
   rmSync(directory, { recursive: true });
 });
 afterEach(async () => {
-  sandbox.controls.node.clearFaults();
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 

@@ -1,21 +1,16 @@
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { oneSided, startTaker } from '../helpers/bounds.js';
 import { closePayers, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import type { Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 const sellers: Seller[] = [];
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
 afterEach(async () => {
-  sandbox.controls.aggregator.restore();
   await closePayers();
   await Promise.all(sellers.splice(0).map((seller) => seller.close()));
 });
-afterAll(() => sandbox.close());
 
 async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Promise<string> {
   const seller = await startTaker(sandbox, asked);

@@ -6,8 +6,8 @@ import {
   type Journal,
   type Signer,
 } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { MintSymbol } from 'exact-change-sandbox';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { swapCostAfter } from '../../src/payments/execute/swap-cost.js';
 import { swapAmountsOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
@@ -16,14 +16,8 @@ import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { listOf } from '../helpers/attempts.js';
 import { startTaker } from '../helpers/bounds.js';
 import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import {
-  closePayers,
-  failureOf,
-  payerOf,
-  payerOn,
-  recordingSigner,
-  type Payer,
-} from '../helpers/payer.js';
+import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { expectCounted, worth } from '../helpers/worth.js';
@@ -31,18 +25,7 @@ import { expectCounted, worth } from '../helpers/worth.js';
 // What a swap took is counted by the prices of its time and by what the chain shows: neither late,
 // lost nor wrong answers make it less.
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.node.intercept = undefined;
-  await closePayers();
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = (path: string) => sandbox.apiUrl + path;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];

@@ -3,10 +3,11 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { ClientOptions } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
+import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programOf } from '../helpers/program.js';
 import { startRelay } from '../helpers/relay.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 
 const program = programOf(fileURLToPath(new URL('./deadlines-exit.child.ts', import.meta.url)));
@@ -23,7 +24,7 @@ const AGES = {
   journal: AGES_MS,
 };
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 /** Begins an answer of 402 and never ends it. */
 let dripping: Seller;
 /** Takes connections and never says a word. */
@@ -35,7 +36,6 @@ const mute = createServer((socket) => {
 let mutePort: number;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
   dripping = await startSeller((_, response) => {
     response.writeHead(402, { 'content-type': 'application/json' });
     response.write('{"x402Version":1,"accepts":[');
@@ -48,7 +48,6 @@ afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => mute.close(resolve));
   await dripping.close();
-  await sandbox.close();
 });
 
 interface Task {

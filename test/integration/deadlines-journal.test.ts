@@ -5,23 +5,16 @@ import {
   type ClientOptions,
   type Journal,
 } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import type { MintSymbol } from 'exact-change-sandbox';
+import { describe, expect, it } from 'vitest';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';
 
 // A journal that never answers, and a hook that never does: each call has to end by its own
 // timeouts with nothing signed that is not on record, and nothing sent.
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
-
-afterEach(closePayers);
-
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 type Funds = Partial<Record<MintSymbol, string>>;
 type Method = 'reserve' | 'put' | 'raise' | 'release' | 'similar' | 'attempts' | 'used';

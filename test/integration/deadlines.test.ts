@@ -1,11 +1,12 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { isExactChangeError, type ClientOptions, type EventName } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
+import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { startRelay, type Held, type Passing, type Relay } from '../helpers/relay.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 
@@ -17,7 +18,7 @@ import { offerOf } from '../helpers/settling.js';
 const QUICK = { rpc: 2_000, jupiter: 500, terms: 300, payment: 1_000, signer: 300 } as const;
 const only = (name: keyof typeof QUICK) => ({ timeouts: { [name]: QUICK[name] } });
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 /** In front of the sandbox's own services. */
 let node: Relay;
 let jupiter: Relay;
@@ -32,7 +33,6 @@ let gonePort: number;
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
   [node, jupiter, api] = await Promise.all([
     startRelay(sandbox.rpcUrl),
     startRelay(sandbox.jupiterUrl),
@@ -53,7 +53,6 @@ const sellers: Seller[] = [];
 
 afterEach(async () => {
   vi.restoreAllMocks();
-  sandbox.controls.node.webSocket = 'on';
   await Promise.all([node, jupiter, api].map((relay) => relay.free()));
   await closePayers();
   await Promise.all(sellers.splice(0).map((seller) => seller.close()));
@@ -63,7 +62,6 @@ afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => mute.close(resolve));
   await Promise.all([node, jupiter, api].map((relay) => relay.close()));
-  await sandbox.close();
 });
 
 const usdc = () => `${api.url}/usdc`;

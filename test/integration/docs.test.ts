@@ -5,22 +5,20 @@ import { address } from '@solana/kit';
 import { local, memoryJournal } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { serve, type Service } from 'exact-change/node';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { createWebhooks } from 'exact-change/webhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runScript, type ExampleRun } from '../helpers/example.js';
 import { blocksOf, blockWith, type Block } from '../helpers/guides.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox();
 let folder: string;
 
 beforeAll(async () => {
-  sandbox = await createSandbox();
   folder = mkdtempSync(join(tmpdir(), 'exact-change-docs-'));
 });
 
 afterAll(async () => {
-  await sandbox.close();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -1,5 +1,4 @@
 import { createClient, type Client, type ErrorCode } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   base64,
@@ -13,10 +12,11 @@ import {
   type Verdict,
 } from '../fixtures/malformed-402.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
 import { expectUntouched, nothingSent, refusal } from '../helpers/untouched.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let table: Seller;
 let payer: Payer;
 let reader: Client;
@@ -25,7 +25,6 @@ let reader: Client;
 const bytesOf = ({ body }: Odd402) => (body === null ? Buffer.alloc(0) : Buffer.from(body));
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   table = await startSeller((request, response) => {
     const odd = ODD_402S[Number(request.url?.slice(1))];
     if (odd === undefined) return void response.writeHead(404).end();
@@ -51,7 +50,6 @@ afterAll(async () => {
   await closePayers();
   await reader.close();
   await table.close();
-  await sandbox.close();
 });
 
 /**

@@ -1,12 +1,6 @@
 import { address } from '@solana/kit';
 import { receiptOf } from 'exact-change';
-import {
-  createSandbox,
-  type ChainAccount,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxMint,
-} from 'exact-change-sandbox';
+import type { ChainAccount, MintSymbol, SandboxMint } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { tokenAccount } from '../helpers/chain.js';
@@ -25,31 +19,29 @@ import {
   unknownExtension,
   type ExtensionBytes,
 } from '../helpers/mint-bytes.js';
-import { closePayers, payerOn } from '../helpers/payer.js';
+import { payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 const STRANGER = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
 const NEW_MINT = '9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let seller: Seller;
 let terms: unknown;
 const restored: (() => void)[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   seller = await startSeller((_, response) => answerTerms(response, terms));
 });
 
 afterEach(async () => {
   for (const restore of restored.splice(0)) restore();
-  await closePayers();
 });
 
 afterAll(async () => {
   await seller.close();
-  await sandbox.close();
 });
 
 const offer = (change: Record<string, unknown> = {}) =>

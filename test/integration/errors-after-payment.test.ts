@@ -1,30 +1,21 @@
 import { receiptOf, type ClientOptions, type EventName, type Receipt } from 'exact-change';
-import { createSandbox, type AggregatorControls, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { AggregatorControls } from 'exact-change-sandbox';
+import { afterEach, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { expectUntouched } from '../helpers/untouched.js';
 import { paidOf } from '../helpers/worth.js';
 
 type ServiceFault = Parameters<AggregatorControls['fault']>[1];
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 afterEach(async () => {
-  sandbox.controls.facilitator.clearFaults();
-  sandbox.controls.api.clearFaults();
   sandbox.controls.api.setSlowness(200);
-  await sandbox.controls.facilitator.start();
-  await closePayers();
 });
-
-afterAll(() => sandbox.close());
 
 const PRICE = 10_000n;
 const url = (path: string) => sandbox.apiUrl + path;

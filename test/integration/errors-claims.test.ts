@@ -1,9 +1,9 @@
 import { address } from '@solana/kit';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { mintBytes, TOKEN } from '../helpers/mint-bytes.js';
-import { closePayers, payerOn } from '../helpers/payer.js';
+import { payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
@@ -16,18 +16,15 @@ interface Change {
   readonly extra?: object;
 }
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let seller: Seller;
 let terms: unknown;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   seller = await startSeller((_, response) => answerTerms(response, terms));
 });
-afterEach(closePayers);
 afterAll(async () => {
   await seller.close();
-  await sandbox.close();
 });
 
 const offer = ({ extra, ...change }: Change) =>

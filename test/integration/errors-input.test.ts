@@ -1,31 +1,22 @@
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { address } from '@solana/kit';
 import { memoryJournal, receiptOf, SOLANA_DEVNET, SOLANA_MAINNET } from 'exact-change';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
-import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
 import { expectUntouched, refusal } from '../helpers/untouched.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let seller: Seller;
 let terms: unknown;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   seller = await startSeller((_, response) => answerTerms(response, terms));
-});
-
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.node.intercept = undefined;
-  await closePayers();
 });
 
 afterAll(async () => {
   await seller.close();
-  await sandbox.close();
 });
 
 const usdc = () => sandbox.mints.USDC.address;

@@ -1,27 +1,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode, Retry } from 'exact-change';
-import { createSandbox, type AggregatorControls, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { AggregatorControls } from 'exact-change-sandbox';
+import { describe, expect, it } from 'vitest';
 import { exposed } from '../helpers/capture.js';
-import { closePayers, payerOn } from '../helpers/payer.js';
+import { payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { startSeller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 type JupiterFault = Parameters<AggregatorControls['fault']>[1];
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  await closePayers();
-});
-
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 const API_KEY = 'hush-jupiter-hush';

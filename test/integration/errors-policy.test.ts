@@ -5,21 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fileJournal } from 'exact-change/journal/file';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { expectUntouched, refusal } from '../helpers/untouched.js';
 
 const CHILD = fileURLToPath(new URL('../helpers/file-journal.child.ts', import.meta.url));
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(closePayers);
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = () => `${sandbox.apiUrl}/usdc`;
 

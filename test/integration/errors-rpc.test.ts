@@ -1,15 +1,16 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { receiptOf, type ErrorCode } from 'exact-change';
-import { createSandbox, type NodeControls, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import type { NodeControls } from 'exact-change-sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import { paidOf } from '../helpers/worth.js';
 
 type NodeFault = Parameters<NodeControls['fault']>[1];
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 /** Takes connections and never says a word. */
 let mute: Server;
 const sockets = new Set<Socket>();
@@ -20,7 +21,6 @@ let goneUrl: string;
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   mute = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).resume();
@@ -33,17 +33,9 @@ beforeAll(async () => {
   await new Promise((resolve) => gone.close(resolve));
 });
 
-afterEach(async () => {
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.node.webSocket = 'on';
-  sandbox.controls.node.intercept = undefined;
-  await closePayers();
-});
-
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => mute.close(resolve));
-  await sandbox.close();
 });
 
 const usdc = () => `${sandbox.apiUrl}/usdc`;

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { HTTPInterceptor, local, remote, type ClientOptions, type ErrorCode } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import {
   hangsUp,
@@ -21,19 +21,17 @@ const FUNDS = { SOL: '0.5', BONK: '5000000' } as const;
 const TIMEOUT_MS = 4_000;
 const TEN_MB = 10 * 1024 * 1024;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 let terms: string;
 const services: WireService[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
   terms = (await fetch(`${sandbox.apiUrl}/usdc`)).headers.get('payment-required') ?? '';
 });
 afterEach(async () => {
   await closePayers();
   await Promise.all(services.splice(0).map((one) => one.close()));
 });
-afterAll(() => sandbox.close());
 
 async function service(...answers: Answer[]): Promise<WireService> {
   const one = await startWireService(...answers);

@@ -1,32 +1,16 @@
 import { address } from '@solana/kit';
 import { local, receiptOf, type SigningIntent, type Transport } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type VenueBehaviour,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol, VenueBehaviour } from 'exact-change-sandbox';
+import { describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, signaturesOf, tokenAccount } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import { paidOf, usedByCap } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  // A swap that failed is tried once more when its block is final, 32 slots later.
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
-
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  sandbox.controls.node.clearFaults();
-  await closePayers();
-});
-
-afterAll(() => sandbox.close());
+// A swap that failed is tried once more when its block is final, 32 slots later.
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 const FEES = 255_000n; // policy.maxFeeLamports: the most that one swap may cost
 const usdc = () => `${sandbox.apiUrl}/usdc`;

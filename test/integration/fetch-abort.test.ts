@@ -1,25 +1,19 @@
 import { isExactChangeError, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { paymentOf } from '../helpers/fetch-record.js';
 import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
 import { PRICE, type Recorder } from '../helpers/fetch-twins.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let buyer: Buyer;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
-});
 
 beforeEach(async () => {
   buyer = await newBuyer(sandbox);
 });
-
-afterAll(() => sandbox.close());
 
 async function seller(options: SellerOptions = {}): Promise<Recorder> {
   const started = await startSeller(sandbox, options);

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { encodePaymentRequiredHeader } from '@x402/core/http';
 import { receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
@@ -14,16 +13,16 @@ import {
   type SellerOptions,
 } from '../helpers/fetch-seller.js';
 import { PRICE, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const MEGABYTE = 1024 * 1024;
 const large = Buffer.alloc(12 * MEGABYTE, 'abcdefghijklmnopqrstuvwxyz');
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let twins: Twins;
 let buyer: Buyer;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
   twins = await startTwins(sandbox, (request, response) => {
     switch (request.path) {
       case '/paid/empty':
@@ -63,7 +62,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await twins.close();
-  await sandbox.close();
 });
 
 async function seller(options: SellerOptions): Promise<Recorder> {

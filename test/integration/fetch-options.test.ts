@@ -1,17 +1,16 @@
 import { createClient, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame } from '../helpers/fetch-compare.js';
 import { paymentOf } from '../helpers/fetch-record.js';
 import { PRICE, startTwins, type Twins } from '../helpers/fetch-twins.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let twins: Twins;
 let buyer: Buyer;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
   twins = await startTwins(
     sandbox,
     (request, response) =>
@@ -26,7 +25,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await twins.close();
-  await sandbox.close();
 });
 
 /** What a caller can tell of an error, its causes included. */

@@ -1,7 +1,6 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { isExactChangeError, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import {
   afterAll,
   afterEach,
@@ -16,9 +15,10 @@ import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { holdsPayment, paymentOf, recording, type Seen } from '../helpers/fetch-record.js';
 import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
 import { PRICE, type Recorder } from '../helpers/fetch-twins.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { selfSigned } from '../helpers/self-signed.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let buyer: Buyer;
 /**
  * Takes every name for the loopback and every certificate for good: what a resolver and an
@@ -27,7 +27,6 @@ let buyer: Buyer;
 let world: { dispatcher: unknown; destroy(): Promise<void> };
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
   world = everywhereIsHere();
 });
 
@@ -37,7 +36,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await world.destroy();
-  await sandbox.close();
 });
 
 /** The runtime's own agent: it exports none, but the global one has its class. */

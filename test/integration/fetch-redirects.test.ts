@@ -1,5 +1,4 @@
 import { isExactChangeError, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import {
   afterAll,
   afterEach,
@@ -21,17 +20,17 @@ import {
   type Recorder,
   type Twins,
 } from '../helpers/fetch-twins.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const STATUSES = [301, 302, 303, 307, 308];
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let twins: Twins;
 /** A third origin that must never see a payment. */
 let stranger: Recorder;
 let buyer: Buyer;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
   stranger = await startRecorder((_request, response) => void response.end('a stranger'));
   twins = await startTwins(sandbox, (request, response) => {
     const [, , status, where] = /^\/(paid|free)\/([0-9]+)\/(.+)$/.exec(request.path) ?? [];
@@ -55,7 +54,6 @@ afterEach(() => expect(stranger.seen.filter(holdsPayment)).toEqual([]));
 
 afterAll(async () => {
   await Promise.all([twins.close(), stranger.close()]);
-  await sandbox.close();
 });
 
 async function seller(options: SellerOptions): Promise<Recorder> {

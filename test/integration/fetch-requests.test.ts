@@ -1,15 +1,14 @@
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame } from '../helpers/fetch-compare.js';
 import { startTwins, type Twins } from '../helpers/fetch-twins.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let twins: Twins;
 let buyer: Buyer;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
   twins = await startTwins(sandbox, (request, response) => {
     response
       .set('x-method', request.method)
@@ -23,7 +22,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await twins.close();
-  await sandbox.close();
 });
 
 function streamOf(...parts: string[]): ReadableStream<Uint8Array> {

@@ -1,7 +1,6 @@
 import { encodePaymentRequiredHeader } from '@x402/core/http';
 import { isExactChangeError, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { outcomeOf } from '../helpers/fetch-compare.js';
 import { holdsPayment, paymentOf } from '../helpers/fetch-record.js';
@@ -13,19 +12,14 @@ import {
   type SellerOptions,
 } from '../helpers/fetch-seller.js';
 import { PRICE, type Recorder } from '../helpers/fetch-twins.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let buyer: Buyer;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
-});
 
 beforeEach(async () => {
   buyer = await newBuyer(sandbox);
 });
-
-afterAll(() => sandbox.close());
 
 async function seller(options: SellerOptions): Promise<Recorder> {
   const started = await startSeller(sandbox, options);

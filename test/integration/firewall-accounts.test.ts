@@ -5,17 +5,13 @@ import {
   getAddressEncoder,
   type Address,
 } from '@solana/kit';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type VenueBehaviour,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol, VenueBehaviour } from 'exact-change-sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { landsAndMoves, landsForTheFeeAlone } from '../helpers/traded.js';
 import {
   boundsOf,
@@ -35,20 +31,16 @@ const SYSTEM: AccountMeta = {
   role: AccountRole.READONLY,
 };
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ seed: 'firewall-accounts', confirmationMs: 0, slotMs: 0 });
 let rpc: Rpc;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ seed: 'firewall-accounts', confirmationMs: 0, slotMs: 0 });
   rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
   sandbox.chain.fundSol(ATTACKER, 10_000_000n);
 });
 
-afterEach(() => sandbox.controls.aggregator.restore());
-
 afterAll(async () => {
   rpc.close();
-  await sandbox.close();
 });
 
 const setVenue = (behaviour: VenueBehaviour) =>

@@ -7,13 +7,8 @@ import {
   type Instruction,
 } from '@solana/kit';
 import { inspectSwap, isExactChangeError, local } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type VenueBehaviour,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol, VenueBehaviour } from 'exact-change-sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
@@ -21,7 +16,8 @@ import { copyBuild } from '../../src/swaps/transaction/read-build.js';
 import { altered, buildForeign } from '../helpers/foreign-swap.js';
 import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
-import { closePayers, failureOf, payerOf } from '../helpers/payer.js';
+import { failureOf, payerOf } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { landsForTheFeeAlone } from '../helpers/traded.js';
 import { type Direction, directions, type Trader, traderOn } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
@@ -34,24 +30,16 @@ const SYSTEM: AccountMeta = {
   role: AccountRole.READONLY,
 };
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ seed: 'firewall-found', confirmationMs: 0, slotMs: 0 });
 let rpc: Rpc;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ seed: 'firewall-found', confirmationMs: 0, slotMs: 0 });
   rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
   sandbox.chain.fundSol(ATTACKER, 10_000_000n);
 });
 
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  sandbox.controls.node.intercept = undefined;
-  await closePayers();
-});
-
 afterAll(async () => {
   rpc.close();
-  await sandbox.close();
 });
 
 const setVenue = (behaviour: VenueBehaviour) =>

@@ -1,11 +1,6 @@
 import { address, type Address, getAddressEncoder } from '@solana/kit';
-import {
-  type ChainAccount,
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-} from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChainAccount, MintSymbol } from 'exact-change-sandbox';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Instruction } from '../../src/solana/types.js';
 import { guard } from '../../src/swaps/firewall/guard.js';
 import { u64 } from '../corpus/accounts.js';
@@ -22,6 +17,7 @@ import {
 } from '../corpus/instructions.js';
 import { accountsOf, simulatedBy } from '../helpers/estate.js';
 import { inTurn } from '../helpers/sampled.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { controlOf } from '../helpers/traded.js';
 import { toKit } from '../unit/swaps/support.js';
 
@@ -32,13 +28,12 @@ const VENUE = address('Attack1111111111111111111111111111111111112');
 const symbols = ['USDC', 'PYUSD', 'SOL'] as const;
 const HELD = 5_000_000n;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ seed: 'firewall-guard', confirmationMs: 0, slotMs: 0 });
 let wallet: Address;
 let at: Readonly<Record<MintSymbol, Address>>;
 let loot: Readonly<Record<MintSymbol, Address>>;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ seed: 'firewall-guard', confirmationMs: 0, slotMs: 0 });
   const { chain, mints } = sandbox;
   wallet = address((await sandbox.createWallet({ SOL: '1' })).address);
   chain.fundSol(VENUE, 1_000_000_000n);
@@ -47,8 +42,6 @@ beforeAll(async () => {
   at = await accountsOf(wallet, mints);
   loot = await accountsOf(VENUE, mints);
 });
-
-afterAll(() => sandbox.close());
 
 type Party = 'wallet' | 'venue';
 type Step = readonly [name: string, make: (symbol: MintSymbol) => FilledInstruction];

@@ -13,8 +13,8 @@ import {
   type TokenBalance,
   type Transport,
 } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SandboxWallet } from 'exact-change-sandbox';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   concat,
   keyBytes,
@@ -54,12 +54,13 @@ import {
 } from '../helpers/lying-service.js';
 import { expectOwnMessages, ownAccounts } from '../helpers/own-messages.js';
 import { decided } from '../helpers/flow.js';
-import { closePayers, payerOf, type Payer } from '../helpers/payer.js';
+import { payerOf, type Payer } from '../helpers/payer.js';
 import { sampled } from '../helpers/sampled.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { amountIn, controlOf, isThere } from '../helpers/traded.js';
 import { refusal } from '../helpers/untouched.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ slotMs: 0, confirmationMs: 0 });
 let honest: Transport;
 let stranger: SandboxWallet;
 
@@ -77,16 +78,11 @@ const LAMPORTS_FOR_USDC = 7n;
 const FEES = 255_000n;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 0, confirmationMs: 0 });
   honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
   stranger = await sandbox.createWallet(FUNDS);
   sandbox.chain.fundSol(ATTACKER, 1_000_000_000n);
   for (const symbol of TOKENS) await sandbox.chain.fundToken(ATTACKER, sandbox.mints[symbol], 1n);
 });
-
-afterEach(() => closePayers());
-
-afterAll(() => sandbox.close());
 
 /**
  * `defused`: what was said is not believed, and what was agreed comes true. Else the code, or the

@@ -1,11 +1,12 @@
 import { AccountRole, address, type AccountMeta, type Address } from '@solana/kit';
-import { createSandbox, type Sandbox, type VenueBehaviour } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { VenueBehaviour } from 'exact-change-sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
 import { everyCase, sampled } from '../helpers/sampled.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { landsAndMoves, landsForTheFeeAlone, type Moved } from '../helpers/traded.js';
 import {
   boundsOf,
@@ -27,7 +28,9 @@ const SYSTEM: AccountMeta = {
   role: AccountRole.READONLY,
 };
 
-let sandbox: Sandbox;
+// Time stands still unless a test moves it: what is hostile by the clock must not turn so by
+// chance.
+const sandbox = await useSandbox({ seed: 'firewall-venue', confirmationMs: 0, slotMs: 0 });
 let rpc: Rpc;
 /**
  * Whatever an attacker may ask for: the System program, his wallet, and accounts of his for the
@@ -36,9 +39,6 @@ let rpc: Rpc;
 const reach = new Map<DirectionName, readonly (Address | AccountMeta)[]>();
 
 beforeAll(async () => {
-  // Time stands still unless a test moves it: what is hostile by the clock must not turn so by
-  // chance.
-  sandbox = await createSandbox({ seed: 'firewall-venue', confirmationMs: 0, slotMs: 0 });
   rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
   const { chain, mints } = sandbox;
   // So that what he gets can lie there: an account without data needs some SOL to exist at all.
@@ -52,11 +52,8 @@ beforeAll(async () => {
   }
 });
 
-afterEach(() => sandbox.controls.aggregator.restore());
-
 afterAll(async () => {
   rpc.close();
-  await sandbox.close();
 });
 
 /**

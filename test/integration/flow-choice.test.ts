@@ -1,14 +1,10 @@
 import { createClient, type Client, type ClientOptions, type Plan } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { landed, tokenAccount, tokenAmount } from '../helpers/chain.js';
 import { startSeller, type Offered, type Seller } from '../helpers/flow-seller.js';
 import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const OFFERS: readonly Offered[] = [
   { symbol: 'PYUSD', amount: '40000' },
@@ -30,13 +26,12 @@ function orders<T>(list: readonly T[]): T[][] {
 const name = (offers: readonly Offered[]) =>
   `/${offers.map(({ symbol }) => symbol.toLowerCase()).join('-')}`;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let seller: Seller;
 let equal: Seller;
 let clients: Client[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   seller = await startSeller(sandbox, {
     ...Object.fromEntries(orders(OFFERS).map((offers) => [name(offers), offers])),
     '/wsol': [{ symbol: 'SOL', amount: '100000' }],
@@ -49,10 +44,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await seller.close();
   await equal.close();
-  await sandbox.close();
 });
 afterEach(async () => {
-  sandbox.controls.aggregator.restore();
   await Promise.all(clients.map((client) => client.close()));
   clients = [];
 });

@@ -4,28 +4,27 @@ import {
   type ClientEvent,
   type InterceptorOptions,
 } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import type { SandboxWallet } from 'exact-change-sandbox';
 import ky, { HTTPError } from 'ky';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { tokenAmount } from '../helpers/chain.js';
 import { startSeller, type Seller } from '../helpers/flow-seller.js';
 import { decided, onSandbox } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 type Fetch = typeof globalThis.fetch;
 
 const plain: Fetch = globalThis.fetch;
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let seller: Seller;
 let made: HTTPInterceptor[] = [];
 let events: ClientEvent[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   seller = await startSeller(sandbox, { '/broken/usdc': [{ symbol: 'USDC', amount: '10000' }] });
 });
 afterAll(async () => {
   await seller.close();
-  await sandbox.close();
 });
 afterEach(async () => {
   for (const interceptor of made) interceptor.restore();

@@ -17,33 +17,26 @@ import {
   type PaymentResponseParts,
   type Transport,
 } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
 import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
 let transport: Transport;
 let clients: Client[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   legacy = await startLegacySeller(sandbox, { facilitator: 'legacy' });
   transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
 });
 afterAll(async () => {
   await legacy.close();
-  await sandbox.close();
 });
 afterEach(async () => {
-  sandbox.controls.aggregator.restore();
   await Promise.all(clients.map((client) => client.close()));
   clients = [];
 });

@@ -5,32 +5,25 @@ import {
   type Client,
   type ClientOptions,
 } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
 import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
 let clients: Client[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   legacy = await startLegacySeller(sandbox, { facilitator: 'legacy' });
 });
 afterAll(async () => {
   await legacy.close();
-  await sandbox.close();
 });
 afterEach(async () => {
-  sandbox.controls.aggregator.restore();
   await Promise.all(clients.map((client) => client.close()));
   clients = [];
 });

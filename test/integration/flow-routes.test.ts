@@ -1,23 +1,18 @@
 import { createClient, receiptOf, type Client, type Receipt } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import { LEGACY_PRICE, startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, tokenAmount } from '../helpers/chain.js';
 import { decided, onSandbox, overheard } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let sellers: Record<'legacy' | 'current', LegacySeller>;
 let wallet: SandboxWallet;
 let clients: Client[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   sellers = {
     legacy: await startLegacySeller(sandbox, { facilitator: 'legacy' }),
     current: await startLegacySeller(sandbox, { facilitator: 'current' }),
@@ -26,7 +21,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(Object.values(sellers).map((seller) => seller.close()));
-  await sandbox.close();
 });
 
 beforeEach(async () => {
@@ -34,7 +28,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  sandbox.controls.aggregator.restore();
   await Promise.all(clients.map((client) => client.close()));
   clients = [];
 });

@@ -1,26 +1,17 @@
 import { createClient, type Client, type ClientOptions, type SwapResult } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, tokenAccount, tokenAmount } from '../helpers/chain.js';
 import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let clients: Client[] = [];
 
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterAll(() => sandbox.close());
 beforeEach(() => sandbox.controls.aggregator.resetCalls());
 afterEach(async () => {
-  sandbox.controls.aggregator.restore();
   await Promise.all(clients.map((client) => client.close()));
   clients = [];
 });

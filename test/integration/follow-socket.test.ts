@@ -1,16 +1,12 @@
 import { createClient, type Client } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 const clients: Client[] = [];
 
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => sandbox.close());
 
 /** A payer whose calls of the node are counted under a name. */
 async function payerNamed(caller: string, wsUrl: string) {

@@ -2,35 +2,23 @@ import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fingerprintOf } from '../../src/payments/plan/fingerprint.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, DAY_MS } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
-import {
-  closePayers,
-  failureOf,
-  payerOf,
-  payerOn,
-  secretBytes,
-  type Payer,
-} from '../helpers/payer.js';
+import { failureOf, payerOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
 afterEach(async () => {
   vi.useRealTimers();
-  await closePayers();
 });
-afterAll(() => sandbox.close());
 
 const url = (path: string) => sandbox.apiUrl + path;
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;

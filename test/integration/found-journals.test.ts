@@ -1,26 +1,23 @@
 import { SOLANA_MAINNET } from 'exact-change';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, dayCap, listOf } from '../helpers/attempts.js';
 import { tokenAccount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
 import { startPostgres, wireTo, type Postgres } from '../helpers/postgres.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let postgres: Postgres;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   postgres = await startPostgres();
 });
-afterEach(closePayers);
 afterAll(async () => {
-  await sandbox.close();
   await postgres.stop();
 });
 

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { buildForeign } from '../helpers/foreign-swap.js';
 import { programOf } from '../helpers/program.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./inspect-exit.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -14,13 +14,7 @@ const LIMIT_MS = 25_000;
 /** Longer than the process may live: a timer that is left behind is seen. */
 const timeouts = { rpc: 600_000 };
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox();
-});
-
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox();
 
 it.each([
   ['accepted', {}],

@@ -8,14 +8,8 @@ import {
 } from '@solana/kit';
 import { Connection, PublicKey } from '@solana/web3.js';
 import { type ErrorCode, inspectSwap, type InspectOptions, type SwapVerdict } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-  type VenueBehaviour,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol, SandboxWallet, VenueBehaviour } from 'exact-change-sandbox';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import { type Making, makes, temporaryAt } from '../corpus/temporary.js';
 import { tokenAccount, until } from '../helpers/chain.js';
@@ -29,6 +23,7 @@ import {
   type SwapWish,
 } from '../helpers/foreign-swap.js';
 import { failureOf } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { expectUntouched } from '../helpers/untouched.js';
 
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
@@ -43,20 +38,11 @@ const SIGNATURE = 5_000n;
 /** The aggregator asks for 1,400,000 units at 1,000 micro-lamports. */
 const PRIORITY = 1_400n;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ seed: 'inspect', confirmationMs: 0, slotMs: 0 });
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ seed: 'inspect', confirmationMs: 0, slotMs: 0 });
   sandbox.chain.fundSol(ATTACKER, 10_000_000n);
 });
-
-afterEach(() => {
-  sandbox.controls.aggregator.restore();
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.node.intercept = undefined;
-});
-
-afterAll(() => sandbox.close());
 
 const funds = { SOL: '0.5', USDC: '20' } as const;
 const usdcToUsdt: SwapWish = { from: 'USDC', to: 'USDT', amount: 2_000_000n };

@@ -6,27 +6,17 @@ import {
   type ClientOptions,
   type Journal,
 } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 import { expectUntouched, nothingSent } from '../helpers/untouched.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.facilitator.clearFaults();
-  sandbox.controls.api.clearFaults();
-  await closePayers();
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = (path: string) => sandbox.apiUrl + path;
 const held = ({ address }: Payer) => tokenAmount(sandbox.rpcUrl, address, sandbox.mints.USDC);

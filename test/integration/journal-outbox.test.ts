@@ -1,22 +1,11 @@
 import { memoryJournal, type ClientOptions, type WebhookEvent } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withOutbox } from '../contract/outbox-contract.js';
 import { until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.api.clearFaults();
-  sandbox.controls.facilitator.clearFaults();
-  await closePayers();
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const usdc = () => `${sandbox.apiUrl}/usdc?secret=query`;
 const HOLDER = { SOL: '0.1', USDC: '1' };

@@ -1,16 +1,11 @@
 import { address, generateKeyPairSigner } from '@solana/kit';
 import { receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { mintBytes, TOKEN } from '../helpers/mint-bytes.js';
-import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
+import { payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(closePayers);
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 /** Sends a wallet a trillion of a token that has no buyer. */
 async function litter(payer: Payer): Promise<void> {

@@ -5,29 +5,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fileJournal } from 'exact-change/journal/file';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 import { programOf } from '../helpers/program.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./killed-bodies.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let directory: string;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   directory = await mkdtemp(join(tmpdir(), 'exact-change-bodies-'));
 });
-afterEach(closePayers);
 afterAll(async () => {
-  await sandbox.close();
   await rm(directory, { recursive: true, force: true });
 });
 

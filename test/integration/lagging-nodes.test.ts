@@ -1,26 +1,16 @@
 import { address } from '@solana/kit';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
 import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
 // Nodes that are honest and behind in one method, or wrong in one number: a purchase is paid once,
 // as the chain shows it.
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 const journalOf = journalsOfAllKinds();
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.api.clearFaults();
-  await closePayers();
-});
-afterAll(() => sandbox.close());
 
 const url = () => `${sandbox.apiUrl}/usdc`;
 

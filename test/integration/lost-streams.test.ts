@@ -11,25 +11,19 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { JOURNALS, journalsOfAllKinds, type JournalKind } from '../helpers/journals.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 const journalOf = journalsOfAllKinds();
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(closePayers);
-afterAll(() => sandbox.close());
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void; // V8's own function, which has no type.

@@ -1,6 +1,5 @@
 import { createClient, local, type PaymentResult } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sign, termsOf } from '../contract/transport-contract.js';
 import { findNeedles, keyNeedles, tap, type Needle, type Tap } from '../helpers/capture.js';
@@ -8,6 +7,7 @@ import { landed, until } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
 import { MOUNTS, type Mounted } from '../helpers/mounts.js';
 import { secretBytes } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { signaturesIn, transactionsIn } from '../helpers/signed-traffic.js';
 
 const SERVICE_KEY = 'service-api-key-5a90cf31';
@@ -27,13 +27,12 @@ const [JUPITER_KEY = '', RPC_KEY = '', IN_ADDRESS = '', IN_HEADER = '', IN_COOKI
  */
 const SUBMITTED = /payment-signature|x-payment|signedSwap|signedPayment/i;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let service: Mounted;
 let line: Tap;
 let plans = true;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   const { rpcUrl, jupiterUrl } = sandbox;
   const handler = createHandler(local({ rpcUrl, jupiterUrl }), {
     basePath: '/pay',
@@ -53,7 +52,6 @@ beforeEach(async () => {
 });
 afterAll(async () => {
   await service.close();
-  await sandbox.close();
 });
 
 const apiUrl = () => `http://127.0.0.1:${line.port}/pay`;

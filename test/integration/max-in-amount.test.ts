@@ -1,12 +1,8 @@
 import { createClient } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 test('a swap takes no more than policy.maxInAmount, and the next token is tried instead', async () => {
   const { secretKey, address } = await sandbox.createWallet({ SOL: '1', BONK: '1000000' });

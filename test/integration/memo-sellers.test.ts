@@ -1,22 +1,17 @@
 import { createClient, type Receipt } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { faremeterEntry, faremeterTakes } from '../fixtures/faremeter.js';
 import { startLegacySeller } from '../fixtures/legacy/seller.js';
 import { envelopeV1 } from '../fixtures/malformed-402.js';
 import { landed, rpc } from '../helpers/chain.js';
 import { decided, onSandbox } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle } from '../helpers/settling.js';
 
 const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 /** A version 1 seller behind a facilitator with faremeter's rules. */
 async function startFaremeter(extra: Record<string, unknown> = {}): Promise<Seller> {

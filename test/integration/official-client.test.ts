@@ -11,27 +11,20 @@ import {
   isPaymentIdentifierExtension,
 } from '@x402/extensions/payment-identifier';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 0 });
 let buyer: SandboxWallet;
 let pay: (input: RequestInfo | URL, init?: RequestInit) => Promise<Response>;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 0 });
   buyer = await sandbox.createWallet({ USDC: '50', USDT: '50', PYUSD: '50', BONK: '100000' });
   pay = wrapFetchWithPayment(fetch, await officialClient(sandbox, buyer));
 });
-
-afterAll(() => sandbox.close());
 
 async function officialClient(on: Sandbox, wallet: SandboxWallet): Promise<x402Client> {
   const signer = await createKeyPairSignerFromBytes(getBase58Encoder().encode(wallet.secretKey));

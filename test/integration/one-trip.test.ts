@@ -8,7 +8,6 @@ import {
   type SwapQuote,
   type SwapTransaction,
 } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACKER } from '../corpus/addresses.js';
 import { transferSol } from '../corpus/instructions.js';
@@ -17,8 +16,9 @@ import { signaturesOf } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
 import { inInstruction, inTransaction, type Lie } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
-import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
+import { payerOn, type Payer } from '../helpers/payer.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 
 const PLAN = 'x402/auto-pay';
@@ -26,21 +26,17 @@ const QUOTE = 'quote';
 const BUILD = 'swap/build';
 const FUNDS = { SOL: '0.5', BONK: '5000000' } as const;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let service: RecordedService;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   service = await startRecordedService(sandbox);
 });
 afterEach(async () => {
   service.reset();
-  sandbox.controls.aggregator.restore();
-  await closePayers();
 });
 afterAll(async () => {
   await service.close();
-  await sandbox.close();
 });
 
 const url = (path = '/usdc') => sandbox.apiUrl + path;

@@ -1,26 +1,20 @@
 import { memoryJournal, receiptOf, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { paidOf } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let sellers: Seller[] = [];
 
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
 afterEach(async () => {
-  sandbox.controls.facilitator.clearFaults();
-  sandbox.controls.api.clearFaults();
   await closePayers();
   await Promise.all(sellers.map((seller) => seller.close()));
   sellers = [];
 });
-afterAll(() => sandbox.close());
 
 const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1', USDT: '1' }, options);
 const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;

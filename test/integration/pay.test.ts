@@ -4,19 +4,11 @@ import {
   type PaymentRequired,
   type SigningIntent,
 } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { closePayers, failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
+import { describe, expect, it } from 'vitest';
+import { failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
-
-afterEach(closePayers);
-
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 const PLACE = 'https://seller.example/premium';
 

@@ -1,8 +1,8 @@
 import { SOLANA_DEVNET, type ClientOptions, type ListOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
-import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
+import { payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import {
   answerTerms,
   isPaid,
@@ -13,13 +13,7 @@ import {
 import { answer, offerOf, offerV1Of } from '../helpers/settling.js';
 import { refusal } from '../helpers/untouched.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(closePayers);
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 type Lists = Readonly<Partial<Record<'allow' | 'deny', ListOptions>>>;
 const payerWith = (policy: Lists, options: ClientOptions = {}) =>

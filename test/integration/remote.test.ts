@@ -7,13 +7,13 @@ import {
   type Transport,
 } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { findNeedles, keyNeedles, tap, type Tap } from '../helpers/capture.js';
 import { landed } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
 import { MOUNTS, type Mounted } from '../helpers/mounts.js';
-import { closePayers, payerOn, secretBytes } from '../helpers/payer.js';
+import { payerOn, secretBytes } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 
 const FUNDS = { SOL: '0.5', BONK: '5000000' } as const;
@@ -27,13 +27,12 @@ interface Heard {
   readonly body: unknown;
 }
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let service: Mounted;
 let line: Tap;
 let heard: Heard[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   const handler = createHandler(local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }), {
     basePath: '/pay',
   });
@@ -50,13 +49,10 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   heard = [];
-  sandbox.controls.aggregator.restore();
-  await closePayers();
 });
 afterAll(async () => {
   await line.close();
   await service.close();
-  await sandbox.close();
 });
 
 const apiUrl = () => `http://127.0.0.1:${line.port}/pay`;

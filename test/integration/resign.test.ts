@@ -1,20 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(closePayers);
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 type Json = Record<string, unknown>;
 const terms = (change: Json = {}) => envelopeV2([offerOf(sandbox, change)]);

@@ -1,19 +1,15 @@
 import { address } from '@solana/kit';
 import { createClient } from 'exact-change';
-import { createSandbox, type NewMint, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandbox, type NewMint } from 'exact-change-sandbox';
+import { describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { tokenAccount } from '../helpers/chain.js';
 import { onSandbox } from '../helpers/flow.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf } from '../helpers/settling.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const DOLLAR = 10n ** 12n;
 

@@ -9,14 +9,10 @@ import {
   getTransactionDecoder,
   partiallySignTransaction,
 } from '@solana/kit';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const JUPITER = 'JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4';
 
@@ -41,12 +37,8 @@ interface Instructions {
   readonly addressLookupTableAddresses: readonly string[];
 }
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 0 });
 
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 0 });
-});
-afterAll(() => sandbox.close());
 beforeEach(() => sandbox.controls.aggregator.restore());
 
 type Params = Record<string, string>;

@@ -1,14 +1,11 @@
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createSandbox } from 'exact-change-sandbox';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const LABELS = '/swap/v1/program-id-to-label';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ seed: 'faults', confirmationMs: 0 });
 
-beforeAll(async () => {
-  sandbox = await createSandbox({ seed: 'faults', confirmationMs: 0 });
-});
-afterAll(() => sandbox.close());
 beforeEach(() => {
   sandbox.controls.aggregator.restore();
   sandbox.controls.aggregator.resetCalls();

@@ -1,19 +1,18 @@
 import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import type { SandboxWallet } from 'exact-change-sandbox';
 import { createPaymentHeader } from 'x402/client';
 import { PaymentRequirementsSchema, settleResponseFromHeader } from 'x402/types';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LEGACY_PRICE, startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 0 });
 let buyer: SandboxWallet;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 0 });
   buyer = await sandbox.createWallet({ SOL: '1', USDC: '1' });
 });
 
-afterAll(() => sandbox.close());
 // Version 1 has no memo: equal payments on one blockhash are one transaction.
 beforeEach(() => void sandbox.controls.node.warp(1));
 

@@ -11,7 +11,7 @@ import {
   type Journal,
 } from 'exact-change';
 import { apiKeys } from 'exact-change/http';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
+import type { SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import {
@@ -27,6 +27,7 @@ import {
 import { recordingSigner, secretBytes } from '../helpers/payer.js';
 import { sampled } from '../helpers/sampled.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const RPC_KEY = 'rpc-provider-key-4f1c9a';
 const JUPITER_KEY = 'jupiter-api-key-8d2e7b';
@@ -36,7 +37,7 @@ const API_KEYS: readonly Needle[] = [
   { name: 'Jupiter’s key', text: JUPITER_KEY },
 ];
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let rpc: Tap;
 let jupiter: Tap;
 let api: Tap;
@@ -45,7 +46,6 @@ let socket: Awaited<ReturnType<typeof tapSocket>>;
 const portOf = (url: string) => Number(new URL(url).port);
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   [rpc, jupiter, api] = await Promise.all([
     tap(portOf(sandbox.rpcUrl)),
     tap(portOf(sandbox.jupiterUrl)),
@@ -65,7 +65,6 @@ afterEach(async () => {
 
 afterAll(async () => {
   await Promise.all([rpc, jupiter, api, socket].map((one) => one.close()));
-  await sandbox.close();
 });
 
 const at = (port: number, path = '') => `http://127.0.0.1:${port}${path}`;

@@ -1,23 +1,22 @@
 import fc from 'fast-check';
 import { local } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '../../src/wire/operations.js';
 import { problem, PROBLEM_TYPE } from '../../src/wire/problem.js';
 import { readAs } from '../../src/wire/read.js';
 import { webhookOperations } from '../../src/wire/webhooks.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { fakeRegistry } from '../unit/http/fake-registry.js';
 
 const all = { ...operations, ...webhookOperations };
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let handler: (request: Request) => Promise<Response>;
 let pools: Record<string, readonly unknown[]>;
 const failures: unknown[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
   const webhooks = fakeRegistry();
   const endpoint = await webhooks.register({
@@ -122,7 +121,6 @@ beforeAll(async () => {
     signedPayment: [transaction, 'A'.repeat(400), `${transaction}AAAA`, ''],
   };
 });
-afterAll(() => sandbox.close());
 
 /** What each operation is called with at best; every field may be missing, wrong, or another's. */
 const FIELDS: { readonly [O in keyof typeof all]: readonly string[] } = {

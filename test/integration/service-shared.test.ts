@@ -1,18 +1,18 @@
 import { address as toAddress } from '@solana/kit';
 import { createClient, local } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SandboxWallet } from 'exact-change-sandbox';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { coalesced } from '../../adapters/http/coalesced.js';
 import { rpc, until } from '../helpers/chain.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { served, type Served } from '../helpers/served.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let wallets: SandboxWallet[];
 const services: Served[] = [];
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   wallets = await Promise.all(
     Array.from({ length: 20 }, (_, cents) =>
       sandbox.createWallet({ SOL: '0.1', USDC: `0.${cents + 10}` }),
@@ -20,10 +20,8 @@ beforeAll(async () => {
   );
 });
 afterEach(async () => {
-  sandbox.controls.aggregator.restore();
   for (const service of services.splice(0)) await service.close();
 });
-afterAll(() => sandbox.close());
 
 /**
  * By its own clock, or by one on which nothing grows old. Has asked for a balance, and so has seen

@@ -10,16 +10,12 @@ import {
 } from '@solana/kit';
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { startSeller } from '../helpers/seller.js';
 import { served, type Served } from '../helpers/served.js';
 import { offerOf } from '../helpers/settling.js';
@@ -36,12 +32,11 @@ interface Answer {
 
 const API_KEY = 'a-key-of-this-service-alone';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
 let service: Served;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   legacy = await startLegacySeller(sandbox, { facilitator: 'legacy' });
   const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
   service = await served(createHandler(transport, { authorize: apiKeys([API_KEY]) }));
@@ -49,10 +44,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.close();
   await legacy.close();
-  await sandbox.close();
-});
-afterEach(() => {
-  sandbox.controls.aggregator.restore();
 });
 
 const headers = { 'x-api-key': API_KEY };

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import {
   answer,
@@ -16,13 +16,7 @@ import {
   type Settled,
 } from '../helpers/settling.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(closePayers);
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 type Version = 1 | 2;
 const versions: readonly Version[] = [2, 1];

@@ -1,18 +1,10 @@
 import type { ClientOptions, SigningIntent } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { closePayers, failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
+import { describe, expect, it } from 'vitest';
+import { failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
-
-afterEach(closePayers);
-
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 /**
  * A client whose signer never answers what it is asked to sign of one kind, and when it has been

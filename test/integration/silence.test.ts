@@ -3,18 +3,19 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { ClientOptions } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
+import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startSeller } from '../helpers/seller.js';
 import { programOf } from '../helpers/program.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./silence.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A process that does not end by itself is ended, and its exit code shows it. */
 const LIMIT_MS = 25_000;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 /** Takes connections and never says a word, not even to a WebSocket handshake. */
 const sockets = new Set<Socket>();
 const mute = createServer((socket) => {
@@ -25,7 +26,6 @@ let mutePort: number;
 let gonePort: number;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
   const gone = createServer();
   for (const server of [mute, gone])
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -48,7 +48,6 @@ afterEach(async () => {
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => mute.close(resolve));
-  await sandbox.close();
 });
 
 interface Run {

@@ -5,24 +5,14 @@ import {
   type ClientOptions,
   type Journal,
 } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.node.intercept = undefined;
-  await closePayers();
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = (path: string) => sandbox.apiUrl + path;
 const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap').length;

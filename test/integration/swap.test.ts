@@ -4,13 +4,8 @@ import {
   getTransactionDecoder,
   type Address,
 } from '@solana/kit';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createJupiterHttp } from '../../src/swaps/jupiter/http.js';
 import { SOLANA_MAINNET } from '../../src/network.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
@@ -35,24 +30,21 @@ import { signWrap } from '../../src/swaps/transaction/sign-wrap.js';
 import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
 import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
 import { lookBackAt } from '../helpers/look-back.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const runtime = systemRuntime;
 const FEE = 5_000n;
 const TOKEN_RENT = 2_039_280n;
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ seed: 'swap', confirmationMs: 0 });
 let rpc: Rpc;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ seed: 'swap', confirmationMs: 0 });
   rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
 });
 
-afterEach(() => sandbox.controls.aggregator.restore());
-
 afterAll(async () => {
   rpc.close();
-  await sandbox.close();
 });
 
 interface Swapper {

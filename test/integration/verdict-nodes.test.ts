@@ -1,33 +1,24 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClientOptions, EventName } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterEach, beforeAll, afterAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { rpc, tokenAmount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 // A payment that settled while its answer was lost, and nodes that make it look as if it had not:
 // it must never be paid again.
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 const servers: { close(): void; closeAllConnections(): void }[] = [];
 afterEach(async () => {
-  sandbox.controls.node.intercept = undefined;
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.api.clearFaults();
   await closePayers();
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     server.close();
   }
 });
-
-afterAll(() => sandbox.close());
 
 interface Reply {
   readonly result?: unknown;

@@ -1,36 +1,22 @@
 import { address } from '@solana/kit';
 import { memoryJournal, type ClientOptions, type CostParts, type Receipt } from 'exact-change';
-import {
-  createSandbox,
-  type MintSymbol,
-  type Sandbox,
-  type SandboxWallet,
-} from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
 import { landed, signaturesOf, until, type ChainTransaction } from '../helpers/chain.js';
 import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
-import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
+import { payerOn, type Payer } from '../helpers/payer.js';
 import { everyCase } from '../helpers/sampled.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 import { microUsd, worth } from '../helpers/worth.js';
 
-let sandbox: Sandbox;
+// A swap that failed is tried once more when its block is final, 32 slots later.
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 const journalOf = journalsOfAllKinds();
-
-beforeAll(async () => {
-  // A swap that failed is tried once more when its block is final, 32 slots later.
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  sandbox.controls.node.clearFaults();
-  await closePayers();
-});
-afterAll(() => sandbox.close());
 
 const DOLLAR = 10n ** 12n;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];

@@ -1,23 +1,14 @@
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
-import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 import { startVirtualTime } from '../helpers/virtual-time.js';
 
-let sandbox: Sandbox;
+const sandbox = await useSandbox({ confirmationMs: 20 });
 const journalOf = journalsOfAllKinds();
-
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
-});
-afterEach(async () => {
-  sandbox.controls.aggregator.restore();
-  await closePayers();
-});
-afterAll(() => sandbox.close());
 
 const total = (calls: Readonly<Record<string, number>>) =>
   Object.values(calls).reduce((sum, count) => sum + count, 0);

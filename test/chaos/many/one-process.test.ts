@@ -1,16 +1,12 @@
 import { createClient, memoryJournal, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { buyAll } from './buy-all.js';
 import { faultyFetch } from './faulty-fetch.js';
 import { CAP, settleMany, startMany } from './many.js';
 import { watchLargest } from './watch.js';
+import { useSandbox } from '../../helpers/sandbox.js';
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await createSandbox({ seed: 'many in one process' });
-});
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ seed: 'many in one process' });
 
 /**
  * The same journal, whose caps are looked at after each write: no later look can miss what was over
