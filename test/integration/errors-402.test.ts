@@ -1,4 +1,5 @@
 import { createClient, type Client, type ErrorCode } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   base64,
@@ -12,11 +13,10 @@ import {
   type Verdict,
 } from '../fixtures/malformed-402.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
-import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
 import { expectUntouched, nothingSent, refusal } from '../helpers/untouched.js';
 
-const sandbox = await useSandbox({ confirmationMs: 20 });
+let sandbox: Sandbox;
 let table: Seller;
 let payer: Payer;
 let reader: Client;
@@ -25,6 +25,7 @@ let reader: Client;
 const bytesOf = ({ body }: Odd402) => (body === null ? Buffer.alloc(0) : Buffer.from(body));
 
 beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
   table = await startSeller((request, response) => {
     const odd = ODD_402S[Number(request.url?.slice(1))];
     if (odd === undefined) return void response.writeHead(404).end();
@@ -50,6 +51,7 @@ afterAll(async () => {
   await closePayers();
   await reader.close();
   await table.close();
+  await sandbox.close();
 });
 
 /**

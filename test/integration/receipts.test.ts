@@ -1,13 +1,13 @@
 import { memoryJournal, type Receipt, type ReceiptFilter } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTaker } from '../helpers/bounds.js';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
-import { useSandbox } from '../helpers/sandbox.js';
 import type { Seller } from '../helpers/seller.js';
 
-const sandbox = await useSandbox({ confirmationMs: 20 });
+let sandbox: Sandbox;
 let taker: Seller;
 let payer: Payer;
 let all: Receipt[];
@@ -17,6 +17,7 @@ let all: Receipt[];
  * open.
  */
 beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
   taker = await startTaker(sandbox, [['USDC', '30000']]);
   payer = await payerOn(sandbox, { USDC: '1', USDT: '1' }, { journal: memoryJournal() });
   const states = async (...wanted: Receipt['state'][]) =>
@@ -37,6 +38,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await closePayers();
   await taker.close();
+  await sandbox.close();
 });
 
 describe('client.receipts', () => {
