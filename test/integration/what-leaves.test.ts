@@ -191,13 +191,13 @@ const CAPS: readonly CapRow[] = [
 
 /** With room for some fees, and for no more than some. */
 const CAPS_ON_FEES: readonly CapRow[] = [
-  ['lamports of a day', { maxLamportsPerDay: 60_000n }, 60_000n, ({ lamports }) => lamports],
-  ['dollars', { maxTotal: '0.03' }, (3n * DOLLAR) / 100n, ({ picoUsd }) => picoUsd],
+  ['lamports of a day', { maxLamportsPerDay: 30_000n }, 30_000n, ({ lamports }) => lamports],
+  ['dollars', { maxTotal: '0.025' }, (25n * DOLLAR) / 1_000n, ({ picoUsd }) => picoUsd],
   ['swaps', { limits: [{ swaps: 5, per: 'hour' }] }, 5n, ({ swaps: made }) => made],
   [
     'lamports of an hour',
-    { limits: [{ lamports: 60_000n, per: 'hour' }] },
-    60_000n,
+    { limits: [{ lamports: 30_000n, per: 'hour' }] },
+    30_000n,
     ({ lamports }) => lamports,
   ],
 ];
