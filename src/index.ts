@@ -16,8 +16,12 @@ import { Interceptor, type InterceptorOptions } from './interceptor.js';
  * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once where the options are wrong.
  *
  * @example
- * const client = createClient({ walletSecretKey, autoSwap: true, policy: { maxPerPayment: '0.25',
- * maxPerDay: '5.00' } }); const response = await client.fetch('https://api.example.com/premium');
+ * const client = createClient({
+ *   walletSecretKey,
+ *   autoSwap: true,
+ *   policy: { maxPerPayment: '0.25', maxPerDay: '5.00' },
+ * });
+ * const response = await client.fetch('https://api.example.com/premium');
  * console.log(receiptOf(response)?.payment.amount);
  */
 export function createClient(options: ClientOptions): Client {

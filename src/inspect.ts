@@ -50,11 +50,17 @@ export interface InspectOptions extends Pick<
  * @param transaction Base64 or wire bytes of the unsigned transaction.
  *
  * @example
- * const verdict = await inspectSwap(transaction, { wallet, inputMint: 'SOL', outputMint: 'USDC',
- * maxInAmount: '10000000', minOutAmount: '1500000' }); console.log(verdict.summary);
+ * const verdict = await inspectSwap(transaction, {
+ *   wallet,
+ *   inputMint: 'SOL',
+ *   outputMint: 'USDC',
+ *   maxInAmount: '10000000',
+ *   minOutAmount: '1500000',
+ * });
+ * console.log(verdict.summary);
  * // What was only simulated can still turn hostile before it lands: the guard holds it.
- * const toSign = verdict.accepted && verdict.guarded ? transaction :
- * verdict.recomposed?.transaction;
+ * const toSign =
+ *   verdict.accepted && verdict.guarded ? transaction : verdict.recomposed?.transaction;
  */
 export async function inspectSwap(
   transaction: string | Uint8Array,

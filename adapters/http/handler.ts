@@ -35,9 +35,10 @@ type MethodTable = ReadonlyMap<string, HandledCall>;
  * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
  *
  * @example
- * const handler = createHandler(local({ rpcUrl: 'https://rpc.example.com' }), { authorize:
- * apiKeys([apiKey]) }); const response = await handler(new
- * Request('https://pay.example.com/api/health'));
+ * const handler = createHandler(local({ rpcUrl: 'https://rpc.example.com' }), {
+ *   authorize: apiKeys([apiKey]),
+ * });
+ * const response = await handler(new Request('https://pay.example.com/api/health'));
  */
 export function createHandler(
   transport: Transport,

@@ -33,8 +33,12 @@ const MAX_KEY = 256;
  * Throws `ConfigError` (`invalid_option`) where a number is not a whole one above 0.
  *
  * @example
- * const handler = createHandler(local(), { rateLimit: rateLimit({ perMinute: 120, keyOf: (request)
- * => request.headers.get('cf-connecting-ip') ?? '' }) });
+ * const handler = createHandler(local(), {
+ *   rateLimit: rateLimit({
+ *     perMinute: 120,
+ *     keyOf: (request) => request.headers.get('cf-connecting-ip') ?? '',
+ *   }),
+ * });
  */
 export function rateLimit(options: RateLimitOptions): (request: Request) => number {
   const { perMinute, keyOf = () => '', now = Date.now, maxCallers = 10_000 } = options;

@@ -35,8 +35,12 @@ export interface LocalTransport extends Transport {
  *
  * @example
  * const transport = local({ rpcUrl: 'https://rpc.example.com' });
- * const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000',
- * swapMode: 'ExactOut' });
+ * const quote = await transport.quote({
+ *   inputMint: 'SOL',
+ *   outputMint: 'USDC',
+ *   amount: '1000000',
+ *   swapMode: 'ExactOut',
+ * });
  */
 export function local(options: LocalOptions = {}): LocalTransport {
   return lazily(parseLocalOptions(options));

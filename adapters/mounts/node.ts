@@ -121,8 +121,9 @@ function listener(
  * port cannot be had.
  *
  * @example
- * const service = await serve(createHandler(local(), { authorize: apiKeys([apiKey]) }), { port:
- * 4021 });
+ * const service = await serve(createHandler(local(), { authorize: apiKeys([apiKey]) }), {
+ *   port: 4021,
+ * });
  */
 export function serve(handler: FetchHandler, options: ServeOptions): Promise<Service> {
   refuseUnknown(options, NAMES);

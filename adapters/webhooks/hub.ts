@@ -38,8 +38,10 @@ export interface Webhooks extends WebhookRegistry {
  * @example
  * const webhooks = createWebhooks({ journal, onError: (error) => console.error(error) });
  * webhooks.start();
- * const { id, secret } = await webhooks.register({ url: 'https://shop.example.com/paid', events:
- * ['payment.settled', 'payment.failed'] });
+ * const { id, secret } = await webhooks.register({
+ *   url: 'https://shop.example.com/paid',
+ *   events: ['payment.settled', 'payment.failed'],
+ * });
  */
 export function createWebhooks(options: WebhooksOptions): Webhooks {
   const settings = parseWebhooksOptions(options);

@@ -61,9 +61,12 @@ export function isParsed(terms: object): terms is PaymentRequired {
  *   read.
  *
  * @example
- * const paymentRequired = parsePaymentRequired({ headers: response.headers, body: await
- * response.text() }); for (const offer of paymentRequired?.accepts ?? [])
- * console.log(offer.network, offer.amount, offer.asset);
+ * const paymentRequired = parsePaymentRequired({
+ *   headers: response.headers,
+ *   body: await response.text(),
+ * });
+ * for (const offer of paymentRequired?.accepts ?? [])
+ *   console.log(offer.network, offer.amount, offer.asset);
  */
 export function parsePaymentRequired(parts: PaymentRequiredParts): PaymentRequired | undefined {
   const found = findPaymentRequired(parts);
