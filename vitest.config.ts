@@ -29,7 +29,7 @@ export default defineConfig({
     // Processes, not threads: LiteSVM is native code that ends its process when it panics.
     pool: 'forks',
     // Most of a test's time is waiting for blocks.
-    maxWorkers: 4,
+    maxWorkers: 5,
     // Loading the library and its packages for each file anew would be a third of all work.
     isolate: false,
     testTimeout: 30_000,

@@ -4,6 +4,7 @@ import { receiptOf, type ErrorCode } from 'exact-change';
 import type { NodeControls } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { sampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import { paidOf } from '../helpers/worth.js';
@@ -87,8 +88,16 @@ const swapper = () =>
     { autoSwap: true, timeouts: { rpc: TIMEOUT_MS } },
   );
 
-describe.each(METHODS)('a node whose %s', (method) => {
-  it.each(KINDS)('%s', async (_, fault, code) => {
+/** Every fault of every method in `npm run test:chaos`; in `npm test` each fault of one method, in turn. */
+const FAULTS = sampled(
+  KINDS.flatMap(([name, fault, code]) =>
+    METHODS.map((method) => [method, name, fault, code] as const),
+  ),
+  METHODS.length,
+);
+
+describe('a node whose', () => {
+  it.each(FAULTS)('%s %s', async (method, _, fault, code) => {
     const payer = await swapper();
     sandbox.controls.node.fault(method, fault);
     const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
@@ -104,7 +113,9 @@ describe.each(METHODS)('a node whose %s', (method) => {
     // What the node says may be any party's words.
     if (fault.kind === 'error') expect(error.message).not.toContain(fault.message);
   });
+});
 
+describe.each(METHODS)('a node whose %s', (method) => {
   it('fails once is asked again', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
     sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 1 });

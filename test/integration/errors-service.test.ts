@@ -3,6 +3,7 @@ import { HTTPInterceptor, local, remote, type ClientOptions, type ErrorCode } fr
 import { createHandler } from 'exact-change/http';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, payerOn } from '../helpers/payer.js';
+import { sampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import {
@@ -238,26 +239,30 @@ async function expectRefused(one: WireService, { code, serviceMs }: Row): Promis
   expect(one.seen.filter(({ headers }) => headers.cookie !== undefined)).toEqual([]);
 }
 
-describe('a service that answers the question for a quote with', () => {
-  it.each(ROWS)('$name gets no signature', async (row) => {
-    await expectRefused(await service(row.answer), row);
-  });
-});
-
-describe('a service that quotes as it should, and answers the question for the swap with', () => {
-  it.each(ROWS)('$name gets no signature', async (row) => {
-    const handler = createHandler(
-      local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }),
-    );
-    const one = await service((response, call) => {
-      if (call.method !== 'GET') return row.answer(response, call);
-      void handler(new Request(`http://service.test${call.url}`)).then(async (answer) => {
-        response.writeHead(answer.status, Object.fromEntries(answer.headers));
-        response.end(Buffer.from(await answer.arrayBuffer()));
-      });
+/** Answers as it should when it is asked for a quote. */
+const afterQuotes = (answer: Answer): Answer => {
+  const handler = createHandler(local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }));
+  return (response, call) => {
+    if (call.method !== 'GET') return answer(response, call);
+    void handler(new Request(`http://service.test${call.url}`)).then(async (quote) => {
+      response.writeHead(quote.status, Object.fromEntries(quote.headers));
+      response.end(Buffer.from(await quote.arrayBuffer()));
     });
+  };
+};
+const ASKED = ['for a quote', 'for the swap, after a quote as it should be'] as const;
+/** Both in `npm run test:chaos`; in `npm test` one of them, in turn. */
+const ANSWERS = sampled(
+  ROWS.flatMap((row) => ASKED.map((asked) => [row.name, asked, row] as const)),
+  ASKED.length,
+);
+
+describe('a service that answers with', () => {
+  it.each(ANSWERS)('%s, asked %s, gets no signature', async (_, asked, row) => {
+    const isLate = asked !== 'for a quote';
+    const one = await service(isLate ? afterQuotes(row.answer) : row.answer);
     await expectRefused(one, row);
-    expect(one.seen.some(({ method }) => method === 'POST')).toBe(true);
+    expect(one.seen.some(({ method }) => method === 'POST')).toBe(isLate);
   });
 });
 
