@@ -1,27 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-
-const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+import { sources } from './scripts/entries.js';
 
 /** Tests import the package by its name, and get its source. */
-export const alias = [
-  { find: /^exact-change-sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
-  { find: /^exact-change\/webhooks$/, replacement: source('./adapters/webhooks/index.ts') },
-  {
-    find: /^exact-change\/webhooks\/verify$/,
-    replacement: source('./adapters/webhooks/verify.ts'),
-  },
-  { find: /^exact-change\/http$/, replacement: source('./adapters/http/index.ts') },
-  { find: /^exact-change\/express$/, replacement: source('./adapters/mounts/express.ts') },
-  { find: /^exact-change\/hono$/, replacement: source('./adapters/mounts/hono.ts') },
-  { find: /^exact-change\/node$/, replacement: source('./adapters/mounts/node.ts') },
-  { find: /^exact-change\/journal\/file$/, replacement: source('./adapters/journals/file.ts') },
-  {
-    find: /^exact-change\/journal\/postgres$/,
-    replacement: source('./adapters/journals/postgres.ts'),
-  },
-  { find: /^exact-change$/, replacement: source('./src/index.ts') },
-];
+export const alias = sources.map(([name, path]) => ({
+  find: new RegExp(`^${name}$`),
+  replacement: fileURLToPath(new URL(path, import.meta.url)),
+}));
 
 export default defineConfig({
   resolve: { alias },

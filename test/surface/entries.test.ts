@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ENTRIES, lists, withLists } from '../../scripts/entries.js';
+import { JOURNALS } from '../helpers/journals.js';
+import { MOUNTS } from '../helpers/mounts.js';
+
+const namesIn = (folder: string) =>
+  Object.values(ENTRIES)
+    .filter((path) => path.startsWith(folder))
+    .map((path) => basename(path, '.ts'));
+
+describe('the entries of the package', () => {
+  it.each(['package.json', 'tsconfig.json', 'typedoc.json'] as const)(
+    'are in %s: npm run entries',
+    (name) => {
+      const text = readFileSync(name, 'utf8');
+      expect(JSON.parse(text)).toEqual(JSON.parse(withLists(name, text)));
+      expect(Object.keys(lists)).toContain(name);
+    },
+  );
+
+  it('are each tested as the mount that it is', () => {
+    const tested = new Set(MOUNTS.map(({ name }) => name.split(' ')[0]));
+    for (const name of namesIn('adapters/mounts/')) expect(tested).toContain(name);
+  });
+
+  it('are each tested as the journal that it is', () => {
+    const tested = JOURNALS.map((kind) => kind.toLowerCase());
+    for (const name of namesIn('adapters/journals/')) expect(tested).toContain(name);
+  });
+});
