@@ -14,8 +14,8 @@ import type { Runtime } from './internal/runtime.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
 import type { SwapQuote, SwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
-import { readPaymentRequired } from './protocols/x402/read.js';
-import type { PaymentRequired } from './protocols/x402/types.js';
+import { detectTerms, type PaymentProtocol } from './protocols/protocol.js';
+import type { PaymentRequired } from './protocols/types.js';
 
 /** What `client.fetch` takes beyond `RequestInit`. */
 export interface PayingRequestInit extends RequestInit {
@@ -102,6 +102,7 @@ export function buildClient(
 ): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
+  const { protocols } = compose;
   let loading: Promise<Engine> | undefined;
   let closed = false;
   // Everything heavy is behind this one import: a client that never meets a 402 never loads it.
@@ -118,13 +119,13 @@ export function buildClient(
   };
   return {
     address: config.signer.address,
-    fetch: (input, init) => payingFetch(config, engine, input, init),
+    fetch: (input, init) => payingFetch(config, protocols, engine, input, init),
     async plan(input, init) {
-      const call = captureCall(config.fetch, input, init);
+      const call = captureCall(config.fetch, input, init, headersOf(protocols));
       if (call === undefined) throw await refusedByFetch(config, input, init);
       const unpaid = await sendUnpaid(call, config);
       call.forget();
-      const terms = await readPaymentRequired(unpaid, {
+      const terms = await detectTerms(protocols, unpaid, {
         timeoutMs: config.timeouts.terms,
         signal: call.signal,
       });
@@ -135,7 +136,7 @@ export function buildClient(
     swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions?.signal),
     quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
     balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
-    parse: (response) => readPaymentRequired(response, { timeoutMs: config.timeouts.terms }),
+    parse: (response) => detectTerms(protocols, response, { timeoutMs: config.timeouts.terms }),
     async *receipts(filter = {}) {
       yield* (await engine()).receipts(filter);
     },
@@ -152,16 +153,19 @@ export function buildClient(
 
 async function payingFetch(
   config: ClientConfig,
+  protocols: readonly PaymentProtocol[],
   engine: () => Promise<Engine>,
   input: RequestInfo | URL,
   init: PayingRequestInit | undefined,
 ): Promise<Response> {
-  const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init);
+  const call = isOwn(init)
+    ? undefined
+    : captureCall(config.fetch, input, init, headersOf(protocols));
   if (call === undefined) return config.fetch(input, init);
   try {
     const unpaid = await sendUnpaid(call, config);
     if (unpaid.status !== 402 || call.paysItself) return unpaid;
-    const terms = await readPaymentRequired(unpaid, {
+    const terms = await detectTerms(protocols, unpaid, {
       timeoutMs: config.timeouts.terms,
       signal: call.signal,
     });
@@ -179,6 +183,9 @@ async function payingFetch(
     call.forget();
   }
 }
+
+const headersOf = (protocols: readonly PaymentProtocol[]) =>
+  protocols.flatMap(({ headers }) => headers);
 
 /** The error that plain fetch gives for arguments it does not take. */
 async function refusedByFetch(

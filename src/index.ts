@@ -8,6 +8,7 @@ import { remoteOver } from '../adapters/remote/index.js';
 import { buildClient, type Client } from './client.js';
 import type { ClientOptions } from './config/options.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
+import { x402 } from './protocols/x402/index.js';
 
 /**
  * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
@@ -25,7 +26,11 @@ import { Interceptor, type InterceptorOptions } from './interceptor.js';
  * console.log(receiptOf(response)?.payment.amount);
  */
 export function createClient(options: ClientOptions): Client {
-  return buildClient(options, { local: localOver, remote: remoteOver });
+  return buildClient(options, {
+    protocols: [x402],
+    local: localOver,
+    remote: remoteOver,
+  });
 }
 
 /**
@@ -158,4 +163,4 @@ export type {
   PaymentRequirements,
   Settlement,
   X402Version,
-} from './protocols/x402/types.js';
+} from './protocols/types.js';

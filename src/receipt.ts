@@ -1,4 +1,4 @@
-import type { Settlement } from './protocols/x402/types.js';
+import type { Settlement } from './protocols/types.js';
 
 /** Our record of one payment. JSON-safe; amounts are decimal strings of base units. */
 export interface Receipt {

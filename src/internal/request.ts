@@ -5,7 +5,6 @@ import { ProtocolError } from '../errors.js';
 /** The largest request body that is kept to be sent again. */
 export const BODY_LIMIT_BYTES = 1024 * 1024;
 
-const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
 // What fetch itself drops when a redirect leaves the origin.
 const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'] as const;
 /** How long a body may still flow once the answer is there. */
@@ -61,13 +60,16 @@ interface Parts {
 }
 
 /**
- * Takes a call apart without changing what plain fetch would do with it. Undefined where plain
- * fetch would refuse it.
+ * Takes a call apart without changing what plain fetch would do with it. Undefined if plain fetch
+ * would refuse it.
+ *
+ * @param paymentHeaders - Names in lower case: a call with one of them pays by itself.
  */
 export function captureCall(
   fetch: Fetch,
   input: Input,
   init: RequestInit | undefined,
+  paymentHeaders: readonly string[],
 ): Call | undefined {
   let own: RequestInit;
   let parts: Parts;
@@ -83,7 +85,7 @@ export function captureCall(
     (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
   if (signal !== undefined && !isSignal(signal)) return undefined;
   const headers = copyOf(request.headers);
-  const paysItself = PAYMENT_HEADERS.some((name) => headers.has(name));
+  const paysItself = paymentHeaders.some((name) => headers.has(name));
   const passed = passedOn(request, own);
   // A runtime keeps more in its Requests than they show, such as the dispatcher of a proxy.
   const keepsMore = isNative(input);

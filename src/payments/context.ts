@@ -7,6 +7,7 @@ import { createBlockhashSource } from '../solana/rpc/blockhash.js';
 import { connectTo } from '../config/connect.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
+import type { PaymentProtocol } from '../protocols/protocol.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
@@ -23,6 +24,7 @@ const ID_BYTES = 12;
 /** What every step of the flow works with. */
 export interface PaymentContext extends Coordination {
   readonly config: Config;
+  readonly protocols: readonly PaymentProtocol[];
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
@@ -52,8 +54,10 @@ export function newId({ config }: Pick<PaymentContext, 'config'>): string {
   return hex.encode(config.runtime.randomBytes(ID_BYTES));
 }
 
-/** What composes the transports that options name: this part of the library knows none. */
+/** What a client is composed of: this part of the library knows no protocol and no transport. */
 export interface Composition {
+  /** In the order in which a response is read by them. */
+  readonly protocols: readonly PaymentProtocol[];
   /** Jupiter, and the context's own connection. */
   local(config: Config, rpc: Rpc): Transport;
   /** The service at an address. */
@@ -69,6 +73,7 @@ export function createContext(
   const own = compose.local(config, rpc);
   return contextOver(
     config,
+    compose.protocols,
     events,
     rpc,
     transportOf(config, compose) ?? own,
@@ -90,6 +95,7 @@ function transportOf(config: Config, compose: Composition): Transport | undefine
  */
 export function contextOver(
   config: Config,
+  protocols: readonly PaymentProtocol[],
   events: Events,
   rpc: Rpc,
   transport: Transport,
@@ -104,6 +110,7 @@ export function contextOver(
     ...coordination,
     locks: locksWithTimeout(coordination.locks),
     config,
+    protocols,
     events,
     rpc,
     transport,

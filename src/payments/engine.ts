@@ -18,7 +18,7 @@ import type { Call } from '../internal/request.js';
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swaps/types.js';
 import type { TokenBalance } from '../transport.js';
-import type { PaymentRequired } from '../protocols/x402/types.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { checkFit } from './plan/swap-quote.js';
 import { checkBalances } from './plan/check-balances.js';
 import { createContext, newId, type Composition } from './context.js';

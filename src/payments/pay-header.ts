@@ -6,9 +6,8 @@ import {
   type Moved,
 } from '../errors.js';
 import { untilAborted } from '../internal/deadline.js';
-import { isParsed, parsePaymentRequired } from '../protocols/x402/parse.js';
-import { readPaymentRequired } from '../protocols/x402/read.js';
-import type { PaymentRequired } from '../protocols/x402/types.js';
+import { detectTerms } from '../protocols/protocol.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { preparePayment } from './pay.js';
@@ -94,10 +93,12 @@ async function readTerms(
   url: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<PaymentRequired> {
-  if (isParsed(given)) return given;
+  const { config, protocols } = context;
   const terms = isResponse(given)
-    ? await readPaymentRequired(given, { timeoutMs: context.config.timeouts.terms, signal })
-    : parsePaymentRequired({ body: given });
+    ? await detectTerms(protocols, given, { timeoutMs: config.timeouts.terms, signal })
+    : protocols.some((one) => one.owns(given))
+      ? given
+      : firstOf(protocols, (one) => one.parse(given));
   if (terms !== undefined) return terms;
   throw new ProtocolError(
     'malformed_payment_required',
@@ -106,6 +107,14 @@ async function readTerms(
       details: { reason: 'no payment terms' },
     },
   );
+}
+
+function firstOf<A, B>(list: readonly A[], pick: (one: A) => B | undefined): B | undefined {
+  for (const one of list) {
+    const picked = pick(one);
+    if (picked !== undefined) return picked;
+  }
+  return undefined;
 }
 
 function checkUrl(at: string): void {

@@ -5,7 +5,7 @@ import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { announce } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
-import type { PaymentRequired } from '../protocols/x402/types.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { newId, type PaymentContext } from './context.js';
 import { approvalFor } from './execute/approval.js';
 import { firstReceipt } from './execute/attempt-receipt.js';
@@ -138,7 +138,7 @@ export async function preparePayment(
   const { runtime, network, signer } = context.config;
   const { id, place, signal, emit, startedAt } = task;
   const { offer, facts, refused } = choice;
-  checkHeader(context, choice);
+  await checkHeader(context, choice);
   const { mint, payTo } = offer;
   emit('payment.chosen', {
     url: place.url,

@@ -18,8 +18,9 @@ import type { Rpc } from '../solana/rpc/rpc.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
 import { readOffers } from '../protocols/x402/offers.js';
+import { x402 } from '../protocols/x402/index.js';
 import { encodePayment } from '../protocols/x402/payload.js';
-import type { PaymentRequired } from '../protocols/x402/types.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { throwIfFailed } from './landing.js';
 import { readPayment } from './read-payment.js';
 import { narrowed, swapAmountOf } from './request.js';
@@ -92,7 +93,14 @@ export function planner(
     journal: undefined,
     retryWindow: 0,
   };
-  return contextOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
+  return contextOver(
+    config,
+    [x402],
+    createEvents(settings.runtime.now),
+    rpc,
+    transport,
+    newWallet(),
+  );
 }
 
 /** How to plan. */

@@ -9,8 +9,9 @@ import {
   resolveInstructions,
 } from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
-import { readOffers, type OfferReading } from '../protocols/x402/offers.js';
-import type { Offer, PaymentRequired } from '../protocols/x402/types.js';
+import type { OfferReading } from '../protocols/protocol.js';
+import { readOffers } from '../protocols/x402/offers.js';
+import type { Offer, PaymentRequired } from '../protocols/types.js';
 
 /** A payment that the wallet signed, and the offer that it pays, by what its transaction says. */
 export interface ReadPayment {

@@ -3,7 +3,7 @@ import { untilAborted } from '../internal/deadline.js';
 import type { Journal } from '../journal/types.js';
 import { isAddress } from '../solana/address.js';
 import type { AutoPayRequest, PaymentResult } from '../transport.js';
-import type { PaymentRequired } from '../protocols/x402/types.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { bytesOf, hostOf, type AutoPayDeps } from './auto-pay.js';
 import { termsOf } from './parse-payment.js';
 import { createWalletSessions, type WalletSessions } from './wallet-sessions.js';

@@ -8,7 +8,7 @@ import type { Attempt } from '../journal/types.js';
 import { capsFor, checkPayment, overBudget, takenOf } from '../policy/caps.js';
 import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
 import { readOffers } from '../protocols/x402/offers.js';
-import type { PaymentRequired } from '../protocols/x402/types.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { firstOffer, type AutoPayDeps } from './auto-pay.js';
 import { parsedOffer } from './parse-payment.js';
 import type { WalletSession } from './wallet-sessions.js';

@@ -20,7 +20,7 @@ import { exact as legacy } from 'x402/schemes';
 import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../src/network.js';
 import { associatedTokenAddress } from '../../src/solana/tokens/accounts.js';
 import { buildExactPayment } from '../../src/protocols/x402/exact.js';
-import type { ExactPayment } from '../../src/protocols/x402/exact.js';
+import type { PaymentFacts } from '../../src/protocols/protocol.js';
 import { encodeHeader } from '../../src/protocols/x402/header.js';
 import { readOffers } from '../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../src/protocols/x402/parse.js';
@@ -31,7 +31,7 @@ import {
 } from '../../src/protocols/x402/payload.js';
 import { checkOwnPayment } from '../../src/protocols/x402/self-check.js';
 import { readSettlement } from '../../src/protocols/x402/settlement.js';
-import type { PaymentRequired } from '../../src/protocols/x402/types.js';
+import type { PaymentRequired } from '../../src/protocols/types.js';
 import { faremeterTakes } from '../fixtures/faremeter.js';
 import { base64, entryV1, entryV2, envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 
@@ -96,7 +96,7 @@ function pay(version: 1 | 2, all: Facts) {
   const { tokenProgram, decimals, blockhash, nonce, price } = all;
   const source = associatedTokenAddress(payer, offer.mint, tokenProgram);
   const destination = associatedTokenAddress(offer.payTo, offer.mint, tokenProgram);
-  const payment: ExactPayment = {
+  const payment: PaymentFacts = {
     offer,
     payer,
     source,
@@ -249,7 +249,7 @@ describe('the self-check', () => {
         const { message, payment } = pay(version, all);
         const { offer } = payment;
         const hasOwnMemo = offer.takesMemo && offer.memo === undefined;
-        const changes: Partial<ExactPayment>[] = [
+        const changes: Partial<PaymentFacts>[] = [
           { payer: other },
           { source: other },
           { destination: other },

@@ -9,13 +9,13 @@ import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, TOKEN_2022_PROGRAM } from '../../src/network.js';
 import { addressOf } from '../../src/solana/address.js';
 import { buildExactPayment } from '../../src/protocols/x402/exact.js';
-import type { ExactPayment } from '../../src/protocols/x402/exact.js';
+import type { PaymentFacts } from '../../src/protocols/protocol.js';
 import { decodeHeader } from '../../src/protocols/x402/header.js';
 import { readOffers } from '../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../src/protocols/x402/parse.js';
 import { encodePayment } from '../../src/protocols/x402/payload.js';
 import { checkOwnPayment } from '../../src/protocols/x402/self-check.js';
-import type { Offer, PaymentRequired } from '../../src/protocols/x402/types.js';
+import type { Offer, PaymentRequired } from '../../src/protocols/types.js';
 import vectors from '../fixtures/x402-vectors.json' with { type: 'json' };
 
 const { payer } = vectors.keys;
@@ -38,7 +38,7 @@ function readVector(vector: Vector): { paymentRequired: PaymentRequired; offer: 
   return { paymentRequired, offer: reading.offer };
 }
 
-async function paymentOf(offer: Offer, blockhash: string): Promise<ExactPayment> {
+async function paymentOf(offer: Offer, blockhash: string): Promise<PaymentFacts> {
   const isToken2022 = offer.mint === '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo';
   const tokenProgram = isToken2022 ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM_ADDRESS;
   const accountOf = async (owner: string) => {

@@ -7,7 +7,6 @@ interface Manifest {
     string,
     string | Record<'import' | 'require', { types: string; default: string }>
   >;
-  typesVersions?: Record<'*', Record<string, string[]>>;
 }
 
 const PACKAGES = [
@@ -53,23 +52,5 @@ describe('the public surface', () => {
       ['types', `${base}.d.cts`],
       ['default', `${base}.cjs`],
     ]);
-  });
-
-  it.each(subpaths)('builds, aliases and documents $specifier', ({ folder, entry }) => {
-    const source = `${folder}${entry}.ts`;
-    expect(readText(`${folder}tsup.config.ts`)).toMatch(
-      new RegExp(`'?${entry}'?: '${entry}\\.ts'`),
-    );
-    for (const config of ['tsconfig.json', 'vitest.config.ts', 'typedoc.json'])
-      expect(readText(config)).toContain(source);
-  });
-
-  it('has a typesVersions row for every subpath but the root, for TypeScript that does not read exports', () => {
-    const below = subpaths.filter(({ specifier }) => specifier.startsWith('exact-change/'));
-    const rows = below.map(({ specifier, target }) => [
-      specifier.replace('exact-change/', ''),
-      [target.import.types],
-    ]);
-    expect(Object.entries(manifestOf('').typesVersions?.['*'] ?? {})).toEqual(rows);
   });
 });

@@ -1,4 +1,4 @@
-import type { Settlement } from '../../protocols/x402/types.js';
+import type { SellersWord } from '../../protocols/protocol.js';
 
 /**
  * What may come of presenting a signed payment, as data: the flow goes by it, the documentation
@@ -64,18 +64,6 @@ export const outcomes = {
 } as const;
 
 export type AnswerOutcome = keyof typeof outcomes;
-
-/** What an answer to a paid request says of its payment. */
-export interface SellersWord {
-  readonly settlement?: Settlement | undefined;
-  /** Why it was refused, in the seller's own words. */
-  readonly reason?: string | undefined;
-  /**
-   * It has the terms of version 2, which servers send before they settle (x402.md 5.1); those of
-   * version 1 come with any refusal.
-   */
-  readonly hasTerms?: boolean;
-}
 
 /** Reads an answer to a paid request. */
 export function outcomeOf(status: number, word: SellersWord): Exclude<AnswerOutcome, 'lost'> {

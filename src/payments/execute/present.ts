@@ -5,8 +5,7 @@ import type { Emit } from '../../events.js';
 import { startDeadline, throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { Call } from '../../internal/request.js';
-import { peekBody } from '../../protocols/x402/read.js';
-import { readSettlement, rejectionReason } from '../../protocols/x402/settlement.js';
+import { protocolOfHeader } from '../../protocols/protocol.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { PaymentContext } from '../context.js';
 import { decidePayment, monitorPayment } from '../reconcile/payment-monitor.js';
@@ -128,13 +127,10 @@ async function presentOnce(
   const { runtime, timeouts } = context.config;
   emit('payment.sent', { url, method: call.method });
   const response = await send(context, open, showing, signal);
-  const settlement = readSettlement(response.headers);
-  const reason = response.status === 402 ? await reasonOf(response, timeouts.terms) : undefined;
-  const outcome = outcomeOf(response.status, {
-    settlement,
-    reason,
-    hasTerms: response.headers.has('payment-required'),
-  });
+  const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
+  const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms });
+  const { settlement, reason } = word;
+  const outcome = outcomeOf(response.status, word);
   const receipt: Receipt = {
     ...open.attempt.receipt,
     ...(settlement === undefined ? {} : { settlement }),
@@ -254,14 +250,6 @@ async function noteDoubt(
   open.attempt = { ...open.attempt, doubt: code };
   // The caller is told what matters more; the next write of this attempt catches up.
   await saveAttempt(context, open).catch(() => undefined);
-}
-
-/** v2 servers say it in a header, v1 servers only in the body. */
-async function reasonOf(response: Response, timeoutMs: number): Promise<string | undefined> {
-  const fromHeaders = rejectionReason({ headers: response.headers });
-  if (fromHeaders !== undefined) return fromHeaders;
-  const body = await peekBody(response, { timeoutMs });
-  return rejectionReason({ headers: response.headers, body: body.text });
 }
 
 const FIRST_WAIT_MS = 250;

@@ -1,8 +1,8 @@
 import { PolicyError } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
-import { readPaymentRequired } from '../../protocols/x402/read.js';
-import type { PaymentRequired } from '../../protocols/x402/types.js';
+import { detectTerms } from '../../protocols/protocol.js';
+import type { PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import type { ChooseOptions } from '../plan/choose.js';
 import { outcomes } from './outcomes.js';
@@ -20,7 +20,7 @@ export interface SecondTry {
  * still land, and both count until the chain decides.
  */
 export async function secondTryAfter(
-  { config }: PaymentContext,
+  { config, protocols }: PaymentContext,
   { rejected, outcome }: Rejected,
   { attempt }: OpenPayment,
   signal: AbortSignal | undefined,
@@ -33,7 +33,7 @@ export async function secondTryAfter(
     attempt.state === 'settled'
   )
     return undefined;
-  const terms = await readPaymentRequired(response, {
+  const terms = await detectTerms(protocols, response, {
     timeoutMs: config.timeouts.terms,
     signal,
   }).catch(() => undefined);

@@ -6,9 +6,7 @@ import type { SignedPayment } from '../../journal/types.js';
 import { isGoodSignature } from '../../solana/keys.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
-import { buildExactPayment } from '../../protocols/x402/exact.js';
-import { createPaymentId, encodePayment, offersPaymentId } from '../../protocols/x402/payload.js';
-import { checkOwnPayment } from '../../protocols/x402/self-check.js';
+import type { AttachedPayment } from '../../protocols/protocol.js';
 import type { Choice } from '../plan/choose.js';
 import type { PaymentContext } from '../context.js';
 import { nonceFor, type Purpose } from './payment-nonce.js';
@@ -36,7 +34,7 @@ export interface Composed {
 /** Builds the payment for a choice and checks it against itself. */
 export async function composePayment(
   context: PaymentContext,
-  { offer, facts }: Choice,
+  { protocol, offer, facts }: Choice,
   purpose: Purpose,
   signal: AbortSignal | undefined,
 ): Promise<Composed> {
@@ -50,7 +48,7 @@ export async function composePayment(
     lastValidBlockHeight,
     slot: blockhashSlot,
   } = theirs === undefined ? own : boundBy(own, theirs);
-  const built = {
+  const { message, memo } = await protocol.build({
     offer,
     payer: signer.address,
     source: facts.source,
@@ -61,9 +59,7 @@ export async function composePayment(
     nonce: nonceFor(purpose, runtime.randomBytes),
     // What tells apart payments without a nonce of their own.
     price: BigInt(await context.next(blockhash)),
-  };
-  const { message, memo } = buildExactPayment(built);
-  checkOwnPayment(message, built);
+  });
   return {
     message,
     memo,
@@ -114,9 +110,9 @@ function boundBy(
  * Throws `header_too_large` where the payment could not be presented, before anything is swapped or
  * signed for it.
  */
-export function checkHeader(context: PaymentContext, choice: Choice): void {
-  const { offer, facts } = choice;
-  const { message } = buildExactPayment({
+export async function checkHeader(context: PaymentContext, choice: Choice): Promise<void> {
+  const { protocol, offer, facts } = choice;
+  const { message } = await protocol.build({
     offer,
     payer: context.config.signer.address,
     source: facts.source,
@@ -128,24 +124,16 @@ export function checkHeader(context: PaymentContext, choice: Choice): void {
     nonce: new Uint8Array(NONCE_BYTES),
     price: 1n,
   });
-  headerOf(
-    choice,
-    assembleTransaction(message, new Map()),
-    createPaymentId(new Uint8Array(PAYMENT_ID_BYTES)),
-  );
+  const transaction = assembleTransaction(message, new Map());
+  attach(choice, transaction, new Uint8Array(PAYMENT_ID_BYTES));
 }
 
-function headerOf(
-  { terms, offer }: Choice,
+function attach(
+  { protocol, terms, offer }: Choice,
   transaction: Uint8Array,
-  paymentId: string,
-): SignedPayment['header'] {
-  return encodePayment({
-    paymentRequired: terms,
-    offer,
-    transaction,
-    ...(offersPaymentId(terms) ? { paymentId } : {}),
-  });
+  random: Uint8Array,
+): AttachedPayment {
+  return protocol.attach({ terms, offer, transaction, random });
 }
 
 /**
@@ -169,8 +157,13 @@ export async function signPayment(
     signal,
   );
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
+  const { header, hasPaymentId } = attach(
+    choice,
+    transaction,
+    runtime.randomBytes(PAYMENT_ID_BYTES),
+  );
   return {
-    header: headerOf(choice, transaction, createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES))),
+    header,
     payerSignature: base58.encode(signature),
     source: facts.source,
     ...(memo === undefined ? {} : { memo }),
@@ -181,7 +174,7 @@ export async function signPayment(
     blockhash,
     blockhashSlot,
     lastValidBlockHeight: lastValidBlockHeight.toString(),
-    ...(offersPaymentId(choice.terms) ? { hasPaymentId: true } : {}),
+    ...(hasPaymentId ? { hasPaymentId } : {}),
   };
 }
 

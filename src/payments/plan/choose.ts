@@ -10,8 +10,8 @@ import {
 import { startLowPriority } from '../../internal/low-priority.js';
 import { checkPayment, type Spend } from '../../policy/caps.js';
 import { checkOffer, checkPlace } from '../../policy/lists.js';
-import { readOffers, type OfferReading } from '../../protocols/x402/offers.js';
-import type { Offer, PaymentRequired } from '../../protocols/x402/types.js';
+import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
+import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { broughtBy, findFunding, isPinned, shortOf, type Funding } from './funding.js';
 import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
@@ -19,6 +19,7 @@ import { usdValueOf } from './usd-price.js';
 
 /** The offer to pay, and how. */
 export interface Choice {
+  readonly protocol: PaymentProtocol;
   /** The envelope that the offer is from. */
   readonly terms: PaymentRequired;
   readonly offer: Offer;
@@ -102,12 +103,8 @@ async function chooseBefore(
   const { network, signer, policy } = context.config;
   const misplaced = checkPlace(policy, options.host);
   if (misplaced !== undefined) throw misplaced;
-  let envelope = terms;
-  let readings = readOffers(terms, network, signer.address);
-  if (terms.fallback !== undefined && !readings.some((one) => one.ok)) {
-    envelope = terms.fallback;
-    readings = readOffers(envelope, network, signer.address);
-  }
+  const protocol = protocolOf(context.protocols, terms);
+  const { terms: envelope, readings } = protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();
   const untrusted = new Map(
     readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])),
@@ -115,6 +112,7 @@ async function chooseBefore(
   for (const reading of readings)
     if (!reading.ok) refused.set(reading.refusal.index, reading.error);
   const done = (chosen: Priced, funding: Funding | undefined): Choice => ({
+    protocol,
     terms: envelope,
     ...chosen,
     funding,

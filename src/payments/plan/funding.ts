@@ -6,7 +6,7 @@ import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { Offer } from '../../protocols/x402/types.js';
+import type { Offer } from '../../protocols/types.js';
 import { askServicePlan } from './service-plan.js';
 import type { PaymentContext } from '../context.js';
 import { readHoldings } from './holdings.js';

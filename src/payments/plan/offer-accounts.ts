@@ -8,7 +8,7 @@ import {
 } from '../../solana/tokens/accounts.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
-import type { Offer } from '../../protocols/x402/types.js';
+import type { Offer } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type Memory } from '../memory.js';
 import { judgeMint } from './supported-mint.js';

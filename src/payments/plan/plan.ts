@@ -16,7 +16,7 @@ import type { Receipt } from '../../receipt.js';
 import type { Call } from '../../internal/request.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { PaymentRequired } from '../../protocols/x402/types.js';
+import type { PaymentRequired } from '../../protocols/types.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import type { PaymentContext } from '../context.js';
 import { broughtBy, type Funding } from './funding.js';

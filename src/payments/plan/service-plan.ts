@@ -4,7 +4,7 @@ import { sinceThen } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
 import { isJson } from '../../swaps/jupiter/answer.js';
 import type { AutoPayRequest } from '../../transport.js';
-import type { Offer } from '../../protocols/x402/types.js';
+import type { Offer } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 
 /** A swap for a payment that is asked for as one. */

@@ -7,36 +7,7 @@ import {
   transferChecked,
 } from '../../solana/transactions/instructions.js';
 import { compileMessage } from '../../solana/transactions/transaction.js';
-import type { Address } from '../../solana/types.js';
-import type { Offer } from './types.js';
-
-/** Every fact that an exact-SVM payment is made of. */
-export interface ExactPayment {
-  readonly offer: Offer;
-  readonly payer: Address;
-  /** The payer's associated token account of the mint. */
-  readonly source: Address;
-  /** The payee's. */
-  readonly destination: Address;
-  readonly tokenProgram: Address;
-  /** From the mint on chain, never from the seller. */
-  readonly decimals: number;
-  readonly blockhash: string;
-  /** 16 random bytes: what tells this payment from every other. */
-  readonly nonce: Uint8Array;
-  /**
-   * Micro-lamports per compute unit where the memo is not ours: counted up per blockhash, so that
-   * no two payments are equal.
-   */
-  readonly price: bigint;
-}
-
-export interface BuiltPayment {
-  /** A serialized v0 message for two signers: the offer's fee payer, then the payer. */
-  readonly message: Uint8Array;
-  /** The memo in it, by which the payment is found on chain. */
-  readonly memo?: string;
-}
+import type { BuiltPayment, PaymentFacts } from '../protocol.js';
 
 /** What hosted facilitators take without question (x402.md 2.4). */
 const COMPUTE_UNITS = 20_000;
@@ -49,7 +20,7 @@ const MAX_PRICE = 1_000_000n;
  * facilitators of v1 allow three instructions: they get no memo without one of the seller, and the
  * price makes the payment unique.
  */
-export function buildExactPayment(payment: ExactPayment): BuiltPayment {
+export function buildExactPayment(payment: PaymentFacts): BuiltPayment {
   const { offer, payer, source, destination, tokenProgram, decimals, blockhash } = payment;
   const isUniqueByMemo = offer.memo === undefined && offer.takesMemo;
   const text = isUniqueByMemo ? hex.encode(payment.nonce) : offer.memo;

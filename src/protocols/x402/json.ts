@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from './types.js';
+import type { JsonObject, JsonValue } from '../types.js';
 
 /**
  * What a seller's JSON may be at most: far more than any honest 402, little enough to be cheap

@@ -1,9 +1,9 @@
 import { parseAmount } from '../../amount.js';
 import { cleanText, ProtocolError } from '../../errors.js';
-import type { ExactChangeError, OfferRefusal } from '../../errors.js';
 import { toNetwork } from '../../network.js';
 import { isAddress, isReservedAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
+import type { JudgedOffers, OfferReading } from '../protocol.js';
 import { field, isJsonObject } from './json.js';
 import type {
   JsonObject,
@@ -12,15 +12,7 @@ import type {
   PaymentRequired,
   PaymentRequirements,
   X402Version,
-} from './types.js';
-
-/**
- * One entry of `accepts`: an offer that can be paid as far as no chain is needed to tell, or why it
- * cannot.
- */
-export type OfferReading =
-  | { readonly ok: true; readonly offer: Offer }
-  | { readonly ok: false; readonly refusal: OfferRefusal; readonly error: ExactChangeError };
+} from '../types.js';
 
 type RefusalCode = 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
 /** Why an entry is not payable; `why` completes the sentence "Offer n ...". */
@@ -67,6 +59,16 @@ export function readOffers(
       : readOffer(entry, index, x402Version, network, self);
     return 'code' in read ? refuse(entry, index, network, read) : { ok: true, offer: read };
   });
+}
+
+/**
+ * The offers of the terms; those of the v1 body beside a v2 header if nothing in the header can be
+ * paid.
+ */
+export function judgeOffers(terms: PaymentRequired, network: string, self: Address): JudgedOffers {
+  const readings = readOffers(terms, network, self);
+  if (terms.fallback === undefined || readings.some(({ ok }) => ok)) return { terms, readings };
+  return { terms: terms.fallback, readings: readOffers(terms.fallback, network, self) };
 }
 
 function readOffer(

@@ -16,7 +16,7 @@ import type {
   PaymentRequired,
   PaymentRequirements,
   X402Version,
-} from './types.js';
+} from '../types.js';
 
 /** A 402 as far as it is known: any of its parts may be missing. */
 export interface PaymentRequiredParts {

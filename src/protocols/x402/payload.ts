@@ -1,8 +1,9 @@
 import { base64, hex } from '@scure/base';
 import { ProtocolError } from '../../errors.js';
+import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import { encodeHeader } from './header.js';
 import { field, isJsonObject } from './json.js';
-import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from './types.js';
+import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
 
 const PAYMENT_ID = 'payment-identifier';
 /**
@@ -54,6 +55,19 @@ export function encodePayment({
   );
 }
 
+/** As {@link encodePayment}, with an identifier of the random bytes if the seller takes one. */
+export function attachPayment({
+  terms,
+  offer,
+  transaction,
+  random,
+}: PaymentToAttach): AttachedPayment {
+  const hasPaymentId = offersPaymentId(terms);
+  const paymentId = hasPaymentId ? createPaymentId(random) : undefined;
+  const header = encodePayment({ paymentRequired: terms, offer, transaction, paymentId });
+  return { header, hasPaymentId };
+}
+
 /**
  * Whether the seller takes a payment identifier, so that a repeated payment is answered from its
  * memory.
@@ -91,7 +105,7 @@ function only(object: JsonObject | undefined, key: string): JsonObject | undefin
   return value === undefined ? undefined : { [key]: value };
 }
 
-function bounded(name: PaymentHeader['name'], value: string): PaymentHeader {
+function bounded(name: 'PAYMENT-SIGNATURE' | 'X-PAYMENT', value: string): PaymentHeader {
   if (value.length <= LIMIT_BYTES) return { name, value };
   throw new ProtocolError(
     'header_too_large',

@@ -1,18 +1,11 @@
 import { onAbort } from '../../internal/abort.js';
 import { TransportError } from '../../errors.js';
 import { systemRuntime } from '../../internal/runtime.js';
-import type { Runtime } from '../../internal/runtime.js';
 import { JSON_LIMITS } from './json.js';
 import { claimsPayment, findPaymentRequired, malformedPaymentRequired } from './parse.js';
 import type { Malformed, PaymentRequiredParts } from './parse.js';
-import type { PaymentRequired } from './types.js';
-
-export interface ReadOptions {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-  /** Where the deadline comes from; the system's clock unless set. */
-  readonly runtime?: Runtime | undefined;
-}
+import type { ReadOptions } from '../protocol.js';
+import type { PaymentRequired } from '../types.js';
 
 /** The beginning of a body, at most 64 KiB of it. */
 export interface PeekedBody {

@@ -10,7 +10,7 @@ import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMessage } from '../../solana/transactions/message.js';
 import type { DecodedInstruction } from '../../solana/transactions/message.js';
 import type { Address } from '../../solana/types.js';
-import type { ExactPayment } from './exact.js';
+import type { PaymentFacts } from '../protocol.js';
 
 interface PlainInstruction {
   readonly program: Address;
@@ -24,7 +24,7 @@ interface PlainInstruction {
  *
  * @throws {TransactionError} `self_check_failed`.
  */
-export function checkOwnPayment(message: Uint8Array, expected: ExactPayment): void {
+export function checkOwnPayment(message: Uint8Array, expected: PaymentFacts): void {
   checkFacts(expected);
   const actual = decodeMessage(message);
   if (actual === undefined || actual.lookups.length > 0)
@@ -65,7 +65,7 @@ function checkFacts({
   decimals,
   nonce,
   price,
-}: ExactPayment): void {
+}: PaymentFacts): void {
   if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM)
     throw failed('the token program is not a token program');
   if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram))
@@ -90,7 +90,7 @@ function expectedInstructions({
   decimals,
   nonce,
   price,
-}: ExactPayment): PlainInstruction[] {
+}: PaymentFacts): PlainInstruction[] {
   const { mint, memo, takesMemo } = offer;
   const hasOwnMemo = memo === undefined && takesMemo;
   const limit = {

@@ -2,6 +2,10 @@ import { http as route, HttpResponse } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { captureCall } from '../../../src/internal/request.js';
+import { x402 } from '../../../src/protocols/x402/index.js';
+
+const capture = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
+  captureCall(pass, input, init, x402.headers);
 
 const URL_ = 'https://seller.test/data';
 const seen: [string, string][][] = [];
@@ -49,7 +53,7 @@ it.each<[string, () => [string | Request, RequestInit?]]>([
   'the paid request has the headers of the unpaid one where msw has patched fetch: %s',
   async (_, make) => {
     seen.length = 0;
-    const call = captureCall(fetch, ...make());
+    const call = capture(fetch, ...make());
     await call?.sendUnpaid();
     await call?.sendPaid(
       URL_,

@@ -2,6 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import { isExactChangeError } from '../../../src/errors.js';
 import { BODY_LIMIT_BYTES, captureCall } from '../../../src/internal/request.js';
 import { headersOf, startRecording, type RecordingServer, type Seen } from '../recording-server.js';
+import { x402 } from '../../../src/protocols/x402/index.js';
+
+const captured = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
+  captureCall(pass, input, init, x402.headers);
 
 type Arguments = [RequestInfo | URL, RequestInit?];
 
@@ -22,7 +26,7 @@ beforeEach(() => {
 });
 
 function capture(...[input, init]: Arguments) {
-  const call = captureCall(fetch, input, init);
+  const call = captured(fetch, input, init);
   if (call === undefined) throw new Error('plain fetch would refuse these arguments');
   return call;
 }
@@ -223,7 +227,7 @@ describe('the unpaid request', () => {
       { method: 'POST', body: streamOf('x') },
       { duplex: 'half', dispatcher: 'the proxy', next: { revalidate: 1 } },
     );
-    const call = captureCall(spy, server.origin, init);
+    const call = captured(spy, server.origin, init);
     await call?.sendUnpaid();
     await call?.sendPaid(server.origin, HEADER, new AbortController().signal);
     expect(inits).toMatchObject([
@@ -479,7 +483,7 @@ describe('a body that cannot be sent again', () => {
       if (init?.body instanceof ReadableStream) void init.body.cancel('answered');
       return Promise.resolve(new Response(null, { status: 200 }));
     };
-    const call = captureCall(done, server.origin, streaming({ method: 'POST', body: endless }));
+    const call = captured(done, server.origin, streaming({ method: 'POST', body: endless }));
     await call?.sendUnpaid();
     expect(cancelled).not.toHaveBeenCalled();
     call?.forget();
@@ -496,11 +500,7 @@ describe('a body that cannot be sent again', () => {
       },
     });
     const answering: typeof fetch = () => Promise.resolve(new Response(null, { status: 402 }));
-    const call = captureCall(
-      answering,
-      server.origin,
-      streaming({ method: 'POST', body: endless }),
-    );
+    const call = captured(answering, server.origin, streaming({ method: 'POST', body: endless }));
     await call?.sendUnpaid();
     await expect(call?.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
     expect(pulled).toBeLessThan(BODY_LIMIT_BYTES + 4 * 65_536);
@@ -562,7 +562,7 @@ describe('a fetch of another implementation', () => {
     'is given what it understands: %s',
     async (name, make) => {
       if (name === 'POST without a body') return;
-      const call = captureCall(foreign, ...(make(server.origin) as [string, RequestInit?]));
+      const call = captured(foreign, ...(make(server.origin) as [string, RequestInit?]));
       await (await call?.sendUnpaid())?.text();
       await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
       expect(server.seen.map(({ hash }) => hash)).toEqual([
@@ -579,7 +579,7 @@ describe('a fetch of another implementation', () => {
       headers: { 'x-one': '1' },
     });
     // To the types there is but one Request.
-    const call = captureCall(foreign, request as unknown as Request, undefined);
+    const call = captured(foreign, request as unknown as Request, undefined);
     await (await call?.sendUnpaid())?.text();
     await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
     expect(server.seen.map(({ method, body }) => [method, body.toString()])).toEqual([
@@ -663,7 +663,7 @@ describe('arguments that plain fetch refuses', () => {
     async (_, make) => {
       const plain = await fetch(...((await make()) as Arguments)).catch((error: unknown) => error);
       const [input, init] = (await make()) as Arguments;
-      const call = captureCall(fetch, input, init);
+      const call = captured(fetch, input, init);
       const ours = await (call === undefined ? fetch(input, init) : call.sendUnpaid()).catch(
         (error: unknown) => error,
       );

@@ -2,6 +2,10 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
 import { captureCall } from '../../../src/internal/request.js';
 import { sendUnpaid } from '../../../src/payments/send-unpaid.js';
+import { x402 } from '../../../src/protocols/x402/index.js';
+
+const capture = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
+  captureCall(pass, input, init, x402.headers);
 
 const URL_ = 'https://seller.test/data';
 const NOW = Date.UTC(2026, 0, 1);
@@ -19,7 +23,7 @@ function calling(
 ) {
   let sent = 0;
   const waits: number[] = [];
-  const call = captureCall(
+  const call = capture(
     () => answers[sent++]?.() ?? Promise.reject(new Error('asked too often')),
     URL_,
     init,

@@ -4,7 +4,7 @@ import {
   outcomes,
   type AnswerOutcome,
 } from '../../../../src/payments/execute/outcomes.js';
-import type { Settlement } from '../../../../src/protocols/x402/types.js';
+import type { Settlement } from '../../../../src/protocols/types.js';
 
 const settled: Settlement = { success: true, transaction: '', network: 'solana' };
 const failed: Settlement = {

@@ -9,7 +9,7 @@ import { SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/networ
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
 import { addressBytes } from '../../../../src/solana/address.js';
 import { mostIn } from '../../../../src/swaps/quote/threshold.js';
-import type { Offer } from '../../../../src/protocols/x402/types.js';
+import type { Offer } from '../../../../src/protocols/types.js';
 
 const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { SOLANA_DEVNET } from '../../../../src/network.js';
 import { readOffers } from '../../../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
-import type { PaymentRequired } from '../../../../src/protocols/x402/types.js';
+import type { PaymentRequired } from '../../../../src/protocols/types.js';
 import {
   BAD_AMOUNTS,
   BAD_KEYS,

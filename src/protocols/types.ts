@@ -1,4 +1,4 @@
-import type { Address } from '../../solana/types.js';
+import type { Address } from '../solana/types.js';
 
 /** JSON as parsed. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
@@ -71,6 +71,7 @@ export interface Settlement {
 
 /** A payment that is ready to present: one request header. */
 export interface PaymentHeader {
-  readonly name: 'PAYMENT-SIGNATURE' | 'X-PAYMENT';
+  /** `PAYMENT-SIGNATURE` or `X-PAYMENT` in x402. */
+  readonly name: string;
   readonly value: string;
 }

@@ -1,0 +1,54 @@
+import { address } from '@solana/kit';
+import type { PaymentProtocol } from '../../src/protocols/protocol.js';
+import type { PaymentRequired } from '../../src/protocols/types.js';
+import { x402 } from '../../src/protocols/x402/index.js';
+
+/** The terms are one header: `mint=... amount=... to=... fee-payer=...`. */
+export const TILL_TERMS = 'x-till';
+/** Carries the transaction, in base64. */
+export const TILL_PAYMENT = 'x-till-payment';
+/** `paid`, or why not. */
+export const TILL_WORD = 'x-till-word';
+
+const read = new WeakSet<PaymentRequired>();
+
+/**
+ * A second protocol, as small as one can be: other headers, other terms and another word on the
+ * settlement than those of x402, for a transaction of the same layout.
+ */
+export const till: PaymentProtocol = {
+  id: 'till',
+  headers: [TILL_PAYMENT],
+  detect(response) {
+    const asked = response.status === 402 ? response.headers.get(TILL_TERMS) : null;
+    if (asked === null) return Promise.resolve(undefined);
+    const entry = Object.fromEntries(asked.split(' ').map((pair) => pair.split('=')));
+    const terms: PaymentRequired = { x402Version: 2, accepts: [entry], url: response.url };
+    read.add(terms);
+    return Promise.resolve(terms);
+  },
+  parse: () => undefined,
+  owns: (terms) => read.has(terms),
+  offers(terms, network) {
+    const [raw = {}] = terms.accepts;
+    const offer = {
+      ...({ index: 0, x402Version: 2, scheme: 'exact', network, takesMemo: true } as const),
+      amount: BigInt(String(raw['amount'])),
+      mint: address(String(raw['mint'])),
+      payTo: address(String(raw['to'])),
+      feePayer: address(String(raw['fee-payer'])),
+      maxTimeoutSeconds: 60,
+      raw,
+    };
+    return { terms, readings: [{ ok: true, offer }] };
+  },
+  build: (payment) => x402.build(payment),
+  attach: ({ transaction }) => ({
+    header: { name: TILL_PAYMENT, value: Buffer.from(transaction).toString('base64') },
+    hasPaymentId: false,
+  }),
+  readOutcome(response) {
+    const word = response.headers.get(TILL_WORD) ?? undefined;
+    return Promise.resolve(word === 'paid' ? {} : { reason: word });
+  },
+};

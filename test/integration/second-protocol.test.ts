@@ -1,0 +1,115 @@
+import { receiptOf, type ClientOptions } from 'exact-change';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { localOver } from '../../adapters/local/index.js';
+import { remoteOver } from '../../adapters/remote/index.js';
+import { buildClient } from '../../src/client.js';
+import { x402 } from '../../src/protocols/x402/index.js';
+import { decided } from '../helpers/flow.js';
+import { failureOf, recordingSigner } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { startSeller, type SeenRequest } from '../helpers/seller.js';
+import { offerOf } from '../helpers/settling.js';
+import { TILL_PAYMENT, TILL_TERMS, TILL_WORD, till } from '../helpers/till.js';
+
+// That a protocol is a folder and one line: the client below is composed of two, and only
+// test/helpers/till.ts knows how the second is written.
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+const AMOUNT = 10_000n;
+
+async function payer(options: ClientOptions = {}) {
+  const { address, secretKey } = await sandbox.createWallet({ USDC: '1' });
+  const { signer, signed } = recordingSigner(address, secretKey);
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const client = buildClient(
+    { rpcUrl, wsUrl, jupiterUrl, signer, ...options },
+    { protocols: [x402, till], local: localOver, remote: remoteOver },
+  );
+  onTestFinished(() => client.close());
+  return { client, signed };
+}
+
+const paid = () => sandbox.balance(sandbox.merchant, 'USDC');
+
+/** Has the facilitator settle what the header carries. */
+async function settle({ headers }: Pick<SeenRequest, 'headers'>): Promise<string> {
+  const accepted = offerOf(sandbox, { amount: AMOUNT.toString() });
+  const payload = { transaction: String(headers[TILL_PAYMENT]) };
+  const response = await fetch(`${sandbox.facilitatorUrl}/settle`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      paymentPayload: { x402Version: 2, accepted, payload },
+      paymentRequirements: accepted,
+    }),
+  });
+  const { success } = (await response.json()) as { success: boolean };
+  return success ? 'paid' : 'refused';
+}
+
+/** A seller that asks by the second protocol alone. */
+async function tillSeller(ends: 'answers' | 'refuses' = 'answers') {
+  const seller = await startSeller((request, response) => {
+    if (request.headers[TILL_PAYMENT] === undefined) {
+      const terms = `mint=${sandbox.mints.USDC.address} amount=${AMOUNT} to=${sandbox.merchant} fee-payer=${sandbox.feePayer}`;
+      return void response.writeHead(402, { [TILL_TERMS]: terms }).end();
+    }
+    if (ends === 'refuses') return void response.writeHead(402, { [TILL_WORD]: 'not today' }).end();
+    settle(request).then(
+      (word) => response.writeHead(200, { [TILL_WORD]: word }).end('sold'),
+      () => request.socket.destroy(),
+    );
+  });
+  onTestFinished(() => seller.close());
+  return seller;
+}
+
+describe('a client of two protocols', () => {
+  it('pays a seller of the second once, within its caps, and knows it again', async () => {
+    const { client, signed } = await payer();
+    const seller = await tillSeller();
+    const before = await paid();
+    const response = await client.fetch(seller.url);
+    expect([response.status, await response.text()]).toEqual([200, 'sold']);
+    expect(await decided(response)).toMatchObject({
+      state: 'settled',
+      payment: { amount: AMOUNT.toString(), payTo: sandbox.merchant },
+    });
+    expect((await paid()) - before).toBe(AMOUNT);
+    expect(signed.map(({ kind }) => kind)).toEqual(['payment']);
+    expect((await client.spent())[0]?.used).toBe('0.01');
+    expect(await client.parse(await fetch(seller.url))).toMatchObject({
+      accepts: [{ amount: AMOUNT.toString() }],
+    });
+  });
+
+  it('pays a seller of x402 as before', async () => {
+    const { client } = await payer();
+    const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    expect(response.status).toBe(200);
+    expect(receiptOf(response)?.payment.amount).toBe('10000');
+  });
+
+  it('reads the word of a seller of the second on its refusal', async () => {
+    const { client } = await payer();
+    const seller = await tillSeller('refuses');
+    const error = await failureOf(client.fetch(seller.url), 'payment_rejected');
+    expect(error.untrusted).toEqual({ reason: 'not today' });
+  });
+
+  it('refuses what is above its caps', async () => {
+    const { client, signed } = await payer({ policy: { maxPerPayment: '0.009' } });
+    const seller = await tillSeller();
+    await failureOf(client.fetch(seller.url), 'amount_over_limit');
+    expect(signed).toEqual([]);
+  });
+
+  it('gives the header of the second, and does not pay for a call that carries it', async () => {
+    const { client, signed } = await payer();
+    const seller = await tillSeller('refuses');
+    const { header } = await client.pay(await fetch(seller.url));
+    expect(header.name).toBe(TILL_PAYMENT);
+    const response = await client.fetch(seller.url, { headers: { [header.name]: header.value } });
+    expect([response.status, signed.length]).toEqual([402, 1]);
+  });
+});
