@@ -14,7 +14,7 @@ import type { Runtime } from './internal/runtime.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
 import type { SwapQuote, SwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
-import { detectTerms, type PaymentProtocol } from './protocols/protocol.js';
+import { detectTerms, type LazyProtocol } from './protocols/protocol.js';
 import type { PaymentRequired } from './protocols/types.js';
 
 /** What `client.fetch` takes beyond `RequestInit`. */
@@ -113,9 +113,10 @@ export function buildClient(
           details: {},
         }),
       );
-    return (loading ??= import('./payments/engine.js').then(({ createEngine }) =>
-      createEngine(config, events, compose),
-    ));
+    return (loading ??= Promise.all([
+      import('./payments/engine.js'),
+      Promise.all(protocols.map((one) => one.load())),
+    ]).then(([{ createEngine }, loaded]) => createEngine(config, events, compose, loaded)));
   };
   return {
     address: config.signer.address,
@@ -153,7 +154,7 @@ export function buildClient(
 
 async function payingFetch(
   config: ClientConfig,
-  protocols: readonly PaymentProtocol[],
+  protocols: readonly LazyProtocol[],
   engine: () => Promise<Engine>,
   input: RequestInfo | URL,
   init: PayingRequestInit | undefined,
@@ -184,7 +185,7 @@ async function payingFetch(
   }
 }
 
-const headersOf = (protocols: readonly PaymentProtocol[]) =>
+const headersOf = (protocols: readonly LazyProtocol[]) =>
   protocols.flatMap(({ headers }) => headers);
 
 /** The error that plain fetch gives for arguments it does not take. */

@@ -7,7 +7,7 @@ import { createBlockhashSource } from '../solana/rpc/blockhash.js';
 import { connectTo } from '../config/connect.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
-import type { PaymentProtocol } from '../protocols/protocol.js';
+import type { LazyProtocol, PaymentProtocol } from '../protocols/protocol.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
@@ -57,7 +57,7 @@ export function newId({ config }: Pick<PaymentContext, 'config'>): string {
 /** What a client is composed of: this part of the library knows no protocol and no transport. */
 export interface Composition {
   /** In the order in which a response is read by them. */
-  readonly protocols: readonly PaymentProtocol[];
+  readonly protocols: readonly LazyProtocol[];
   /** Jupiter, and the context's own connection. */
   local(config: Config, rpc: Rpc): Transport;
   /** The service at an address. */
@@ -68,12 +68,13 @@ export function createContext(
   config: Config,
   events: Events,
   compose: Composition,
+  protocols: readonly PaymentProtocol[],
 ): PaymentContext {
   const rpc = connectTo(config);
   const own = compose.local(config, rpc);
   return contextOver(
     config,
-    compose.protocols,
+    protocols,
     events,
     rpc,
     transportOf(config, compose) ?? own,

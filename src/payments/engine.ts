@@ -18,6 +18,7 @@ import type { Call } from '../internal/request.js';
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swaps/types.js';
 import type { TokenBalance } from '../transport.js';
+import type { PaymentProtocol } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { checkFit } from './plan/swap-quote.js';
 import { checkBalances } from './plan/check-balances.js';
@@ -66,8 +67,13 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export function createEngine(config: Config, events: Events, compose: Composition): Engine {
-  const context = createContext(config, events, compose);
+export function createEngine(
+  config: Config,
+  events: Events,
+  compose: Composition,
+  protocols: readonly PaymentProtocol[],
+): Engine {
+  const context = createContext(config, events, compose, protocols);
   const wallet = config.signer.address;
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),

@@ -18,7 +18,7 @@ import type { Rpc } from '../solana/rpc/rpc.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
 import { readOffers } from '../protocols/x402/offers.js';
-import { x402 } from '../protocols/x402/index.js';
+import { x402Protocol } from '../protocols/x402/protocol.js';
 import { encodePayment } from '../protocols/x402/payload.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { throwIfFailed } from './landing.js';
@@ -95,7 +95,7 @@ export function planner(
   };
   return contextOver(
     config,
-    [x402],
+    [x402Protocol],
     createEvents(settings.runtime.now),
     rpc,
     transport,

@@ -1,4 +1,4 @@
-import { x402 } from '../protocols/x402/index.js';
+import { x402Protocol } from '../protocols/x402/protocol.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { orphanedAttempts, endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
@@ -97,7 +97,7 @@ export function createWalletSessions(
     // and the other way round.
     const context = contextOver(
       config,
-      [x402],
+      [x402Protocol],
       createEvents(runtime.now),
       rpc,
       transport,

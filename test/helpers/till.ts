@@ -1,7 +1,7 @@
 import { address } from '@solana/kit';
-import type { PaymentProtocol } from '../../src/protocols/protocol.js';
+import type { LazyProtocol, PaymentProtocol } from '../../src/protocols/protocol.js';
 import type { PaymentRequired } from '../../src/protocols/types.js';
-import { x402 } from '../../src/protocols/x402/index.js';
+import { x402Protocol } from '../../src/protocols/x402/protocol.js';
 
 /** The terms are one header: `mint=... amount=... to=... fee-payer=...`. */
 export const TILL_TERMS = 'x-till';
@@ -16,8 +16,9 @@ const read = new WeakSet<PaymentRequired>();
  * A second protocol, as small as one can be: other headers, other terms and another word on the
  * settlement than those of x402, for a transaction of the same layout.
  */
-export const till: PaymentProtocol = {
+export const till: PaymentProtocol & LazyProtocol = {
   id: 'till',
+  load: () => Promise.resolve(till),
   headers: [TILL_PAYMENT],
   detect(response) {
     const asked = response.status === 402 ? response.headers.get(TILL_TERMS) : null;
@@ -42,7 +43,7 @@ export const till: PaymentProtocol = {
     };
     return { terms, readings: [{ ok: true, offer }] };
   },
-  build: (payment) => x402.build(payment),
+  build: (payment) => x402Protocol.build(payment),
   attach: ({ transaction }) => ({
     header: { name: TILL_PAYMENT, value: Buffer.from(transaction).toString('base64') },
     hasPaymentId: false,

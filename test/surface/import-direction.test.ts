@@ -58,6 +58,11 @@ describe('import direction', () => {
       /does not know the edges/,
     ],
     [
+      'a protocol, past its port',
+      { 'src/payments/pay.ts': "import { readOffers } from '../protocols/x402/offers.js';" },
+      /by src\/protocols\/protocol\.ts alone/,
+    ],
+    [
       'a relative import without .js',
       { 'src/client.ts': "import { a } from './amount';" },
       /end in \.js/,

@@ -63,6 +63,13 @@ const LEAVES_OF_THE_WIRE = /^src\/(wire\/|(errors|amount|network|solana\/address
 /** Code that must not agree with src/ by sharing its mistakes. */
 const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
 
+/**
+ * Behind a port: what pays knows `PaymentProtocol`, and not x402. The service speaks x402, as its
+ * routes say.
+ */
+const PROTOCOL = /^src\/protocols\/[^/]+\//;
+const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|index\.ts$)/;
+
 interface Arrow extends Import {
   readonly from: string;
   /** The file that a relative import names, if it does. */
@@ -111,6 +118,8 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
     return from === 'src/index.ts' && COMPOSED.has(to) ? [] : bad('src/ does not know the edges');
   if (from.startsWith('src/wire/') && kind !== 'type' && !LEAVES_OF_THE_WIRE.test(to))
     return bad('the wire knows types and leaves only');
+  if (PROTOCOL.test(to) && !KNOWS_A_PROTOCOL.test(from))
+    return bad('it knows protocols by src/protocols/protocol.ts alone');
   return badLayer(from, to, bad);
 }
 

@@ -48,7 +48,7 @@ export async function composePayment(
     lastValidBlockHeight,
     slot: blockhashSlot,
   } = theirs === undefined ? own : boundBy(own, theirs);
-  const { message, memo } = await protocol.build({
+  const { message, memo } = protocol.build({
     offer,
     payer: signer.address,
     source: facts.source,
@@ -110,9 +110,9 @@ function boundBy(
  * Throws `header_too_large` where the payment could not be presented, before anything is swapped or
  * signed for it.
  */
-export async function checkHeader(context: PaymentContext, choice: Choice): Promise<void> {
+export function checkHeader(context: PaymentContext, choice: Choice): void {
   const { protocol, offer, facts } = choice;
-  const { message } = await protocol.build({
+  const { message } = protocol.build({
     offer,
     payer: context.config.signer.address,
     source: facts.source,

@@ -9,7 +9,7 @@ import { SOLANA_MAINNET, TOKEN_PROGRAM } from '../../../../src/network.js';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
 import type { Offer } from '../../../../src/protocols/types.js';
 import { fakeRpc, refused } from '../reconcile/fake-chain.js';
-import { x402 } from '../../../../src/protocols/x402/index.js';
+import { x402Protocol } from '../../../../src/protocols/x402/protocol.js';
 
 const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));
 const payer = key(1);
@@ -63,7 +63,7 @@ function coreOf(
 }
 
 const choiceOf = (offer: Partial<Offer> = {}): Choice =>
-  ({ protocol: x402, offer: { ...OFFER, ...offer }, facts }) as unknown as Choice;
+  ({ protocol: x402Protocol, offer: { ...OFFER, ...offer }, facts }) as unknown as Choice;
 const compose = (core: Core, offer: Partial<Offer> = {}) =>
   composePayment(core, choiceOf(offer), { url: 'https://a.test' }, undefined);
 

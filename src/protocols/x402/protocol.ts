@@ -1,0 +1,25 @@
+import type { PaymentProtocol } from '../protocol.js';
+import { buildExactPayment } from './exact.js';
+import { x402 } from './index.js';
+import { judgeOffers } from './offers.js';
+import { readOutcome } from './outcome.js';
+import { isParsed, parsePaymentRequired } from './parse.js';
+import { attachPayment } from './payload.js';
+import { checkOwnPayment } from './self-check.js';
+
+/** All of x402. */
+export const x402Protocol: PaymentProtocol = {
+  id: x402.id,
+  headers: x402.headers,
+  detect: x402.detect,
+  parse: (body) => parsePaymentRequired({ body }),
+  owns: isParsed,
+  offers: judgeOffers,
+  build(payment) {
+    const built = buildExactPayment(payment);
+    checkOwnPayment(built.message, payment);
+    return built;
+  },
+  attach: attachPayment,
+  readOutcome,
+};
