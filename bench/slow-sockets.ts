@@ -115,7 +115,7 @@ for (const [name, { opened, livedMs }, oldestMs] of attack.tolls()) {
 }
 
 /**
- * Writes the head, then a byte each second, by which it learns that it was cut off even where it
+ * Writes the head, then a byte each second, by which it learns that it was cut off even if it
  * reads nothing.
  */
 function drip(head: string): (socket: Socket) => void {

@@ -6,7 +6,7 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 
 /**
  * Packages whose code is in ours. ky has no CommonJS build. spl-token would bring bigint-buffer,
- * which has an advisory without a fix, is compiled on installation, and prints where that failed:
+ * which has an advisory without a fix, is compiled on installation, and prints if that failed:
  * bundled, its pure JavaScript half does, and nothing of it is installed. Of valibot the wire uses
  * a few functions, which are smaller than one more package to install and to trust.
  * standardwebhooks is 4 kB with all that it needs.

@@ -55,7 +55,7 @@ function run(command: string, ...args: string[]): void {
     );
 }
 
-/** The status to end with: 0 where no check failed, and the service had nothing to report. */
+/** The status to end with: 0 if no check failed, and the service had nothing to report. */
 async function fuzz(sandbox: Sandbox): Promise<number> {
   let failures = 0;
   const answers = new Map<string, number>();

@@ -41,7 +41,7 @@ export interface Client {
    * comes back as from plain fetch.
    * The receipt is `receiptOf(response)`.
    *
-   * Throws an `ExactChangeError` where a 402 could not be paid, or its outcome is not known;
+   * Throws an `ExactChangeError` if a 402 could not be paid, or its outcome is not known;
    * `funds` says what happened to the money.
    *
    * @example
@@ -60,7 +60,7 @@ export interface Client {
   pay(paymentRequired: PaymentRequired | Response, options?: PayOptions): Promise<Payment>;
   /**
    * Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds
-   * apply; payment caps do not. SOL goes in and comes out native; where the wallet holds wrapped
+   * apply; payment caps do not. SOL goes in and comes out native; if the wallet holds wrapped
    * SOL already, what comes out stays wrapped beside it.
    */
   swap(request: SwapRequest, options?: TransportOptions): Promise<SwapResult>;
@@ -68,7 +68,7 @@ export interface Client {
   quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
   /** Balances of some mints (addresses or pinned symbols), or of all that the wallet holds. */
   balance(mint?: string | readonly string[], options?: TransportOptions): Promise<TokenBalance[]>;
-  /** The payment terms of a 402, its body left unread; undefined where it asks for no payment. */
+  /** The payment terms of a 402, its body left unread; undefined if it asks for no payment. */
   parse(response: Response): Promise<PaymentRequired | undefined>;
   /** Receipts in the journal, oldest first. */
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;

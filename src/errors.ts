@@ -46,7 +46,7 @@ export interface ErrorInit<C extends ErrorCode> {
   readonly cause?: unknown;
   /** Text from a seller or a service. Cleaned and capped; never part of `message`. */
   readonly untrusted?: Readonly<Record<string, string>>;
-  /** The response that led to the error, its body unread, where there is one. */
+  /** The response that led to the error, its body unread, if there is one. */
   readonly response?: Response;
 }
 

@@ -14,7 +14,7 @@ import { x402 } from './protocols/x402/index.js';
  * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
  * is sent before the first call.
  *
- * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once where the options are wrong.
+ * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
  *
  * @example
  * const client = createClient({
@@ -37,7 +37,7 @@ export function createClient(options: ClientOptions): Client {
  * Makes the global fetch pay. Constructing it takes effect at once; `restore()` or `using` undoes
  * it, also when others have wrapped fetch since.
  *
- * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once where the options are wrong.
+ * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
  *
  * @example
  * new HTTPInterceptor({ walletSecretKey, autoSwap: true });

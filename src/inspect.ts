@@ -42,9 +42,9 @@ export interface InspectOptions extends Pick<
  * sends nothing. A transaction that is hostile, or no transaction at all, is a verdict and not an
  * error.
  *
- * Rejects with `ConfigError` (`invalid_option`) where the options are wrong, `FundsError`
- * (`unknown_mint`, `mint_not_supported`, `account_unusable`) where the tokens or the wallet cannot
- * be used at all, `PolicyError` (`fees_over_limit`), and `TransportError` where the node does not
+ * Rejects with `ConfigError` (`invalid_option`) if the options are wrong, `FundsError`
+ * (`unknown_mint`, `mint_not_supported`, `account_unusable`) if the tokens or the wallet cannot
+ * be used at all, `PolicyError` (`fees_over_limit`), and `TransportError` if the node does not
  * answer.
  *
  * @param transaction Base64 or wire bytes of the unsigned transaction.

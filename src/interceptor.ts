@@ -43,7 +43,7 @@ export abstract class Interceptor {
     if (install) this.install();
   }
 
-  /** Makes the global fetch pay. Does nothing where it does already. */
+  /** Makes the global fetch pay. Does nothing if it does already. */
   install(): void {
     if (this.#installed !== undefined) return;
     const below = globalThis.fetch;

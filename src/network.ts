@@ -24,7 +24,7 @@ const NETWORK_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The CAIP-2 id that a seller's or caller's network name stands for; undefined where it is no
+ * The CAIP-2 id that a seller's or caller's network name stands for; undefined if it is no
  * Solana cluster we know.
  */
 export function toNetwork(name: string): string | undefined {
@@ -94,7 +94,7 @@ export function pinnedMints(network: string): readonly PinnedMint[] {
 /** The pinned mints of all clusters, some twice. */
 export const everyPinnedMint: readonly PinnedMint[] = [...MAINNET_MINTS, ...DEVNET_MINTS];
 
-/** A pinned mint by its address or symbol (`"USDC"`); undefined where it is not pinned. */
+/** A pinned mint by its address or symbol (`"USDC"`); undefined if it is not pinned. */
 export function pinnedMint(network: string, mintOrSymbol: string): PinnedMint | undefined {
   return pinnedMints(network).find(
     (one) => one.mint === mintOrSymbol || one.symbol === mintOrSymbol,

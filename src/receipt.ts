@@ -83,7 +83,7 @@ export interface CostParts {
 /** Which receipts to list; all that is given must hold. */
 export interface ReceiptFilter {
   readonly state?: Receipt['state'];
-  /** As in a URL: with its port where that is not the scheme's own. */
+  /** As in a URL: with its port if that is not the scheme's own. */
   readonly host?: string;
   readonly payTo?: string;
   /** The address of the mint that was paid in. */
@@ -142,7 +142,7 @@ export function attachReceipt(response: Response, read: () => Receipt): void {
 }
 
 /**
- * The receipt of the payment that a response cost, as it stands now; undefined where nothing was
+ * The receipt of the payment that a response cost, as it stands now; undefined if nothing was
  * paid.
  *
  * @example

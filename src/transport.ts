@@ -24,7 +24,7 @@ export interface PaymentResponseParts {
   readonly body?: unknown;
 }
 
-/** One entry of `accepts`, normalised. `payable` is false where `refusal` says why. */
+/** One entry of `accepts`, normalised. `payable` is false if `refusal` says why. */
 export interface ParsedOffer {
   readonly index: number;
   readonly x402Version: X402Version;
@@ -52,13 +52,13 @@ export interface AutoPayRequest {
   readonly limits?: Readonly<Record<Address, string>>;
   /**
    * Mints or pinned symbols that a swap may be made from, in order; default: any held token. Of
-   * those that the service swaps from, where it says.
+   * those that the service swaps from, if it says.
    */
   readonly swapFrom?: readonly string[];
   /** Basis points that a swap may slip; default, and at most: those of the service's policy. */
   readonly slippageBps?: number;
   /**
-   * Base units of the offer's token that a swap has to bring, also where the wallet holds enough:
+   * Base units of the offer's token that a swap has to bring, also if the wallet holds enough:
    * another payment may have been promised it. Never less than what is missing. Default: that, or
    * `policy.minSwap` of the service. Ignored without `autoSwap`, and once a step is signed.
    */
@@ -81,7 +81,7 @@ export interface AutoPayRequest {
 /** Where a payment stands, and what to sign or send next. */
 export interface PaymentResult {
   /**
-   * The last three, where the service keeps a journal: what became of a payment that it was handed
+   * The last three, if the service keeps a journal: what became of a payment that it was handed
    * before.
    */
   readonly state:
@@ -95,7 +95,7 @@ export interface PaymentResult {
     | 'failed';
   readonly offer: ParsedOffer;
   /**
-   * The attempt's, where it is on record: the same in each answer about it, and in what webhooks
+   * The attempt's, if it is on record: the same in each answer about it, and in what webhooks
    * tell of it.
    */
   readonly id?: string;
@@ -147,7 +147,7 @@ export interface Transport {
     options?: TransportOptions,
   ): Promise<SwapTransaction>;
   /**
-   * The one swap instruction of a quote, where the transport has it at hand: a client composes its
+   * The one swap instruction of a quote, if the transport has it at hand: a client composes its
    * own transaction anyway, so it need not have one built only to take it apart.
    */
   swapInstruction?(

@@ -10,7 +10,7 @@ const BEARER = /^bearer +/i;
  * `x-api-key: <key>`. Compares digests, each with all of its bytes and with every key, so that time
  * tells nothing of a key.
  *
- * Throws `ConfigError` (`invalid_option`) where there is no key, or one is shorter than 16
+ * Throws `ConfigError` (`invalid_option`) if there is no key, or one is shorter than 16
  * characters or holds other than visible ASCII.
  *
  * @example

@@ -3,7 +3,7 @@ const EXPOSED_HEADERS = 'retry-after, x-request-id';
 const MAX_AGE_SECONDS = '600';
 
 /**
- * What lets a page of a listed origin read the answer; nothing at all where none is listed. No
+ * What lets a page of a listed origin read the answer; nothing at all if none is listed. No
  * cookie is ever allowed.
  */
 export function corsHeaders(
@@ -20,7 +20,7 @@ export function corsHeaders(
 }
 
 /**
- * The answer to a page's question whether it may call; undefined where the request is none, or of a
+ * The answer to a page's question whether it may call; undefined if the request is none, or of a
  * page that may not.
  */
 export function preflight(

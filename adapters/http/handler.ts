@@ -32,7 +32,7 @@ type MethodTable = ReadonlyMap<string, HandledCall>;
  * rejects, holds no key, keeps nothing between requests but quotes and balances for a moment, and
  * needs nothing of Node. What it serves is in its own `/openapi.json`.
  *
- * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
+ * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
  *
  * @example
  * const handler = createHandler(local({ rpcUrl: 'https://rpc.example.com' }), {

@@ -12,7 +12,7 @@ export const ALWAYS = {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's own request id where it is fit to be logged, else a new one. */
+/** The caller's own request id if it is fit to be logged, else a new one. */
 export function requestIdOf(
   headers: Headers,
   { randomBytes }: Pick<Runtime, 'randomBytes'>,

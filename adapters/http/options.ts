@@ -62,7 +62,7 @@ export interface HandlerSettings {
   readonly onError: NonNullable<HandlerOptions['onError']>;
 }
 
-// A client asks for another quote where one is older: run-swap.ts.
+// A client asks for another quote if one is older: run-swap.ts.
 const MAX_CACHE_MS = 5_000;
 
 const NAMES: readonly string[] = [

@@ -28,9 +28,9 @@ const MAX_KEY = 256;
 
 /**
  * A `rateLimit` for the handler: a bucket of tokens for each caller, in this process alone. Answers
- * how many milliseconds a request has to wait, 0 where it may pass.
+ * how many milliseconds a request has to wait, 0 if it may pass.
  *
- * Throws `ConfigError` (`invalid_option`) where a number is not a whole one above 0.
+ * Throws `ConfigError` (`invalid_option`) if a number is not a whole one above 0.
  *
  * @example
  * const handler = createHandler(local(), {

@@ -10,7 +10,7 @@ export interface Asked {
 /** An operation, from what a request brought to what is answered. */
 export interface Route {
   readonly operation: Operation;
-  /** Throws `invalid_option` where the input does not fit, and whatever the work throws. */
+  /** Throws `invalid_option` if the input does not fit, and whatever the work throws. */
   call(input: unknown, asked: Asked): Promise<unknown>;
 }
 

@@ -68,7 +68,7 @@ export function createSharedCalls<T>({
     forgetOld();
   };
 
-  /** Nothing of a limit is left where a clock that was set back makes it longer than any. */
+  /** Nothing of a limit is left if a clock that was set back makes it longer than any. */
   const limitedFor = (): number => {
     const wait = limitedUntil - now();
     return wait <= MAX_LIMITED_MS ? wait : 0;

@@ -15,7 +15,7 @@ const COMPACT_FROM = 1024 * 1024;
 
 /**
  * A journal in a file: what is paid, and what counts against the limits, outlives the process, also
- * where that is killed. For one process at a time; all journals of one file in a process are one.
+ * if that is killed. For one process at a time; all journals of one file in a process are one.
  * Node only. The format is described in `FORMAT.md` beside this file.
  *
  * Nothing is opened before the first use. The calls that need it then reject with
@@ -31,9 +31,9 @@ const COMPACT_FROM = 1024 * 1024;
  * With `outbox`, events for webhooks are written in one line with what they tell of, and are there
  * again after a crash. The journals of one file in a process share its outbox: once one that keeps
  * events was used, all of them write events. Without `outbox`, what is in the file stays, and
- * events are added only where an endpoint is registered in it.
+ * events are added only if an endpoint is registered in it.
  *
- * Throws `ConfigError` (`invalid_option`) where the path is none, or for an option that is not
+ * Throws `ConfigError` (`invalid_option`) if the path is none, or for an option that is not
  * known.
  *
  * @example

@@ -72,9 +72,9 @@ export interface PostgresJournal extends Journal {
  * Nothing is done, and no connection opened, before the first call; the package `pg` is loaded
  * then.
  *
- * Calls reject with `TransportError` (`journal_unavailable`) where the database fails or is silent
- * for longer than `timeoutMs`, and with `ConfigError` (`missing_dependency`) where `pg` is not
- * installed, or `pg-boss` where an outbox is asked for.
+ * Calls reject with `TransportError` (`journal_unavailable`) if the database fails or is silent
+ * for longer than `timeoutMs`, and with `ConfigError` (`missing_dependency`) if `pg` is not
+ * installed, or `pg-boss` if an outbox is asked for.
  *
  * @throws `ConfigError` (`invalid_option`).
  *
@@ -195,7 +195,7 @@ function borrow(pool: PostgresPool): OpenPool {
   };
 }
 
-/** Work that is done once; where it failed, the next call tries again. */
+/** Work that is done once; if it failed, the next call tries again. */
 function preparing(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined;
   return () => {

@@ -12,7 +12,7 @@ export interface LocalTransport extends Transport {
   /**
    * Takes up what an earlier process left in the journal: its swaps are sent on, its payments
    * followed. The first `autoPay` does it too; a service that may wait long for that calls it when
-   * it starts. Nothing without a journal. Rejects where the journal does.
+   * it starts. Nothing without a journal. Rejects if the journal does.
    */
   resume(): Promise<void>;
   /**
@@ -31,7 +31,7 @@ export interface LocalTransport extends Transport {
  * With a `journal`, what `autoPay` is handed is put on record before anything of it leaves, and
  * followed until the chain has decided.
  *
- * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
+ * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
  *
  * @example
  * const transport = local({ rpcUrl: 'https://rpc.example.com' });

@@ -9,7 +9,7 @@ import type { FetchHandler } from './fetch-handler.js';
 export type { FetchHandler } from './fetch-handler.js';
 
 /**
- * Serves a handler in Hono, also where the body was read before. The handler sees the whole
+ * Serves a handler in Hono, also if the body was read before. The handler sees the whole
  * address: name the path that it is mounted below to it.
  *
  * @example

@@ -80,7 +80,7 @@ const CHECK_MS = 1_000;
  * Serves a handler as a listener of `node:http` or `node:https`, whose timeouts and limits are
  * yours to set: see {@link serve}.
  *
- * Throws `ConfigError` (`invalid_option`) where `hosts` is not a list of names.
+ * Throws `ConfigError` (`invalid_option`) if `hosts` is not a list of names.
  *
  * @example
  * createServer(tls, nodeListener(createHandler(local()))).listen(443);
@@ -117,7 +117,7 @@ function listener(
  * Serves a handler on a port of its own, in plain HTTP, and withstands callers that are slow on
  * purpose: the time for headers and bodies, their size, and the number of connections are bounded.
  *
- * Throws `ConfigError` (`invalid_option`) at once where the options are wrong; rejects where the
+ * Throws `ConfigError` (`invalid_option`) at once if the options are wrong; rejects if the
  * port cannot be had.
  *
  * @example

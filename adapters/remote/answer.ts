@@ -32,7 +32,7 @@ async function refusalOf(response: Response, sent: boolean): Promise<ExactChange
   return errorOf(problem, { sent });
 }
 
-/** The problem JSON of an answer, still to be judged; undefined where it is none. */
+/** The problem JSON of an answer, still to be judged; undefined if it is none. */
 export function problemOf(response: Response): Promise<unknown> {
   return jsonOf(response, PROBLEM_TYPE);
 }

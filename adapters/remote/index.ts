@@ -38,7 +38,7 @@ const MAX_BODY_BYTES = 2 * 1024 * 1024;
  * this process; its own words are only ever under `untrusted`. Calls that change nothing are tried
  * up to three times. `createClient({ apiUrl })` uses it.
  *
- * Throws `ConfigError` (`invalid_option`) at once where an argument is wrong.
+ * Throws `ConfigError` (`invalid_option`) at once if an argument is wrong.
  *
  * @example
  * const transport = remote('https://pay.example.com', { headers: { 'x-api-key': apiKey } });

@@ -4,7 +4,7 @@ import { errorOf, unusable } from '../../src/wire/problem.js';
 import { problemOf } from './answer.js';
 
 /**
- * What the failures of a service become. With `sent` it was handed something signed: where it does
+ * What the failures of a service become. With `sent` it was handed something signed: if it does
  * not say itself what became of that, it may still land.
  */
 export function servicePeer({ sent }: { readonly sent: boolean }): HttpPeer {

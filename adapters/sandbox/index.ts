@@ -102,7 +102,7 @@ export interface Sandbox {
    * wallets get theirs by `chain.fundToken`.
    */
   createMint(mint: NewMint): Promise<SandboxMint>;
-  /** Base units (lamports for SOL) that a wallet holds; 0n where it has no account. */
+  /** Base units (lamports for SOL) that a wallet holds; 0n if it has no account. */
   balance(address: string, mint: MintSymbol | SandboxMint): Promise<bigint>;
   readonly controls: {
     readonly node: NodeControls;

@@ -43,7 +43,7 @@ export interface Chain {
   fundToken(owner: Address, mint: SandboxMint, amount: bigint): Promise<Address>;
   /** Adds lamports to an account, creating it if need be. */
   fundSol(address: Address, lamports: bigint): void;
-  /** Balance of the associated token account, 0n where it does not exist. */
+  /** Balance of the associated token account, 0n if it does not exist. */
   tokenBalance(owner: Address, mint: SandboxMint): Promise<bigint>;
 }
 

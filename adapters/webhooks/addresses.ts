@@ -60,7 +60,7 @@ const PRIVATE_V6: readonly Block[] = [
 ];
 
 /**
- * Why an address is not the outside's; undefined where it is. What is no address in numbers is
+ * Why an address is not the outside's; undefined if it is. What is no address in numbers is
  * refused.
  */
 export function whyNotPublic(text: string): string | undefined {

@@ -14,7 +14,7 @@ export interface Answer {
 }
 
 /**
- * Tells an endpoint something. Rejects where there is no answer: the connection failed, took too
+ * Tells an endpoint something. Rejects if there is no answer: the connection failed, took too
  * long, or is not allowed.
  */
 export type Deliver = (message: Message, signal: AbortSignal) => Promise<Answer>;
@@ -78,7 +78,7 @@ function post(
     // A connection for this delivery alone. Those of a pool were checked for another.
     agent: false,
     lookup: pinnedTo(addresses),
-    // Also where the environment turns it off.
+    // Also if the environment turns it off.
     rejectUnauthorized: true,
     signal,
   };

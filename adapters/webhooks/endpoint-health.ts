@@ -22,8 +22,8 @@ export function accepting(now: number): Change {
 }
 
 /**
- * Tells an endpoint nothing more. Not where it has a new secret by now, as a caller that rotates
- * wants it to be told again; nor, unless it is gone, where it accepted anything in the time that
+ * Tells an endpoint nothing more. Not if it has a new secret by now, as a caller that rotates
+ * wants it to be told again; nor, unless it is gone, if it accepted anything in the time that
  * one event is tried for: then it is the event that it cannot take.
  */
 export function disabling(seen: Endpoint, now: number, isGone: boolean): Change {

@@ -30,9 +30,9 @@ export interface Webhooks extends WebhookRegistry {
 /**
  * Tells what a journal writes to the endpoints that want to know, over HTTPS, signed as Standard
  * Webhooks: each event at least once, in no order, again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20
- * and 24 h where it fails. Node only.
+ * and 24 h if it fails. Node only.
  *
- * Throws `ConfigError` (`invalid_option`) where the options are wrong, or the journal keeps no
+ * Throws `ConfigError` (`invalid_option`) if the options are wrong, or the journal keeps no
  * outbox.
  *
  * @example

@@ -129,7 +129,7 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
     return leased;
   };
   /**
-   * How long an endpoint takes, its slowest delivery that runs included; undefined where nothing is
+   * How long an endpoint takes, its slowest delivery that runs included; undefined if nothing is
    * known.
    */
   const paceOf = (share: Share, endpoint: string, now: number): number | undefined => {

@@ -24,7 +24,7 @@ export interface WebhooksOptions {
    * have just begun, and eight times as many be under way.
    */
   readonly concurrency?: number | undefined;
-  /** Of those, to one endpoint; default 4, or half of `concurrency` where that is less. */
+  /** Of those, to one endpoint; default 4, or half of `concurrency` if that is less. */
   readonly perEndpoint?: number | undefined;
   /**
    * Hears of each endpoint that is told nothing more (`service_unavailable`, with the last answer's

@@ -1,6 +1,6 @@
 /** How long endpoints take, by caller: as the last delivery, or half of what was said before. */
 export interface Paces {
-  /** Milliseconds; undefined where nothing was delivered. */
+  /** Milliseconds; undefined if nothing was delivered. */
   of(caller: string, endpoint: string): number | undefined;
   note(caller: string, endpoint: string, ms: number, used: number): void;
   /** What was noted last of all the time that a caller's deliveries took. */

@@ -13,7 +13,7 @@ const TRIES = 2;
  * as long as a slow name server likes.
  */
 export const resolveByDns: Resolve = async (hostname, signal) => {
-  // RFC 6761: never asked for. Only where private targets are allowed it comes to this.
+  // RFC 6761: never asked for. Only if private targets are allowed it comes to this.
   if (/(?:^|\.)localhost$/.test(hostname)) return ['127.0.0.1', '::1'];
   throwIfAborted(signal);
   const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES });

@@ -52,7 +52,7 @@ export function nextTry(
 }
 
 /**
- * Milliseconds that an answer asks to be left alone; 0 where it does not ask. `Retry-After` is
+ * Milliseconds that an answer asks to be left alone; 0 if it does not ask. `Retry-After` is
  * seconds or a date.
  */
 export function askedWait(status: number, retryAfter: string | undefined, now: number): number {

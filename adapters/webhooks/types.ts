@@ -34,13 +34,13 @@ export interface NewWebhookEndpoint extends WebhookEndpoint {
  */
 export interface WebhookRegistry {
   /**
-   * Rejects with `ConfigError` (`invalid_option`) where the address may not be told, or a name is
+   * Rejects with `ConfigError` (`invalid_option`) if the address may not be told, or a name is
    * unknown.
    */
   register(request: WebhookRequest, caller?: string): Promise<NewWebhookEndpoint>;
   list(caller?: string): Promise<WebhookEndpoint[]>;
   /**
-   * A new secret; the one before signs along for a day. Undefined where there is no such endpoint.
+   * A new secret; the one before signs along for a day. Undefined if there is no such endpoint.
    * It is told again if it was disabled.
    */
   rotate(id: string, caller?: string): Promise<NewWebhookEndpoint | undefined>;

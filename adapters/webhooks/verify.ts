@@ -45,12 +45,12 @@ const HALF_CHARACTER = /\p{Surrogate}/u;
 /**
  * Checks that a webhook is from a sender that knows its secret, that it is of now, and reads it.
  * Answer 2xx only when it has returned, and you have the event on record: by its `id`, which is the
- * same where it is told again. Needs nothing of Node: from `exact-change/webhooks/verify` it runs
+ * same if it is told again. Needs nothing of Node: from `exact-change/webhooks/verify` it runs
  * anywhere.
  *
- * Throws `TransportError` (`invalid_response`, `details.service` is `webhook`) where the message is
+ * Throws `TransportError` (`invalid_response`, `details.service` is `webhook`) if the message is
  * not to be trusted, or of no known kind: answer that with 400.
- * Throws `ConfigError` (`invalid_option`) where the options are wrong.
+ * Throws `ConfigError` (`invalid_option`) if the options are wrong.
  *
  * @example
  * const event = verifyWebhook({ secret, headers: request.headers, body: await request.text() });

@@ -25,7 +25,7 @@ export interface Worker {
   close(): Promise<void>;
 }
 
-/** What became of one delivery. `status` is 0 where there was no answer. */
+/** What became of one delivery. `status` is 0 if there was no answer. */
 type TellingResult = { readonly told: true } | Failure;
 
 interface Failure {
@@ -39,7 +39,7 @@ interface Failure {
  * Others may have added something: how often to look, at least and with as much again by chance.
  */
 const LOOK_MS = 1_000;
-/** No rest is that long: where one seems to be, the clock was set back. */
+/** No rest is that long: if one seems to be, the clock was set back. */
 const LONGEST_MS = 120_000;
 /** How long a job may wait here for its endpoint, and how long its end may take to be written. */
 const WAIT_MS = 60_000;

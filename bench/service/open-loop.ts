@@ -4,7 +4,7 @@ import type { Answer } from './roles.js';
 
 export interface Timed {
   readonly name: string;
-  /** 0 where there was no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
   /** From the moment that it was to be sent at, and not from when a busy sender came to it. */
   readonly ms: number;

@@ -44,7 +44,7 @@ export interface ClientOptions {
    */
   readonly apiUrl?: string | undefined;
   /**
-   * The service's key, where it asks for one: sent to `apiUrl` alone, as `Authorization: Bearer`.
+   * The service's key, if it asks for one: sent to `apiUrl` alone, as `Authorization: Bearer`.
    */
   readonly apiKey?: string | undefined;
   /** Instead of `apiUrl`: where quotes and swaps come from. */

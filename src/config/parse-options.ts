@@ -101,7 +101,7 @@ export function parseFetch(fetch: unknown): typeof globalThis.fetch | undefined 
 
 /**
  * The global fetch, looked up at each call: others may wrap it. Throws `ConfigError`
- * (`missing_dependency`) where the runtime has none.
+ * (`missing_dependency`) if the runtime has none.
  */
 export function globalFetch(): typeof globalThis.fetch {
   // Typed as always there; Node before 18 has neither.

@@ -114,7 +114,7 @@ export interface ErrorDetails {
   rpc_unavailable: { readonly method: string };
   rpc_wrong_network: { readonly expected: string; readonly actual: string };
   jupiter_unavailable: { readonly status: number };
-  /** `status`: the last answer's; 0 where there was none. */
+  /** `status`: the last answer's; 0 if there was none. */
   service_unavailable: { readonly status: number };
   rate_limited: { readonly retryAfterMs: number };
   timeout: { readonly step: string; readonly timeoutMs: number };

@@ -8,7 +8,7 @@ const waiting = new WeakMap<AbortSignal, Group>();
 
 /**
  * Calls `then` once when the signal fires; returns how to call that off. All share one listener:
- * Node prints a warning where a signal has more than ten, and a client that closes ends a hundred
+ * Node prints a warning if a signal has more than ten, and a client that closes ends a hundred
  * calls. A signal that has fired already calls nothing.
  */
 export function onAbort(signal: AbortSignal, then: () => void): () => void {

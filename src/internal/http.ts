@@ -135,7 +135,7 @@ async function lost<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Runs `work` until it is done, time is up or the caller gives up, also where what it calls ignores
+ * Runs `work` until it is done, time is up or the caller gives up, also if what it calls ignores
  * its signal.
  */
 async function withDeadline<T>(

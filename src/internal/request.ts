@@ -46,7 +46,7 @@ type Input = RequestInfo | URL;
 
 /** A request body, read beside the request that sends it. */
 interface KeptBody {
-  /** Undefined where it is too large or broke off. Never rejects. */
+  /** Undefined if it is too large or broke off. Never rejects. */
   readonly bytes: Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** Reads no further and forgets what was read. */
   drop(): void;
@@ -140,7 +140,7 @@ export function captureCall(
 
 /**
  * The caller's own arguments go out wherever the body can be read twice; only a stream is split,
- * and a form, whose boundary is drawn anew each time, goes out as its bytes. Throws where the
+ * and a form, whose boundary is drawn anew each time, goes out as its bytes. Throws if the
  * arguments make no request.
  */
 function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit): Parts {
@@ -250,7 +250,7 @@ const INIT_MEMBERS = [
 
 /**
  * A plain copy of init, with what a runtime's own fetch takes beyond the standard (dispatcher,
- * next, cf ...). Throws where fetch takes no such init.
+ * next, cf ...). Throws if fetch takes no such init.
  */
 function readInit(init: object | null | undefined): RequestInit {
   const copy: Record<string, unknown> = {};
@@ -296,7 +296,7 @@ async function readKept(
 
 /**
  * Reads the body of `copy` up to the limit; beyond it, nothing is kept and nothing more is read.
- * Undefined where there is no body.
+ * Undefined if there is no body.
  */
 function keepBody(copy: Request): KeptBody | undefined {
   if (copy.body === null || copy.method === 'GET' || copy.method === 'HEAD') return undefined;

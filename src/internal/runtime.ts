@@ -7,7 +7,7 @@ export interface Runtime {
   now(): number;
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** As `sleep`, for background work: where the runtime can, it does not keep the process alive. */
+  /** As `sleep`, for background work: if the runtime can, it does not keep the process alive. */
   idle(ms: number, signal?: AbortSignal): Promise<void>;
   randomBytes(length: number): Uint8Array;
 }

@@ -3,14 +3,14 @@ export interface Known {
   readonly amount: bigint;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** As of which it was read, where that is known. */
+  /** As of which it was read, if that is known. */
   readonly slot?: number | undefined;
 }
 
 interface Seen extends Known {
   /**
    * How many holds had been made on the account when it was read and those that were open may have
-   * been in it or not; 0 where they were not.
+   * been in it or not; 0 if they were not.
    */
   readonly doubtful: number;
 }
@@ -112,7 +112,7 @@ export function forget({ known: _known, ...balance }: AccountBalance): AccountBa
 }
 
 /**
- * Promises an amount to an attempt; nothing where it has its promise, or the chain shows that it
+ * Promises an amount to an attempt; nothing if it has its promise, or the chain shows that it
  * lately spent it.
  */
 export function hold(balance: AccountBalance, id: string, amount: bigint): AccountBalance {

@@ -56,7 +56,7 @@ export function isAttempt(value: unknown): value is Attempt {
 
 /**
  * An attempt as its JSON has it: what is undefined is absent, and the caller's object is not kept.
- * Throws `TypeError` where it is none.
+ * Throws `TypeError` if it is none.
  */
 export function copyOf(attempt: Attempt): Attempt {
   const copy: unknown = JSON.parse(JSON.stringify(attempt));
@@ -67,7 +67,7 @@ export function copyOf(attempt: Attempt): Attempt {
 }
 
 /**
- * What is told of a swap. What it moved is what the chain showed, also where that looks like
+ * What is told of a swap. What it moved is what the chain showed, also if that looks like
  * nonsense: no payment may fail over it.
  */
 function isSwap(value: unknown): boolean {

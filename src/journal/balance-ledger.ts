@@ -39,11 +39,11 @@ export interface Ledger {
    */
   take(account: string, id: string, amount: bigint, isFresh: IsFresh): Promise<Taken | undefined>;
   /**
-   * Holds an amount for an attempt that has signed it already; nothing where it is held, or the
+   * Holds an amount for an attempt that has signed it already; nothing if it is held, or the
    * chain shows that it was spent.
    */
   hold(account: string, id: string, amount: bigint): Promise<void>;
-  /** Ends a hold: the tokens left, in `slot` where the chain shows it. Without a hold, nothing. */
+  /** Ends a hold: the tokens left, in `slot` if the chain shows it. Without a hold, nothing. */
   spend(account: string, id: string, slot?: number): Promise<void>;
   /** Ends a hold: the tokens stayed. Without a hold, nothing. */
   release(account: string, id: string): Promise<void>;

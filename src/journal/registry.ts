@@ -75,7 +75,7 @@ export function walletOf(address: string, network: string): Wallet {
   return wallet;
 }
 
-/** The shared state of a wallet that a client in this process has; undefined where none has. */
+/** The shared state of a wallet that a client in this process has; undefined if none has. */
 export function knownWallet(address: string, network: string): Wallet | undefined {
   return shared().wallets.get(nameOf(address, network));
 }

@@ -14,7 +14,7 @@ export interface SignedPayment {
   readonly payerSignature: string;
   /** The token account it leaves from. */
   readonly source: string;
-  /** What its memo says, where it has one: how to find it among the account's transactions. */
+  /** What its memo says, if it has one: how to find it among the account's transactions. */
   readonly memo?: string;
   /** What the source held before it was signed, as of a slot: base units as a decimal string. */
   readonly before?: { readonly amount: string; readonly slot: number };
@@ -53,7 +53,7 @@ export interface SignedSwap {
   readonly blockhashSlot: number;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
-  /** What it was to take and bring: what is told of it where no node gives what it did. */
+  /** What it was to take and bring: what is told of it if no node gives what it did. */
   readonly quoted: SwapAmounts;
   /** Absent until the chain has decided. */
   readonly outcome?: SwapOutcome;
@@ -102,7 +102,7 @@ export interface Attempt {
   readonly fingerprint: string;
   readonly idempotencyKey?: string;
   /**
-   * The attempt at the same purchase that this one was signed after, where the caller's policy
+   * The attempt at the same purchase that this one was signed after, if the caller's policy
    * allows that (`resign`).
    */
   readonly resigns?: string;
@@ -111,7 +111,7 @@ export interface Attempt {
   readonly payTo: string;
   readonly mint: string;
   readonly amount: string;
-  /** Millionths of a dollar as a decimal string; absent where the mint has no price. */
+  /** Millionths of a dollar as a decimal string; absent if the mint has no price. */
   readonly microUsd?: string;
   /**
    * When the chain had shown what left, which caps over time count from then. Absent: from `at`.
@@ -161,21 +161,21 @@ export interface AttemptFilter {
 }
 
 /**
- * Where attempts and what they cost are kept. A write has happened, durably where the journal is
+ * Where attempts and what they cost are kept. A write has happened, durably if the journal is
  * durable, when its promise resolves.
  */
 export interface Journal {
   /**
    * Writes a new attempt if its key is free and every cap that counts it has room: checked and
-   * written as one step. Otherwise writes nothing and says why. The key is free where all that bear
+   * written as one step. Otherwise writes nothing and says why. The key is free if all that bear
    * it are unsettled or abandoned, or are the one that the attempt `resigns`.
    */
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where
-   * `mayFollow` says that the state cannot follow, a decided attempt stays as it is. Rejects where
+   * `mayFollow` says that the state cannot follow, a decided attempt stays as it is. Rejects if
    * another one is, or was released: another process took it for an orphan, and it must not go on;
-   * and where `dropsSwap` says that it would end an attempt as if a swap that it has signed since
+   * and if `dropsSwap` says that it would end an attempt as if a swap that it has signed since
    * were not there.
    */
   put(attempt: Attempt): Promise<void>;
@@ -191,7 +191,7 @@ export interface Journal {
    */
   release(id: string): Promise<void>;
   /**
-   * Attempts under the same key, where one is given; else those at the same request that a repeated
+   * Attempts under the same key, if one is given; else those at the same request that a repeated
    * call may have to do with: whose answer was not delivered, or that were signed after another
    * (`resigns`). In the order they were made.
    */
@@ -220,7 +220,7 @@ export interface Journal {
    */
   coordination?(owner: Owner): Coordination;
   /**
-   * What is to be told to the outside of what it writes: there where the journal was made to keep
+   * What is to be told to the outside of what it writes: there if the journal was made to keep
    * one.
    */
   readonly outbox?: Outbox;

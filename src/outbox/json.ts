@@ -38,7 +38,7 @@ export function isEndpoint(value: unknown): value is Endpoint {
 }
 
 /**
- * A job as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is none.
+ * A job as its JSON has it: the caller's object is not kept. Throws `TypeError` if it is none.
  */
 export function copyOfJob(job: OutboxJob): OutboxJob {
   const copy: unknown = JSON.parse(JSON.stringify(job));
@@ -49,7 +49,7 @@ export function copyOfJob(job: OutboxJob): OutboxJob {
 }
 
 /**
- * An endpoint as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is
+ * An endpoint as its JSON has it: the caller's object is not kept. Throws `TypeError` if it is
  * none.
  */
 export function copyOfEndpoint(endpoint: Endpoint): Endpoint {

@@ -13,8 +13,8 @@ const MAX_ID_PART = 100;
 const UNPAID: readonly AttemptState[] = ['abandoned', 'unpaid'];
 
 /**
- * What a change of an attempt tells the outside. `before` is what was on record, undefined where it
- * is new; `after` what is on record from now on, undefined where it was released. Each reserved
+ * What a change of an attempt tells the outside. `before` is what was on record, undefined if it
+ * is new; `after` what is on record from now on, undefined if it was released. Each reserved
  * attempt ends in one `payment.settled` or `payment.failed`, and each of its swaps that the chain
  * has decided in one `swap.confirmed` or `swap.failed`, because what leads to them is written once.
  *
@@ -116,7 +116,7 @@ function idOf({ id }: Attempt, type: WebhookEventName, signature?: string): stri
     .join('_');
 }
 
-/** As it is, where that is short and plain. */
+/** As it is, if that is short and plain. */
 function plain(text: string): string {
   return /^[A-Za-z0-9_-]+$/.test(text) && text.length <= MAX_ID_PART
     ? text

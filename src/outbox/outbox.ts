@@ -163,7 +163,7 @@ export const MOST_JOBS = { ofOne: 10_000, inAll: 50_000 } as const;
 
 /**
  * What waits to be told, and to which endpoint. Its events are written by the journal, in one step
- * with the attempt that they are about. A write has happened, durably where the journal is durable,
+ * with the attempt that they are about. A write has happened, durably if the journal is durable,
  * when its promise resolves.
  */
 export interface Outbox {
@@ -174,21 +174,21 @@ export interface Outbox {
    */
   take(options: TakeOptions): Promise<OutboxJob[]>;
   /**
-   * Ends a job that was taken and puts others in its place, in one step. Nothing where it has been
+   * Ends a job that was taken and puts others in its place, in one step. Nothing if it has been
    * ended meanwhile.
    */
   finish(job: OutboxJob, next: readonly NextJob[]): Promise<void>;
   /** All of them, in the order in which they were made. */
   endpoints(): Promise<Endpoint[]>;
   /**
-   * Adds an endpoint, in one step. Whether it did: not where its caller has as many as `most`, or
+   * Adds an endpoint, in one step. Whether it did: not if its caller has as many as `most`, or
    * one of its id is there.
    */
   addEndpoint(endpoint: Endpoint, most: number): Promise<boolean>;
   /**
    * Changes an endpoint in one step: what `change` is given is on record until what it returns is.
    * It does nothing else, and may be called again; its undefined leaves the endpoint as it is.
-   * Resolves to the endpoint as changed, undefined where it was left or there is none of that id,
+   * Resolves to the endpoint as changed, undefined if it was left or there is none of that id,
    * which stays.
    */
   changeEndpoint(
@@ -203,7 +203,7 @@ export interface Outbox {
    */
   onAdded(listener: () => void): () => void;
   /**
-   * Calls where this process has dropped jobs, as it held more than it may, with their number.
+   * Calls if this process has dropped jobs, as it held more than it may, with their number.
    * Returns how to stop.
    */
   onDropped(listener: (count: number) => void): () => void;

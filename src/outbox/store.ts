@@ -68,10 +68,10 @@ export interface OutboxStore {
   /** Names jobs and adds them. */
   add(next: readonly NextJob[]): Added;
   take(options: TakeOptions): OutboxJob[];
-  /** As the outbox's; undefined where it had been ended. */
+  /** As the outbox's; undefined if it had been ended. */
   finish(id: string, next: readonly NextJob[]): Added | undefined;
   endpoints(): Endpoint[];
-  /** As the outbox's; returns the endpoint as kept, undefined where it was not added. */
+  /** As the outbox's; returns the endpoint as kept, undefined if it was not added. */
   addEndpoint(endpoint: Endpoint, most: number): Endpoint | undefined;
   changeEndpoint(
     id: string,

@@ -29,7 +29,7 @@ export interface PaymentContext extends Coordination {
   readonly rpc: Rpc;
   readonly transport: Transport;
   /**
-   * What caps and swaps are valued by: the client's own Jupiter, also where `transport` is a
+   * What caps and swaps are valued by: the client's own Jupiter, also if `transport` is a
    * service of another operator.
    */
   readonly prices: Pick<Transport, 'quote'>;

@@ -6,7 +6,7 @@ type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
 /**
  * A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves
- * only where it is on record before.
+ * only if it is on record before.
  */
 export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journal {
   const call = callWithin(timeoutMs);

@@ -19,7 +19,7 @@ import { resumeOnce } from './reconcile/resume.js';
 /** Options of `client.pay`. */
 export interface PayOptions {
   /**
-   * The URL that the payment is for, as you know it; needed where the terms are neither a response
+   * The URL that the payment is for, as you know it; needed if the terms are neither a response
    * nor read by this library from one.
    * Caps for hosts count by it.
    */

@@ -83,7 +83,7 @@ export function counts(
 }
 
 /**
- * The caps over time that count a spend; where there is one for each host or payee, that of its
+ * The caps over time that count a spend; if there is one for each host or payee, that of its
  * own.
  */
 export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonly Cap[] {
@@ -91,7 +91,7 @@ export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonl
 }
 
 /**
- * All caps over time; where there is one for each host or payee, those of the hosts and payees
+ * All caps over time; if there is one for each host or payee, those of the hosts and payees
  * among the spends.
  */
 export function capsSeen(
@@ -130,7 +130,7 @@ function ownOf(cap: Cap, spend: Spend): Cap {
 export interface CapUse {
   /** The rule of the policy: `maxPerDay`, `maxPerHost['api.example.com']`, `limits[2]`. */
   readonly cap: string;
-  /** What it counts alone, where it does not count all. */
+  /** What it counts alone, if it does not count all. */
   readonly host?: string;
   readonly payee?: string;
   readonly mint?: string;
@@ -142,7 +142,7 @@ export interface CapUse {
   readonly parts?: CostParts;
   /** `USD`; `payments`; `swaps`; `lamports`; or the mint whose base units count. */
   readonly unit: string;
-  /** Milliseconds; absent where it counts all that the journal knows of. */
+  /** Milliseconds; absent if it counts all that the journal knows of. */
   readonly windowMs?: number;
 }
 
@@ -246,7 +246,7 @@ function describeCost(
 export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'budget_exhausted'> {
   const { name, unit, limit, windowMs } = cap;
   const period = windowMs === undefined ? 'so far' : `in the last ${periodOf(windowMs)}`;
-  // Waiting brings room only where what is spent leaves the window, and where this spend fits by
+  // Waiting brings room only if what is spent leaves the window, and if this spend fits by
   // itself.
   const waits = windowMs !== undefined && taken <= limit;
   const next = waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.';

@@ -10,7 +10,7 @@ export interface Plan {
   readonly method: string;
   /** Of the unpaid answer. */
   readonly status: number;
-  /** What would be paid; absent where the call asks for no payment. */
+  /** What would be paid; absent if the call asks for no payment. */
   readonly payment?: {
     readonly x402Version: X402Version;
     readonly network: string;
@@ -20,12 +20,12 @@ export interface Plan {
     readonly uiAmount: string;
     readonly payTo: string;
     readonly feePayer: string;
-    /** US dollars as decimal text; absent where the mint has no price. */
+    /** US dollars as decimal text; absent if the mint has no price. */
     readonly usd?: string;
     /** What the wallet can spend of the mint now. */
     readonly available: string;
   };
-  /** The swap that would come first, where the wallet holds too little. */
+  /** The swap that would come first, if the wallet holds too little. */
   readonly swap?: Omit<SwapQuote, 'raw'>;
   /** Lamports of SOL that would be wrapped first, for a payment in wrapped SOL. */
   readonly wrap?: string;

@@ -41,12 +41,12 @@ export interface PolicyOptions {
   readonly limits?: readonly LimitOptions[];
   /** What alone may be paid: each list that is given has to name it. */
   readonly allow?: ListOptions;
-  /** What may not be paid, also where `allow` names it. */
+  /** What may not be paid, also if `allow` names it. */
   readonly deny?: ListOptions;
   /** Asked before anything is signed, with what would be signed. Only `true` lets it go on. */
   readonly approve?: (plan: Plan) => boolean | Promise<boolean>;
   /**
-   * How many more payments may be signed for a call whose paid request was answered with 402, where
+   * How many more payments may be signed for a call whose paid request was answered with 402, if
    * that answer shows that nothing was settled: for no higher price, and to the same payee. Default
    * 0. Until the chain decides, both count against every cap.
    */

@@ -21,7 +21,7 @@ export interface PaymentRequired {
   readonly error?: string;
   readonly resource?: JsonObject;
   readonly extensions?: JsonObject;
-  /** The URL that answered, where known. */
+  /** The URL that answered, if known. */
   readonly url?: string;
   /** The v1 body that came beside this v2 header: used only if nothing in the header is payable. */
   readonly fallback?: PaymentRequired;
@@ -61,7 +61,7 @@ export interface Offer {
 /** The seller's word on the settlement: x402 v2 5.3.2. */
 export interface Settlement {
   readonly success: boolean;
-  /** The claimed transaction signature; empty where none. */
+  /** The claimed transaction signature; empty if none. */
   readonly transaction: string;
   readonly network: string;
   readonly payer?: string;

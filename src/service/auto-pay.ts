@@ -110,7 +110,7 @@ export interface PlanOptions {
   readonly signal: AbortSignal | undefined;
   /** Base units that a swap has to bring. */
   readonly swapAmount?: bigint | undefined;
-  /** Throws where what was chosen may not be paid after all. */
+  /** Throws if what was chosen may not be paid after all. */
   readonly check?: (choice: Choice) => Promise<void>;
 }
 
@@ -185,7 +185,7 @@ async function chooseFunded(
   };
 }
 
-/** Of the place that asks; empty where the 402 does not say. Throws `invalid_option`. */
+/** Of the place that asks; empty if the 402 does not say. Throws `invalid_option`. */
 export function hostOf({ url }: PaymentRequired): string {
   try {
     return url === undefined ? '' : new URL(url).host;
@@ -211,7 +211,7 @@ function present(
 }
 
 /**
- * Sends a signed swap and waits a while; its signature where it is not decided by then. What landed
+ * Sends a signed swap and waits a while; its signature if it is not decided by then. What landed
  * or died before is told at once.
  */
 async function submit(

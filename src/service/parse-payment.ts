@@ -9,7 +9,7 @@ import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transp
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
 /**
- * The terms of a 402, each entry normalised. Throws `malformed_payment_required` where there are
+ * The terms of a 402, each entry normalised. Throws `malformed_payment_required` if there are
  * none, or they cannot be read.
  */
 export function parsedPayment(parts: PaymentResponseParts, network: string): ParsedPayment {

@@ -35,7 +35,7 @@ import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
 const PAYMENT_ID_BYTES = 16;
 
 /**
- * Puts a signed payment on record, then gives its header; what became of it, where it is there
+ * Puts a signed payment on record, then gives its header; what became of it, if it is there
  * already.
  */
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {

@@ -32,7 +32,7 @@ export interface ReadPayment {
 }
 
 /**
- * Reads a signed payment. Throws `invalid_option` where the wallet has not signed it, or it pays
+ * Reads a signed payment. Throws `invalid_option` if the wallet has not signed it, or it pays
  * none of the offers.
  */
 export function readPayment(
@@ -71,7 +71,7 @@ export function readPayment(
         payerSignature: base58.encode(signature),
         blockhash: decoded.blockhash,
         memo: memoOf(instructions),
-        // A transaction counts by a nonce where its first instruction advances one.
+        // A transaction counts by a nonce if its first instruction advances one.
         hasNonce: instructions[0]?.program === SYSTEM_PROGRAM,
       };
     }
@@ -81,7 +81,7 @@ export function readPayment(
 
 const TRANSFER_CHECKED = 12;
 
-/** The one transfer of a payment, where it is what an offer asks for. */
+/** The one transfer of a payment, if it is what an offer asks for. */
 function transferFor(
   instructions: readonly Instruction[],
   { payTo, mint, amount }: Offer,

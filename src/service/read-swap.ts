@@ -31,7 +31,7 @@ export interface SignedBytes {
   readonly signature: string;
 }
 
-/** Throws `invalid_option` where the wallet has not signed it as the payer of its fee. */
+/** Throws `invalid_option` if the wallet has not signed it as the payer of its fee. */
 export function readSigned(wallet: string, bytes: Uint8Array): SignedBytes {
   const decoded = decodeTransaction(bytes);
   const [signature] = decoded?.signatures ?? [];
@@ -75,7 +75,7 @@ export async function readSwap(
 ): Promise<ReadSwap> {
   const wallet = config.signer.address;
   const [first] = decoded.instructions;
-  // A transaction counts by a nonce where its first instruction advances one: it could land for as
+  // A transaction counts by a nonce if its first instruction advances one: it could land for as
   // long as its sender likes.
   if (first === undefined || decoded.staticAccounts[first.programIndex] === SYSTEM_PROGRAM)
     throw refuse('signedSwap', 'must not begin with an instruction of the System program.');

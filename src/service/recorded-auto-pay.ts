@@ -24,7 +24,7 @@ export interface RecordedAutoPay extends Pick<WalletSessions, 'resume' | 'close'
 /**
  * The steps of payments that a caller signs, each on record before anything of it leaves: a swap
  * before it is sent, a payment before its header is given. What is open is followed in the
- * background, and taken up again by the first call after a restart; where several processes share
+ * background, and taken up again by the first call after a restart; if several processes share
  * the journal, also by one that lives, of one that died.
  */
 export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): RecordedAutoPay {

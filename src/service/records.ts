@@ -102,7 +102,7 @@ export async function findFunded(
 
 /**
  * The attempt that has a purchase's key, and has not come to nothing. Throws `idempotency_mismatch`
- * where that is for something else.
+ * if that is for something else.
  */
 export async function bearerOf(
   context: PaymentContext,

@@ -27,7 +27,7 @@ export function narrowed(settings: LocalSettings, request: AutoPayRequest): Loca
 }
 
 /**
- * Base units that the swap has to bring; undefined where the service decides. Throws `ConfigError`
+ * Base units that the swap has to bring; undefined if the service decides. Throws `ConfigError`
  * (`invalid_option`).
  */
 export function swapAmountOf({

@@ -35,7 +35,7 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
 }
 
 /**
- * The answer where a swap is not decided yet, or else the id that it is on record with. Throws what
+ * The answer if a swap is not decided yet, or else the id that it is on record with. Throws what
  * it failed with.
  */
 type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
@@ -137,7 +137,7 @@ async function reserveSwap(
       await reserve(context, attempt);
       return attempt;
     }
-    // One more swap for the same purchase, where the first did not bring enough.
+    // One more swap for the same purchase, if the first did not bring enough.
     const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
     if (
       !isDecided ||

@@ -23,7 +23,7 @@ const POLL_MS = 500;
 export const SWAP_WAIT_MS = 20_000;
 
 /**
- * Looks for a verdict for as long as a caller is kept waiting: `waiting` where there is none by
+ * Looks for a verdict for as long as a caller is kept waiting: `waiting` if there is none by
  * then. Rejects with the reason of the caller's signal.
  */
 export async function soon(
@@ -44,7 +44,7 @@ export async function soon(
 }
 
 /**
- * Asks until there is more to say than to wait; `waiting` where the signal ends that. Rejects as
+ * Asks until there is more to say than to wait; `waiting` if the signal ends that. Rejects as
  * the nodes do.
  */
 export async function awaitVerdict(

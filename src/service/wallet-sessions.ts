@@ -32,7 +32,7 @@ export interface WalletSession {
   /** Follows a signed payment on chain, in the background. */
   watch(attempt: PaidAttempt): Promise<void>;
   /**
-   * Sends a swap until it is decided and puts that on record, in the background. Undefined where
+   * Sends a swap until it is decided and puts that on record, in the background. Undefined if
    * this closes before.
    */
   keep(attempt: SwapAttempt): Promise<Landed | undefined>;
@@ -173,7 +173,7 @@ function sessionOver(
     context.locks.hold(['auto-pay'], work, [signal, closing.signal]);
 
   /**
-   * Changes a reserved attempt, if it is at the swap that is meant; again and again where the
+   * Changes a reserved attempt, if it is at the swap that is meant; again and again if the
    * journal fails.
    */
   const settle = async (

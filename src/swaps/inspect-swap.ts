@@ -26,7 +26,7 @@ export interface InspectionDeps {
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
 /**
- * Judges a foreign transaction as it is, and composes its swap anew where nothing holds it to its
+ * Judges a foreign transaction as it is, and composes its swap anew if nothing holds it to its
  * bounds when it lands.
  */
 export async function inspectWith(
@@ -72,7 +72,7 @@ async function recompose(
 }
 
 /**
- * The guard holds it to what the instruction itself promises, where that is better than what was
+ * The guard holds it to what the instruction itself promises, if that is better than what was
  * asked for.
  */
 function tightened<Bounds extends SwapBounds>(bounds: Bounds, instruction: Instruction): Bounds {

@@ -35,7 +35,7 @@ export interface SwapQuote {
   /** The most that leaves: `inAmount` itself for `ExactIn`, plus slippage for `ExactOut`. */
   readonly maxInAmount: string;
   readonly slippageBps: number;
-  /** Basis points; null where the provider did not say. */
+  /** Basis points; null if the provider did not say. */
   readonly priceImpactBps: number | null;
   readonly platformFeeBps: 0;
   /** Names of the venues, in order. A service's text: show it, do not act on it. */
@@ -79,7 +79,7 @@ export interface SwapProvider {
   readonly id: string;
   readonly supportsExactOut: boolean;
   /**
-   * A quote for exactly this intent. An `ExactOut` intent is refused with `no_route` where
+   * A quote for exactly this intent. An `ExactOut` intent is refused with `no_route` if
    * {@link supportsExactOut} is false.
    */
   quote(intent: QuoteIntent, signal?: AbortSignal): Promise<SwapQuote>;

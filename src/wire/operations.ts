@@ -5,7 +5,7 @@ import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from './pa
 import { buildRequest, quoteRequest, swapQuote, swapTransaction } from './swap.js';
 
 /**
- * An operation of the REST interface. Its request is its query where it has one, else its JSON
+ * An operation of the REST interface. Its request is its query if it has one, else its JSON
  * body.
  */
 export interface Operation<Q = unknown, A = unknown> {

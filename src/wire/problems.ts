@@ -10,7 +10,7 @@ const about = (status: number, title: string): About => ({ status, title });
 
 /**
  * No error of ours is answered with 402: the caller may be a client that pays those. What the
- * caller's request led to is 4xx, also where a service behind us refused it; 5xx is for a service
+ * caller's request led to is 4xx, also if a service behind us refused it; 5xx is for a service
  * that could not answer.
  */
 const ERRORS: { readonly [C in ErrorCode]: About } = {

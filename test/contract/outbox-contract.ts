@@ -18,7 +18,7 @@ export type JournalWithOutbox = Journal & { readonly outbox: Outbox };
 export interface OpenOutbox {
   readonly journal: JournalWithOutbox;
   close(): Promise<void>;
-  /** Opens the same beside it, as another process would, where several may. */
+  /** Opens the same beside it, as another process would, if several may. */
   beside?(): Promise<OpenOutbox>;
   /**
    * Opens what this one keeps again, as another process would; a journal for one process only once

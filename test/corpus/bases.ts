@@ -196,7 +196,7 @@ function places({
       sourceProgram: inputProgram,
       destinationProgram: outputProgram,
     },
-    // The V1 forms name the older token program always, and Token-2022 beside it where one of the
+    // The V1 forms name the older token program always, and Token-2022 beside it if one of the
     // mints is of it.
     tokenProgram: PROGRAMS.token,
     token2022: [inputProgram, outputProgram].includes(PROGRAMS.token2022)

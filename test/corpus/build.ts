@@ -74,7 +74,7 @@ export function emptySignatures(count: number): Uint8Array[] {
 }
 
 /**
- * An unsigned transaction as a service returns it. Throws where it would not fit a packet: that
+ * An unsigned transaction as a service returns it. Throws if it would not fit a packet: that
  * would be another attack than meant.
  */
 export function transaction(

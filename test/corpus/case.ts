@@ -36,7 +36,7 @@ export interface HostileCase extends SwapCase {
   /** The first rule that it breaks. */
   readonly rule: string;
   /**
-   * What becomes of it where the client takes the one swap instruction out of it and composes the
+   * What becomes of it if the client takes the one swap instruction out of it and composes the
    * rest: refused by the same rule, or defused, as nothing that was wrong with it is taken.
    */
   readonly path: 'refused' | 'defused';
@@ -45,7 +45,7 @@ export interface HostileCase extends SwapCase {
 /** One way to change honest transactions. */
 interface Variation {
   readonly make: (base: Base) => unknown;
-  /** Of the chain, where they differ from the world's. */
+  /** Of the chain, if they differ from the world's. */
   readonly accounts?: (base: Base) => Accounts;
   readonly forms?: readonly FormName[];
   readonly directions?: readonly DirectionName[];

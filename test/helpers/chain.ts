@@ -13,7 +13,7 @@ export interface ChainTransaction {
   readonly error: unknown;
   readonly signatures: readonly string[];
   readonly fee: bigint;
-  /** By address: lamports after less lamports before, where they differ. */
+  /** By address: lamports after less lamports before, if they differ. */
   readonly lamports: ReadonlyMap<string, bigint>;
   /** Token accounts whose amount differs, or that came or went with one. */
   readonly tokens: readonly TokenChange[];
@@ -108,7 +108,7 @@ export async function tokenAccount(
   )[0];
 }
 
-/** What an owner's associated token account holds; 0n where there is none. */
+/** What an owner's associated token account holds; 0n if there is none. */
 export async function tokenAmount(
   url: string,
   owner: string,

@@ -145,7 +145,7 @@ const everywhere = (name: string, end: End, more: Json): NamedLie => {
 
 /**
  * What a service may say within JSON that is well formed: each of appendix A, by its name there
- * where it has one.
+ * if it has one.
  */
 export const jsonLies = (memory: Memory): readonly NamedLie[] => [
   {

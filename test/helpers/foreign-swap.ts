@@ -27,7 +27,7 @@ import { secretBytes } from './payer.js';
 export interface SwapWish {
   readonly from: MintSymbol;
   readonly to: MintSymbol;
-  /** Base units: of the input, or of the output where `exactOut` is set. */
+  /** Base units: of the input, or of the output if `exactOut` is set. */
   readonly amount: bigint;
   readonly exactOut?: boolean;
   readonly body?: Readonly<Record<string, unknown>>;

@@ -21,7 +21,7 @@ export interface Victim {
 }
 
 /**
- * What a service says in place of the truth; it says the truth where it has nothing else to say.
+ * What a service says in place of the truth; it says the truth if it has nothing else to say.
  */
 export interface Lie {
   readonly quote?: (quote: SwapQuote, request: SwapRequest) => unknown;

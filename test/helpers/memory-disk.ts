@@ -14,7 +14,7 @@ export type Step = (call: string, path: string) => void | Promise<void>;
 
 /**
  * A disk of one directory, in memory, which forgets at a power failure what was not synced, and
- * fails where a test says so.
+ * fails if a test says so.
  */
 export class MemoryDisk {
   private names: Map<string, Node>;

@@ -81,7 +81,7 @@ function expectSwap(
     instructions.filter(({ programAddress }) => programAddress === PROGRAMS.jupiter).length,
   ).toBe(1);
   for (const one of instructions) expectOwnStep(one, wallet, own);
-  // The guard's last: it fails where the wallet is no longer a wallet, or has less than this.
+  // The guard's last: it fails if the wallet is no longer a wallet, or has less than this.
   const guard = instructions[instructions.length - 1];
   expect(guard?.programAddress).toBe(PROGRAMS.system);
   expect(guard === undefined ? [] : named(guard)).toEqual([wallet, wallet]);

@@ -9,7 +9,7 @@ type Asked = IncomingMessage | SeenRequest;
 /** What the sandbox's facilitator says of a payment that it was given to settle. */
 export interface Settled {
   readonly success: boolean;
-  /** The transaction's id; empty where it did not land. */
+  /** The transaction's id; empty if it did not land. */
   readonly transaction: string;
   readonly errorReason?: string;
 }
@@ -45,7 +45,7 @@ export function settlementHeader(settlement: Json): Readonly<Record<string, stri
   };
 }
 
-/** Answers a paid request with a body, and a word on the settlement where there is one. */
+/** Answers a paid request with a body, and a word on the settlement if there is one. */
 export function answer(
   response: ServerResponse,
   status: number,

@@ -59,7 +59,7 @@ export async function landsForTheFeeAlone(
 }
 
 /**
- * Base units that left the source and reached the output; lamports where that side is native SOL.
+ * Base units that left the source and reached the output; lamports if that side is native SOL.
  */
 export interface Moved {
   readonly spent: bigint;

@@ -213,7 +213,7 @@ export class Trial {
 
   /**
    * The ways in which a transaction would leave the wallet worse off than agreed, by a simulation
-   * of kit's; `error` where it fails.
+   * of kit's; `error` if it fails.
    */
   async harm(
     deal: Deal,
@@ -303,7 +303,7 @@ function once<A, T>(ask: (asked: A) => Promise<T>): (asked: A) => Promise<T> {
 }
 
 /**
- * Undefined where it was refused for what it is. A node that could not be asked about it is no
+ * Undefined if it was refused for what it is. A node that could not be asked about it is no
  * refusal.
  */
 async function unlessRefused<T>(judged: Promise<T>): Promise<T | undefined> {

@@ -270,7 +270,7 @@ describe('what is approved is what is signed', () => {
   });
 });
 
-/** Overwrites and empties all that can be reached of a value, where it lets itself be changed. */
+/** Overwrites and empties all that can be reached of a value, if it lets itself be changed. */
 function deface(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const key of Reflect.ownKeys(value)) {

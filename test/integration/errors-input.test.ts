@@ -329,7 +329,7 @@ describe('offers that are not for us', () => {
       details: { expected: SOLANA_DEVNET, actual: SOLANA_MAINNET },
     });
     expect(error.message).toMatch(/rpcUrl/);
-    // Also where no payment is asked for.
+    // Also if no payment is asked for.
     await failureOf(
       payer.client.swap({ inputMint: usdc(), outputMint: bonk(), amount: 1_000n }),
       'rpc_wrong_network',

@@ -67,7 +67,7 @@ const quoteLike = {
 };
 const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
 
-/** The longest a call may take where it is time that ends it. */
+/** The longest a call may take if it is time that ends it. */
 const SOON_MS = 300;
 interface Row {
   readonly name: string;

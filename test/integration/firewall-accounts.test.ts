@@ -58,7 +58,7 @@ function spoil(at: Address, offset: number, bytes: readonly number[]): void {
 const stranger = [...getAddressEncoder().encode(ATTACKER)];
 const some = [1, 0, 0, 0, ...stranger];
 
-/** What is wrong with the account, where that lies in it, and what the refusal must name. */
+/** What is wrong with the account, if that lies in it, and what the refusal must name. */
 const spoils: readonly (readonly [string, number, readonly number[], RegExp])[] = [
   ['belongs to another wallet', 32, stranger, /another wallet/],
   ['has a delegate', 72, some, /delegate/],

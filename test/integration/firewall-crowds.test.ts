@@ -59,7 +59,7 @@ async function instructionsIn(bytes: Uint8Array): Promise<readonly Instruction[]
   ).instructions;
 }
 
-/** The unsigned transaction; undefined where it would not fit. */
+/** The unsigned transaction; undefined if it would not fit. */
 function wireOf(instructions: readonly Instruction[]): Uint8Array | undefined {
   const message = pipe(
     createTransactionMessage({ version: 0 }),

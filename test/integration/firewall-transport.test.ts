@@ -751,7 +751,7 @@ describe('a service that lies in the swap instruction', () => {
       return withAccount(swapInstruction(FORMS.exact_out_route, terms), 1, signer(wallet));
     };
     /**
-     * More than was agreed, and honest numbers behind it, where a reader that starts from the end
+     * More than was agreed, and honest numbers behind it, if a reader that starts from the end
      * would look.
      */
     const doubled = (swap: FilledInstruction, victim: Victim) => {
@@ -1407,7 +1407,7 @@ describe('a service that lies in what the transaction is', () => {
   });
   const also = (...tables: readonly Address[]) =>
     numbers((message) => tables.reduce((all, one) => loading(all, one, [0]), message));
-  /** Its lookup table has one thing where the service's own map says that it has another. */
+  /** Its lookup table has one thing if the service's own map says that it has another. */
   const tableOf = (
     key: number,
     claimed: (victim: Victim) => Address,

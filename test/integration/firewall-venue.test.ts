@@ -85,7 +85,7 @@ interface Deed {
 const { source: onSource, destination: onOutput, other: onOther } = TARGET;
 
 /**
- * Native SOL is unwrapped before the guard, and that fails where the account is no longer the
+ * Native SOL is unwrapped before the guard, and that fails if the account is no longer the
  * wallet's to close.
  */
 const unwrapsSource = { 'SOL to USDC': 'simulation_failed' } as const;

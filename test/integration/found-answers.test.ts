@@ -37,7 +37,7 @@ async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void
   };
 }
 
-/** A journal whose writes take a while where they are of this kind. */
+/** A journal whose writes take a while if they are of this kind. */
 function slow(isSlow: (attempt: Attempt) => Promise<void> | undefined): Journal {
   const journal = memoryJournal();
   return {

@@ -194,7 +194,7 @@ const isSync = ({ programAddress, data }: Instruction) =>
   programAddress === TOKEN && data?.[0] === 17;
 
 /**
- * As Jupiter builds it where the wallet's own wrapped SOL is to be left alone: the SOL goes through
+ * As Jupiter builds it if the wallet's own wrapped SOL is to be left alone: the SOL goes through
  * an account that its program makes for this swap.
  */
 const throughTemporary: Shape['edit'] = (all, wallet, account, temporary) =>

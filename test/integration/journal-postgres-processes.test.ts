@@ -33,7 +33,7 @@ afterEach(async () => {
 
 interface Member {
   readonly child: ChildProcess;
-  /** What it tells next; rejects where it ends before. */
+  /** What it tells next; rejects if it ends before. */
   told(): Promise<unknown>;
   readonly exit: Promise<unknown>;
 }

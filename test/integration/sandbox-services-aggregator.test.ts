@@ -106,7 +106,7 @@ async function rpc(method: string, args: unknown[]): Promise<Rpc & { result?: un
 }
 
 /**
- * Signs a transaction of /swap with kit, sends it, and waits for the node's word on it: null where
+ * Signs a transaction of /swap with kit, sends it, and waits for the node's word on it: null if
  * it succeeded.
  */
 async function land(wallet: SandboxWallet, transaction: string): Promise<unknown> {

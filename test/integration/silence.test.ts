@@ -96,7 +96,7 @@ async function run({
   return { stdout, stderr, code, outcomes: JSON.parse(result === '' ? 'null' : result) as unknown };
 }
 
-/** Null where the process was ended from outside. */
+/** Null if the process was ended from outside. */
 const exitOf = (child: ChildProcess) =>
   new Promise<number | null>((resolve) => child.once('close', resolve));
 

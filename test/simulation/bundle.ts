@@ -59,7 +59,7 @@ export async function bundle(entry: 'worker' | 'run', mend?: string): Promise<st
     target: 'node20',
     logLevel: 'error',
     external: ['bufferutil', 'utf-8-validate'],
-    // The other half of it is native, and it prints where it does not find that.
+    // The other half of it is native, and it prints if it does not find that.
     alias: { 'bigint-buffer': 'bigint-buffer/dist/browser.js' },
     plugins: [quickKeys, ...(mend === undefined ? [] : [without(mend)])],
   });

@@ -83,7 +83,7 @@ function restOf(account: Account | undefined): bigint {
   return account.lamports - (account.token?.mint === SOL ? account.token.amount : 0n);
 }
 
-/** What is left of a unit after fees are taken away, where fees have no price. */
+/** What is left of a unit after fees are taken away, if fees have no price. */
 export function measure(out: Out, unit: string, countsFees: boolean): bigint {
   if (unit === 'USD') {
     const worth = countsFees ? out.worth : out.worth - out.lamports * SOL_WORTH;

@@ -25,14 +25,14 @@ export interface OpenFile {
 /** What the journal asks of a file system. Rejects as `node:fs` does. */
 export interface Disk {
   /**
-   * For reading and writing, from now on for its owner's eyes only; rejects with `ENOENT` where it
+   * For reading and writing, from now on for its owner's eyes only; rejects with `ENOENT` if it
    * is not there.
    */
   open(path: string): Promise<OpenFile>;
-  /** A new file, for its owner's eyes only; rejects with `EEXIST` where one is there. */
+  /** A new file, for its owner's eyes only; rejects with `EEXIST` if one is there. */
   create(path: string): Promise<OpenFile>;
   /**
-   * Gives a file another name, where that name is free: `EEXIST` where it is not. `EXDEV` if the
+   * Gives a file another name, if that name is free: `EEXIST` if it is not. `EXDEV` if the
    * file is mounted at `from`.
    */
   link(from: string, to: string): Promise<void>;

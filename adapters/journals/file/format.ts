@@ -125,7 +125,7 @@ export function decode(bytes: Uint8Array): Decoded | Damage | Foreign {
   }
 }
 
-/** What a line says; undefined where it is not as it was written. */
+/** What a line says; undefined if it is not as it was written. */
 function decodeLine(line: Uint8Array): unknown {
   const json = line.subarray(JSON_AT);
   try {

@@ -143,7 +143,7 @@ async function isLinked(disk: Disk, from: string, to: string): Promise<boolean> 
   }
 }
 
-/** Undefined where there is none. */
+/** Undefined if there is none. */
 async function readHolder(path: string, at: string, disk: Disk): Promise<Holder | undefined> {
   let file: OpenFile;
   try {

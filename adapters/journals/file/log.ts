@@ -63,7 +63,7 @@ interface Job {
   fail(error: unknown): void;
 }
 
-/** A file is rewritten where that leaves no more than this share of it. */
+/** A file is rewritten if that leaves no more than this share of it. */
 const WORTH_IT = 1 / 2;
 
 /**

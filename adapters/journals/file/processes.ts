@@ -10,10 +10,10 @@ import { isLocal, volumeOf } from './volume.js';
 /** A process, so that no other is taken for it. */
 export interface ProcessId {
   readonly pid: number;
-  /** When it started, where the system tells: process ids are used again. */
+  /** When it started, if the system tells: process ids are used again. */
   readonly start?: string;
   /**
-   * Where its id means something: the host and, where the system tells, the process namespace (each
+   * Where its id means something: the host and, if the system tells, the process namespace (each
    * container has its own).
    */
   readonly host: string;

@@ -39,7 +39,7 @@ const decided = states.filter((state) => attemptStates[state].decided);
 /** How what is to be told of attempts is added. */
 export interface Telling {
   readonly adding: Adding;
-  /** Whether this journal has an outbox. One without adds where another of the schema has one. */
+  /** Whether this journal has an outbox. One without adds if another of the schema has one. */
   readonly always: boolean;
 }
 
@@ -208,7 +208,7 @@ export function attemptsIn(
   };
 }
 
-/** How statements that change an attempt are run; `put` gives a row where it wrote one. */
+/** How statements that change an attempt are run; `put` gives a row if it wrote one. */
 interface Writes {
   put(attempt: Attempt, values: unknown[]): Promise<Row[] | CapBlock>;
   release(values: unknown[]): Promise<Row[]>;

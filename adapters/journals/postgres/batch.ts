@@ -9,7 +9,7 @@ const MOST = 32;
 
 /**
  * Calls that one statement does together, each of them or none; gives a row for each, in order,
- * where there is something to tell.
+ * if there is something to tell.
  */
 export type Together<T> = (
   database: Database,

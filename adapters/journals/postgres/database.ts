@@ -135,7 +135,7 @@ function withoutNulls(row: Readonly<Record<string, string | null>>): Row {
   );
 }
 
-/** The same, where each call passes a gate and waits for what must be there first. */
+/** The same, if each call passes a gate and waits for what must be there first. */
 export function guarded(database: Database, gate: Gate, ready: () => Promise<void>): Database {
   const pass = <T>(step: string, work: () => Promise<T>): Promise<T> =>
     gate.pass(step, async () => {

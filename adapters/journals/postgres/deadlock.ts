@@ -1,7 +1,7 @@
 import { isExactChangeError } from '../../../src/errors.js';
 
 /**
- * Runs a statement once more where Postgres ended it to undo a deadlock: all of it was rolled back.
+ * Runs a statement once more if Postgres ended it to undo a deadlock: all of it was rolled back.
  */
 export async function pastDeadlock<T>(statement: () => Promise<T>): Promise<T> {
   try {

@@ -73,14 +73,14 @@ export function jobSchema(schema: string): string {
 }
 
 /**
- * Makes pg-boss' tables where they are missing, and the queue. Rejects with `ConfigError`
- * (`missing_dependency`) where pg-boss is not installed.
+ * Makes pg-boss' tables if they are missing, and the queue. Rejects with `ConfigError`
+ * (`missing_dependency`) if pg-boss is not installed.
  */
 export async function prepareJobs(database: Database, schema: string): Promise<void> {
   const key = lockKey(schema, 'tables');
   await database.connection('tables', async (query) => {
     const boss = await bossOf(schema, executeOn(query));
-    // pg-boss has a lock of its own, and yet fails where several begin at once: its statements come
+    // pg-boss has a lock of its own, and yet fails if several begin at once: its statements come
     // in one message, which sees names as they were.
     await query('select pg_advisory_lock($1::bigint)::text', [key]);
     await boss.start();

@@ -70,7 +70,7 @@ export function outboxIn(
         }),
       );
       if (added.length > 0) listeners.call();
-      // By chance, so that it is done also where each process adds but a few; after the write,
+      // By chance, so that it is done also if each process adds but a few; after the write,
       // which must not wait for it or fail with it.
       if (Math.random() * COUNTED < added.length) void trimmed().catch(ignored);
       return result;

@@ -4,7 +4,7 @@ import { loadPeer } from './peer.js';
 import { ignored, type OpenPool } from './pool.js';
 
 /**
- * Opens a pool of our own. Rejects with `ConfigError` (`missing_dependency`) where `pg` is not
+ * Opens a pool of our own. Rejects with `ConfigError` (`missing_dependency`) if `pg` is not
  * installed.
  */
 export async function openPool(connectionString: string, timeoutMs: number): Promise<OpenPool> {

@@ -1,7 +1,7 @@
 import { ConfigError } from '../../../src/errors.js';
 
 /**
- * Loads an optional package. Rejects with `ConfigError` (`missing_dependency`) where it is not
+ * Loads an optional package. Rejects with `ConfigError` (`missing_dependency`) if it is not
  * installed.
  */
 export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise<T> {

@@ -23,7 +23,7 @@ export interface PostgresPool {
 /** A pool, and how to be done with it. */
 export interface OpenPool {
   readonly pool: PostgresPool;
-  /** Resolves when nothing of it is left, also where the database does not answer. */
+  /** Resolves when nothing of it is left, also if the database does not answer. */
   close(): Promise<void>;
 }
 

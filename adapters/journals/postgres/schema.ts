@@ -8,7 +8,7 @@ import type { Tables } from './tables.js';
 const VERSION = 2;
 
 /**
- * Makes the tables where they are missing. Rejects with `ConfigError` (`invalid_option`) where a
+ * Makes the tables if they are missing. Rejects with `ConfigError` (`invalid_option`) if a
  * newer version of the package made them.
  */
 export async function prepareTables(database: Database, tables: Tables): Promise<void> {
@@ -24,7 +24,7 @@ export async function prepareTables(database: Database, tables: Tables): Promise
         'select to_regclass($1)::text as name, to_regnamespace($2)::text as schema',
         [tables.version, `"${tables.schema}"`],
       );
-      // Asked only where it is missing, because "if not exists" too wants the right to create
+      // Asked only if it is missing, because "if not exists" too wants the right to create
       // schemas.
       if (row?.['schema'] === undefined) await query(`create schema "${tables.schema}"`);
       if (row?.['name'] === undefined) await create(query, tables);

@@ -16,7 +16,7 @@ const REOPEN_MS = { first: 50, most: 2_000 };
  */
 export interface Session {
   /**
-   * Runs statements on the connection, one call after the other; opens it where it is not. Rejects
+   * Runs statements on the connection, one call after the other; opens it if it is not. Rejects
    * with `journal_unavailable`.
    */
   run<T>(step: string, work: (query: Query, line: Line) => Promise<T>): Promise<T>;

@@ -8,7 +8,7 @@ import { requestOf, type Incoming } from './incoming.js';
 import { turnOf } from './turns.js';
 
 /**
- * One request of Node, answered by a handler after those that came before it. Rejects where the
+ * One request of Node, answered by a handler after those that came before it. Rejects if the
  * handler does, with nothing answered.
  */
 export async function exchange(

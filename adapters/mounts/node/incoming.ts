@@ -13,7 +13,7 @@ export interface Incoming {
   readonly address: string | undefined;
   /** Names that the service is called by, each with a port or for all ports; absent, any. */
   readonly hosts?: readonly string[] | undefined;
-  /** The body, where it was read before. */
+  /** The body, if it was read before. */
   readonly body?: BodyInit | undefined;
 }
 

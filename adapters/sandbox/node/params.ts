@@ -65,7 +65,7 @@ export class Config {
     return this.has(name) ? toAddress(this.fields[name]) : undefined;
   }
 
-  /** `finalized` where nothing is said, as on every node. */
+  /** `finalized` if nothing is said, as on every node. */
   commitment(name = 'commitment'): Commitment {
     const text = this.string(name);
     const commitment = text === undefined ? 'finalized' : COMMITMENTS[text];

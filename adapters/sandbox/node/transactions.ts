@@ -68,7 +68,7 @@ function simulationResult(result: Simulated, accounts: Json, inner: Json, replac
 }
 
 /**
- * What programs called inside; nothing where the transaction did not run because its lookups load
+ * What programs called inside; nothing if the transaction did not run because its lookups load
  * nothing.
  */
 function innerCalls(

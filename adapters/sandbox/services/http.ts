@@ -56,7 +56,7 @@ export function pathOf(request: IncomingMessage): string {
   return (request.url ?? '/').split('?', 1)[0] ?? '/';
 }
 
-/** The body of a request as JSON; undefined where it is none. */
+/** The body of a request as JSON; undefined if it is none. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   // Without an encoding set, a request yields buffers.

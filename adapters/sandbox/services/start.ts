@@ -12,7 +12,7 @@ import { baseUnits, KeyRing } from './wallets.js';
 /** Lamports of the facilitator's key: enough for millions of payments. */
 const FEE_BUDGET = 100_000_000_000n;
 
-/** Starts everything, and stops what had started where one part fails. */
+/** Starts everything, and stops what had started if one part fails. */
 export async function start(options: SandboxOptions): Promise<Sandbox> {
   const started: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {

@@ -6,7 +6,7 @@ import type { Funding } from '../plan/funding.js';
 import { planOf, type PlanPlace } from '../plan/plan.js';
 
 /**
- * Asks whether what comes next may be signed: the payment, and the swap before it where there is
+ * Asks whether what comes next may be signed: the payment, and the swap before it if there is
  * one. False if there is no hook to ask; throws if the answer is no.
  */
 export type Approve = (funding: Funding | undefined) => Promise<boolean>;

@@ -34,7 +34,7 @@ interface Task {
   readonly id: string;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
-  /** Grows by what lands, also where this fails. */
+  /** Grows by what lands, also if this fails. */
   readonly moved: Moved[];
   /** Counts and records the swaps. */
   readonly reservation: Reservation;
@@ -96,7 +96,7 @@ export async function fundPayment(
   }
 }
 
-// One more where others took what was there before the swap had brought the rest.
+// One more if others took what was there before the swap had brought the rest.
 const MAX_SWAPS = 2;
 
 async function swapAndHold(
@@ -133,7 +133,7 @@ async function swapAndHold(
 }
 
 /**
- * Swaps from the best token that there is for it, or from the next where the fault is that token's
+ * Swaps from the best token that there is for it, or from the next if the fault is that token's
  * alone.
  */
 async function swapFromBest(

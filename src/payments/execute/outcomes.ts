@@ -2,7 +2,7 @@ import type { SellersWord } from '../../protocols/protocol.js';
 
 /**
  * What may come of presenting a signed payment, as data: the flow goes by it, the documentation
- * shows it, and the tests walk it. The chain has the last word on each, in the background or, where
+ * shows it, and the tests walk it. The chain has the last word on each, in the background or, if
  * `askFirst`, before the call ends.
  *
  * - `call`: what the caller gets.

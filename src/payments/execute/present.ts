@@ -37,10 +37,10 @@ export interface Rejected {
 
 /**
  * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. The same
- * bytes are sent once more only where the seller's own word and the chain say that they are
+ * bytes are sent once more only if the seller's own word and the chain say that they are
  * settled, and the request may be repeated. A lost answer throws `SettlementError`; whatever comes,
  * the chain has the last word, in the background. The attempt is claimed by this call, and no
- * longer when it returns, or soon after where its caller has given up.
+ * longer when it returns, or soon after if its caller has given up.
  */
 export async function present(
   context: PaymentContext,

@@ -40,7 +40,7 @@ export interface SwapTask {
    * by name.
    */
   readonly quote?: SwapQuote | undefined;
-  /** What was built for that quote, where it came along with it. */
+  /** What was built for that quote, if it came along with it. */
   readonly built?: unknown;
   /** A person was shown the quote and approved it, however long that took. */
   readonly approved?: boolean | undefined;
@@ -74,7 +74,7 @@ type Watched = Pick<
 // A price moves on: from an older quote the swap would mostly fail.
 const QUOTE_MAX_AGE_MS = 5_000;
 
-// One more try where the first provably came to nothing.
+// One more try if the first provably came to nothing.
 const MAX_LANDINGS = 2;
 
 /**
@@ -420,7 +420,7 @@ function rememberLeast(
 }
 
 /**
- * What they hold now is not known any more; where that cannot be noted, it is read anew when it is
+ * What they hold now is not known any more; if that cannot be noted, it is read anew when it is
  * old.
  */
 async function forgetBoth(

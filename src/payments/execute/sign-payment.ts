@@ -107,7 +107,7 @@ function boundBy(
 }
 
 /**
- * Throws `header_too_large` where the payment could not be presented, before anything is swapped or
+ * Throws `header_too_large` if the payment could not be presented, before anything is swapped or
  * signed for it.
  */
 export function checkHeader(context: PaymentContext, choice: Choice): void {

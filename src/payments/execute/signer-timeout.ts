@@ -3,7 +3,7 @@ import type { Signer } from '../../solana/signer.js';
 import type { PaymentContext } from '../context.js';
 
 /**
- * The wallet's signer, whose calls fail where it does not answer in time, the caller gives up or
+ * The wallet's signer, whose calls fail if it does not answer in time, the caller gives up or
  * the client closes: locks and budgets wait for it. What it signs too late is dropped, and has
  * never left.
  */

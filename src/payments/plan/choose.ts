@@ -24,9 +24,9 @@ export interface Choice {
   readonly terms: PaymentRequired;
   readonly offer: Offer;
   readonly facts: OfferFacts;
-  /** Millionths of a dollar; undefined where the mint has no price. */
+  /** Millionths of a dollar; undefined if the mint has no price. */
   readonly microUsd: bigint | undefined;
-  /** The swap that gets what is missing, where one had to be compared already. */
+  /** The swap that gets what is missing, if one had to be compared already. */
   readonly funding: Funding | undefined;
   readonly refused: readonly OfferRefusal[];
 }
@@ -62,7 +62,7 @@ export interface ChooseOptions {
   /** Of the place that asks. */
   readonly host: string;
   readonly signal: AbortSignal | undefined;
-  /** Find the swap even where there is nothing to compare it with. */
+  /** Find the swap even if there is nothing to compare it with. */
   readonly quote: boolean;
   /** Refuses offers for a reason of the call's own. */
   readonly refuse?: (offer: Offer, microUsd: bigint | undefined) => ExactChangeError | undefined;
@@ -71,7 +71,7 @@ export interface ChooseOptions {
 /**
  * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then
  * the seller's order.
- * Throws where nothing is payable, with every entry's reason.
+ * Throws if nothing is payable, with every entry's reason.
  */
 export async function choose(
   context: PaymentContext,
@@ -219,7 +219,7 @@ function inTime({ passed, signal }: Deadline, error: unknown): unknown {
 }
 
 /**
- * A price that could not be asked for refuses its offer, also where a cap in base units would hold:
+ * A price that could not be asked for refuses its offer, also if a cap in base units would hold:
  * without it the dollar caps count nothing.
  */
 function asUnpriced(error: unknown): ExactChangeError {

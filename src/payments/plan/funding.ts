@@ -20,7 +20,7 @@ export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigin
       readonly quote: SwapQuote;
       /** What may be spent of the input, however often it is quoted anew. */
       readonly available: bigint;
-      /** What the service built for the quote, where it was asked for both at once. */
+      /** What the service built for the quote, if it was asked for both at once. */
       readonly built?: unknown;
     }
   | { readonly wrap: bigint }
@@ -52,7 +52,7 @@ export interface FundingOptions {
 }
 
 /**
- * Finds a token to swap from and a quote that brings at least what is missing: a little more where
+ * Finds a token to swap from and a quote that brings at least what is missing: a little more if
  * that is affordable, so that small calls do not each cost a swap. Throws `insufficient_funds`, or
  * the last candidate's reason.
  *
@@ -131,7 +131,7 @@ export async function findFunding(
 
 /**
  * The swap of the first candidate that holds enough, as a distant service plans it in one call. It
- * is judged as the quote of that candidate would be; undefined where it would not pass for it, and
+ * is judged as the quote of that candidate would be; undefined if it would not pass for it, and
  * each part has to be asked for.
  */
 async function planAtService(
@@ -225,7 +225,7 @@ interface Queue {
 
 /**
  * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value.
- * Others are priced only when they are reached, and only where there are several: a price costs a
+ * Others are priced only when they are reached, and only if there are several: a price costs a
  * quote.
  */
 function candidatesByValue(

@@ -6,7 +6,7 @@ import type { PaymentContext } from '../context.js';
 /**
  * Reads all that the wallet holds, and remembers it.
  *
- * @param expected - Mints that are remembered as empty where the wallet has no account for them.
+ * @param expected - Mints that are remembered as empty if the wallet has no account for them.
  */
 export async function readHoldings(
   context: PaymentContext,

@@ -55,7 +55,7 @@ export async function readOfferAccounts(
 }
 
 /**
- * The balance of one of our accounts, less what is promised; undefined where it has to be read
+ * The balance of one of our accounts, less what is promised; undefined if it has to be read
  * first.
  */
 export function knownAvailable(

@@ -25,8 +25,8 @@ export interface ServicePlan {
 const REST_MS = 60_000;
 
 /**
- * Asks a distant service for the quote and the transaction of a swap in one call. Undefined where
- * the transport is not distant, and where no such plan comes of it, for whatever reason: both can
+ * Asks a distant service for the quote and the transaction of a swap in one call. Undefined if
+ * the transport is not distant, and if no such plan comes of it, for whatever reason: both can
  * be asked for by themselves. Rejects with the signal's reason.
  */
 export async function askServicePlan(

@@ -19,7 +19,7 @@ const SLACK_MICRO_USD = 1_000n;
  * `policy.maxSwapLossBps`: what a token costs to buy says nothing, for its market may be the
  * seller's own.
  *
- * @param given - The transport's answer, where it has given one already.
+ * @param given - The transport's answer, if it has given one already.
  */
 export async function quoteForPayment(
   context: PaymentContext,
@@ -70,7 +70,7 @@ export async function quoteByName(
   return quote;
 }
 
-/** Throws `insufficient_funds` where a swap would take more than may be spent. */
+/** Throws `insufficient_funds` if a swap would take more than may be spent. */
 export function checkAvailable({ inputMint, maxInAmount }: SwapQuote, available: bigint): void {
   if (BigInt(maxInAmount) <= available) return;
   throw new FundsError(
@@ -139,7 +139,7 @@ function checkOutput({ outAmount, minOutAmount }: SwapQuote, amount: bigint): vo
 }
 
 /**
- * Undefined where there is no price, or, for an input that the caller bounds in base units, where
+ * Undefined if there is no price, or, for an input that the caller bounds in base units, if
  * none could be asked for.
  */
 async function worthFor(

@@ -49,13 +49,13 @@ const WANTED = MICRO_USD;
 const MOST_WITH_UNKNOWN_IMPACT = 10n * MICRO_USD;
 const MAX_IMPACT_BPS = 100;
 const MAX_DECIMALS = 18;
-// Only where the search for a reference starts.
+// Only if the search for a reference starts.
 const USUAL_DECIMALS = 6;
 
 /**
  * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a
  * quote to one of them for others.
- * Undefined where there is no price; rejects where Jupiter could not be asked.
+ * Undefined if there is no price; rejects if Jupiter could not be asked.
  */
 export async function usdValueOf(
   context: PaymentContext,
@@ -189,7 +189,7 @@ async function askPrice(
     if (answer === undefined) break;
     const { outAmount, impactBps } = answer;
     const microUsd = scale(outAmount, dollar.decimals);
-    // A price impact that is not known is small where the amount is.
+    // A price impact that is not known is small if the amount is.
     const smooth =
       impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
     if (smooth && microUsd > 0n) found = { reference, microUsd, at: context.config.runtime.now() };

@@ -11,7 +11,7 @@ const SAFETY_MS = 20_000;
 
 // A node may tell of a change a moment before its history shows it.
 const LOOKS_A_CALL = 2;
-// Any wallet can send dust to an account, and the wallet's other payments change it too: where a
+// Any wallet can send dust to an account, and the wallet's other payments change it too: if a
 // thousand are in flight, each would look at each of the others' (measured: 97 s for what takes 26
 // s). An account that often changes says too little to be listened to.
 const MOST_CALLS = 3;
@@ -19,8 +19,8 @@ const MOST_CALLS = 3;
 /** When to look at the chain for what concerns an account. */
 export interface Listening {
   /**
-   * Waits until it is worth looking again, without keeping the process alive; early where the
-   * signal aborts. False where the account has not changed since the last look, as the node tells:
+   * Waits until it is worth looking again, without keeping the process alive; early if the
+   * signal aborts. False if the account has not changed since the last look, as the node tells:
    * then only time can have decided.
    */
   next(signal: AbortSignal): Promise<boolean>;
@@ -28,7 +28,7 @@ export interface Listening {
 }
 
 /**
- * In growing steps; where the node tells of changes, also at each of those, and between them
+ * In growing steps; if the node tells of changes, also at each of those, and between them
  * seldom. Begins to listen with the first wait: what is decided at the first look needs no socket.
  *
  * @param onChange - Called at each change that the node tells of, before the wait ends.

@@ -36,8 +36,8 @@ interface RepeatedCall {
 
 /**
  * Looks for earlier attempts at the same request whose answer did not reach its caller, before any
- * terms are looked at, and lets the chain decide them first: the same payment presented again where
- * the request may be repeated, `payment_uncertain`, `already_spent`, or undefined where the way is
+ * terms are looked at, and lets the chain decide them first: the same payment presented again if
+ * the request may be repeated, `payment_uncertain`, `already_spent`, or undefined if the way is
  * free for a new one.
  */
 export async function resumeEarlierPayment(
@@ -296,7 +296,7 @@ function mismatch(): ConfigError {
 /**
  * Makes a purchase as the only one in this process under its idempotency key: two that start
  * together would both find no earlier attempt.
- * Throws `payment_in_progress` where another call is making it.
+ * Throws `payment_in_progress` if another call is making it.
  */
 export async function underKey<T>(
   { wallet }: PaymentContext,

@@ -28,9 +28,9 @@ export interface Finished {
 /**
  * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or
  * its process died. One may still bring the tokens, and a second beside it would swap twice for one
- * purchase, so the same bytes are sent again until the chain has decided; where a person has to
+ * purchase, so the same bytes are sent again until the chain has decided; if a person has to
  * approve what is signed, and may have said no since, it is only asked about. Throws
- * `swap_uncertain` where no node tells.
+ * `swap_uncertain` if no node tells.
  */
 export async function finishOpenSwaps(
   context: PaymentContext,

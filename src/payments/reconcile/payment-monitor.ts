@@ -119,7 +119,7 @@ async function closeAttempt(
   emit: Emit,
 ): Promise<void> {
   const { id, payment } = open.attempt;
-  // First, and again where the write fails: ended twice is ended, and a hold that is never ended
+  // First, and again if the write fails: ended twice is ended, and a hold that is never ended
   // would keep its tokens for ever.
   await endHold(context, id, payment.source, verdict);
   const stands = open.isForeign !== true || (await isUpToDate(context, open));
@@ -141,7 +141,7 @@ async function closeAttempt(
 }
 
 /**
- * Takes over what others have written of an attempt since it was read; false where it is decided.
+ * Takes over what others have written of an attempt since it was read; false if it is decided.
  */
 async function isUpToDate(context: PaymentContext, open: OpenPayment): Promise<boolean> {
   const { id, at } = open.attempt;

@@ -15,7 +15,7 @@ export interface SwapAmounts {
 const TRIES = 10;
 const WAIT_MS = 200;
 
-/** Reads the landed swap; undefined where the node does not give it. */
+/** Reads the landed swap; undefined if the node does not give it. */
 export async function readLanded(
   context: PaymentContext,
   signature: string,

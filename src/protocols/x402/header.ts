@@ -10,7 +10,7 @@ const MAX_VALUE = Math.ceil((JSON_LIMITS.characters * 4) / 3);
 /**
  * Decodes a payment header: base64 of UTF-8 JSON in either alphabet, padded or not, or the JSON
  * itself.
- * Undefined where it is anything else, also two values that a proxy has joined by a comma.
+ * Undefined if it is anything else, also two values that a proxy has joined by a comma.
  */
 export function decodeHeader(value: string): JsonObject | undefined {
   const trimmed = value.trim();

@@ -169,7 +169,7 @@ function isShadowed(
   return accepts.slice(0, index).some(same);
 }
 
-/** Strict decimal text, or a number where no digit can have been lost (security.md P1). */
+/** Strict decimal text, or a number if no digit can have been lost (security.md P1). */
 function readAmount(value: JsonValue | undefined): bigint | undefined {
   return parseAmount(
     typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value,

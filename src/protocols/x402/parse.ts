@@ -54,10 +54,10 @@ export function isParsed(terms: object): terms is PaymentRequired {
  * then `X-Payment-Required`. Everything in the result is the seller's word, frozen and not yet
  * judged.
  *
- * @returns The terms, or undefined where the 402 is no payment request: no payment header, and no
+ * @returns The terms, or undefined if the 402 is no payment request: no payment header, and no
  *   JSON body with
  * `x402Version`, or `accepts` with an offer in it.
- * @throws {ProtocolError} `malformed_payment_required` where it is a payment request and cannot be
+ * @throws {ProtocolError} `malformed_payment_required` if it is a payment request and cannot be
  *   read.
  *
  * @example
@@ -108,7 +108,7 @@ export function headerValue(
   return values.length === 0 ? undefined : values.join(', ');
 }
 
-/** The body as an object, where it is readable JSON and one. */
+/** The body as an object, if it is readable JSON and one. */
 export function bodyObject(body: PaymentRequiredParts['body']): JsonObject | undefined {
   const json = bodyJson(body);
   return json?.ok === true && isJsonObject(json.value) ? json.value : undefined;

@@ -21,7 +21,7 @@ const STREAMS = /^\s*(?:text\/event-stream|multipart\/|image\/|audio\/|video\/|f
 const JSON_TYPE = /^\s*[a-z]+\/(?:[a-z0-9.-]+\+)?json\b/i;
 
 /**
- * The payment terms of a response, or undefined where it is no payment request. The response itself
+ * The payment terms of a response, or undefined if it is no payment request. The response itself
  * stays as it is, its body unread: only a copy is read, no further than needed, at most 64 KiB and
  * until the deadline.
  */
@@ -119,13 +119,13 @@ function mayHoldFallback(headers: Headers): boolean {
 }
 
 function copyOfBody(response: Response): ReadableStream<Uint8Array> | null {
-  // `locked` is missing where there is no body, or no stream to read one from.
+  // `locked` is missing if there is no body, or no stream to read one from.
   if (response.bodyUsed || response.body?.locked !== false) return null;
   return response.clone().body;
 }
 
 /**
- * Whether the first bytes, after space and a byte order mark, begin a JSON object; undecided where
+ * Whether the first bytes, after space and a byte order mark, begin a JSON object; undecided if
  * they are all space.
  */
 function mayBeObject(bytes: Uint8Array): boolean {

@@ -15,7 +15,7 @@ const DECISIVE = /(?:^|_)(settlement_pending|duplicate_settlement)$/;
 
 /**
  * Reads the seller's word on the settlement, `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`; undefined
- * where there is none to read.
+ * if there is none to read.
  */
 export function readSettlement(headers: PaymentRequiredParts['headers']): Settlement | undefined {
   const settlement =
@@ -35,7 +35,7 @@ export function readSettlement(headers: PaymentRequiredParts['headers']): Settle
 
 /**
  * Why the seller refused a payment, in its own words, cleaned: from `PAYMENT-REQUIRED`, the
- * settlement header, or the body. Undefined where it does not say.
+ * settlement header, or the body. Undefined if it does not say.
  */
 export function rejectionReason({
   headers,

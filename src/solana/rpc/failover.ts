@@ -9,7 +9,7 @@ export interface Node {
   connect(signal: AbortSignal): Connection;
   /** What an error of the Connection means. */
   explain(error: unknown): Fault;
-  /** The hash of its first block, where it is known already or being asked for. */
+  /** The hash of its first block, if it is known already or being asked for. */
   readonly genesis?: () => Promise<string>;
   /** Rejects with a {@link Fault} unless the node's answers count. */
   readonly admit?: () => Promise<void>;
@@ -142,7 +142,7 @@ export async function askNodes<T>(
 }
 
 /**
- * The rest of a short pause that the only node has asked for, of whichever call: where there is
+ * The rest of a short pause that the only node has asked for, of whichever call: if there is
  * another, that one is asked.
  */
 function pauseBefore([node, ...others]: readonly Node[], leftMs: number): number {
@@ -151,7 +151,7 @@ function pauseBefore([node, ...others]: readonly Node[], leftMs: number): number
   return ms <= MAX_PAUSE_MS && ms < leftMs ? ms : 0;
 }
 
-/** How long to wait before asking again; undefined where that is no use. */
+/** How long to wait before asking again; undefined if that is no use. */
 function pauseAfter(faults: readonly Fault[]): number | undefined {
   const pauses = faults
     .filter((fault) => fault.isTransient)

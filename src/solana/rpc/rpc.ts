@@ -20,7 +20,7 @@ export interface CallOptions {
 export interface SignatureStatus {
   readonly slot: number;
   readonly commitment: Commitment;
-  /** Why the transaction failed, as the node words it; null where it succeeded. */
+  /** Why the transaction failed, as the node words it; null if it succeeded. */
   readonly error: string | null;
 }
 
@@ -49,9 +49,9 @@ export interface Simulation {
   readonly error: string | null;
   readonly logs: readonly string[];
   readonly unitsConsumed: bigint;
-  /** The watched accounts afterwards, in order; null where they do not exist. */
+  /** The watched accounts afterwards, in order; null if they do not exist. */
   readonly accounts: readonly (Account | null)[];
-  /** In the order in which they ran; undefined where the node does not show them. */
+  /** In the order in which they ran; undefined if the node does not show them. */
   readonly inner: readonly InnerInstruction[] | undefined;
 }
 
@@ -161,12 +161,12 @@ export interface Rpc {
   ): Promise<SignatureInfo[]>;
   genesisHash(options?: CallOptions): Promise<string>;
   /**
-   * Calls back once when the signature is confirmed or failed, where the node has WebSocket; silent
-   * where it has not. Returns the unsubscription.
+   * Calls back once when the signature is confirmed or failed, if the node has WebSocket; silent
+   * if it has not. Returns the unsubscription.
    */
   onSignature(signature: string, listener: (error: string | null) => void): () => void;
   /**
-   * Calls at each change of an account at `confirmed`, where the node has WebSocket, and once it
+   * Calls at each change of an account at `confirmed`, if the node has WebSocket, and once it
    * has: silent before, and where it has not.
    */
   onAccount(address: Address, listener: () => void): AccountWatch;

@@ -5,7 +5,7 @@ import { isRecord } from '../../internal/record.js';
 export interface AccountWatch {
   /**
    * Which subscription tells of what happens from now on: never the same again once one was lost,
-   * and what happened before it, or between two, may have been missed. Undefined where there is
+   * and what happened before it, or between two, may have been missed. Undefined if there is
    * none.
    */
   readonly subscription: () => number | undefined;

@@ -23,7 +23,7 @@ export interface MintFacts {
   readonly paused: boolean;
 }
 
-/** By type: name, and the length of the value where it is fixed. */
+/** By type: name, and the length of the value if it is fixed. */
 const EXTENSIONS: Readonly<Record<number, readonly [name: string, bytes?: number]>> = {
   1: ['transferFeeConfig', 108],
   2: ['transferFeeAmount', 8],
@@ -54,14 +54,14 @@ const EXTENSIONS: Readonly<Record<number, readonly [name: string, bytes?: number
   27: ['pausableAccount', 0],
 };
 
-/** The name of an extension type, `unknown:<type>` where we do not know it. */
+/** The name of an extension type, `unknown:<type>` if we do not know it. */
 export function extensionName(type: number): string {
   return EXTENSIONS[type]?.[0] ?? `unknown:${type}`;
 }
 
 /**
  * Walks type (u16), length (u16), value to the end, or to the zeros after the last one. Undefined
- * where it does not come out even, a length is not the known one, or a type comes twice.
+ * if it does not come out even, a length is not the known one, or a type comes twice.
  */
 export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -83,7 +83,7 @@ export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
   return found;
 }
 
-/** Judges nothing: only says what there is. Undefined where a value cannot be. */
+/** Judges nothing: only says what there is. Undefined if a value cannot be. */
 export function mintFacts(extensions: readonly Extension[]): MintFacts | undefined {
   const value = (name: string) => extensions.find((one) => extensionName(one.type) === name)?.value;
   const hook = keyOf(value('transferHook')?.subarray(32));

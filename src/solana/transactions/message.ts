@@ -86,7 +86,7 @@ export class Cursor {
   }
 }
 
-/** The result of `read` over the bytes, or undefined where they are malformed. */
+/** The result of `read` over the bytes, or undefined if they are malformed. */
 export function decodeWith<T>(bytes: Uint8Array, read: (cursor: Cursor) => T): T | undefined {
   try {
     return read(new Cursor(bytes));

@@ -17,7 +17,7 @@ const CACHE_ENTRIES = 256;
 
 /** A lookup table as it lies on the chain. */
 export interface ReadTable extends LookupTable {
-  /** `none` where there is no lookup table at the address. */
+  /** `none` if there is no lookup table at the address. */
   readonly state: 'none' | 'inactive' | 'active';
 }
 

@@ -33,7 +33,7 @@ export interface MessageInput {
 }
 
 /**
- * The serialized v0 message, with its version byte. Throws `transaction_too_large` where it would
+ * The serialized v0 message, with its version byte. Throws `transaction_too_large` if it would
  * not fit a packet with its signatures.
  */
 export function compileMessage(input: MessageInput): Uint8Array {
@@ -104,7 +104,7 @@ export function decodeTransaction(bytes: Uint8Array): DecodedTransaction | undef
 }
 
 /**
- * The instructions with their accounts spelled out. Undefined where an index is out of range, a
+ * The instructions with their accounts spelled out. Undefined if an index is out of range, a
  * program comes from a lookup table, is writable or signs, a table is missing or named twice, or an
  * account appears twice.
  */

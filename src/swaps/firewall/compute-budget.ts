@@ -11,7 +11,7 @@ interface ComputeTerms {
   readonly unitPrice: bigint | undefined;
 }
 
-/** Undefined where a compute budget instruction is not one that swaps have. */
+/** Undefined if a compute budget instruction is not one that swaps have. */
 export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTerms | undefined {
   let terms: ComputeTerms = { unitLimit: undefined, unitPrice: undefined };
   for (const { program, accounts, data } of instructions) {
@@ -30,7 +30,7 @@ export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTe
 }
 
 /**
- * Lamports at most; undefined where the compute budget cannot be read. Without a limit the largest
+ * Lamports at most; undefined if the compute budget cannot be read. Without a limit the largest
  * counts.
  */
 export function priorityFeeOf(instructions: readonly Instruction[]): bigint | undefined {

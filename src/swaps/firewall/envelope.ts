@@ -8,13 +8,13 @@ import type { Rule } from './rule.js';
 
 /** A foreign transaction before anything in it has been resolved. */
 export interface EnvelopeSubject {
-  /** Undefined where it cannot be read. */
+  /** Undefined if it cannot be read. */
   readonly decoded: DecodedTransaction | undefined;
   readonly wallet: Address;
 }
 
 /**
- * What we compose ourselves where wrapped SOL is topped up to buy a token that the wallet has no
+ * What we compose ourselves if wrapped SOL is topped up to buy a token that the wallet has no
  * account of.
  */
 const MAX_INSTRUCTIONS = 13;
@@ -69,7 +69,7 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
 ];
 
 /**
- * Reads base64 or wire bytes; undefined where they are not one v0 transaction in its one encoding.
+ * Reads base64 or wire bytes; undefined if they are not one v0 transaction in its one encoding.
  * Never throws.
  */
 export function readTransaction(transaction: unknown): DecodedTransaction | undefined {

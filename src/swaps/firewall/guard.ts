@@ -29,10 +29,10 @@ export interface Floors {
 
 /**
  * The guard, made of pinned programs alone. Revoking takes away an approval; moving the least that
- * must be there to the same account fails where less is there, or where the wallet no longer owns
+ * must be there to the same account fails if less is there, or if the wallet no longer owns
  * it; dropping the close authority fails if it is another wallet's.
  * Revoking comes first: a venue that has made itself the owner can make the wallet its delegate and
- * the one that may close, and a delegate may move and revoke. The last one fails too where the
+ * the one that may close, and a delegate may move and revoke. The last one fails too if the
  * wallet was assigned to another program: its amount is never zero.
  */
 export function guard(floors: Floors): Instruction[] {

@@ -34,7 +34,7 @@ export type SwapTerms = Omit<SwapExpectation, 'inputProgram' | 'outputProgram'> 
 
 /**
  * Judges a foreign transaction as it is, by every rule: nothing of it is dropped. What it finds is
- * data; a hostile transaction is no error. Rejects with `TransportError` where the node cannot be
+ * data; a hostile transaction is no error. Rejects with `TransportError` if the node cannot be
  * asked, and `unknown_mint`, `mint_not_supported` or `account_unusable` of the terms.
  */
 export async function inspectTransaction(
@@ -86,7 +86,7 @@ class Inspection implements Findings {
     this.check(rules.shape, { instructions, wallet });
     const swapAt = this.instructions.findIndex((one) => isSwap(one, wallet));
     const swap = this.instructions[swapAt];
-    // Only where a rule was taken out of the list.
+    // Only if a rule was taken out of the list.
     if (swap === undefined) return;
 
     const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
@@ -185,7 +185,7 @@ class Inspection implements Findings {
     if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
   }
 
-  /** What the wallet's account of one side is; nothing where it does not exist yet. */
+  /** What the wallet's account of one side is; nothing if it does not exist yet. */
   private heldBy({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
     return account === null || !isThere(account)
       ? []
@@ -196,7 +196,7 @@ class Inspection implements Findings {
     this.checkAll(rules, [subject]);
   }
 
-  /** Rule by rule, so that one counts as passed only where all subjects pass it. */
+  /** Rule by rule, so that one counts as passed only if all subjects pass it. */
   private checkAll<Subject>(rules: readonly Rule<Subject>[], subjects: readonly Subject[]): void {
     for (const rule of rules) {
       if (!subjects.every((subject) => rule.passes(subject))) this.break(rule);

@@ -10,10 +10,10 @@ export interface SwapFormV1 {
   readonly user: number;
   readonly source: number;
   readonly destination: number;
-  /** An optional account that gets the output instead; absent where the form has none. */
+  /** An optional account that gets the output instead; absent if the form has none. */
   readonly destinationOverride?: number;
   /**
-   * Absent where the form does not name it: then only the source account says what is paid with.
+   * Absent if the form does not name it: then only the source account says what is paid with.
    */
   readonly sourceMint?: number;
   readonly destinationMint: number;
@@ -22,7 +22,7 @@ export interface SwapFormV1 {
    * that.
    */
   readonly tokenProgram: number;
-  /** Optional: Token-2022 beside the other; absent where the form has none. */
+  /** Optional: Token-2022 beside the other; absent if the form has none. */
   readonly token2022Program?: number;
   /** Optional: the account that takes a platform fee. */
   readonly feeAccount: number;

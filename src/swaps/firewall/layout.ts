@@ -18,7 +18,7 @@ export interface SwapForm {
   readonly destinationMint: number;
   readonly sourceProgram: number;
   readonly destinationProgram: number;
-  /** An optional account that gets the output instead; absent where the form has none. */
+  /** An optional account that gets the output instead; absent if the form has none. */
   readonly destinationOverride?: number;
   readonly eventAuthority: number;
   /** Jupiter's own program id, as Anchor's event CPI wants it. */
@@ -72,7 +72,7 @@ export interface SwapCall {
   readonly destination: Address;
   /** Jupiter's own program id stands for none. */
   readonly destinationOverride: Address | undefined;
-  /** Undefined where the form does not name it: the source account is of one mint only. */
+  /** Undefined if the form does not name it: the source account is of one mint only. */
   readonly sourceMint: Address | undefined;
   readonly destinationMint: Address;
   /** Undefined in the V1 forms, as is the other. */
@@ -118,7 +118,7 @@ export function hasReadablePlan(data: Uint8Array): boolean {
 }
 
 /**
- * Reads a swap instruction of a known form; undefined where the form is unknown or anything it must
+ * Reads a swap instruction of a known form; undefined if the form is unknown or anything it must
  * have is missing.
  */
 export function decodeSwap(instruction: Instruction): SwapCall | undefined {

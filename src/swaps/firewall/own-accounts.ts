@@ -6,7 +6,7 @@ import type { Rule } from './rule.js';
 export interface OwnAccountSubject {
   readonly wallet: Address;
   readonly mint: Address;
-  /** Undefined where it is no token account of its program. */
+  /** Undefined if it is no token account of its program. */
   readonly held: TokenAccount | undefined;
 }
 

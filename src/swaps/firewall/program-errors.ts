@@ -15,7 +15,7 @@ const NAMES: ReadonlyMap<number, string> = new Map([
 const FAILED = /^Program (\w{32,44}) failed: (?:custom program error: 0x([0-9a-f]{1,8})$)?/;
 
 /**
- * The name of the error with which Jupiter's program failed, read from the logs; undefined where it
+ * The name of the error with which Jupiter's program failed, read from the logs; undefined if it
  * did not, or not with a known one.
  */
 export function programErrorName(logs: readonly string[]): string | undefined {

@@ -121,7 +121,7 @@ function valueEnd(kind: Kind, data: Uint8Array, from: number): number | undefine
 }
 
 /**
- * Where the route plan of a V1 swap that begins at `from` ends; undefined where a byte of it cannot
+ * Where the route plan of a V1 swap that begins at `from` ends; undefined if a byte of it cannot
  * be what the program reads there.
  * The program ignores whatever follows its arguments, so that numbers which only look like the last
  * ones prove nothing: those that count stand right after the plan, and nothing may stand behind

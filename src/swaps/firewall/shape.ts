@@ -5,7 +5,7 @@ import { createsTemporary, temporaryRule } from './temporary.js';
 
 /** A foreign transaction with its accounts spelled out. */
 export interface ShapeSubject {
-  /** Undefined where they cannot be: see `resolveInstructions`. */
+  /** Undefined if they cannot be: see `resolveInstructions`. */
   readonly instructions: readonly Instruction[] | undefined;
   readonly wallet: Address;
 }

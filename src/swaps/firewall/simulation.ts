@@ -146,7 +146,7 @@ export interface Simulated {
   readonly floors: Floors;
   /** The slot at which the accounts were read from which the floors follow. */
   readonly readAt: number;
-  /** Position of the instruction that is not ours; undefined where all are. */
+  /** Position of the instruction that is not ours; undefined if all are. */
   readonly swapAt: number | undefined;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;

@@ -171,7 +171,7 @@ function isFundedFor(subject: SurroundingsSubject): boolean {
 }
 
 /**
- * Lamports of a System transfer, where it is one: 4 bytes of operation, 8 of amount, two accounts.
+ * Lamports of a System transfer, if it is one: 4 bytes of operation, 8 of amount, two accounts.
  */
 function transferred(
   { instruction }: Pick<Placed, 'instruction'>,
@@ -259,7 +259,7 @@ export function createdIn({
 }
 
 /**
- * The wallet's wrapped SOL account, where an instruction closes it into the wallet after the swap.
+ * The wallet's wrapped SOL account, if an instruction closes it into the wallet after the swap.
  */
 function closedBy({ instruction, before }: Placed, expected: SwapExpectation): Address | undefined {
   const { wallet } = expected;
@@ -287,12 +287,12 @@ export function closesWrapped({
 export interface TokenGuard {
   readonly kind: 'least' | 'revoke' | 'close_authority';
   readonly account: Address;
-  /** Base units, where the kind is `least`. */
+  /** Base units, if the kind is `least`. */
   readonly amount: bigint;
 }
 
 /**
- * What an instruction guards, where it is one of the guard's: `TransferChecked` of the account to
+ * What an instruction guards, if it is one of the guard's: `TransferChecked` of the account to
  * itself, `Revoke`, and `SetAuthority(CloseAccount, none)`, on the source or the output, after the
  * swap.
  */
@@ -327,7 +327,7 @@ function guardOf(
 export interface GuardsFound {
   /** In the order in which they run. */
   readonly tokens: readonly TokenGuard[];
-  /** Lamports that the wallet must have; 0n where the transaction does not end with that. */
+  /** Lamports that the wallet must have; 0n if the transaction does not end with that. */
   readonly lamports: bigint;
 }
 

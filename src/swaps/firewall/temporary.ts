@@ -9,7 +9,7 @@ const CREATE = [0x93, 0xf1, 0x7b, 0x64, 0xf4, 0x84, 0xae, 0x76];
 const CLOSE_ACCOUNT = 9;
 
 /**
- * Jupiter's account for the SOL of one swap: `/swap` makes it where a wallet's own wrapped SOL
+ * Jupiter's account for the SOL of one swap: `/swap` makes it if a wallet's own wrapped SOL
  * account is to be left alone. In every recorded transaction it is the first address of these
  * seeds.
  */
@@ -41,7 +41,7 @@ export function createsTemporary(
   );
 }
 
-/** The temporary account that a transaction makes; undefined where it makes none. */
+/** The temporary account that a transaction makes; undefined if it makes none. */
 export function temporaryIn(
   instructions: readonly Instruction[],
   wallet: Address,

@@ -24,7 +24,7 @@ export interface TokenAmount {
 /** What became of one rule. */
 export interface RuleOutcome extends RuleText {
   readonly stage: FirewallStage;
-  /** `unchecked` where an earlier one was broken; the guard also where there is none. */
+  /** `unchecked` if an earlier one was broken; the guard also if there is none. */
   readonly outcome: 'passed' | 'broken' | 'unchecked';
 }
 
@@ -35,12 +35,12 @@ export interface RuleOutcome extends RuleText {
 export interface SwapVerdict {
   /** Every rule passed. */
   readonly accepted: boolean;
-  /** The rule that it broke; undefined where it was accepted. */
+  /** The rule that it broke; undefined if it was accepted. */
   readonly broken: RuleText | undefined;
   /** A few sentences for a person. */
   readonly summary: string;
   /**
-   * At most; undefined where the transaction was refused before that was known, as are the next
+   * At most; undefined if the transaction was refused before that was known, as are the next
    * two.
    */
   readonly leaves: TokenAmount | undefined;
@@ -57,12 +57,12 @@ export interface SwapVerdict {
    */
   readonly guarded: boolean;
   /**
-   * All rules, in the order in which they are checked; where the guard stops the simulation, there
+   * All rules, in the order in which they are checked; if the guard stops the simulation, there
    * is nothing for the rules before it to look at.
    */
   readonly rules: readonly RuleOutcome[];
   /**
-   * The same swap, taken out, composed anew and closed by the guard, unsigned; undefined where the
+   * The same swap, taken out, composed anew and closed by the guard, unsigned; undefined if the
    * swap itself was refused, or it is guarded already.
    */
   readonly recomposed:

@@ -53,7 +53,7 @@ export function parseObject(body: string): Json {
   return value;
 }
 
-/** The platform fee that a quote carries, in basis points; undefined where it cannot be read. */
+/** The platform fee that a quote carries, in basis points; undefined if it cannot be read. */
 export function platformFeeOf(raw: Json): number | undefined {
   const fee = raw['platformFee'];
   if (fee === undefined || fee === null) return 0;

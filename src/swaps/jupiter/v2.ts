@@ -79,7 +79,7 @@ type BuildRequest = (
 function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest {
   const base = `${jupiterBase(baseUrl)}/swap/v2/build`;
   const headers = keyHeader(apiKey);
-  // Undocumented, and what strict clients send; where the service refuses it, it is left out from
+  // Undocumented, and what strict clients send; if the service refuses it, it is left out from
   // then on.
   let pinsVersion = true;
 

@@ -5,7 +5,7 @@ import type { QuoteIntent, SwapProvider } from '../types.js';
 export interface FallbackOptions {
   /** Quotes `ExactOut`. */
   readonly first: SwapProvider;
-  /** `ExactIn` only, and used where the first cannot. */
+  /** `ExactIn` only, and used if the first cannot. */
   readonly second: SwapProvider;
   readonly runtime: Runtime;
   /** Called once when the first is gone for the rest of the process. */

@@ -18,7 +18,7 @@ export interface Market {
 
 /**
  * What else the chain must be asked before composing: fees, rent, and what the venue could reach.
- * Throws `unsafe_swap` where that is another account of the wallet.
+ * Throws `unsafe_swap` if that is another account of the wallet.
  */
 export async function readMarket(
   rpc: Rpc,

@@ -10,7 +10,7 @@ export interface ExactOutput {
   readonly outputMint: Address;
   readonly target: bigint;
   readonly maxIn: bigint;
-  /** About what it will cost, where that is known: saves a call or two. */
+  /** About what it will cost, if that is known: saves a call or two. */
   readonly seedIn?: bigint | undefined;
   readonly slippageBps: number;
   readonly maxAccounts?: number | undefined;

@@ -5,7 +5,7 @@ import { ceilDiv } from '../../amount.js';
 export const SIGNATURE_LAMPORTS = 5_000n;
 
 /**
- * What the priority fee may take of a limit on all fees. Throws `fees_over_limit` where not even
+ * What the priority fee may take of a limit on all fees. Throws `fees_over_limit` if not even
  * the signature fits.
  */
 export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
@@ -77,7 +77,7 @@ export function leastLamports(available: bigint, budget: LamportBudget): bigint 
 }
 
 /**
- * Throws where the wallet has too little SOL (`insufficient_sol`), or the rent is above the
+ * Throws if the wallet has too little SOL (`insufficient_sol`), or the rent is above the
  * caller's limit (`fees_over_limit`).
  */
 export function checkBudget(

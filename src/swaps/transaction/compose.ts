@@ -47,7 +47,7 @@ export interface ComposedSwap {
 
 /**
  * Composes the transaction: compute budget, the accounts that are missing, wrapping, the swap,
- * unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` where the source holds
+ * unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source holds
  * less than the swap may take.
  */
 export function composeSwap(parts: SwapParts): ComposedSwap {

@@ -21,7 +21,7 @@ export interface SwapLimits {
 
 /**
  * The bounds that a policy sets; it counts the signature among the fees. Throws `fees_over_limit`
- * where that alone is above its limit.
+ * if that alone is above its limit.
  */
 export function swapLimits(policy: {
   readonly maxFeeLamports: bigint;
@@ -56,7 +56,7 @@ interface Draft {
   readonly budget: LamportBudget;
   readonly leeway: ReservedAmounts;
   readonly availableLamports: bigint;
-  /** Position of the instruction that is not ours; undefined where all are. */
+  /** Position of the instruction that is not ours; undefined if all are. */
   readonly swapAt: number | undefined;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;

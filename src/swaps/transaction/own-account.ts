@@ -21,7 +21,7 @@ export interface TokenFacts {
 export interface OwnAccount extends TokenFacts {
   readonly address: Address;
   readonly exists: boolean;
-  /** Base units; 0n where it does not exist. */
+  /** Base units; 0n if it does not exist. */
   readonly balance: bigint;
   /**
    * Lamports that are wrapped SOL as soon as any wallet has them counted (`SyncNative`), and so in
@@ -87,7 +87,7 @@ export function isThere(account: Account | null): boolean {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }
 
-/** What a token account of this program holds; undefined where it is none. */
+/** What a token account of this program holds; undefined if it is none. */
 export function heldIn(account: Account, tokenProgram: Address): TokenAccount | undefined {
   return account.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
 }

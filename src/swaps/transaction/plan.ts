@@ -15,7 +15,7 @@ import type { Address } from '../../solana/types.js';
 
 /** What other transactions of ours that are still in flight may take. */
 export interface ReservedAmounts {
-  /** Base units of the input mint's account; wrapped SOL, where the input is SOL. */
+  /** Base units of the input mint's account; wrapped SOL, if the input is SOL. */
   readonly input: bigint;
   /** Base units of the output mint's account. */
   readonly output: bigint;
@@ -32,7 +32,7 @@ export interface SwapFacts {
   readonly lamports: bigint;
   /** Lamports that keep an account without data rent-exempt: what the wallet must be left with. */
   readonly walletMinimum: bigint;
-  /** Lamports that keep the source account rent-exempt; only used where it does not exist. */
+  /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
   readonly reserved: ReservedAmounts;
@@ -63,7 +63,7 @@ export interface SwapPlan {
 /**
  * Works out what to create, wrap and close, and what must be left afterwards. Wrapped SOL that the
  * wallet already holds is used before native SOL. A wrapped SOL account is closed only if it was
- * empty or missing before, and an output of wrapped SOL is kept where `keepWrapped` says that it is
+ * empty or missing before, and an output of wrapped SOL is kept if `keepWrapped` says that it is
  * what the payment is made in.
  */
 export function planSwap(

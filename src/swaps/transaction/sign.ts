@@ -10,7 +10,7 @@ import {
 
 /**
  * Has the wallet sign a message of ours and puts the wire bytes together. Throws `signing_failed`
- * where the signer refuses or signs something else, and `self_check_failed` if the message asks for
+ * if the signer refuses or signs something else, and `self_check_failed` if the message asks for
  * another wallet's signature.
  */
 export async function signMessage(

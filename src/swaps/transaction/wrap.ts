@@ -21,7 +21,7 @@ export interface WrapParts {
   readonly amount: bigint;
   /** Lamports of the wallet that nothing else has reserved. */
   readonly availableLamports: bigint;
-  /** Lamports that creating the account costs; only used where it does not exist. */
+  /** Lamports that creating the account costs; only used if it does not exist. */
   readonly rent: bigint;
   readonly compute: ComputeBudget;
   readonly blockhash: string;

@@ -29,7 +29,7 @@ const tell = (message: Message) => void writeSync(PIPE, `${JSON.stringify(messag
 const counts = new Map<string, number>();
 let step: Task['steps'][number] = 'call';
 
-/** Tells of it. True where the process is to end here. */
+/** Tells of it. True if the process is to end here. */
 function isLast(edge: string): boolean {
   const count = (counts.get(`${step} ${edge}`) ?? 0) + 1;
   counts.set(`${step} ${edge}`, count);

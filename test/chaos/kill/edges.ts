@@ -6,7 +6,7 @@ import type { Attempt, Journal, Signer } from 'exact-change';
  */
 export interface Edges {
   pass(edge: string): void;
-  /** As `pass`; where it ends the process, it does this first. */
+  /** As `pass`; if it ends the process, it does this first. */
   passWith(edge: string, last: () => Promise<void>): Promise<void>;
 }
 

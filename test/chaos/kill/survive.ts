@@ -152,7 +152,7 @@ async function tell(
 }
 
 /**
- * It was killed, where it did so itself at the moment it was told: a point that was not reached
+ * It was killed, if it did so itself at the moment it was told: a point that was not reached
  * fails, and shows what was passed instead.
  */
 function expectKilled({ signal, code, messages, errors }: Ended, moment: Kill | undefined): void {

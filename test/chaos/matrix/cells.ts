@@ -13,13 +13,13 @@ export const FAULTS = [
 
 export type Fault = (typeof FAULTS)[number];
 
-/** What must hold where the fault meets the step; `-` where it cannot. */
+/** What must hold if the fault meets the step; `-` if it cannot. */
 type Cells = { readonly [F in Fault]: string };
 
 interface Row {
   readonly step: string;
   /**
-   * Of the package, where the step is not one of the core's: its cells need a test once that is
+   * Of the package, if the step is not one of the core's: its cells need a test once that is
    * exported.
    */
   readonly subpath?: string;

@@ -20,7 +20,7 @@ export interface Exchange {
   /** How many came before it: all, and those that were alike in carrying a payment or none. */
   readonly before: number;
   readonly beforeAlike: number;
-  /** The method of a JSON-RPC call, where it is one. */
+  /** The method of a JSON-RPC call, if it is one. */
   readonly call: string | undefined;
   /** Hands it on, and gets the answer of the server behind it. */
   pass(): Promise<Answer>;

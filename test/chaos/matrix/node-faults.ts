@@ -66,7 +66,7 @@ export function changed(
 }
 
 /**
- * A client over the faulty node; where a fault is a silence, a second node stands behind it, for no
+ * A client over the faulty node; if a fault is a silence, a second node stands behind it, for no
  * other node can be asked.
  */
 export function over(

@@ -278,7 +278,7 @@ const rereads =
     await bought(world.buy(buyer, 'a', { client }));
     expect([node.met, signedBy(buyer)]).toEqual([1, ['payment']]);
 
-    // And where it goes on, nothing is swapped again on a guess: the next call pays with what is
+    // And if it goes on, nothing is swapped again on a guess: the next call pays with what is
     // there.
     const other = await leftWithTokens(world, 'b');
     const alone = other.again({ ...other.options, rpcUrl: node.front.url, timeouts: { rpc: 500 } });

@@ -10,7 +10,7 @@ import type { TellerTask } from './tellers.js';
 import { OWNER, writesOf } from './story.js';
 
 /**
- * A process that writes attempts, goes on where the one before was killed, and delivers what they
+ * A process that writes attempts, goes on if the one before was killed, and delivers what they
  * tell; or does one of the two.
  */
 const task = JSON.parse(process.argv[2] ?? '') as TellerTask;

@@ -5,7 +5,7 @@ import { FORM_NAMES } from '../forms.js';
 import { signer, type FilledInstruction } from '../instructions.js';
 
 /**
- * One swap instruction by itself, as a service returns it where it does not return the whole
+ * One swap instruction by itself, as a service returns it if it does not return the whole
  * transaction.
  */
 export interface HostileInstruction {

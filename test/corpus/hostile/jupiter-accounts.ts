@@ -70,7 +70,7 @@ const fakeOf = (mint: Address) => {
   ]);
   return known.get(mint) ?? FAKE_MINTS.usdt;
 };
-/** Another mint that the wallet has an account for, of the same decimals where there is one. */
+/** Another mint that the wallet has an account for, of the same decimals if there is one. */
 const otherThan = (mint: Address) => (mint === usdt ? pyusd : usdt);
 
 const destination = breaking('swap_destination');

@@ -42,7 +42,7 @@ const FAILED: SwapOutcome = { state: 'failed', code: 'swap_expired' };
 
 /**
  * Every way from a state to one that nothing follows, each state that may be written again written
- * twice; 'released' where it may be.
+ * twice; 'released' if it may be.
  */
 function waysFrom(
   state: AttemptState,

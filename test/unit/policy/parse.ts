@@ -8,7 +8,7 @@ export const parse = (options: PolicyOptions): Policy => parsePolicy(options, SO
 export const capsOf = (options: PolicyOptions): Policy['caps'] =>
   parse(options).caps.filter(({ name }) => name !== 'maxLamportsPerDay');
 
-/** The option that is refused; fails where all are taken. */
+/** The option that is refused; fails if all are taken. */
 export function refusedOption(options: unknown): string {
   try {
     parse(options as PolicyOptions);

@@ -147,7 +147,7 @@ describe('an event', () => {
     await teller.fail();
     await clock.pass(0);
     expect(teller.deliveries.map(pathOf)).toEqual(['/old', '/old', '/old', '/new']);
-    // As where the other one hands it on, too.
+    // As if the other one hands it on, too.
     await other.webhooks.remove(id);
     await clock.pass(10 * SECOND_MS);
     await teller.fail();

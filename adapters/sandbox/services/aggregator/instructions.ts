@@ -41,7 +41,7 @@ export interface SwapIntent {
   readonly quoted: Quoted;
   readonly wrapAndUnwrapSol: boolean;
   readonly useSharedAccounts: boolean;
-  /** True: account creations always; false: only where the account is missing. */
+  /** True: account creations always; false: only if the account is missing. */
   readonly alwaysCreate: boolean;
   readonly destinationTokenAccount: string | undefined;
 }

@@ -19,7 +19,7 @@ export function outputFor(market: Market, inAmount: bigint): bigint {
   return (value * (BPS - market.spreadBps) * kept) / (market.outputPrice * BPS * of);
 }
 
-/** Input base units that bring exactly an output, rounded up; undefined where no input does. */
+/** Input base units that bring exactly an output, rounded up; undefined if no input does. */
 export function inputFor(market: Market, outAmount: bigint): bigint | undefined {
   const value = outAmount * market.outputPrice;
   const perSpread = BPS - market.spreadBps;

@@ -19,7 +19,7 @@ import { COMPUTE_BUDGET_PROGRAM, type Pools } from './pools.js';
 type SolanaRpc = ReturnType<typeof createSolanaRpc>;
 
 export const MAX_COMPUTE_UNITS = 1_400_000;
-/** Micro-lamports a compute unit, where the caller leaves the priority fee to us. */
+/** Micro-lamports a compute unit, if the caller leaves the priority fee to us. */
 export const DEFAULT_UNIT_PRICE = 1_000n;
 
 export interface ComputeBudget {

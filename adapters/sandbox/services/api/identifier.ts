@@ -43,7 +43,7 @@ export function paymentIdentifiers(): RequestHandler {
 }
 
 /**
- * The answer that goes out, or undefined where the payment was refused or its settlement failed.
+ * The answer that goes out, or undefined if the payment was refused or its settlement failed.
  */
 function record(response: Response): Promise<Answer | undefined> {
   const chunks: Buffer[] = [];

@@ -139,7 +139,7 @@ function handlerOf(route: PaidRoute, slowness: () => number): RequestHandler {
   }
 }
 
-/** Lets browsers pay: x402's headers cross origins only where they are named. */
+/** Lets browsers pay: x402's headers cross origins only if they are named. */
 const crossOrigin: RequestHandler = (request, response, next) => {
   if (request.method === 'OPTIONS') return sendPreflight(request, response);
   response.set(

@@ -4,14 +4,14 @@ import type { RequestHandler } from 'express';
 export interface ServedRequest {
   readonly url: string;
   readonly method: string;
-  /** The parsed JSON body, or the text of another one; undefined where there was none. */
+  /** The parsed JSON body, or the text of another one; undefined if there was none. */
   readonly body: unknown;
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** The PAYMENT-SIGNATURE header, verbatim. */
   readonly paymentHeader: string;
   /**
-   * The status that went out; undefined while the answer is on its way. 402 where the settlement
+   * The status that went out; undefined while the answer is on its way. 402 if the settlement
    * failed after the handler ran.
    */
   status?: number;

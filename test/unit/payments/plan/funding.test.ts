@@ -41,7 +41,7 @@ function paidIn(mint: string): Offer {
 }
 
 /**
- * A wallet that holds one SOL, at a market where everything is worth the same; `sells` says what so
+ * A wallet that holds one SOL, at a market if everything is worth the same; `sells` says what so
  * much of a token brings.
  */
 function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): PaymentContext {

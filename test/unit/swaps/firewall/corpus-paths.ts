@@ -14,7 +14,7 @@ class Simulated extends Error {}
 
 /** What a static stage made of a case. */
 export interface Judgement {
-  /** The rule that refused it; undefined where all static stages accepted it. */
+  /** The rule that refused it; undefined if all static stages accepted it. */
   readonly rule: string | undefined;
   /** What the client goes on with. */
   readonly build?: SwapBuild;
@@ -46,7 +46,7 @@ export async function judgedAsItIs(
       {},
       rules,
     );
-    // Without a swap in it there is nothing to simulate: only where the rule was taken out that
+    // Without a swap in it there is nothing to simulate: only if the rule was taken out that
     // wants one.
     return { rule: broken?.id ?? 'nothing_to_simulate' };
   } catch (error) {

@@ -87,7 +87,7 @@ describe('the corpus', () => {
 });
 
 /**
- * All that tells one case from another: what was returned, and the accounts where they differ from
+ * All that tells one case from another: what was returned, and the accounts if they differ from
  * the world's.
  */
 function contentOf({ transaction, accounts = new Map() }: SwapCase): string {
@@ -188,7 +188,7 @@ const FOLLOWED: Readonly<Record<string, readonly string[]>> = {
   jupiter_form: ['jupiter_truncated'],
   jupiter_plan: ['jupiter_truncated'],
   jupiter_truncated: ['swap_user'],
-  // The accounts are judged once more where their balances are taken. What is no token account has
+  // The accounts are judged once more if their balances are taken. What is no token account has
   // no owner either.
   own_account_kind: ['account_unusable', 'own_account_owner'],
   own_account_owner: ['account_unusable'],

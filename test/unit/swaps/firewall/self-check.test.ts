@@ -102,7 +102,7 @@ const compiled = (
   lookupTables: readonly LookupTable[] = [],
 ) => compileMessage({ feePayer, instructions, blockhash: BLOCKHASH, lookupTables });
 
-/** Why it is not the swap that was checked; undefined where it is. */
+/** Why it is not the swap that was checked; undefined if it is. */
 function failureOf(message: Uint8Array, said: Composition): string | undefined {
   try {
     checkComposed(message, said);
