@@ -25,19 +25,6 @@ export default defineConfig({
         test: { name: 'unit', include: ['test/{unit,contract,surface}/**/*.test.ts'] },
       },
       { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'] } },
-      {
-        extends: true,
-        test: {
-          name: 'types',
-          include: [],
-          typecheck: {
-            enabled: true,
-            only: true,
-            include: ['test/types/**/*.test-d.ts'],
-            ignoreSourceErrors: true,
-          },
-        },
-      },
     ],
   },
 });

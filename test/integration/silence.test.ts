@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startSeller } from '../helpers/seller.js';
 import { programOf } from '../helpers/program.js';
+import { inTurn } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./silence.child.ts', import.meta.url)));
@@ -112,7 +113,7 @@ const dead = (port: number) => `http://127.0.0.1:${port}`;
 const quick: ClientOptions = { timeouts: { rpc: 400, jupiter: 300, payment: 500 } };
 
 describe('nothing is printed, and the process ends by itself', () => {
-  it.each([true, false])('a swap and a payment; closed: %s', async (close) => {
+  it.each(inTurn([true, false], 1))('a swap and a payment; closed: %s', async (close) => {
     expect(await run({ close, times: 2 })).toEqual(silent(200, 200));
   });
 
@@ -120,19 +121,19 @@ describe('nothing is printed, and the process ends by itself', () => {
     expect(await run({ how: 'interceptor', close: false, times: 2 })).toEqual(silent(200, 200));
   });
 
-  it.each([true, false])('no RPC node; closed: %s', async (close) => {
+  it.each(inTurn([true, false], 2))('no RPC node; closed: %s', async (close) => {
     expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(
       silent('rpc_unavailable'),
     );
   });
 
-  it.each([true, false])('an RPC node that hangs; closed: %s', async (close) => {
+  it.each(inTurn([true, false], 3))('an RPC node that hangs; closed: %s', async (close) => {
     expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(
       silent('timeout'),
     );
   });
 
-  it.each([true, false])('429 of the RPC node; closed: %s', async (close) => {
+  it.each(inTurn([true, false], 4))('429 of the RPC node; closed: %s', async (close) => {
     sandbox.controls.node.fault('*', { kind: 'rateLimited' });
     expect(await run({ close })).toEqual(silent('rate_limited'));
   });
@@ -167,7 +168,7 @@ describe('nothing is printed, and the process ends by itself', () => {
     );
   });
 
-  it.each([true, false])('no Jupiter; closed: %s', async (close) => {
+  it.each(inTurn([true, false], 5))('no Jupiter; closed: %s', async (close) => {
     expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(
       silent('jupiter_unavailable'),
     );
@@ -185,7 +186,7 @@ describe('nothing is printed, and the process ends by itself', () => {
     expect(await run({})).toEqual(silent('rate_limited'));
   });
 
-  it.each([true, false])('a payment that stays uncertain; closed: %s', async (close) => {
+  it.each(inTurn([true, false], 6))('a payment that stays uncertain; closed: %s', async (close) => {
     await sandbox.controls.facilitator.stop();
     expect(await run({ close, funds: { USDC: '1' } })).toEqual(silent('payment_rejected'));
   });
@@ -205,7 +206,7 @@ describe('nothing is printed, and the process ends by itself', () => {
     ).toEqual(silent(...outcomes));
   });
 
-  it.each([true, false])(
+  it.each(inTurn([true, false], 7))(
     'two thousand calls that cost nothing, with one signal; at once: %s',
     async (together) => {
       const seller = await startSeller((_request, response) => void response.end('free'));
