@@ -353,10 +353,7 @@ describe.each(PLACES)(
 
     it.each(
       inPlace<[calls: number, dollars: number]>(
-        [
-          [12, 0.6],
-          ...(everyCase ? [[30, 0.05] as [number, number]] : []),
-        ],
+        [[12, 0.6], ...(everyCase ? [[30, 0.05] as [number, number]] : [])],
         kind,
       ),
     )(

@@ -1,0 +1,40 @@
+import type { KnipConfig } from 'knip';
+import { ENTRIES } from './scripts/entries.js';
+
+const config: KnipConfig = {
+  workspaces: {
+    '.': {
+      entry: [
+        ...Object.values(ENTRIES),
+        'examples/*.ts',
+        'scripts/*.ts',
+        'test/browser/page.ts',
+        'test/simulation/quick-keys.ts',
+      ],
+      project: [
+        'src/**/*.ts',
+        'adapters/**/*.ts',
+        'examples/**/*.ts',
+        'bench/**/*.ts',
+        'scripts/**/*.ts',
+        'test/**/*.ts',
+      ],
+      ignoreDependencies: ['@solana/buffer-layout', 'buffer', 'workerd'],
+      ignoreBinaries: ['apt-get'],
+    },
+    'adapters/sandbox': {
+      project: ['**/*.ts'],
+      ignoreDependencies: [
+        '@jup-ag/api',
+        '@noble/curves',
+        '@noble/hashes',
+        '@scure/base',
+        '@solana/buffer-layout',
+        '@solana/web3.js',
+      ],
+    },
+  },
+  ignoreExportsUsedInFile: true,
+};
+
+export default config;
