@@ -124,6 +124,10 @@ export default defineConfig(
     },
   },
   {
+    files: ['src/**', 'adapters/**'],
+    rules: { 'max-lines': ['error', 300] },
+  },
+  {
     files: ['src/**'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'error',

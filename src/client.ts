@@ -1,21 +1,21 @@
-import { parseOptions } from './config/parse-options.js';
 import type { ClientOptions, ClientConfig } from './config/options.js';
-import type { Composition } from './payments/context.js';
-import type { Engine, SwapResult } from './payments/engine.js';
-import type { PayOptions, Payment } from './payments/pay-header.js';
+import { parseOptions } from './config/parse-options.js';
 import { ConfigError } from './errors.js';
 import { createEvents, type EventName, type Listener } from './events.js';
 import { isOwn } from './internal/own-request.js';
-import type { CapUse } from './policy/caps.js';
-import type { Plan } from './policy/plan.js';
-import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
+import type { Composition } from './payments/context.js';
+import type { Engine, SwapResult } from './payments/engine.js';
+import type { PayOptions, Payment } from './payments/pay-header.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
-import type { SwapQuote, SwapRequest } from './swaps/types.js';
-import type { TokenBalance, TransportOptions } from './transport.js';
+import type { CapUse } from './policy/caps.js';
+import type { Plan } from './policy/plan.js';
 import { detectTerms, type LazyProtocol } from './protocols/protocol.js';
 import type { PaymentRequired } from './protocols/types.js';
+import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
+import type { SwapQuote, SwapRequest } from './swaps/types.js';
+import type { TokenBalance, TransportOptions } from './transport.js';
 
 /** What `client.fetch` takes beyond `RequestInit`. */
 export interface PayingRequestInit extends RequestInit {

@@ -1,9 +1,9 @@
-import type { LocalSettings } from './config/options.js';
 import { connectTo } from './config/connect.js';
+import type { LocalSettings } from './config/options.js';
 import type { SwapTerms } from './swaps/firewall/inspect.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
-import { swapLimits } from './swaps/transaction/finish.js';
 import { inspectWith } from './swaps/inspect-swap.js';
+import { swapLimits } from './swaps/transaction/finish.js';
 
 /** @internal What `inspectSwap` loads, web3.js among it, when it is first called. */
 export async function inspectOver(

@@ -1,8 +1,8 @@
-import { refuse, refuseUnknown } from './internal/options.js';
 import { toAmount } from './amount.js';
-import { parseLocalOptions } from './config/parse-options.js';
 import type { LocalOptions, LocalSettings } from './config/options.js';
+import { parseLocalOptions } from './config/parse-options.js';
 import { parseMint } from './config/swap-request.js';
+import { refuse, refuseUnknown } from './internal/options.js';
 import { readAddress, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
 

@@ -1,6 +1,6 @@
 import type { Client } from './client.js';
-import { globalFetch, parseFetch, parseInstall } from './config/parse-options.js';
 import type { ClientOptions } from './config/options.js';
+import { globalFetch, parseFetch, parseInstall } from './config/parse-options.js';
 import { createReentrancyGuard, type ReentrancyGuard } from './internal/reentrancy-guard.js';
 
 /** Options of {@link HTTPInterceptor}: those of `createClient`, and when to take effect. */

@@ -1,6 +1,6 @@
-import { refuse } from '../../src/internal/options.js';
 import { sha256 } from '@noble/hashes/sha2';
 import { utf8ToBytes } from '@noble/hashes/utils';
+import { refuse } from '../../src/internal/options.js';
 
 const KEY = /^[\x21-\x7e]{16,256}$/;
 const BEARER = /^bearer +/i;

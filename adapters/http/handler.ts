@@ -1,5 +1,5 @@
-import { startDeadline, untilAborted, type Deadline } from '../../src/internal/deadline.js';
 import { isExactChangeError, TransportError } from '../../src/errors.js';
+import { startDeadline, untilAborted, type Deadline } from '../../src/internal/deadline.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';
 import { pages } from '../../src/wire/operations.js';

@@ -1,5 +1,5 @@
-import type { ServiceCode } from '../../src/wire/problems.js';
 import { serviceProblem, type Problem } from '../../src/wire/problem.js';
+import type { ServiceCode } from '../../src/wire/problems.js';
 
 /** A request that is answered before any of it becomes a call. */
 export class RequestRefusal extends Error {

@@ -1,12 +1,12 @@
 import { formatUiAmount } from '../../src/amount.js';
 import { FundsError } from '../../src/errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../src/network.js';
+import type { Account, CallOptions, Rpc } from '../../src/solana/rpc/rpc.js';
 import {
   associatedTokenAddress,
   decodeMint,
   decodeTokenAccount,
 } from '../../src/solana/tokens/accounts.js';
-import type { Account, CallOptions, Rpc } from '../../src/solana/rpc/rpc.js';
 import type { Address } from '../../src/solana/types.js';
 import type { TokenBalance } from '../../src/transport.js';
 

@@ -1,10 +1,10 @@
-import type { Composition } from '../../src/payments/context.js';
-import { parseLocalOptions } from '../../src/config/parse-options.js';
 import type { LocalOptions, LocalSettings } from '../../src/config/options.js';
+import { parseLocalOptions } from '../../src/config/parse-options.js';
+import type { Composition } from '../../src/payments/context.js';
+import { transportClosed } from '../../src/service/closed.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import type { Address } from '../../src/solana/types.js';
 import type { Transport } from '../../src/transport.js';
-import { transportClosed } from '../../src/service/closed.js';
 import type { LocalOperations } from './operations.js';
 
 /** A transport in this process. */

@@ -1,34 +1,34 @@
 import { base64 } from '@scure/base';
-import type { LocalSettings } from '../../src/config/options.js';
+import { U64_MAX } from '../../src/amount.js';
 import { connectTo } from '../../src/config/connect.js';
-import { isExactChangeError } from '../../src/errors.js';
-import { batchAccounts } from '../../src/solana/rpc/batch-accounts.js';
-import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
-import type { Rpc } from '../../src/solana/rpc/rpc.js';
-import { assembleTransaction } from '../../src/solana/transactions/transaction.js';
-import type { Address } from '../../src/solana/types.js';
-import { priorityFee } from '../../src/swaps/transaction/budget.js';
-import { createFallback } from '../../src/swaps/quote/fallback.js';
-import { swapLimits } from '../../src/swaps/transaction/finish.js';
-import { createJupiterHttp } from '../../src/swaps/jupiter/http.js';
-import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
-import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
-import { jupiterLimiter } from '../../src/swaps/jupiter/limiter.js';
-import { boundsOf, prepareSwap } from '../../src/swaps/transaction/prepare.js';
-import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
-import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
-import type { Transport } from '../../src/transport.js';
+import type { LocalSettings } from '../../src/config/options.js';
 import {
   parseMint,
   parseSwapRequest,
   type ResolvedRequest,
 } from '../../src/config/swap-request.js';
-import { U64_MAX } from '../../src/amount.js';
-import { checkOrder, checkWallet } from '../check-order.js';
-import { createRecordedAutoPay } from '../../src/service/recorded-auto-pay.js';
+import { isExactChangeError } from '../../src/errors.js';
 import { autoPayStep } from '../../src/service/auto-pay.js';
-import { allBalances, balancesOf, type AccountReads } from './balance.js';
 import { parsedPayment } from '../../src/service/parse-payment.js';
+import { createRecordedAutoPay } from '../../src/service/recorded-auto-pay.js';
+import { batchAccounts } from '../../src/solana/rpc/batch-accounts.js';
+import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
+import type { Rpc } from '../../src/solana/rpc/rpc.js';
+import { assembleTransaction } from '../../src/solana/transactions/transaction.js';
+import type { Address } from '../../src/solana/types.js';
+import { createJupiterHttp } from '../../src/swaps/jupiter/http.js';
+import { jupiterLimiter } from '../../src/swaps/jupiter/limiter.js';
+import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
+import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
+import { createFallback } from '../../src/swaps/quote/fallback.js';
+import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
+import { priorityFee } from '../../src/swaps/transaction/budget.js';
+import { swapLimits } from '../../src/swaps/transaction/finish.js';
+import { boundsOf, prepareSwap } from '../../src/swaps/transaction/prepare.js';
+import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
+import type { Transport } from '../../src/transport.js';
+import { checkOrder, checkWallet } from '../check-order.js';
+import { allBalances, balancesOf, type AccountReads } from './balance.js';
 
 // Jupiter's /build has no quote without a taker; before one is known, an address of no wallet is
 // given. What is built is built for the wallet.

@@ -1,9 +1,9 @@
-import { refuse, refuseUnknown } from '../../src/internal/options.js';
-import type { Composition } from '../../src/payments/context.js';
-import { globalFetch, parseFetch, parseMs, SERVICE_MS } from '../../src/config/parse-options.js';
 import { parseServiceUrl } from '../../src/config/addresses.js';
+import { globalFetch, parseFetch, parseMs, SERVICE_MS } from '../../src/config/parse-options.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { hideHeaders } from '../../src/internal/redact.js';
 import { systemRuntime, type Runtime } from '../../src/internal/runtime.js';
+import type { Composition } from '../../src/payments/context.js';
 import type { Transport } from '../../src/transport.js';
 
 export interface RemoteOptions {

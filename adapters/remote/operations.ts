@@ -1,14 +1,14 @@
-import { refuse } from '../../src/internal/options.js';
-import { createHttp } from '../../src/internal/http.js';
 import { bounded } from '../../src/internal/bounded.js';
+import { createHttp } from '../../src/internal/http.js';
+import { refuse } from '../../src/internal/options.js';
 import type { Transport, TransportOptions } from '../../src/transport.js';
 import { operations, type Operation } from '../../src/wire/operations.js';
 import { PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { writeQuery } from '../../src/wire/query.js';
 import { readRequest } from '../../src/wire/read.js';
 import { checkOrder, checkWallet } from '../check-order.js';
-import type { RemoteSettings } from './index.js';
 import { answerOf } from './answer.js';
+import type { RemoteSettings } from './index.js';
 import { servicePeer } from './peer.js';
 
 const ACCEPTED = `application/json, ${PROBLEM_TYPE}`;

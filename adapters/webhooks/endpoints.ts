@@ -1,5 +1,5 @@
-import type { Endpoint, Outbox, WebhookEvent } from '../../src/outbox/outbox.js';
 import type { Runtime } from '../../src/internal/runtime.js';
+import type { Endpoint, Outbox, WebhookEvent } from '../../src/outbox/outbox.js';
 
 /** The endpoints of an outbox, for the parts that change and that tell them. */
 export interface Endpoints {

@@ -1,6 +1,6 @@
 import { isExactChangeError, TransportError } from '../../src/errors.js';
-import type { Outbox } from '../../src/outbox/outbox.js';
 import { bounded } from '../../src/internal/bounded.js';
+import type { Outbox } from '../../src/outbox/outbox.js';
 
 /** For one call of an outbox. */
 const TIMEOUT_MS = 15_000;

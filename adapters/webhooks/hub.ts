@@ -1,6 +1,6 @@
 import { ConfigError, TransportError } from '../../src/errors.js';
-import type { Outbox } from '../../src/outbox/outbox.js';
 import { systemRuntime, type Runtime } from '../../src/internal/runtime.js';
+import type { Outbox } from '../../src/outbox/outbox.js';
 import { deliverOver, type Deliver } from './deliver.js';
 import { endpointsOf } from './endpoints.js';
 import { guardOutbox } from './guard-outbox.js';

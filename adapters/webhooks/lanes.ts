@@ -1,4 +1,5 @@
 import type { OutboxJob, TakeOptions } from '../../src/outbox/outbox.js';
+import { LATE_MS, openEndpoints } from './open-endpoints.js';
 import { createPaces } from './paces.js';
 
 /** A job that is to be delivered, and until when no other process is given it. */
@@ -86,18 +87,6 @@ const WAITING_PER_PLACE = 16;
 const WAITING_PER_CALLER = 2;
 /** An endpoint that takes longer has nothing taken for it while something waits. */
 const SLOW_MS = 100;
-/**
- * Endpoints that take longer share half of their caller's places, however many they are: one that
- * answers in time waits for none of them.
- */
-const LATE_MS = 2_000;
-/**
- * Of a caller's places, those that its endpoints may have together of which nothing is known yet,
- * and those that are late.
- */
-const UNPROVEN = 3 / 4;
-const LATE = 1 / 2;
-
 export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits): Lanes {
   const shares = new Map<string, Share>();
   const running = new Map<string, Running>();
@@ -144,27 +133,13 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
   /** The endpoints of a share that may begin something, as far as the share goes. */
   const openOf = (share: Share, now: number): string[] => {
     if (share.size === 0 || share.running.size >= concurrency) return [];
-    const counts = new Map<string, number>();
-    for (const { endpoint } of share.running.values())
-      counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
-    const paces = new Map(
-      [...counts.keys(), ...share.waiting.keys()].map((endpoint) => [
-        endpoint,
-        paceOf(share, endpoint, now),
-      ]),
-    );
-    const isLate = (endpoint: string) => (paces.get(endpoint) ?? 0) >= LATE_MS;
-    const isUnproven = (endpoint: string) => paces.get(endpoint) === undefined || isLate(endpoint);
-    const haveAll = (part: number, is: (endpoint: string) => boolean) =>
-      [...counts].reduce((sum, [endpoint, count]) => sum + (is(endpoint) ? count : 0), 0) >=
-      Math.max(1, Math.floor(concurrency * part));
-    const [noneForLate, noneForUnproven] = [haveAll(LATE, isLate), haveAll(UNPROVEN, isUnproven)];
-    return [...share.waiting.keys()].filter(
-      (endpoint) =>
-        (counts.get(endpoint) ?? 0) < perEndpoint &&
-        !(noneForLate && isLate(endpoint)) &&
-        !(noneForUnproven && isUnproven(endpoint)),
-    );
+    return openEndpoints({
+      running: [...share.running.values()].map(({ endpoint }) => endpoint),
+      waiting: [...share.waiting.keys()],
+      paceOf: (endpoint) => paceOf(share, endpoint, now),
+      concurrency,
+      perEndpoint,
+    });
   };
   /** The process that is given it next delivers it. */
   const removeOver = (share: Share, now: number): void => {

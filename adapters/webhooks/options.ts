@@ -1,6 +1,6 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
-import type { Outbox } from '../../src/outbox/outbox.js';
 import type { Journal } from '../../src/journal/types.js';
+import type { Outbox } from '../../src/outbox/outbox.js';
 import { isRecord } from './event.js';
 import type { TargetRules } from './target.js';
 

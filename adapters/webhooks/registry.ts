@@ -1,14 +1,14 @@
-import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { hex } from '@scure/base';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import type { Runtime } from '../../src/internal/runtime.js';
+import { webhookEvents } from '../../src/outbox/outbox.js';
 import type {
   Endpoint,
   EndpointSecret,
   Outbox,
   WebhookEventName,
 } from '../../src/outbox/outbox.js';
-import { webhookEvents } from '../../src/outbox/outbox.js';
 import { readAddress, readList } from '../../src/policy/read.js';
-import type { Runtime } from '../../src/internal/runtime.js';
 import type { Endpoints } from './endpoints.js';
 import { isEventName, isRecord } from './event.js';
 import { secretOf } from './signature.js';

@@ -1,12 +1,11 @@
-import { TransportError } from '../../src/errors.js';
-import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/outbox/outbox.js';
 import type { Runtime } from '../../src/internal/runtime.js';
+import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/outbox/outbox.js';
 import { DRAIN_MS, type Deliver } from './deliver.js';
+import { accepting, disabling, isNews } from './endpoint-health.js';
 import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
-import { messageOf } from './message.js';
-import { askedWait, nextTry, restAfter } from './schedule.js';
-import { accepting, disabling, isNews } from './endpoint-health.js';
+import { nextTry, restAfter } from './schedule.js';
+import { DISABLED, GONE, givenUp, SKIPPED, tell, type Failure } from './tell.js';
 
 export interface WorkerParts {
   readonly outbox: Outbox;
@@ -23,16 +22,6 @@ export interface WorkerParts {
 export interface Worker {
   start(): void;
   close(): Promise<void>;
-}
-
-/** What became of one delivery. `status` is 0 if there was no answer. */
-type TellingResult = { readonly told: true } | Failure;
-
-interface Failure {
-  readonly told: false;
-  readonly status: number;
-  readonly askedMs: number;
-  readonly cause?: unknown;
 }
 
 /**
@@ -56,9 +45,6 @@ const GAVE_WAY_MS = 5_000;
  * that delivers next.
  */
 const CLOSE_MS = 10_000;
-const GONE = 410;
-const DISABLED = 'It is told nothing more. Repair it and rotate its secret, or remove it.';
-const SKIPPED = 'It is told what comes after it. See why it does not accept this one.';
 
 export function createWorker(parts: WorkerParts): Worker {
   const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } =
@@ -208,7 +194,7 @@ export function createWorker(parts: WorkerParts): Worker {
         asTarget((await endpoints.all()).get(endpoint)) ??
         asTarget((await endpoints.now()).get(endpoint));
       if (target === undefined) return await end(job, []);
-      const outcome = await outcomeOf(job, target, stopped);
+      const outcome = await tell(deliver, target, job.event, runtime, stopped);
       await end(job, outcome.told ? [] : await afterFailure(job, target, outcome, stopped));
       const now = runtime.now();
       // After the job: what is known of the endpoint is of less weight.
@@ -235,23 +221,6 @@ export function createWorker(parts: WorkerParts): Worker {
     const disabled = await endpoints.change(endpoint.id, disabling(endpoint, now, status === GONE));
     report(givenUp(job, tries, outcome, disabled === undefined ? SKIPPED : DISABLED));
     return [];
-  }
-
-  async function outcomeOf(
-    { event }: OutboxJob,
-    endpoint: Endpoint,
-    stopped: AbortSignal,
-  ): Promise<TellingResult> {
-    try {
-      const { status, retryAfter } = await deliver(
-        messageOf(endpoint, event, runtime.now()),
-        stopped,
-      );
-      if (status >= 200 && status < 300) return { told: true };
-      return { told: false, status, askedMs: askedWait(status, retryAfter, runtime.now()) };
-    } catch (cause) {
-      return { told: false, status: 0, askedMs: 0, cause };
-    }
   }
 
   async function end(job: OutboxJob, next: readonly NextJob[]): Promise<void> {
@@ -309,21 +278,4 @@ function again({ id: _, ...job }: OutboxJob, dueAt: number): NextJob {
 /** An endpoint that is told something. */
 function asTarget(endpoint: Endpoint | undefined): Endpoint | undefined {
   return endpoint?.disabledAt === undefined ? endpoint : undefined;
-}
-
-/** Neither its address, which may hold a token, nor anything that it said. */
-function givenUp(
-  { event, endpoint = '' }: OutboxJob,
-  tries: number,
-  { status, ...rest }: Failure,
-  follows: string,
-): TransportError {
-  const why = status === GONE ? 'says that it is gone' : `failed ${tries} times`;
-  const cause = 'cause' in rest ? { cause: rest.cause } : {};
-  const message = `The endpoint ${endpoint} ${why}, so it is not told of ${event.id}. ${follows}`;
-  return new TransportError('service_unavailable', message, {
-    details: { status },
-    retry: 'never',
-    ...cause,
-  });
 }

@@ -1,8 +1,8 @@
-import { refuse } from '../internal/options.js';
-import type { ClientOptions, LocalOptions } from './options.js';
 import { isLoopback } from '../internal/loopback.js';
-import { SOLANA_MAINNET } from '../network.js';
+import { refuse } from '../internal/options.js';
 import { hideAddress } from '../internal/redact.js';
+import { SOLANA_MAINNET } from '../network.js';
+import type { ClientOptions, LocalOptions } from './options.js';
 
 const PUBLIC_RPC: Readonly<Record<string, string>> = {
   [SOLANA_MAINNET]: 'https://api.mainnet-beta.solana.com',

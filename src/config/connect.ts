@@ -1,6 +1,6 @@
-import type { LocalSettings } from './options.js';
 import { connectRpc } from '../solana/rpc/connection.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
+import type { LocalSettings } from './options.js';
 
 /** The RPC node, or nodes, that the options name. */
 export function connectTo(

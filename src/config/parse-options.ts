@@ -1,5 +1,5 @@
-import { refuse, refuseUnknown } from '../internal/options.js';
 import { ConfigError } from '../errors.js';
+import { refuse, refuseUnknown } from '../internal/options.js';
 import { isRecord } from '../internal/record.js';
 import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';

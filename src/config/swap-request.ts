@@ -1,5 +1,5 @@
-import { refuse } from '../internal/options.js';
 import { toAmount } from '../amount.js';
+import { refuse } from '../internal/options.js';
 import type { Policy } from '../policy/policy.js';
 import { readMint } from '../policy/read.js';
 import type { SwapMode, SwapRequest } from '../swaps/types.js';

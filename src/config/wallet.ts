@@ -1,9 +1,9 @@
 import { refuse } from '../internal/options.js';
-import type { ClientOptions } from './options.js';
 import { isRecord } from '../internal/record.js';
 import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';
+import type { ClientOptions } from './options.js';
 
 /**
  * The wallet that pays, given in one of three ways. Throws `ConfigError` (`invalid_option`,

@@ -1,7 +1,7 @@
 import ky, { isHTTPError } from 'ky';
+import { ExactChangeError } from '../errors.js';
 import { onAbort } from './abort.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
-import { ExactChangeError } from '../errors.js';
 import { asOwn } from './own-request.js';
 import type { Runtime } from './runtime.js';
 

@@ -1,5 +1,5 @@
-import { isSwapCost } from '../policy/cost.js';
 import { isRecord } from '../internal/record.js';
+import { isSwapCost } from '../policy/cost.js';
 import { attemptStates } from './states.js';
 import type { Attempt } from './types.js';
 

@@ -1,22 +1,26 @@
 import { counts, type Cap } from '../policy/caps.js';
 import type { Cost } from '../policy/cost.js';
 import { copyOf } from './attempt-json.js';
+import {
+  isClosed,
+  isOf,
+  ownerName,
+  placeName,
+  isFoundByRequest,
+  requestName,
+  keyName,
+  namesOf,
+} from './attempt-names.js';
+import type { CapScope } from './attempt-names.js';
 import { costIn, countedAt, countsLonger, dropsSwap, lacksRoom, mayRelease } from './counting.js';
-import { isFromService } from './service-attempts.js';
-import { attemptStates, mayFollow, openStates } from './states.js';
 import { createSpendWindow, type SpendWindow } from './spend-window.js';
+import { attemptStates, mayFollow, openStates } from './states.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
 // Closed attempts that no window counts are kept only while there are no more than this in all.
 const KEPT = 10_000;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What caps tell payments apart by. */
-export interface CapScope extends Owner {
-  readonly host: string;
-  readonly payTo: string;
-  readonly mint: string;
-}
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** What the forgotten attempts at a place took: caps without a window count it for ever. */
 export interface Carried extends CapScope {
@@ -273,42 +277,8 @@ export function createAttemptStore({
   };
 }
 
-/** Nothing more will happen to it: what is left of it is a receipt, or what its swaps cost. */
-export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
-  return (
-    state === 'unsettled' ||
-    state === 'unpaid' ||
-    (state === 'settled' && (delivered || isFromService({ fingerprint })))
-  );
-}
-
 function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {
   return carried.size === 0 ? [] : [{ ...place, cost: new Map(carried), until: carriedUntil }];
-}
-
-function isOf({ wallet, network }: Owner, owner: Owner): boolean {
-  return wallet === owner.wallet && network === owner.network;
-}
-
-const ownerName = ({ wallet, network }: Owner) => `${network} ${wallet}`;
-const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>) =>
-  JSON.stringify([host, payTo, mint]);
-/**
- * Whether a repeated call without a key may have to do with it: what was delivered is over, however
- * often the same is bought.
- */
-export function isFoundByRequest({ delivered, resigns }: Attempt): boolean {
-  return !delivered || resigns !== undefined;
-}
-
-const requestName = (fingerprint: string) => `request ${fingerprint}`;
-const keyName = (idempotencyKey: string) => `key ${idempotencyKey}`;
-
-function namesOf({ fingerprint, idempotencyKey }: Attempt): string[] {
-  return [
-    requestName(fingerprint),
-    ...(idempotencyKey === undefined ? [] : [keyName(idempotencyKey)]),
-  ];
 }
 
 function entry<V>(map: Map<string, V>, key: string, make: () => V): V {

@@ -1,10 +1,10 @@
-import type { Cap } from '../policy/caps.js';
 import { systemRuntime } from '../internal/runtime.js';
-import { createAttemptStore } from './attempt-store.js';
 import { jobsOf } from '../outbox/notices.js';
-import { wantsOutbox, type JournalOptions } from './options.js';
 import { announce, createOutboxListeners, outboxOver } from '../outbox/port.js';
 import { createOutboxStore, type OutboxRecord } from '../outbox/store.js';
+import type { Cap } from '../policy/caps.js';
+import { createAttemptStore } from './attempt-store.js';
+import { wantsOutbox, type JournalOptions } from './options.js';
 import type { Attempt, Journal } from './types.js';
 
 /**

@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../errors.js';
+import type { Outbox } from '../outbox/outbox.js';
 import type { Cap } from '../policy/caps.js';
 import type { SwapCost } from '../policy/cost.js';
 import type { Receipt } from '../receipt.js';
 import type { Ledger } from './balance-ledger.js';
 import type { Locks } from './locks.js';
-import type { Outbox } from '../outbox/outbox.js';
 import type { AttemptState } from './states.js';
 
 /** A signed payment, with all that presenting it again or finding it on chain needs. */

@@ -1,8 +1,8 @@
 import { sha256 } from '@noble/hashes/sha2';
 import { hex } from '@scure/base';
-import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';
 import type { AttemptState } from '../journal/states.js';
 import type { Attempt } from '../journal/types.js';
+import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';
 
 const MAX_URL = 2_048;
 // Methods are a word; a caller's own may be anything that `fetch` lets through.

@@ -2,7 +2,6 @@ import { randomBytes } from '@noble/hashes/utils';
 import { hex } from '@scure/base';
 import { createHeap } from '../journal/heap.js';
 import { copyOfEndpoint, copyOfJob } from './json.js';
-import { createTurns, laneOf, type Turn } from './turns.js';
 import {
   MOST_JOBS,
   type Endpoint,
@@ -10,6 +9,7 @@ import {
   type OutboxJob,
   type TakeOptions,
 } from './outbox.js';
+import { createTurns, laneOf, type Turn } from './turns.js';
 
 /** All that an outbox knows. */
 export interface OutboxContent {

@@ -1,19 +1,19 @@
 import { hex } from '@scure/base';
+import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal } from '../journal/types.js';
+import type { LazyProtocol, PaymentProtocol } from '../protocols/protocol.js';
 import { createBlockhashSource } from '../solana/rpc/blockhash.js';
-import { connectTo } from '../config/connect.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
-import type { LazyProtocol, PaymentProtocol } from '../protocols/protocol.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
+import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
-import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
 import { transportWithTimeouts, locksWithTimeout } from './transport-timeouts.js';
 
 // Half of a slow slot: fresh enough to last, old enough to serve calls that come together.

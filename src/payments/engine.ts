@@ -1,12 +1,16 @@
-import { refuseUnknown } from '../internal/options.js';
 import type { Config } from '../config/options.js';
 import { parseMint, parseSwapRequest } from '../config/swap-request.js';
 import { ConfigError } from '../errors.js';
 import type { Events } from '../events.js';
+import { untilAborted } from '../internal/deadline.js';
+import { refuseUnknown } from '../internal/options.js';
+import type { Call } from '../internal/request.js';
 import type { Attempt } from '../journal/types.js';
-import { capsSeen, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
+import { capsSeen, type CapUse } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
+import type { PaymentProtocol } from '../protocols/protocol.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import {
   fits,
   receiptFields,
@@ -14,23 +18,19 @@ import {
   type Receipt,
   type ReceiptFilter,
 } from '../receipt.js';
-import type { Call } from '../internal/request.js';
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swaps/types.js';
 import type { TokenBalance } from '../transport.js';
-import type { PaymentProtocol } from '../protocols/protocol.js';
-import type { PaymentRequired } from '../protocols/types.js';
-import { checkFit } from './plan/swap-quote.js';
-import { checkBalances } from './plan/check-balances.js';
 import { createContext, newId, type Composition } from './context.js';
-import { untilAborted } from '../internal/deadline.js';
-import { ownerOf } from './owner.js';
-import { makePlan, usesOf } from './plan/plan.js';
-import { payForCall, type CallOptions } from './pay.js';
-import { payHeader, type Payment, type PayOptions } from './pay-header.js';
-import { resume } from './reconcile/resume.js';
 import { runSwap } from './execute/run-swap.js';
+import { ownerOf } from './owner.js';
+import { payHeader, type Payment, type PayOptions } from './pay-header.js';
+import { payForCall, type CallOptions } from './pay.js';
+import { checkBalances } from './plan/check-balances.js';
 import { readHoldings } from './plan/holdings.js';
+import { makePlan, usesOf } from './plan/plan.js';
+import { checkFit } from './plan/swap-quote.js';
+import { resume } from './reconcile/resume.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {

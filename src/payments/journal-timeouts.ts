@@ -1,6 +1,6 @@
 import { isExactChangeError, TransportError } from '../errors.js';
-import type { Coordination, Journal } from '../journal/types.js';
 import { bounded } from '../internal/bounded.js';
+import type { Coordination, Journal } from '../journal/types.js';
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 

@@ -1,5 +1,5 @@
-import { askedWait, MAX_WAIT_MS, withJitter } from '../internal/backoff.js';
 import type { ClientConfig } from '../config/options.js';
+import { askedWait, MAX_WAIT_MS, withJitter } from '../internal/backoff.js';
 import type { Call } from '../internal/request.js';
 
 const FIRST_WAIT_MS = 250;

@@ -1,7 +1,7 @@
-import { startDeadline } from '../internal/deadline.js';
 import { isExactChangeError, TransportError } from '../errors.js';
-import type { Locks } from '../journal/locks.js';
 import { bounded } from '../internal/bounded.js';
+import { startDeadline } from '../internal/deadline.js';
+import type { Locks } from '../journal/locks.js';
 import type { Transport, TransportOptions } from '../transport.js';
 import { isTrustedError } from '../wire/trusted-error.js';
 

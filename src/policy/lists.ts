@@ -1,5 +1,5 @@
-import { refuse, refuseUnknown } from '../internal/options.js';
 import { cleanText, PolicyError } from '../errors.js';
+import { refuse, refuseUnknown } from '../internal/options.js';
 import { toNetwork } from '../network.js';
 import { namesHost, plainHost, readListedHost } from './hosts.js';
 import { readAddress, readList, readMint } from './read.js';

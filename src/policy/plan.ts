@@ -1,7 +1,7 @@
 import type { OfferRefusal } from '../errors.js';
+import type { X402Version } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import type { SwapQuote } from '../swaps/types.js';
-import type { X402Version } from '../protocols/types.js';
 import type { CapUse } from './caps.js';
 
 /** What paying for a call would take. JSON-safe; amounts are decimal strings of base units. */

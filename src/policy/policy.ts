@@ -2,9 +2,9 @@ import { refuse, refuseUnknown, requireObject } from '../internal/options.js';
 import type { Cap, CapRules } from './caps.js';
 import { LAMPORTS, USD } from './cost.js';
 import { readHost } from './hosts.js';
-import { DAY_MS, HOUR_MS } from './periods.js';
 import { readLimits, type LimitOptions } from './limits.js';
 import { readLists, type ListOptions, type ListRules } from './lists.js';
+import { DAY_MS, HOUR_MS } from './periods.js';
 import type { Plan } from './plan.js';
 import { readMint, readUnits, readUsd } from './read.js';
 

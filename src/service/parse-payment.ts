@@ -1,8 +1,8 @@
 import { ProtocolError } from '../errors.js';
 import type { OfferReading } from '../protocols/protocol.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
 import { parsePaymentRequired } from '../protocols/x402/parse.js';
-import type { PaymentRequired } from '../protocols/types.js';
 import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transport.js';
 
 // Which wallet will pay is not known here, and no payee is this one.

@@ -1,9 +1,9 @@
-import type { Choice } from '../payments/plan/choose.js';
 import type { PaymentContext } from '../payments/context.js';
-import { sourceOf } from '../payments/reconcile/sent-transaction.js';
-import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { ownerOf } from '../payments/owner.js';
 import { spendOf } from '../payments/plan/choose.js';
+import type { Choice } from '../payments/plan/choose.js';
+import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
+import { sourceOf } from '../payments/reconcile/sent-transaction.js';
 import { capsFor, checkPayment, overBudget, takenOf, type Spend } from '../policy/caps.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';

@@ -1,17 +1,17 @@
-import { refuse } from '../internal/options.js';
 import { base58 } from '@scure/base';
+import { refuse } from '../internal/options.js';
 import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
-import { associatedTokenAddress } from '../solana/tokens/accounts.js';
+import type { OfferReading } from '../protocols/protocol.js';
+import type { Offer, PaymentRequired } from '../protocols/types.js';
+import { readOffers } from '../protocols/x402/offers.js';
 import { verifySignature } from '../solana/keys.js';
+import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import {
   decodeTransaction,
   messageSigners,
   resolveInstructions,
 } from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
-import type { OfferReading } from '../protocols/protocol.js';
-import { readOffers } from '../protocols/x402/offers.js';
-import type { Offer, PaymentRequired } from '../protocols/types.js';
 
 /** A payment that the wallet signed, and the offer that it pays, by what its transaction says. */
 export interface ReadPayment {

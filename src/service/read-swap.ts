@@ -1,18 +1,16 @@
-import { refuse } from '../internal/options.js';
 import { base58 } from '@scure/base';
-import type { PaymentContext } from '../payments/context.js';
+import { refuse } from '../internal/options.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
-import { decodeTokenAccount } from '../solana/tokens/accounts.js';
+import type { PaymentContext } from '../payments/context.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
+import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import {
   assembleTransaction,
   decodeTransaction,
   type DecodedTransaction,
 } from '../solana/transactions/transaction.js';
-import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
-import { swapLimits } from '../swaps/transaction/finish.js';
 import { costsOf } from '../swaps/firewall/as-it-is.js';
 import { readMakings, readTemporary } from '../swaps/firewall/before.js';
 import { checkSwap } from '../swaps/firewall/check-swap.js';
@@ -21,6 +19,8 @@ import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';
 import { decodeSwap } from '../swaps/firewall/layout.js';
 import { enforce } from '../swaps/firewall/rule.js';
 import { createdIn, surroundingsRules } from '../swaps/firewall/surroundings.js';
+import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
+import { swapLimits } from '../swaps/transaction/finish.js';
 import { readRawWallet } from '../swaps/transaction/read-facts.js';
 
 /** A swap that the wallet signed. */

@@ -1,17 +1,17 @@
-import { refuse } from '../internal/options.js';
 import { untilAborted } from '../internal/deadline.js';
+import { refuse } from '../internal/options.js';
 import type { Journal } from '../journal/types.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { isAddress } from '../solana/address.js';
 import type { AutoPayRequest, PaymentResult } from '../transport.js';
-import type { PaymentRequired } from '../protocols/types.js';
 import { bytesOf, hostOf, type AutoPayDeps } from './auto-pay.js';
 import { termsOf } from './parse-payment.js';
-import { createWalletSessions, type WalletSessions } from './wallet-sessions.js';
 import { payStep } from './pay-step.js';
 import { planStep } from './plan-step.js';
 import type { Purchase } from './records.js';
 import { swapAmountOf } from './request.js';
 import { swapStep } from './swap-step.js';
+import { createWalletSessions, type WalletSessions } from './wallet-sessions.js';
 
 // How soon what a process leaves that dies is taken up by another over the same journal.
 const ROUND_MS = 60_000;

@@ -1,10 +1,10 @@
 import { sha256 } from '@noble/hashes/sha2';
 import { hex } from '@scure/base';
-import type { PaymentContext } from '../payments/context.js';
-import { ownerOf } from '../payments/owner.js';
 import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/service-attempts.js';
 import type { Attempt } from '../journal/types.js';
+import type { PaymentContext } from '../payments/context.js';
+import { ownerOf } from '../payments/owner.js';
 import type { Spend } from '../policy/caps.js';
 
 /** An attempt that signed a swap. */

@@ -1,8 +1,8 @@
-import { refuse } from '../internal/options.js';
 import { minAmount, parseAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
 import { parseSwapFrom } from '../config/swap-request.js';
 import { cleanText, type ConfigError } from '../errors.js';
+import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
 import type { Address } from '../solana/types.js';
 import type { AutoPayRequest } from '../transport.js';

@@ -1,18 +1,18 @@
-import type { Choice } from '../payments/plan/choose.js';
-import type { PaymentContext } from '../payments/context.js';
-import { ownerOf } from '../payments/owner.js';
-import { spendOf } from '../payments/plan/choose.js';
 import { TransportError } from '../errors.js';
 import { isFromService } from '../journal/service-attempts.js';
 import type { Attempt } from '../journal/types.js';
+import type { PaymentContext } from '../payments/context.js';
+import { ownerOf } from '../payments/owner.js';
+import { spendOf } from '../payments/plan/choose.js';
+import type { Choice } from '../payments/plan/choose.js';
 import { capsFor, checkPayment, overBudget, takenOf } from '../policy/caps.js';
-import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
-import { readOffers } from '../protocols/x402/offers.js';
 import type { PaymentRequired } from '../protocols/types.js';
+import { readOffers } from '../protocols/x402/offers.js';
+import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
 import { firstOffer, type AutoPayDeps } from './auto-pay.js';
 import { parsedOffer } from './parse-payment.js';
-import type { WalletSession } from './wallet-sessions.js';
 import { idOf, keyTaken, type PaidAttempt, type Purchase } from './records.js';
+import type { WalletSession } from './wallet-sessions.js';
 
 /** One step, with what all of them need. */
 export interface Step {

@@ -1,17 +1,17 @@
-import { choose } from '../payments/plan/choose.js';
-import { checkHeader } from '../payments/execute/sign-payment.js';
-import { SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
-import { swapBound } from '../payments/execute/swap-cost.js';
 import { amendError, isExactChangeError, ProtocolError } from '../errors.js';
 import { WSOL_MINT } from '../network.js';
+import { checkHeader } from '../payments/execute/sign-payment.js';
+import { swapBound } from '../payments/execute/swap-cost.js';
+import { choose } from '../payments/plan/choose.js';
+import { SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import type { PaymentResult } from '../transport.js';
 import { firstOffer, planner } from './auto-pay.js';
 import { throwIfFailed } from './landing.js';
 import { pastBalance } from './past-balance.js';
 import { planOn } from './plan-step.js';
+import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
 import { bearerOf, findSwap, isPaid, keyTaken, swapPrint, type SwapAttempt } from './records.js';
 import { raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
-import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
 import { awaitVerdict, soon } from './verdict.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
 

@@ -1,19 +1,19 @@
-import { x402Protocol } from '../protocols/x402/protocol.js';
+import { createEvents } from '../events.js';
 import type { OpenPayment } from '../journal/open-payment.js';
-import { orphanedAttempts, endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
+import { knownWallet, newWallet } from '../journal/registry.js';
+import { isFromService } from '../journal/service-attempts.js';
+import type { Journal } from '../journal/types.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
-import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
+import { withoutBound, withSwapCost } from '../payments/execute/swap-cost.js';
 import { journalWithTimeouts } from '../payments/journal-timeouts.js';
 import { ownerOf } from '../payments/owner.js';
-import { withoutBound, withSwapCost } from '../payments/execute/swap-cost.js';
-import { createEvents } from '../events.js';
-import { isFromService } from '../journal/service-attempts.js';
-import { knownWallet, newWallet } from '../journal/registry.js';
-import type { Journal } from '../journal/types.js';
-import { keepLanding, landedBefore, type Landed } from './landing.js';
-import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
+import { orphanedAttempts, endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
+import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
+import { x402Protocol } from '../protocols/x402/protocol.js';
 import type { AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
+import { keepLanding, landedBefore, type Landed } from './landing.js';
+import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
 
 // A caller that has swapped for a payment has so long to sign that, and until then the budget is
 // kept for it.

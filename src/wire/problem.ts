@@ -11,11 +11,11 @@ import {
   type Moved,
   type Retry,
 } from '../errors.js';
-import { isTrustedError } from './trusted-error.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';
 import { aboutProblem, isServiceCode, type ProblemCode, type ServiceCode } from './problems.js';
+import { isTrustedError } from './trusted-error.js';
 
 /** RFC 9457, with what an {@link ExactChangeError} says besides. */
 export interface Problem {

@@ -90,9 +90,9 @@ export const mends: readonly Mend[] = [
         before: '? tip.slot',
       },
       {
-        file: 'src/solana/rpc/connection.ts',
-        now: 'if (!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call))))',
-        before: 'if (latest.slot < 0)',
+        file: 'src/solana/rpc/tip.ts',
+        now: '!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call)))',
+        before: 'latest.slot < 0',
       },
     ],
   },

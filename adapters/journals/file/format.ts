@@ -1,10 +1,10 @@
+import { isRecord } from '../../../src/internal/record.js';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import type { Carried, StoreContent } from '../../../src/journal/attempt-store.js';
+import type { Attempt } from '../../../src/journal/types.js';
 import { isEndpoint, isOutboxJob } from '../../../src/outbox/json.js';
 import type { OutboxContent, OutboxRecord } from '../../../src/outbox/store.js';
-import type { Attempt } from '../../../src/journal/types.js';
 import { PAYMENTS, USD } from '../../../src/policy/cost.js';
-import { isRecord } from '../../../src/internal/record.js';
 import { crc32 } from './crc32.js';
 
 /** One thing that happened. FORMAT.md says it for other languages. */

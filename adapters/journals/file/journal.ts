@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { ConfigError, TransportError } from '../../../src/errors.js';
-import { jobsOf } from '../../../src/outbox/notices.js';
-import { wantsOutbox, type JournalOptions } from '../../../src/journal/options.js';
-import { createOutboxListeners, outboxOver, writeAdded } from '../../../src/outbox/port.js';
-import type { Attempt, Journal } from '../../../src/journal/types.js';
-import type { Cap } from '../../../src/policy/caps.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
+import { wantsOutbox, type JournalOptions } from '../../../src/journal/options.js';
+import type { Attempt, Journal } from '../../../src/journal/types.js';
+import { jobsOf } from '../../../src/outbox/notices.js';
+import { createOutboxListeners, outboxOver, writeAdded } from '../../../src/outbox/port.js';
+import type { Cap } from '../../../src/policy/caps.js';
 import { unavailable } from './failures.js';
 import type { FileRecord } from './format.js';
 import type { LogParts, Stores, Work } from './log.js';

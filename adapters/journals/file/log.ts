@@ -1,12 +1,10 @@
 import { dirname } from 'node:path';
+import { ConfigError } from '../../../src/errors.js';
 import {
   createAttemptStore,
-  isClosed,
   type AttemptStore,
   type Carried,
-  type StoreContent,
 } from '../../../src/journal/attempt-store.js';
-import { ConfigError } from '../../../src/errors.js';
 import { announce, createOutboxListeners, type OutboxListeners } from '../../../src/outbox/port.js';
 import {
   createOutboxStore,
@@ -15,10 +13,10 @@ import {
   type OutboxRecord,
   type OutboxStore,
 } from '../../../src/outbox/store.js';
-import type { Attempt } from '../../../src/journal/types.js';
 import { removeFile, type Disk } from './disk.js';
 import { damaged, unavailable } from './failures.js';
 import { decode, encodeContent, encodeRecords, type Decoded, type FileRecord } from './format.js';
+import { lean } from './lean.js';
 import { lockFile, type FileLock } from './lock.js';
 import { openOrCreate } from './only-path.js';
 import type { Processes } from './processes.js';
@@ -283,27 +281,4 @@ function attemptsOf({ records }: Decoded): AttemptStore {
 
 function isOutboxRecord(record: FileRecord): record is OutboxRecord {
   return 'job' in record || 'jobDone' in record || 'endpoint' in record || 'endpointGone' in record;
-}
-
-/**
- * Without what could be presented or sent again, if no call will: a repeat under the same key
- * presents what is delivered too.
- */
-function lean({ attempts, ...rest }: StoreContent): StoreContent {
-  const isOver = (one: Attempt) =>
-    one.state === 'unsettled' || (isClosed(one) && one.idempotencyKey === undefined);
-  return {
-    ...rest,
-    attempts: attempts.map((attempt) => (isOver(attempt) ? withoutBytes(attempt) : attempt)),
-  };
-}
-
-function withoutBytes({ swap, payment, ...rest }: Attempt): Attempt {
-  return {
-    ...rest,
-    ...(swap === undefined ? {} : { swap: { ...swap, transaction: '' } }),
-    ...(payment === undefined
-      ? {}
-      : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
-  };
 }

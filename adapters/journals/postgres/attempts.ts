@@ -1,5 +1,6 @@
+import { systemRuntime } from '../../../src/internal/runtime.js';
 import { copyOf } from '../../../src/journal/attempt-json.js';
-import { isFoundByRequest } from '../../../src/journal/attempt-store.js';
+import { isFoundByRequest } from '../../../src/journal/attempt-names.js';
 import {
   costIn,
   countedAt,
@@ -8,7 +9,6 @@ import {
   lacksRoom,
   mayDropSwap,
 } from '../../../src/journal/counting.js';
-import { jobsOf } from '../../../src/outbox/notices.js';
 import {
   attemptStates,
   mayFollow,
@@ -16,16 +16,16 @@ import {
   type AttemptState,
 } from '../../../src/journal/states.js';
 import type { Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
+import { jobsOf } from '../../../src/outbox/notices.js';
 import { takenOf, type Cap } from '../../../src/policy/caps.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
-import { systemRuntime } from '../../../src/internal/runtime.js';
 import { batchedReserve } from './batch.js';
 import { capRows, capValues } from './caps.js';
 import type { Database, Row } from './database.js';
 import { pastDeadlock } from './deadlock.js';
 import { digest, lockKey, ownerParts } from './keys.js';
-import type { Adding } from './outbox.js';
 import { hasOutbox } from './outbox-endpoints.js';
+import type { Adding } from './outbox.js';
 import { ATTEMPT_COLUMNS } from './reserve.js';
 import type { Tables } from './tables.js';
 

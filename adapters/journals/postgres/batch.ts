@@ -1,8 +1,8 @@
 import { isExactChangeError } from '../../../src/errors.js';
 import type { Database, Row } from './database.js';
+import { pastDeadlock } from './deadlock.js';
 import { reserveCall } from './reserve.js';
 import type { Tables } from './tables.js';
-import { pastDeadlock } from './deadlock.js';
 
 // How many calls one statement does at most.
 const MOST = 32;

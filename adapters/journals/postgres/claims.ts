@@ -1,8 +1,8 @@
 import type { Claims } from '../../../src/journal/types.js';
 import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
-import type { Tables } from './tables.js';
 import type { Line, Session } from './session.js';
+import type { Tables } from './tables.js';
 
 /** Claims that live as long as the session of the instance that made them. */
 export interface SharedClaims extends Claims {

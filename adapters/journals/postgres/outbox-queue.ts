@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type PgBoss from 'pg-boss';
-import { laneOf, ofCaller, type Lane } from '../../../src/outbox/turns.js';
 import type { NextJob, OutboxJob, TakeOptions } from '../../../src/outbox/outbox.js';
+import { laneOf, ofCaller, type Lane } from '../../../src/outbox/turns.js';
 import type { Database, Query } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { loadPeer } from './peer.js';

@@ -1,5 +1,5 @@
-import { createOutboxListeners } from '../../../src/outbox/port.js';
 import { MOST_JOBS, type NextJob, type Outbox } from '../../../src/outbox/outbox.js';
+import { createOutboxListeners } from '../../../src/outbox/port.js';
 import { batched } from './batch.js';
 import type { Database, Query } from './database.js';
 import { pastDeadlock } from './deadlock.js';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { PROBLEM_TYPE } from '../../../src/wire/problem.js';
-import type { FetchHandler } from '../fetch-handler.js';
 import { ALWAYS, requestIdOf } from '../../http/headers.js';
 import { RequestRefusal } from '../../http/refusal.js';
+import type { FetchHandler } from '../fetch-handler.js';
 import { requestOf, type Incoming } from './incoming.js';
 import { turnOf } from './turns.js';
 

@@ -1,27 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { address as toAddress } from '@solana/kit';
 import type { Address } from '@solana/kit';
-import { SANDBOX_MINTS } from '../mints.js';
 import type { Chain, ChainAccount, SandboxMint } from '../types.js';
 import { readBalances } from './balances.js';
 import { Blocks, FINALITY, MAX_AGE, SLOTS_PER_EPOCH } from './blocks.js';
 import type { Block } from './blocks.js';
 import { addressOf } from './bytes.js';
 import { airdropTransaction, FAUCET } from './faucet.js';
+import { fundToken } from './fund.js';
 import { History } from './history.js';
 import type { Commitment, Landed } from './history.js';
 import { memosOf } from './memo.js';
 import { seed } from './seed.js';
 import { allKeys, loadKeys, lookupTableData, LOOKUP_TABLE_PROGRAM } from './tables.js';
 import { Timers } from './timers.js';
-import {
-  associatedTokenAccount,
-  isExtended,
-  readMint,
-  readToken,
-  tokenData,
-  withU64,
-} from './token.js';
+import { associatedTokenAccount, readToken } from './token.js';
 import { Vm } from './vm.js';
 import type { Simulated } from './vm.js';
 import { isStaticWritable } from './wire.js';
@@ -135,18 +128,8 @@ export class SandboxChain implements Chain {
     this.setAccount(address, { ...account, lamports: account.lamports + lamports });
   }
 
-  async fundToken(owner: Address, mint: SandboxMint, amount: bigint): Promise<Address> {
-    const address = await associatedTokenAccount(owner, mint.address, mint.tokenProgram);
-    const native = mint.address === SANDBOX_MINTS.SOL.address;
-    const account = this.account(address) ?? this.emptyToken(owner, mint, native);
-    const held = readToken(account)?.amount ?? 0n;
-    this.setAccount(address, {
-      ...account,
-      lamports: account.lamports + (native ? amount : 0n),
-      data: withU64(account.data, 64, held + amount),
-    });
-    this.mintSupply(mint, amount, native);
-    return address;
+  fundToken(owner: Address, mint: SandboxMint, amount: bigint): Promise<Address> {
+    return fundToken(this, owner, mint, amount);
   }
 
   async tokenBalance(owner: Address, mint: SandboxMint): Promise<bigint> {
@@ -292,29 +275,5 @@ export class SandboxChain implements Chain {
 
   private emit(event: ChainEvent): void {
     for (const listener of [...this.listeners]) listener(event);
-  }
-
-  private emptyToken(owner: Address, mint: SandboxMint, native: boolean): ChainAccount {
-    const asPyusd = isExtended(this.account(mint.address));
-    const fields = {
-      tokenProgram: mint.tokenProgram,
-      mint: mint.address,
-      owner,
-      amount: 0n,
-      asPyusd,
-    };
-    const lamports = this.rent(BigInt(tokenData(fields).length));
-    const data = tokenData({ ...fields, nativeReserve: native ? lamports : undefined });
-    return { lamports, data, owner: mint.tokenProgram, executable: false };
-  }
-
-  private mintSupply({ address }: SandboxMint, amount: bigint, native: boolean): void {
-    const account = this.account(address);
-    const mint = readMint(account);
-    if (account && mint && !native)
-      this.setAccount(address, {
-        ...account,
-        data: withU64(account.data, 36, mint.supply + amount),
-      });
   }
 }

@@ -1,10 +1,10 @@
+import type { Address } from '@solana/kit';
 import { Account, Clock, FailedTransactionMetadata, LiteSvm } from 'litesvm/dist/internal.js';
 import type {
   InnerInstruction,
   SimulatedTransactionInfo,
   TransactionMetadata,
 } from 'litesvm/dist/internal.js';
-import type { Address } from '@solana/kit';
 import type { ChainAccount } from '../types.js';
 import { addressOf, keyBytes } from './bytes.js';
 import { isCharged, parseFailure } from './failure.js';

@@ -1,10 +1,10 @@
+import type { Address } from '@solana/kit';
 import { toBase58, toBase64, view } from '../chain/bytes.js';
 import type { Json } from '../chain/json.js';
 import { LOOKUP_TABLE_PROGRAM, readLookupTable } from '../chain/tables.js';
 import { readMint, readToken } from '../chain/token.js';
 import { TOKEN_PROGRAM } from '../mints.js';
 import type { ChainAccount } from '../types.js';
-import type { Address } from '@solana/kit';
 import { invalidParams, RpcError } from './faults.js';
 import type { Config } from './params.js';
 

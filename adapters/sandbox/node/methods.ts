@@ -1,6 +1,6 @@
-import type { Method } from './method.js';
 import { accountMethods } from './accounts.js';
 import { clusterMethods } from './cluster.js';
+import type { Method } from './method.js';
 import { historyMethods } from './past.js';
 import { transactionMethods } from './transactions.js';
 

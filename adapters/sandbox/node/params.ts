@@ -1,6 +1,6 @@
 import type { Address } from '@solana/kit';
-import { fromBase58, parseAddress } from '../chain/bytes.js';
 import { FINALITY } from '../chain/blocks.js';
+import { fromBase58, parseAddress } from '../chain/bytes.js';
 import type { Commitment } from '../chain/history.js';
 import type { Json } from '../chain/json.js';
 import { invalidParams, RpcError } from './faults.js';

@@ -1,10 +1,10 @@
 import { address as toAddressType } from '@solana/kit';
 import type { Address } from '@solana/kit';
+import { FINALITY } from '../chain/blocks.js';
 import type { ChainEvent, SandboxChain } from '../chain/chain.js';
+import { reaches } from '../chain/history.js';
 import { encodeJson } from '../chain/json.js';
 import type { Json } from '../chain/json.js';
-import { FINALITY } from '../chain/blocks.js';
-import { reaches } from '../chain/history.js';
 import type { ChainAccount } from '../types.js';
 import { encodeAccount } from './encode.js';
 import { invalidParams, RpcError } from './faults.js';

@@ -11,9 +11,9 @@ import type { Seen } from './behind.js';
 import { encodeAccount } from './encode.js';
 import { invalidParams, RpcError } from './faults.js';
 import type { CallContext, Method } from './method.js';
-import { presentInner } from './present.js';
 import { slotFor, toAddress, withContext } from './params.js';
 import type { Config, Params } from './params.js';
+import { presentInner } from './present.js';
 
 const TYPE = 'solana_transaction::versioned::VersionedTransaction';
 const MOST_ENCODED: Readonly<Record<string, number>> = { base58: 1683, base64: 1644 };

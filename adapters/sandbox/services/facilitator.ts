@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { KeyPairSigner } from '@solana/kit';
 import { x402Facilitator } from '@x402/core/facilitator';
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
 import { toFacilitatorSvmSigner } from '@x402/svm';
 import { registerExactSvmScheme } from '@x402/svm/exact/facilitator';
-import type { KeyPairSigner } from '@solana/kit';
 import { FaultBoard, type ServiceControls } from './faults.js';
 import { listen, pathOf, readJson, sendJson } from './http.js';
 

@@ -1,8 +1,8 @@
 import { isAddress, type Address } from '@solana/kit';
 import { mintAccount } from '../chain/seed.js';
+import type { NewMint, Sandbox, SandboxOptions, SandboxWallet } from '../index.js';
 import { MINTS, SANDBOX_MINTS, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../mints.js';
 import { startNode } from '../node/index.js';
-import type { NewMint, Sandbox, SandboxOptions, SandboxWallet } from '../index.js';
 import type { MintSymbol, SandboxMint } from '../types.js';
 import { startAggregator } from './aggregator/index.js';
 import { startApi } from './api/index.js';

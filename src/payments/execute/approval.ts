@@ -1,7 +1,7 @@
 import { isExactChangeError, PolicyError } from '../../errors.js';
 import { bounded } from '../../internal/bounded.js';
-import type { Choice } from '../plan/choose.js';
 import type { PaymentContext } from '../context.js';
+import type { Choice } from '../plan/choose.js';
 import type { Funding } from '../plan/funding.js';
 import { planOf, type PlanPlace } from '../plan/plan.js';
 

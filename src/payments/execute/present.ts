@@ -1,16 +1,17 @@
-import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import { onAbort } from '../../internal/abort.js';
-import { SettlementError, type ErrorInit, type Moved } from '../../errors.js';
+import { SettlementError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
+import { onAbort } from '../../internal/abort.js';
 import { startDeadline, throwIfAborted, untilAborted } from '../../internal/deadline.js';
-import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { Call } from '../../internal/request.js';
+import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader } from '../../protocols/protocol.js';
-import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
+import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { decidePayment, monitorPayment } from '../reconcile/payment-monitor.js';
-import { bodyClaim, releaseClaim } from './release-claim.js';
+import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
+import { type Answer, boundsOf, rejection } from './rejection.js';
+import { bodyClaim, releaseClaim } from './release-claim.js';
 
 /** One call that presents a payment. */
 export interface Presentation {
@@ -103,12 +104,6 @@ export function mayRepeat(
     call.method === 'GET' ||
     call.method === 'HEAD'
   );
-}
-
-/** A 402, and what the seller says of it. */
-interface Answer {
-  readonly response: Response;
-  readonly reason: string | undefined;
 }
 
 type SellerAnswer =
@@ -253,6 +248,7 @@ async function noteDoubt(
 }
 
 const FIRST_WAIT_MS = 250;
+
 const LONGEST_WAIT_MS = 2_000;
 
 /** Asks the chain until it has decided, time is up, or the client closes. */
@@ -282,63 +278,4 @@ async function askUntil(
     if (await decidePayment(context, open, emit, signal).catch(() => false)) return;
     await context.config.runtime.sleep(wait, signal).catch(() => undefined);
   }
-}
-
-function boundsOf({ attempt }: OpenPayment): {
-  readonly payerSignature: string;
-  readonly lastValidBlockHeight: string;
-} {
-  const { payerSignature, lastValidBlockHeight } = attempt.payment;
-  return { payerSignature, lastValidBlockHeight };
-}
-
-/** What a 402 means by what the chain has said so far. */
-function rejection(
-  open: OpenPayment,
-  { response, reason }: Answer,
-  moved: readonly Moved[],
-): SettlementError<'payment_rejected'> {
-  const { attempt } = open;
-  const { lastValidBlockHeight } = attempt.payment;
-  const base = {
-    details: { ...boundsOf(open), status: response.status },
-    response,
-    ...(reason === undefined ? {} : { untrusted: { reason } }),
-  };
-  const make = (
-    message: string,
-    more: Pick<ErrorInit<'payment_rejected'>, 'funds' | 'moved' | 'retry'>,
-  ) => new SettlementError('payment_rejected', message, { ...base, ...more });
-  const { signature } = attempt.receipt.payment;
-  if (attempt.state === 'settled' && signature !== undefined) {
-    const paid: Moved = {
-      kind: 'payment',
-      signature,
-      inputMint: attempt.mint,
-      inAmount: attempt.amount,
-    };
-    return make(
-      'The seller answered the paid request with 402, and the chain shows the payment. Ask the seller for its answer with the signature in moved.',
-      {
-        funds: 'spent',
-        moved: [...moved, paid],
-        retry: 'never',
-      },
-    );
-  }
-  if (attempt.state === 'unsettled') {
-    return make(
-      'The seller answered the paid request with 402, and the payment can no longer land: nothing was paid. See untrusted.reason, then try again.',
-      {
-        funds: 'untouched',
-        moved,
-        retry: 'fresh',
-      },
-    );
-  }
-  return make(
-    `The seller answered the paid request with 402 again. That is no proof that nothing was paid: the payment may still settle until block height ${lastValidBlockHeight} is final. ` +
-      'See untrusted.reason, and repeat the call once the chain has decided.',
-    { funds: 'uncertain', moved },
-  );
 }

@@ -5,7 +5,7 @@ import { capsFor, checkPayment, overBudget, takenOf } from '../../policy/caps.js
 import { noSwapCost } from '../../policy/cost.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { inProgress } from '../reconcile/earlier-payment.js';
+import { inProgress } from '../reconcile/earlier-errors.js';
 import { endUnpaid } from '../reconcile/orphaned-attempts.js';
 import { abandon, freeOrphanedBudget, resumeWithNextCall } from '../reconcile/resume.js';
 import { costForSwap } from './attempt-receipt.js';

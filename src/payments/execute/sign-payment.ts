@@ -1,14 +1,14 @@
 import { base58 } from '@scure/base';
-import { untilAborted } from '../../internal/deadline.js';
 import { TransactionError } from '../../errors.js';
+import { untilAborted } from '../../internal/deadline.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
+import type { AttachedPayment } from '../../protocols/protocol.js';
 import { isGoodSignature } from '../../solana/keys.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
-import type { AttachedPayment } from '../../protocols/protocol.js';
-import type { Choice } from '../plan/choose.js';
 import type { PaymentContext } from '../context.js';
+import type { Choice } from '../plan/choose.js';
 import { nonceFor, type Purpose } from './payment-nonce.js';
 import { signerWithTimeout } from './signer-timeout.js';
 

@@ -1,20 +1,21 @@
-import { startDeadline, type Deadline } from '../../internal/deadline.js';
 import {
   isExactChangeError,
   PolicyError,
-  ProtocolError,
   TransportError,
   type ExactChangeError,
   type OfferRefusal,
 } from '../../errors.js';
+import { startDeadline, type Deadline } from '../../internal/deadline.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { checkPayment, type Spend } from '../../policy/caps.js';
 import { checkOffer, checkPlace } from '../../policy/lists.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
-import { broughtBy, findFunding, isPinned, shortOf, type Funding } from './funding.js';
+import { broughtBy, findFunding, isPinned, type Funding } from './funding.js';
+import { refusals, nothingPayable } from './nothing-payable.js';
 import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
+import { shortOf } from './short-of.js';
 import { usdValueOf } from './usd-price.js';
 
 /** The offer to pay, and how. */
@@ -49,11 +50,13 @@ interface Priced {
 
 // Quotes are scarce: of several offers that all need a swap, so many are compared.
 const MAX_COMPARED = 3;
+
 /**
  * Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any
  * number of tokens.
  */
 const MAX_UNPINNED = 3;
+
 /** For all that is asked to compare the offers of one 402, in milliseconds. */
 const COMPARE_MS = 30_000;
 
@@ -268,35 +271,4 @@ function asRefusal(error: unknown): ExactChangeError {
   if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name))
     return error;
   throw error;
-}
-
-function refusals(
-  refused: ReadonlyMap<number, ExactChangeError>,
-  read: ReadonlyMap<number, OfferRefusal>,
-): OfferRefusal[] {
-  return [...refused]
-    .sort(([a], [b]) => a - b)
-    .map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
-}
-
-const ELSEWHERE: readonly string[] = ['unsupported_network', 'unsupported_offer'];
-
-/** One entry that was meant for us gives its own reason; several are listed. */
-function nothingPayable(
-  refused: ReadonlyMap<number, ExactChangeError>,
-  offers: readonly OfferRefusal[],
-): ExactChangeError {
-  const errors = [...refused.values()];
-  const ours = errors.filter(({ code }) => !ELSEWHERE.includes(code));
-  const only = ours.length === 1 ? ours[0] : errors.length === 1 ? errors[0] : undefined;
-  if (only !== undefined) return only;
-  const codes = [...new Set(offers.map(({ code }) => code))].join(', ');
-  return new ProtocolError(
-    'no_payable_offer',
-    `None of the ${offers.length} offers can be paid (${codes}). Each offer's reason is in details.offers.`,
-    {
-      details: { offers },
-      ...(ours[0] === undefined ? {} : { cause: ours[0] }),
-    },
-  );
 }

@@ -1,18 +1,20 @@
 import { maxAmount, U64_MAX } from '../../amount.js';
-import { FundsError, isExactChangeError, type ExactChangeError } from '../../errors.js';
+import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
+import type { Offer } from '../../protocols/types.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { Offer } from '../../protocols/types.js';
-import { askServicePlan } from './service-plan.js';
 import type { PaymentContext } from '../context.js';
+import { MAX_UNSELLABLE, firstThatPays, mayPay, candidatesByValue } from './candidate-queue.js';
 import { readHoldings } from './holdings.js';
-import { quoteForPayment, checkAvailable } from './swap-quote.js';
 import type { OfferFacts } from './offer-accounts.js';
-import { usdPriceOf, type UsdPrice } from './usd-price.js';
+import { askServicePlan } from './service-plan.js';
+import { short } from './short-of.js';
+import { quoteForPayment, checkAvailable } from './swap-quote.js';
+import { usdPriceOf } from './usd-price.js';
 
 /** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
 export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigint } & (
@@ -28,10 +30,6 @@ export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigin
 
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
 export const MAX_CANDIDATES = 3;
-
-// jupiter.md 2.4: about so many calls for one payment.
-const MAX_UNSELLABLE = 8;
-const MAX_VALUED = 5;
 
 // Fees, and the rent of the accounts that a swap may have to create; what it really takes is
 // checked against the wallet before signing.
@@ -164,52 +162,6 @@ async function planAtService(
     : { ...fundedBy(candidate, quote), built: planned.transaction };
 }
 
-/**
- * By the client's own prices, so that no quote is asked for of what cannot be enough. What has no
- * price may be.
- */
-async function firstThatPays(
-  context: PaymentContext,
-  candidates: readonly Candidate[],
-  mint: Address,
-  amount: bigint,
-  signal: AbortSignal | undefined,
-): Promise<Candidate | undefined> {
-  for (const candidate of candidates)
-    if (await mayPay(context, candidate, mint, amount, signal)) return candidate;
-  return undefined;
-}
-
-async function mayPay(
-  context: PaymentContext,
-  candidate: Candidate,
-  mint: Address,
-  amount: bigint,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  const [worth, wanted] = await Promise.all([
-    priceOf(context, candidate.mint, signal),
-    priceOf(context, mint, signal),
-  ]);
-  return (
-    worth === undefined ||
-    wanted === undefined ||
-    worth.most(candidate.available) >= wanted.least(amount)
-  );
-}
-
-/** Whatever keeps it from being known is met again by the check that needs it. */
-function priceOf(
-  context: PaymentContext,
-  mint: Address,
-  signal: AbortSignal | undefined,
-): Promise<UsdPrice | undefined> {
-  return usdPriceOf(context, mint, signal).catch((error: unknown) => {
-    if (isExactChangeError(error)) return undefined;
-    throw error;
-  });
-}
-
 function fundedBy(
   { mint, available }: Candidate,
   quote: SwapQuote,
@@ -217,69 +169,9 @@ function fundedBy(
   return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
-interface Queue {
-  /** Those that are tried first, with no more asked for than their order needs. */
-  first(): Promise<readonly Candidate[]>;
-  all(): AsyncIterable<Candidate>;
-}
-
-/**
- * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value.
- * Others are priced only when they are reached, and only if there are several: a price costs a
- * quote.
- */
-function candidatesByValue(
-  context: PaymentContext,
-  candidates: readonly Candidate[],
-  signal: AbortSignal | undefined,
-): Queue {
-  const { network, swapFrom } = context.config;
-  const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
-  const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
-  const others = candidates.filter((candidate) => !first.includes(candidate));
-  let sorted: readonly Candidate[] | undefined;
-  const rest = async () =>
-    (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
-  return {
-    first: async () => (first.length > 0 ? first : rest()),
-    async *all() {
-      yield* first;
-      yield* await rest();
-    },
-  };
-}
-
-async function byValue(
-  context: PaymentContext,
-  candidates: readonly Candidate[],
-  signal: AbortSignal | undefined,
-): Promise<Candidate[]> {
-  const valued: { candidate: Candidate; microUsd: bigint }[] = [];
-  let unpriced = 0;
-  for (const candidate of candidates) {
-    if (unpriced >= MAX_UNSELLABLE || valued.length >= MAX_VALUED) break;
-    const worth = await usdPriceOf(context, candidate.mint, signal);
-    if (worth === undefined) unpriced += 1;
-    else valued.push({ candidate, microUsd: worth.least(candidate.available) });
-  }
-  valued.sort((a, b) => (a.microUsd < b.microUsd ? 1 : a.microUsd > b.microUsd ? -1 : 0));
-  const priced = valued.map(({ candidate }) => candidate);
-  // Without a price they may still be bounded by the caller's own policy.
-  return [...priced, ...candidates.filter((candidate) => !priced.includes(candidate))];
-}
-
 /** Base units of the asked-for mint that it brings at least. */
 export function broughtBy(funding: Funding): bigint {
   return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
-}
-
-/** The refusal of an offer whose token the wallet holds too little of. */
-export function shortOf({ mint, amount }: Offer, { available }: OfferFacts): FundsError {
-  return new FundsError(
-    'insufficient_funds',
-    `The price is ${amount} base units of ${mint}, and the wallet can spend ${available}. Fund it, or turn autoSwap on to swap from another token.`,
-    { details: { mint, required: amount.toString(), available: available.toString() } },
-  );
 }
 
 async function quoteFrom(
@@ -393,12 +285,4 @@ async function reservedOf(
     pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '',
   );
   return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
-}
-
-function short(mint: Address, needed: bigint, { available }: OfferFacts): FundsError {
-  return new FundsError(
-    'insufficient_funds',
-    `The payment needs ${needed} base units of ${mint}, the wallet can spend ${available}, and no token it holds is worth the difference. Fund the wallet.`,
-    { details: { mint, required: needed.toString(), available: available.toString() } },
-  );
 }

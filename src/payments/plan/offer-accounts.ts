@@ -1,14 +1,14 @@
 import { FundsError, ProtocolError, type ExactChangeError } from '../../errors.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint } from '../../network.js';
 import type { IsFresh } from '../../journal/account-balance.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint } from '../../network.js';
+import type { Offer } from '../../protocols/types.js';
+import type { Account } from '../../solana/rpc/rpc.js';
 import {
   associatedTokenAddress,
   decodeMint,
   decodeTokenAccount,
 } from '../../solana/tokens/accounts.js';
-import type { Account } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
-import type { Offer } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type Memory } from '../memory.js';
 import { judgeMint } from './supported-mint.js';

@@ -1,5 +1,6 @@
 import { formatUiAmount } from '../../amount.js';
 import { untilAborted } from '../../internal/deadline.js';
+import type { Call } from '../../internal/request.js';
 import {
   capUse,
   capsFor,
@@ -10,19 +11,18 @@ import {
   type CapUse,
   type Spend,
 } from '../../policy/caps.js';
-import type { Plan } from '../../policy/plan.js';
 import { formatUsd } from '../../policy/dollars.js';
+import type { Plan } from '../../policy/plan.js';
+import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';
-import type { Call } from '../../internal/request.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { PaymentRequired } from '../../protocols/types.js';
-import { choose, spendOf, type Choice } from './choose.js';
 import type { PaymentContext } from '../context.js';
-import { broughtBy, type Funding } from './funding.js';
-import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { swapBound } from '../execute/swap-cost.js';
+import { ownerOf } from '../owner.js';
+import { choose, spendOf, type Choice } from './choose.js';
+import { broughtBy, type Funding } from './funding.js';
 
 /** What a plan says of the call that it is for. */
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;

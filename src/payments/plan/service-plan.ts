@@ -1,10 +1,10 @@
-import { throwIfAborted } from '../../internal/deadline.js';
 import { isExactChangeError } from '../../errors.js';
+import { throwIfAborted } from '../../internal/deadline.js';
 import { sinceThen } from '../../internal/runtime.js';
+import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import { isJson } from '../../swaps/jupiter/answer.js';
 import type { AutoPayRequest } from '../../transport.js';
-import type { Offer } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 
 /** A swap for a payment that is asked for as one. */

@@ -1,11 +1,11 @@
 import { ceilDiv, minAmount, parseAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
-import { pinnedMint, pinnedMints, type PinnedMint } from '../../network.js';
-import { USD_DECIMALS } from '../../policy/dollars.js';
 import { orAborted } from '../../internal/bounded.js';
 import { throwIfAborted } from '../../internal/deadline.js';
 import { isLowPriority } from '../../internal/low-priority.js';
 import { sinceThen } from '../../internal/runtime.js';
+import { pinnedMint, pinnedMints, type PinnedMint } from '../../network.js';
+import { USD_DECIMALS } from '../../policy/dollars.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';

@@ -1,8 +1,8 @@
-import type { Reading } from '../../journal/account-balance.js';
-import type { Runtime } from '../../internal/runtime.js';
-import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import { orAborted } from '../../internal/bounded.js';
+import type { Runtime } from '../../internal/runtime.js';
+import type { Reading } from '../../journal/account-balance.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
+import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
 

@@ -1,26 +1,23 @@
-import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import {
-  ConfigError,
-  isExactChangeError,
-  SettlementError,
-  type ErrorDetails,
-  type Moved,
-} from '../../errors.js';
-import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { isExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import type { Attempt } from '../../journal/types.js';
+import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import type { Call } from '../../internal/request.js';
+import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
+import type { Attempt } from '../../journal/types.js';
 import type { PaymentContext } from '../context.js';
-import { sourceOf } from './sent-transaction.js';
-import { decidePayment, openPaymentOf } from './payment-monitor.js';
-import { claimsReleased, delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { mayRepeat, present } from '../execute/present.js';
+import { claimsReleased, delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { ownerOf } from '../owner.js';
+import { spent, swappedBy, undecided, mismatch, inProgress } from './earlier-errors.js';
+import { decidePayment, openPaymentOf } from './payment-monitor.js';
+import { sourceOf } from './sent-transaction.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
+
 /** A day of blocks, and of slots. */
 const FORGOTTEN_BLOCKS = 216_000;
+
 /** How many windows a caller has that was being told when its process ended. */
 const UNHEARD_WINDOWS = 10;
 
@@ -233,66 +230,6 @@ function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: numb
   return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
 
-function spent(
-  { payment, receipt, mint, amount }: OpenPayment['attempt'],
-  response?: Response,
-): SettlementError {
-  const { payerSignature } = payment;
-  const { signature } = receipt.payment;
-  const { swap } = receipt;
-  const swapped: Moved[] = swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
-  const paid: Moved[] =
-    signature === undefined
-      ? []
-      : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
-  return new SettlementError(
-    'already_spent',
-    'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
-    {
-      details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
-      funds: 'spent',
-      moved: [...swapped, ...paid],
-      ...(response === undefined ? {} : { response }),
-    },
-  );
-}
-
-/** The swap that an attempt's receipt has, as what moved. */
-function swappedBy({ attempt }: OpenPayment): Moved[] {
-  const { swap } = attempt.receipt;
-  return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
-}
-
-function withoutProvider({
-  provider: _provider,
-  ...swap
-}: NonNullable<OpenPayment['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
-  return swap;
-}
-
-function undecided(open: OpenPayment, cause?: unknown): SettlementError {
-  const { attempt } = open;
-  const { payerSignature, lastValidBlockHeight } = attempt.payment;
-  return new SettlementError(
-    'payment_uncertain',
-    `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
-    {
-      details: { payerSignature, lastValidBlockHeight },
-      funds: 'uncertain',
-      moved: swappedBy(open),
-      ...(cause === undefined ? {} : { cause }),
-    },
-  );
-}
-
-function mismatch(): ConfigError {
-  return new ConfigError(
-    'idempotency_mismatch',
-    'This idempotencyKey was used for another request. Use one key for one request (method, URL and body), and a new one for another.',
-    { details: {} },
-  );
-}
-
 /**
  * Makes a purchase as the only one in this process under its idempotency key: two that start
  * together would both find no earlier attempt.
@@ -311,16 +248,4 @@ export async function underKey<T>(
   } finally {
     wallet.keys.delete(idempotencyKey);
   }
-}
-
-/** The refusal of a call whose key another call is under way with. */
-export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
-  return new SettlementError(
-    'payment_in_progress',
-    'A call with this idempotencyKey is being paid right now. Wait for its answer.',
-    {
-      details,
-      funds: 'uncertain',
-    },
-  );
 }

@@ -1,5 +1,5 @@
-import type { Landing } from '../../solana/transactions/confirm.js';
 import type { SignatureInfo } from '../../solana/rpc/rpc.js';
+import type { Landing } from '../../solana/transactions/confirm.js';
 import type { Address } from '../../solana/types.js';
 import type { AccountHistory, Histories, LookedAt } from './account-history.js';
 import { isExplained, MAX_UNREADABLE, READS_A_LOOK } from './explained-balance.js';

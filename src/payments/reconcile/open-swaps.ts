@@ -1,14 +1,14 @@
-import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import { TransactionError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
+import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import type { Attempt, SignedSwap, SwapOutcome } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
-import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
-import { ownerOf } from '../owner.js';
-import { LAMPORTS_LOCK, mintLock } from '../execute/run-swap.js';
-import { askSwap, endOfSwap, landSwap, type SwapEnd, type Swapped } from './swap-end.js';
+import { LAMPORTS_LOCK, mintLock } from '../execute/land-exclusively.js';
 import { withoutBound } from '../execute/swap-cost.js';
+import { ownerOf } from '../owner.js';
+import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
+import { askSwap, endOfSwap, landSwap, type SwapEnd, type Swapped } from './swap-end.js';
 
 interface Task {
   readonly emit: Emit;

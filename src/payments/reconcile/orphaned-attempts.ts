@@ -3,8 +3,8 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { PaymentContext } from '../context.js';
 import { bodyClaim } from '../execute/release-claim.js';
-import { ownerOf } from '../owner.js';
 import { withoutBound, withSwapCost } from '../execute/swap-cost.js';
+import { ownerOf } from '../owner.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
 /** Attempts in a state that no call is at, in this process or another. */

@@ -1,12 +1,12 @@
-import { startDeadline } from '../../internal/deadline.js';
 import type { Emit } from '../../events.js';
+import { startDeadline } from '../../internal/deadline.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
+import { costFor } from '../execute/attempt-receipt.js';
+import { ownerOf } from '../owner.js';
+import { listenTo } from './account-changes.js';
 import { fateOf, type Fate } from './fate.js';
 import { sentPayment, sourceOf } from './sent-transaction.js';
-import { listenTo } from './account-changes.js';
-import { ownerOf } from '../owner.js';
-import { costFor } from '../execute/attempt-receipt.js';
 
 /**
  * The record of an attempt as this process follows it already, or a new one: two records of one

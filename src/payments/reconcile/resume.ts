@@ -2,7 +2,7 @@ import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
+import { decidedOutcome, forgetAccounts } from './open-swaps.js';
 import {
   orphanedAttempts,
   endDecided,
@@ -10,7 +10,7 @@ import {
   releaseOrphans,
   putAbandoned,
 } from './orphaned-attempts.js';
-import { decidedOutcome, forgetAccounts } from './open-swaps.js';
+import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 
 const FIRST_WAIT_MS = 1_000;

@@ -2,8 +2,8 @@ import type { Attempt } from '../../journal/types.js';
 import { costOf, LAMPORTS } from '../../policy/cost.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/attempt-receipt.js';
+import { ownerOf } from '../owner.js';
 
 /** Of a client that is never asked. */
 const MOST_FREED = 1_000;

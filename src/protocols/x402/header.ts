@@ -1,6 +1,6 @@
 import { base64, base64url } from '@scure/base';
-import { isJsonObject, JSON_LIMITS, readJson } from './json.js';
 import type { JsonObject } from '../types.js';
+import { isJsonObject, JSON_LIMITS, readJson } from './json.js';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const BASE64URL = /^[A-Za-z0-9_-]+={0,2}$/;

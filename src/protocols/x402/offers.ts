@@ -4,7 +4,6 @@ import { toNetwork } from '../../network.js';
 import { isAddress, isReservedAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
 import type { JudgedOffers, OfferReading } from '../protocol.js';
-import { field, isJsonObject } from './json.js';
 import type {
   JsonObject,
   JsonValue,
@@ -13,6 +12,7 @@ import type {
   PaymentRequirements,
   X402Version,
 } from '../types.js';
+import { field, isJsonObject } from './json.js';
 
 type RefusalCode = 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
 /** Why an entry is not payable; `why` completes the sentence "Offer n ...". */

@@ -1,4 +1,11 @@
 import { ProtocolError } from '../../errors.js';
+import type {
+  JsonObject,
+  JsonValue,
+  PaymentRequired,
+  PaymentRequirements,
+  X402Version,
+} from '../types.js';
 import { decodeHeader } from './header.js';
 import {
   copyJson,
@@ -10,13 +17,6 @@ import {
   readJson,
 } from './json.js';
 import type { JsonReading } from './json.js';
-import type {
-  JsonObject,
-  JsonValue,
-  PaymentRequired,
-  PaymentRequirements,
-  X402Version,
-} from '../types.js';
 
 /** A 402 as far as it is known: any of its parts may be missing. */
 export interface PaymentRequiredParts {

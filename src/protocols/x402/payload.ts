@@ -1,9 +1,9 @@
 import { base64, hex } from '@scure/base';
 import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
+import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
 import { encodeHeader } from './header.js';
 import { field, isJsonObject } from './json.js';
-import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
 
 const PAYMENT_ID = 'payment-identifier';
 /**

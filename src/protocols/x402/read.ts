@@ -1,11 +1,11 @@
-import { onAbort } from '../../internal/abort.js';
 import { TransportError } from '../../errors.js';
+import { onAbort } from '../../internal/abort.js';
 import { systemRuntime } from '../../internal/runtime.js';
+import type { ReadOptions } from '../protocol.js';
+import type { PaymentRequired } from '../types.js';
 import { JSON_LIMITS } from './json.js';
 import { claimsPayment, findPaymentRequired, malformedPaymentRequired } from './parse.js';
 import type { Malformed, PaymentRequiredParts } from './parse.js';
-import type { ReadOptions } from '../protocol.js';
-import type { PaymentRequired } from '../types.js';
 
 /** The beginning of a body, at most 64 KiB of it. */
 export interface PeekedBody {

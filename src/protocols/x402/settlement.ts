@@ -1,9 +1,9 @@
 import { cleanText } from '../../errors.js';
+import type { JsonObject, Settlement } from '../types.js';
 import { decodeHeader } from './header.js';
 import { field } from './json.js';
 import { bodyObject, headerValue } from './parse.js';
 import type { PaymentRequiredParts } from './parse.js';
-import type { JsonObject, Settlement } from '../types.js';
 
 /** Base58 of 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;

@@ -1,8 +1,8 @@
 import { throwIfAborted } from '../../internal/deadline.js';
 import type { Runtime } from '../../internal/runtime.js';
-import type { CallOptions, Rpc } from './rpc.js';
 import { shareWork, type Join } from '../../internal/shared-work.js';
 import type { Address } from '../types.js';
+import type { CallOptions, Rpc } from './rpc.js';
 
 /** Of one `getMultipleAccounts`. */
 const MAX_ADDRESSES = 100;

@@ -1,7 +1,7 @@
-import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import { orAborted } from '../../internal/bounded.js';
-import type { CallOptions, Rpc } from './rpc.js';
+import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import type { Lifetime } from '../types.js';
+import type { CallOptions, Rpc } from './rpc.js';
 
 /** A blockhash, how long it lives, and the slot that the node had seen. */
 export interface FreshBlockhash extends Lifetime {

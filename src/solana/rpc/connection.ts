@@ -1,15 +1,14 @@
-import { Connection, PublicKey, VersionedTransaction } from '@solana/web3.js';
-import { ConfigError } from '../../errors.js';
-import { hideAddress } from '../../internal/redact.js';
+import { PublicKey, VersionedTransaction, type Connection } from '@solana/web3.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { isAddress } from '../address.js';
-import { askNodes, explainShape, explainWeb3Error, inTurn } from './failover.js';
+import { readInner } from '../transactions/inner.js';
+import { askNodes, inTurn } from './failover.js';
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
-import { followsFrom, mayLiveUntil, tipAt } from './height.js';
-import { readInner } from '../transactions/inner.js';
+import { tipAt } from './height.js';
 import { readLanded } from './landed.js';
+import { checkUrls, ownNode, toNode } from './nodes.js';
 import {
   errorText,
   rawErrorText,
@@ -18,9 +17,9 @@ import {
   readStatus,
   safeInteger,
 } from './reply.js';
-import { rpcFetch } from './fetch.js';
+import type { CallOptions, Rpc, Tip } from './rpc.js';
 import { createSignatureSocket, type SignatureSocket } from './signature-socket.js';
-import type { CallOptions, Commitment, Rpc, Tip } from './rpc.js';
+import { COMMITMENT, readBlockhash, readSlot, readTip, settings } from './tip.js';
 
 export type { Connection } from '@solana/web3.js';
 
@@ -41,8 +40,6 @@ export interface ConnectOptions {
   /** CAIP-2 id: answers of a node that serves another do not count. Default: they all do. */
   readonly network?: string;
 }
-
-const COMMITMENT = 'confirmed';
 
 /** The node's refusal of a transaction whose version is above the greatest that is asked for. */
 const NEWER_VERSION = -32015;
@@ -143,28 +140,9 @@ function rpcOver(all: Nodes): Rpc {
 
     latestBlockhash: (call) =>
       ask('getLatestBlockhash', call, async (connection, node) => {
-        const earlier = tips.get(node);
-        // Its own height, the first time beside it: what it says of the blockhash is held against
-        // that.
-        const [{ context, value }, first] = await Promise.all([
-          connection.getLatestBlockhashAndContext(settings(call)),
-          earlier === undefined ? readTip(connection, COMMITMENT, call) : undefined,
-        ]);
-        // A blockhash is 32 bytes in base58, as an address is.
-        if (!isAddress(value.blockhash)) throw new Fault('invalid', 'the blockhash is not one');
-        const latest = {
-          slot: readSlot(context, call),
-          lastValidBlockHeight: BigInt(safeInteger(value.lastValidBlockHeight)),
-        };
-        if (earlier === undefined || !followsFrom(latest, earlier)) {
-          if (!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call))))
-            throw new Fault(
-              'invalid',
-              'the last valid block height is none that its own block height allows',
-            );
-        }
+        const latest = await readBlockhash(connection, tips.get(node), call);
         tips.set(node, tipAt(latest));
-        return { blockhash: value.blockhash, ...latest };
+        return latest;
       }),
 
     tip: (commitment, call) =>
@@ -307,74 +285,6 @@ function rpcOver(all: Nodes): Rpc {
     },
   };
   return rpc;
-}
-
-async function readTip(
-  connection: Connection,
-  commitment: Commitment,
-  call: CallOptions | undefined,
-): Promise<Tip> {
-  const { absoluteSlot, blockHeight } = await connection.getEpochInfo({
-    ...settings(call),
-    commitment,
-  });
-  return { slot: readSlot({ slot: absoluteSlot }, call), height: BigInt(safeInteger(blockHeight)) };
-}
-
-function toNode(url: string, given: typeof fetch | undefined): Node {
-  return {
-    // One for each attempt costs microseconds, and binds its requests to that attempt's signal:
-    // Connection takes none.
-    connect: (signal) =>
-      new Connection(url, {
-        commitment: COMMITMENT,
-        fetch: rpcFetch(given, signal),
-        // web3.js would print to the console while it waits. No httpAgent either, not even false:
-        // its build for browsers prints at any.
-        disableRetryOnRateLimit: true,
-      }),
-    explain: explainShape,
-  };
-}
-
-/** A Connection of the caller's has a fetch and errors of its own. */
-function ownNode(connection: Connection): Node {
-  hideAddress(connection.rpcEndpoint);
-  return { connect: () => connection, explain: explainWeb3Error };
-}
-
-function checkUrls(option: string, urls: readonly string[], protocol: RegExp): void {
-  const isUsable = (text: string) => {
-    try {
-      return protocol.test(new URL(text).protocol);
-    } catch {
-      return false;
-    }
-  };
-  if (urls.length > 0 && urls.every(isUsable)) return;
-  // The value is not quoted: such urls often carry a key.
-  const kind = option === 'wsUrl' ? 'a ws: or wss: url' : 'one or more http: or https: urls';
-  throw new ConfigError('invalid_option', `The option ${option} has to be ${kind}.`, {
-    details: { option },
-  });
-}
-
-function settings(call: CallOptions | undefined): {
-  commitment: Commitment;
-  minContextSlot?: number;
-} {
-  return {
-    commitment: COMMITMENT,
-    ...(call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot }),
-  };
-}
-
-/** Not each node and proxy minds the least slot that it is told. */
-function readSlot(context: { readonly slot: number }, call: CallOptions | undefined): number {
-  const slot = safeInteger(context.slot);
-  if (slot < (call?.minContextSlot ?? 0))
-    throw new Fault('unavailable', 'it lags behind the slot that is needed');
-  return slot;
 }
 
 function toKey(address: string): PublicKey {

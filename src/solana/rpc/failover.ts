@@ -1,6 +1,6 @@
 import type { Connection } from '@solana/web3.js';
-import { systemRuntime } from '../../internal/runtime.js';
 import { bounded } from '../../internal/bounded.js';
+import { systemRuntime } from '../../internal/runtime.js';
 import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
 import { afterFault, askedRest, HEALTHY, takeTurns, type NodeHealth } from './node-health.js';
 

@@ -1,7 +1,7 @@
 import { bounded } from '../../internal/bounded.js';
+import { isAddress } from '../address.js';
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';
-import { isAddress } from '../address.js';
 
 /** Asks one node for the hash of its first block. */
 export async function askGenesis(connection: ReturnType<Node['connect']>): Promise<string> {

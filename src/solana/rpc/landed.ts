@@ -1,10 +1,10 @@
 import type { VersionedTransactionResponse } from '@solana/web3.js';
 import { parseAmount } from '../../amount.js';
 import { isAddress } from '../address.js';
+import type { Address } from '../types.js';
 import { Fault } from './fault.js';
 import { errorText, safeInteger } from './reply.js';
 import type { LandedTransaction, TokenBalanceChange } from './rpc.js';
-import type { Address } from '../types.js';
 
 /** Reads the node's record of a transaction. */
 export function readLanded(response: VersionedTransactionResponse): LandedTransaction {

@@ -1,5 +1,5 @@
-import type { AccountInfo } from '@solana/web3.js';
 import { base64 } from '@scure/base';
+import type { AccountInfo } from '@solana/web3.js';
 import { redact } from '../../internal/redact.js';
 import { isAddress } from '../address.js';
 import { Fault } from './fault.js';

@@ -1,5 +1,5 @@
-import type { AccountWatch } from './signature-socket.js';
 import type { Address } from '../types.js';
+import type { AccountWatch } from './signature-socket.js';
 
 /** An account as the node returns it. */
 export interface Account {

@@ -1,10 +1,10 @@
 import { PublicKey } from '@solana/web3.js';
 import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { addressBytes, addressOf } from '../address.js';
-import { extensionName, mintFacts, readExtensions } from './extensions.js';
-import type { MintFacts } from './extensions.js';
 import type { Account } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
+import { extensionName, mintFacts, readExtensions } from './extensions.js';
+import type { MintFacts } from './extensions.js';
 
 /** A mint as it lies on the chain, with what its extensions let others do to a payment. */
 export interface Mint extends MintFacts {

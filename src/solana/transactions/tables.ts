@@ -1,6 +1,6 @@
 import { U64_MAX } from '../../amount.js';
-import { LOOKUP_TABLE_PROGRAM } from '../../network.js';
 import { sinceThen, systemRuntime } from '../../internal/runtime.js';
+import { LOOKUP_TABLE_PROGRAM } from '../../network.js';
 import { addressOf } from '../address.js';
 import type { Account, CallOptions, Rpc } from '../rpc/rpc.js';
 import type { Address, LookupTable } from '../types.js';

@@ -9,9 +9,9 @@ import { Buffer } from 'buffer';
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
 import { isAddress } from '../address.js';
+import type { AccountMeta, Address, Instruction, LookupTable } from '../types.js';
 import { decodeMessage, decodeWith } from './message.js';
 import type { DecodedMessage } from './message.js';
-import type { AccountMeta, Address, Instruction, LookupTable } from '../types.js';
 
 /** The most that one packet of the network carries: signatures and message together. */
 export const MAX_TRANSACTION_BYTES = 1232;

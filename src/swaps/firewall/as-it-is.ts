@@ -5,13 +5,8 @@ import { SIGNATURE_LAMPORTS } from '../transaction/budget.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import { priorityFeeOf } from './compute-budget.js';
 import type { Floors } from './guard.js';
-import {
-  closesWrapped,
-  createdIn,
-  type SurroundingsSubject,
-  wrappedAccount,
-  wrappedIn,
-} from './surroundings.js';
+import type { SurroundingsSubject } from './placed.js';
+import { closesWrapped, createdIn, wrappedAccount, wrappedIn } from './surroundings.js';
 
 /** What the chain says about the wallet before a foreign transaction runs. */
 export interface WalletBefore {

@@ -1,7 +1,7 @@
-import { onceMade, isThere } from '../transaction/own-account.js';
-import { accountBytes, ownAccountOf, type RawLeg } from '../transaction/read-facts.js';
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Address, Instruction } from '../../solana/types.js';
+import { onceMade, isThere } from '../transaction/own-account.js';
+import { accountBytes, ownAccountOf, type RawLeg } from '../transaction/read-facts.js';
 import { temporaryIn } from './temporary.js';
 
 /** Of the older token program. */

@@ -1,7 +1,7 @@
 import type { Instruction } from '../../solana/types.js';
+import { type SwapExpectation, swapRules, swapSubject } from './instruction-rules.js';
 import type { SwapCall } from './layout.js';
 import { enforce, refusal } from './rule.js';
-import { type SwapExpectation, swapRules, swapSubject } from './instruction-rules.js';
 
 /**
  * Reads the one swap instruction that is taken from a service, and refuses it (`unsafe_swap`)

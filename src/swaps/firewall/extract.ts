@@ -1,9 +1,9 @@
-import { resolveInstructions } from '../../solana/transactions/transaction.js';
 import {
   readTables,
   type TableOptions,
   type TableReader,
 } from '../../solana/transactions/tables.js';
+import { resolveInstructions } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapBuild } from '../types.js';
 import { envelopeRules, readTransaction } from './envelope.js';

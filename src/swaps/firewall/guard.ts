@@ -6,7 +6,7 @@ import {
 } from '../../solana/transactions/instructions.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { OwnAccount } from '../transaction/own-account.js';
-import type { GuardsFound } from './surroundings.js';
+import type { GuardsFound } from './guards-found.js';
 
 /** What must be true of one of the wallet's accounts when the transaction ends. */
 export interface TokenFloor {

@@ -3,10 +3,11 @@ import { decodeMessage } from '../../solana/transactions/message.js';
 import { resolveInstructions } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { type Floors, holds } from './guard.js';
+import { guardsIn } from './guards-found.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import { brokenBy } from './rule.js';
 import { isSwap, shapeRules } from './shape.js';
-import { guardsIn, surroundingsRules } from './surroundings.js';
+import { surroundingsRules } from './surroundings.js';
 
 /** What a transaction was composed from, and must say again when it is read. */
 export interface Composition {

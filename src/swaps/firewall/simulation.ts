@@ -1,11 +1,11 @@
 import { TransactionError, cleanText } from '../../errors.js';
 import { SYSTEM_PROGRAM } from '../../network.js';
-import { decodeTokenAccount, uncountedLamports } from '../../solana/tokens/accounts.js';
 import type { Account, Simulation } from '../../solana/rpc/rpc.js';
+import { decodeTokenAccount, uncountedLamports } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { Floors, TokenFloor } from './guard.js';
-import { programErrorName } from './program-errors.js';
 import { innerRules } from './inner-rules.js';
+import { programErrorName } from './program-errors.js';
 import { type Rule, type RuleText, enforce, refusal } from './rule.js';
 
 /** The accounts to watch in a simulation, in the order that {@link checkSimulation} reads them. */

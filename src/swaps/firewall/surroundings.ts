@@ -5,32 +5,23 @@ import {
   TOKEN_PROGRAM,
   WSOL_MINT,
 } from '../../network.js';
-import type { Address, Instruction } from '../../solana/types.js';
+import type { Address } from '../../solana/types.js';
 import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
+import { guardOf } from './guards-found.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import { decodeSwap } from './layout.js';
+import {
+  type SurroundingsSubject,
+  type Placed,
+  placed,
+  CLOSE,
+  SYNC,
+  opcode,
+  transferred,
+} from './placed.js';
 import { swapPrograms } from './programs.js';
 import type { Rule } from './rule.js';
 import { names } from './temporary.js';
-
-/** What stands around the swap in a transaction that is judged as it is. */
-export interface SurroundingsSubject {
-  readonly instructions: readonly Instruction[];
-  /** Position of the one Jupiter instruction. */
-  readonly swapAt: number;
-  readonly expected: SwapExpectation;
-  /** Lamports. */
-  readonly maxPriorityFee: bigint;
-  /** What the chain says of the temporary account, if the transaction makes one. */
-  readonly temporary?: { readonly rent: bigint; readonly vacant: boolean } | undefined;
-}
-
-/** An instruction with what its place says about it. */
-interface Placed {
-  readonly instruction: Instruction;
-  readonly before: boolean;
-  readonly last: boolean;
-}
 
 /** A rule on every instruction of some programs. */
 function onEach(
@@ -47,14 +38,6 @@ function onEach(
         (one) => !programs.includes(one.instruction.program) || passes(one, subject),
       ),
   };
-}
-
-function placed({ instructions, swapAt }: SurroundingsSubject): Placed[] {
-  return instructions.map((instruction, index) => ({
-    instruction,
-    before: index < swapAt,
-    last: index === instructions.length - 1,
-  }));
 }
 
 const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
@@ -140,17 +123,6 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
   ),
 ];
 
-const TRANSFER_CHECKED = 12;
-const REVOKE = 5;
-const SET_AUTHORITY = 6;
-const CLOSE_AUTHORITY = 3;
-const CLOSE = 9;
-const SYNC = 17;
-
-function opcode({ instruction }: Pick<Placed, 'instruction'>): number | undefined {
-  return instruction.data[0];
-}
-
 /** Where the SOL of a swap is wrapped. */
 export function wrappedAccount(expected: Pick<SwapExpectation, 'wallet' | 'temporary'>): Address {
   return ownAccount(expected, WSOL_MINT, TOKEN_PROGRAM);
@@ -168,21 +140,6 @@ function isFundedFor(subject: SurroundingsSubject): boolean {
   return expected.inputMint === WSOL_MINT
     ? wrappedIn(subject) === call.maxIn
     : expected.outputMint === WSOL_MINT;
-}
-
-/**
- * Lamports of a System transfer, if it is one: 4 bytes of operation, 8 of amount, two accounts.
- */
-function transferred(
-  { instruction }: Pick<Placed, 'instruction'>,
-  from: Address,
-  to: Address,
-): bigint | undefined {
-  const { program, data } = instruction;
-  if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to]))
-    return undefined;
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  return view.getUint32(0, true) === 2 ? view.getBigUint64(4, true) : undefined;
 }
 
 /** Lamports that an instruction wraps before a swap of SOL. */
@@ -281,73 +238,4 @@ export function closesWrapped({
       (instruction) =>
         closedBy({ instruction, before: false, last: false }, expected) !== undefined,
     );
-}
-
-/** One instruction of the guard on a token account of the wallet. */
-export interface TokenGuard {
-  readonly kind: 'least' | 'revoke' | 'close_authority';
-  readonly account: Address;
-  /** Base units, if the kind is `least`. */
-  readonly amount: bigint;
-}
-
-/**
- * What an instruction guards, if it is one of the guard's: `TransferChecked` of the account to
- * itself, `Revoke`, and `SetAuthority(CloseAccount, none)`, on the source or the output, after the
- * swap.
- */
-function guardOf(
-  { instruction, before }: Placed,
-  expected: SwapExpectation,
-): TokenGuard | undefined {
-  const { wallet, inputMint, inputProgram, outputMint, outputProgram } = expected;
-  const { program, data, accounts } = instruction;
-  const account = accounts[0]?.address;
-  const leg = [
-    { mint: inputMint, tokenProgram: inputProgram },
-    { mint: outputMint, tokenProgram: outputProgram },
-  ].find(({ mint, tokenProgram }) => ownAccount(expected, mint, tokenProgram) === account);
-  if (before || account === undefined || leg?.tokenProgram !== program) return undefined;
-  if (
-    data[0] === TRANSFER_CHECKED &&
-    data.length === 10 &&
-    names(instruction, [account, leg.mint, account, wallet])
-  ) {
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    return { kind: 'least', account, amount: view.getBigUint64(1, true) };
-  }
-  if (!names(instruction, [account, wallet])) return undefined;
-  if (data[0] === REVOKE && data.length === 1) return { kind: 'revoke', account, amount: 0n };
-  const dropsCloser =
-    data[0] === SET_AUTHORITY && data.length === 3 && data[1] === CLOSE_AUTHORITY && data[2] === 0;
-  return dropsCloser ? { kind: 'close_authority', account, amount: 0n } : undefined;
-}
-
-/** What the transaction itself makes sure of at its end. */
-export interface GuardsFound {
-  /** In the order in which they run. */
-  readonly tokens: readonly TokenGuard[];
-  /** Lamports that the wallet must have; 0n if the transaction does not end with that. */
-  readonly lamports: bigint;
-}
-
-/** The unbroken row of guard instructions at the end of a transaction. */
-export function guardsIn({
-  instructions,
-  swapAt,
-  expected,
-}: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): GuardsFound {
-  const last = instructions[instructions.length - 1];
-  const lamports =
-    last === undefined
-      ? undefined
-      : transferred({ instruction: last }, expected.wallet, expected.wallet);
-  if (lamports === undefined) return { tokens: [], lamports: 0n };
-  const tokens: TokenGuard[] = [];
-  for (const instruction of instructions.slice(swapAt + 1, -1).reverse()) {
-    const found = guardOf({ instruction, before: false, last: false }, expected);
-    if (found === undefined) break;
-    tokens.push(found);
-  }
-  return { tokens: tokens.reverse(), lamports };
 }

@@ -1,6 +1,6 @@
 import { JUPITER_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
-import { programAddress } from '../../solana/tokens/accounts.js';
 import { addressBytes } from '../../solana/address.js';
+import { programAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { Rule } from './rule.js';
 

@@ -1,6 +1,6 @@
-import { QuoteError, TransportError, cleanText } from '../../errors.js';
-import { minAmount, maxAmount, parseAmount } from '../../amount.js';
 import { base64 } from '@scure/base';
+import { minAmount, maxAmount, parseAmount } from '../../amount.js';
+import { QuoteError, TransportError, cleanText } from '../../errors.js';
 import { isAddress } from '../../solana/address.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { leastOut, mostIn } from '../quote/threshold.js';

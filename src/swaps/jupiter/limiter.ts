@@ -1,9 +1,9 @@
-import { isLowPriority } from '../../internal/low-priority.js';
-import type { RequestLimiter } from '../../internal/http.js';
-import type { Runtime } from '../../internal/runtime.js';
 import { orAborted } from '../../internal/bounded.js';
-import { jupiterBase } from './url.js';
+import type { RequestLimiter } from '../../internal/http.js';
+import { isLowPriority } from '../../internal/low-priority.js';
+import type { Runtime } from '../../internal/runtime.js';
 import { createRetryAfterQueue } from './retry-after-queue.js';
+import { jupiterBase } from './url.js';
 
 const WINDOW_MS = 60_000;
 const MAX_PAUSE_MS = 60_000;

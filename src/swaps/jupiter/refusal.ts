@@ -1,6 +1,6 @@
 import { type ExactChangeError, QuoteError, TransportError } from '../../errors.js';
-import { isJson } from './answer.js';
 import type { Address } from '../../solana/types.js';
+import { isJson } from './answer.js';
 
 /** The swap that was asked for when Jupiter refused. */
 export interface Asked {

@@ -1,8 +1,8 @@
 import { onAbort } from '../../internal/abort.js';
 import { askedWait } from '../../internal/backoff.js';
+import { orAborted } from '../../internal/bounded.js';
 import type { RequestLimiter } from '../../internal/http.js';
 import type { Runtime } from '../../internal/runtime.js';
-import { orAborted } from '../../internal/bounded.js';
 import { rateLimited } from './http.js';
 
 /** For a 429 that does not say how long it lasts. */

@@ -1,9 +1,9 @@
 import { Configuration, FetchError, ResponseError, SwapApi, type SwapRequest } from '@jup-ag/api';
 import type { Runtime } from '../../internal/runtime.js';
+import type { SwapProvider } from '../types.js';
 import { foreignQuote, parseObject, readBuild, readQuote, isJson, type Json } from './answer.js';
 import { type Asked, refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './url.js';
-import type { SwapProvider } from '../types.js';
 
 export interface JupiterOptions {
   /** Such as `https://api.jup.ag`; the path of the API is appended. */

@@ -1,6 +1,7 @@
 import { QuoteError, isExactChangeError } from '../../errors.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
+import type { QuoteIntent, SwapProvider, SwapQuote } from '../types.js';
 import {
   foreignQuote,
   invalidAnswer,
@@ -13,7 +14,6 @@ import {
 import { refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './url.js';
 import type { JupiterOptions } from './v1.js';
-import type { QuoteIntent, SwapProvider, SwapQuote } from '../types.js';
 
 /** A quote of `/build` holds its transaction; after this it is asked for again. */
 const BUILD_FRESH_MS = 10_000;

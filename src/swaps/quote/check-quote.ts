@@ -1,8 +1,8 @@
-import { cleanText, QuoteError } from '../../errors.js';
 import { parseAmount } from '../../amount.js';
+import { cleanText, QuoteError } from '../../errors.js';
 import { isJson, platformFeeOf } from '../jupiter/answer.js';
-import { leastOut, mostIn } from './threshold.js';
 import type { QuoteIntent, SwapQuote } from '../types.js';
+import { leastOut, mostIn } from './threshold.js';
 
 interface Numbers {
   readonly inAmount: bigint;

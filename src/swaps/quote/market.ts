@@ -1,5 +1,5 @@
-import { estimateComputeUnitPrice } from '../../solana/transactions/fees.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import { estimateComputeUnitPrice } from '../../solana/transactions/fees.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { checkExposure, type Exposed, foreignAccounts } from '../firewall/exposure.js';
 import { type Leg, accountBytes } from '../transaction/read-facts.js';

@@ -1,8 +1,8 @@
-import { FundsError, QuoteError, isExactChangeError } from '../../errors.js';
 import { ceilDiv, minAmount } from '../../amount.js';
+import { FundsError, QuoteError, isExactChangeError } from '../../errors.js';
 import type { Address } from '../../solana/types.js';
-import { checkImpact, checkQuote } from './check-quote.js';
 import type { QuoteIntent, SwapMode, SwapProvider, SwapQuote } from '../types.js';
+import { checkImpact, checkQuote } from './check-quote.js';
 
 /** An exact output that is wanted, and what may be spent on it; amounts in base units. */
 export interface ExactOutput {

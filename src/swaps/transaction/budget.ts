@@ -1,5 +1,5 @@
-import { FundsError, PolicyError } from '../../errors.js';
 import { ceilDiv } from '../../amount.js';
+import { FundsError, PolicyError } from '../../errors.js';
 
 /** What one signature costs; the wallet is the only signer of a swap. */
 export const SIGNATURE_LAMPORTS = 5_000n;

@@ -9,11 +9,11 @@ import {
 } from '../../solana/transactions/instructions.js';
 import { compileMessage } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
-import type { ComputeBudget } from './budget.js';
 import { guard } from '../firewall/guard.js';
+import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import type { ComputeBudget } from './budget.js';
 import type { OwnAccount } from './own-account.js';
 import { type SwapFacts, type SwapPlan, planSwap } from './plan.js';
-import type { SwapExpectation } from '../firewall/instruction-rules.js';
 
 /**
  * Fewer accounts, smaller transaction, worse price: what to ask for, one after the other, when a

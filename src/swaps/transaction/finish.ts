@@ -1,6 +1,8 @@
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
+import type { Floors } from '../firewall/guard.js';
+import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -8,9 +10,7 @@ import {
   checkBudget,
   priorityFeeLimit,
 } from './budget.js';
-import type { Floors } from '../firewall/guard.js';
 import type { ReservedAmounts } from './plan.js';
-import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
 
 /** Bounds on what a transaction of ours may cost besides what it swaps; in lamports. */
 export interface SwapLimits {

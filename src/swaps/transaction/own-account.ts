@@ -1,11 +1,11 @@
 import { FundsError } from '../../errors.js';
 import { SYSTEM_PROGRAM, WSOL_MINT } from '../../network.js';
+import type { Account } from '../../solana/rpc/rpc.js';
 import {
   decodeTokenAccount,
   type TokenAccount,
   uncountedLamports,
 } from '../../solana/tokens/accounts.js';
-import type { Account } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import { ownAccountRules } from '../firewall/own-accounts.js';
 import { brokenBy, type RuleText } from '../firewall/rule.js';

@@ -1,6 +1,9 @@
-import { FundsError } from '../../errors.js';
 import { maxAmount, minAmount } from '../../amount.js';
+import { FundsError } from '../../errors.js';
 import { WSOL_MINT } from '../../network.js';
+import type { Address } from '../../solana/types.js';
+import type { Floors } from '../firewall/guard.js';
+import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -8,10 +11,7 @@ import {
   leastLamports,
   priorityFee,
 } from './budget.js';
-import type { Floors } from '../firewall/guard.js';
 import { onceMade, type OwnAccount } from './own-account.js';
-import type { SwapExpectation } from '../firewall/instruction-rules.js';
-import type { Address } from '../../solana/types.js';
 
 /** What other transactions of ours that are still in flight may take. */
 export interface ReservedAmounts {

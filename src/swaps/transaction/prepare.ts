@@ -1,8 +1,14 @@
-import { WSOL_MINT } from '../../network.js';
 import type { Runtime } from '../../internal/runtime.js';
+import { WSOL_MINT } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer } from '../../solana/signer.js';
 import type { Address } from '../../solana/types.js';
+import { checkSwap } from '../firewall/check-swap.js';
+import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import { checkComposed } from '../firewall/self-check.js';
+import { fetchLookupTables } from '../firewall/tables.js';
+import { readMarket } from '../quote/market.js';
+import type { SwapBuild, SwapQuote } from '../types.js';
 import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
 import {
@@ -12,15 +18,9 @@ import {
   type SwapLimits,
   finish,
 } from './finish.js';
-import { checkSwap } from '../firewall/check-swap.js';
-import { checkComposed } from '../firewall/self-check.js';
-import { fetchLookupTables } from '../firewall/tables.js';
-import { readMarket } from '../quote/market.js';
 import { type ReservedAmounts, type SwapFacts, nothingReserved } from './plan.js';
 import { readWallet } from './read-facts.js';
-import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { signMessage } from './sign.js';
-import type { SwapBuild, SwapQuote } from '../types.js';
 
 export interface SwapDeps {
   readonly rpc: Rpc;

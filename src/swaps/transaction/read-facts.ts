@@ -1,7 +1,7 @@
 import { FundsError } from '../../errors.js';
 import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
-import { type Mint, associatedTokenAddress, decodeMint } from '../../solana/tokens/accounts.js';
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import { type Mint, associatedTokenAddress, decodeMint } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
 

@@ -1,10 +1,10 @@
 import { WSOL_MINT } from '../../network.js';
 import type { CallOptions } from '../../solana/rpc/rpc.js';
+import { requiredLamports, priorityFee } from './budget.js';
 import { finish } from './finish.js';
 import { nothingReserved } from './plan.js';
 import type { SignedSwap, SwapDeps, SwapOrder } from './prepare.js';
 import { accountBytes, readWallet } from './read-facts.js';
-import { requiredLamports, priorityFee } from './budget.js';
 import { signMessage } from './sign.js';
 import { composeWrap } from './wrap.js';
 

@@ -1,6 +1,7 @@
 import { maxAmount } from '../../amount.js';
 import { compileMessage } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
+import type { Floors } from '../firewall/guard.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -9,7 +10,6 @@ import {
   priorityFee,
 } from './budget.js';
 import { computeInstructions, createOwn, wrapInto } from './compose.js';
-import type { Floors } from '../firewall/guard.js';
 import type { OwnAccount } from './own-account.js';
 
 /** All that wrapping SOL is made from. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isExactChangeError } from '../../../src/errors.js';
-import { BODY_LIMIT_BYTES, captureCall } from '../../../src/internal/request.js';
+import { captureCall } from '../../../src/internal/request.js';
+import { BODY_LIMIT_BYTES } from '../../../src/internal/kept-body.js';
 import { headersOf, startRecording, type RecordingServer, type Seen } from '../recording-server.js';
 import { x402 } from '../../../src/protocols/x402/index.js';
 

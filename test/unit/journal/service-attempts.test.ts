@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createAttemptStore, isClosed } from '../../../src/journal/attempt-store.js';
+import { createAttemptStore } from '../../../src/journal/attempt-store.js';
+import { isClosed } from '../../../src/journal/attempt-names.js';
 import { paymentPrint, swapPrint } from '../../../src/service/records.js';
 import { attemptOf, DAY_MS, NOW } from '../../helpers/attempts.js';
 

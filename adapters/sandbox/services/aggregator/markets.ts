@@ -1,7 +1,7 @@
-import type { SandboxMint } from '../../types.js';
 import { MINTS } from '../../mints.js';
-import { circular, noExactOutRoute, noRoutes, notTradable } from './problems.js';
+import type { SandboxMint } from '../../types.js';
 import type { Market } from './pricing.js';
+import { circular, noExactOutRoute, noRoutes, notTradable } from './problems.js';
 
 export type SwapMode = 'ExactIn' | 'ExactOut';
 /** What a market is named by. */

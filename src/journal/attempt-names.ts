@@ -1,0 +1,46 @@
+import { isFromService } from './service-attempts.js';
+import type { Attempt, Owner } from './types.js';
+
+/** What caps tell payments apart by. */
+export interface CapScope extends Owner {
+  readonly host: string;
+  readonly payTo: string;
+  readonly mint: string;
+}
+
+/** Nothing more will happen to it: what is left of it is a receipt, or what its swaps cost. */
+export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
+  return (
+    state === 'unsettled' ||
+    state === 'unpaid' ||
+    (state === 'settled' && (delivered || isFromService({ fingerprint })))
+  );
+}
+
+export function isOf({ wallet, network }: Owner, owner: Owner): boolean {
+  return wallet === owner.wallet && network === owner.network;
+}
+
+export const ownerName = ({ wallet, network }: Owner): string => `${network} ${wallet}`;
+
+export const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>): string =>
+  JSON.stringify([host, payTo, mint]);
+
+/**
+ * Whether a repeated call without a key may have to do with it: what was delivered is over, however
+ * often the same is bought.
+ */
+export function isFoundByRequest({ delivered, resigns }: Attempt): boolean {
+  return !delivered || resigns !== undefined;
+}
+
+export const requestName = (fingerprint: string): string => `request ${fingerprint}`;
+
+export const keyName = (idempotencyKey: string): string => `key ${idempotencyKey}`;
+
+export function namesOf({ fingerprint, idempotencyKey }: Attempt): string[] {
+  return [
+    requestName(fingerprint),
+    ...(idempotencyKey === undefined ? [] : [keyName(idempotencyKey)]),
+  ];
+}

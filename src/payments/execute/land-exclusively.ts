@@ -1,0 +1,141 @@
+import { base64 } from '@scure/base';
+import { TransactionError } from '../../errors.js';
+import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import type { SignedSwap as SwapRecord } from '../../journal/types.js';
+import type { Address } from '../../solana/types.js';
+import type { SignedSwap } from '../../swaps/transaction/prepare.js';
+import type { PaymentContext } from '../context.js';
+import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
+import { rememberAfter } from '../reconcile/swap-outcome.js';
+import type { Watched } from './swap-task.js';
+
+/**
+ * Signs and lands while no payment leaves from the accounts that it touches and no other swap of
+ * the wallet runs: the guard at its end holds them to the balances that were read before. The
+ * caller may stop waiting; the swap goes on to its end.
+ */
+export function exclusively(
+  context: PaymentContext,
+  mints: readonly Address[],
+  { emit, signal, onSigned, onDecided, onConfirmed }: Omit<Watched, 'onPlanned'>,
+  sign: () => Promise<SignedSwap>,
+  quoted: QuotedAmounts,
+): Promise<Swapped> {
+  const locks = [...mints.map(mintLock), LAMPORTS_LOCK];
+  const swap = async () => {
+    throwIfAborted(signal);
+    const signed = await sign();
+    // Before it is written: a call that gave up has undone already what there was.
+    throwIfAborted(signal);
+    const record = recordOf(signed, quoted);
+    const { signature, lastValidBlockHeight } = record;
+    await onSigned?.(record);
+    emit('swap.signed', { signature, lastValidBlockHeight });
+    const end = await endOfSwap(context, record, await landSwap(context, record));
+    if (end === undefined || 'error' in end) {
+      const cost = end === undefined ? undefined : onDecided?.(end.outcome);
+      await forgetBoth(context, signed);
+      const error = end?.error ?? uncertain(record);
+      emit('swap.failed', { signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
+      throw error;
+    }
+    const { swapped, landed, outcome } = end;
+    if (landed === undefined) {
+      emit('warning', {
+        message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.`,
+      });
+      await forgetBoth(context, signed);
+      if (onConfirmed !== undefined)
+        await rememberLeast(context, signed.expected).catch(() => undefined);
+    } else await rememberAfter(context, landed, signed.expected).catch(() => undefined);
+    const cost = onDecided?.(outcome);
+    emit('swap.confirmed', {
+      ...swapped.record,
+      feeLamports: swapped.feeLamports.toString(),
+      ...(cost === undefined ? {} : { cost }),
+    });
+    await onConfirmed?.();
+    return swapped;
+  };
+  return untilAborted(context.locks.hold(locks, swap, [signal, context.closing.signal]), signal);
+}
+
+/** What a swap was quoted to take and to bring, in base units. */
+interface QuotedAmounts {
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly inAmount: bigint;
+  readonly outAmount: bigint;
+  readonly provider: string;
+}
+
+/** The lock of what moves a mint's tokens out of or into the wallet. */
+export function mintLock(mint: Address): string {
+  return `mint ${mint}`;
+}
+
+/** The lock of what counts on the wallet's lamports. */
+export const LAMPORTS_LOCK = 'lamports';
+
+/** What is put on record of a swap before it leaves. */
+function recordOf(
+  { signature, bytes, lifetime: { blockhash, slot, lastValidBlockHeight }, expected }: SignedSwap,
+  { inputMint, outputMint, inAmount, outAmount, provider }: QuotedAmounts,
+): SwapRecord {
+  const { source, output, before } = expected;
+  return {
+    ...{
+      signature,
+      inputMint,
+      outputMint,
+      provider,
+      source,
+      output,
+      blockhash,
+      blockhashSlot: slot,
+    },
+    before: { amount: before.amount.toString(), slot: before.slot },
+    lastValidBlockHeight: lastValidBlockHeight.toString(),
+    transaction: base64.encode(bytes),
+    quoted: {
+      inAmount: inAmount.toString(),
+      outAmount: outAmount.toString(),
+      feeLamports: (expected.networkFeeLamports + expected.priorityFeeLamports).toString(),
+    },
+  };
+}
+
+function uncertain({
+  signature,
+  lastValidBlockHeight,
+}: SwapRecord): TransactionError<'swap_uncertain'> {
+  return new TransactionError(
+    'swap_uncertain',
+    `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
+    { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
+  );
+}
+
+/**
+ * What the swap's guard has proved that there is: a node that is behind would show less, and a
+ * second swap be made for it.
+ */
+function rememberLeast(
+  { ledger, config }: PaymentContext,
+  { output, outputBefore, minOut }: SignedSwap['expected'],
+): Promise<void> {
+  return ledger.see(output, { amount: outputBefore + minOut, at: config.runtime.now() });
+}
+
+/**
+ * What they hold now is not known any more; if that cannot be noted, it is read anew when it is
+ * old.
+ */
+async function forgetBoth(
+  { ledger }: PaymentContext,
+  { expected }: Pick<SignedSwap, 'expected'>,
+): Promise<void> {
+  await Promise.all([ledger.forget(expected.source), ledger.forget(expected.output)]).catch(
+    () => undefined,
+  );
+}

@@ -1,0 +1,186 @@
+import { stopwatch } from '../../internal/runtime.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
+import { extractSwap } from '../../swaps/firewall/extract.js';
+import { isJson } from '../../swaps/jupiter/answer.js';
+import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
+import { swapLimits } from '../../swaps/transaction/finish.js';
+import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
+import {
+  boundsOf,
+  signSwap,
+  type SwapDeps,
+  type SwapOutlook,
+} from '../../swaps/transaction/prepare.js';
+import { copyBuild } from '../../swaps/transaction/read-build.js';
+import { signWrap } from '../../swaps/transaction/sign-wrap.js';
+import type { SwapBuild, SwapQuote } from '../../swaps/types.js';
+import type { PaymentContext } from '../context.js';
+import { checkInput } from '../plan/swap-quote.js';
+import type { Swapped } from '../reconcile/swap-end.js';
+import { exclusively } from './land-exclusively.js';
+import { signerWithTimeout } from './signer-timeout.js';
+import { isOverCap, takingOf } from './swap-cost.js';
+import { type SwapTask, type Watched } from './swap-task.js';
+
+/** Turns SOL into wrapped SOL, for a payment that is made in it. */
+export async function runWrap(
+  context: PaymentContext,
+  amount: bigint,
+  task: Watched,
+): Promise<Swapped> {
+  const record = {
+    inputMint: WSOL_MINT,
+    outputMint: WSOL_MINT,
+    inAmount: amount,
+    outAmount: amount,
+    provider: 'wrap',
+  };
+  return exclusively(
+    context,
+    [WSOL_MINT],
+    task,
+    () =>
+      signWrap(depsOf(context, task.signal), {
+        ...{ amount, reserved: () => reservedFor(context, WSOL_MINT, WSOL_MINT) },
+        ...{
+          onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)),
+          signal: task.signal,
+        },
+      }),
+    record,
+  );
+}
+
+/** @param guard - Told whether the guard of what is signed lets nothing be missing. */
+export async function swapOnce(
+  context: PaymentContext,
+  task: SwapTask,
+  quote: SwapQuote,
+  built: unknown,
+  guard: { isStrict: boolean },
+): Promise<Swapped> {
+  const bounds = boundsOf(quote);
+  // What a cap refuses by its quote is not built, and keeps no payment waiting.
+  await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
+  const { approved = false, available } = task;
+  // What was approved is within the policy.
+  const mostIn =
+    approved && available !== undefined
+      ? new Map([[quote.inputMint, available]])
+      : context.config.policy.maxInAmount;
+  let planned: SwapOutlook | undefined;
+  let building: Promise<SwapBuild> | undefined;
+  const order = {
+    bounds,
+    build: (signal?: AbortSignal) => (building ??= buildOf(context, quote, built, signal)),
+    keepWrapped: task.keepWrapped,
+    onPlanned: async (expected: SwapOutlook) => {
+      planned = expected;
+      const taking = takingOf(expected);
+      // A venue may take what payments in flight leave to be missing of the input, too.
+      checkInput({ inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() }, mostIn);
+      await task.onPlanned?.(taking);
+    },
+    reserved: () => reservedFor(context, quote.inputMint, quote.outputMint),
+    signal: task.signal,
+  };
+  const record = {
+    inputMint: quote.inputMint,
+    outputMint: quote.outputMint,
+    inAmount: BigInt(quote.inAmount),
+    outAmount: BigInt(quote.outAmount),
+    provider: quote.provider,
+  };
+  const deps = depsOf(context, task.signal);
+  const sign = () =>
+    signSwap(deps, order).catch(async (error: unknown) => {
+      if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
+      // Refused without its leeway too, it ends here.
+      await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
+      await noneInFlight(context, order.reserved, task.signal);
+      guard.isStrict = true;
+      return signSwap(deps, { ...order, isStrict: true });
+    });
+  return exclusively(context, [quote.inputMint, quote.outputMint], task, sign, record);
+}
+
+const LOOK_MS = 100;
+
+/** A payment in flight mostly lands within so long. */
+const IN_FLIGHT_MS = 2_000;
+
+/** If none of them lands for so long, those that are left may take minutes. */
+const STANDSTILL_MS = 500;
+
+/**
+ * Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard
+ * fails if one leaves meanwhile.
+ */
+async function noneInFlight(
+  { config }: PaymentContext,
+  reserved: () => Promise<ReservedAmounts>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { runtime } = config;
+  const elapsed = stopwatch(runtime);
+  let last = { left: sumOf(await reserved()), at: 0 };
+  while (last.left > 0n && elapsed() < IN_FLIGHT_MS && elapsed() - last.at < STANDSTILL_MS) {
+    await runtime.sleep(LOOK_MS, signal);
+    const left = sumOf(await reserved());
+    if (left < last.left) last = { left, at: elapsed() };
+  }
+}
+
+function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
+  return input + output + lamports;
+}
+
+/**
+ * The one swap instruction: out of a transaction that is built already, from the transport as it
+ * is, or out of the transaction that it builds.
+ */
+async function buildOf(
+  context: PaymentContext,
+  quote: SwapQuote,
+  built: unknown,
+  signal: AbortSignal | undefined,
+): Promise<SwapBuild> {
+  const wallet = context.config.signer.address;
+  const { transport } = context;
+  if (built !== undefined) return extractSwap(context.rpc, built, wallet, { signal });
+  if (transport.swapInstruction !== undefined)
+    return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
+  const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
+  return extractSwap(context.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, {
+    signal,
+  });
+}
+
+function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {
+  const { runtime, network, policy } = context.config;
+  const signer = signerWithTimeout(context, signal);
+  const limits = swapLimits(policy);
+  return { rpc: context.rpc, signer, runtime, blockhashes: context.blockhashes, network, limits };
+}
+
+/** What payments in flight may still take from the accounts that the swap's guard looks at. */
+async function reservedFor(
+  { ledger, config }: PaymentContext,
+  inputMint: Address,
+  outputMint: Address,
+): Promise<ReservedAmounts> {
+  const wallet = config.signer.address;
+  const held = async (mint: Address) => {
+    const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) =>
+      ledger.held(associatedTokenAddress(wallet, mint, program)),
+    );
+    return (await Promise.all(accounts)).reduce((sum, amount) => sum + amount);
+  };
+  return {
+    input: await held(inputMint),
+    output: await held(outputMint),
+    lamports: await ledger.held(wallet),
+  };
+}

@@ -1,0 +1,44 @@
+import type { ResolvedRequest } from '../../config/swap-request.js';
+import type { Emit } from '../../events.js';
+import type { SignedSwap as SwapRecord, SwapOutcome } from '../../journal/types.js';
+import type { Receipt } from '../../receipt.js';
+import type { SwapQuote } from '../../swaps/types.js';
+import type { SwapTaking } from './swap-cost.js';
+
+export interface SwapTask {
+  readonly request: ResolvedRequest;
+  /**
+   * Asked for already, for a payment: used if it is young. Without, the caller asked for the swap
+   * by name.
+   */
+  readonly quote?: SwapQuote | undefined;
+  /** What was built for that quote, if it came along with it. */
+  readonly built?: unknown;
+  /** A person was shown the quote and approved it, however long that took. */
+  readonly approved?: boolean | undefined;
+  /** Base units of the input that the payment may take, however often it is quoted. */
+  readonly available?: bigint | undefined;
+  /** The output is wrapped SOL, and wanted as such. */
+  readonly keepWrapped?: boolean | undefined;
+  readonly emit: Emit;
+  readonly signal: AbortSignal | undefined;
+  /**
+   * Called with what a swap takes at most, by its quote and then by its guard, before it is signed;
+   * a rejection keeps it from being signed.
+   */
+  readonly onPlanned?: ((taking: SwapTaking) => Promise<void>) | undefined;
+  /** Writes the signed swap down before it leaves. */
+  readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
+  /**
+   * Called with what became of each swap that was signed, once the chain has decided. Says what it
+   * cost.
+   */
+  readonly onDecided?: ((outcome: SwapOutcome) => Receipt['cost']) | undefined;
+  /** Called when the proceeds are there, before any other payment or swap may touch them. */
+  readonly onConfirmed?: (() => Promise<void>) | undefined;
+}
+
+export type Watched = Pick<
+  SwapTask,
+  'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'
+>;

@@ -1,0 +1,108 @@
+import { isExactChangeError } from '../../errors.js';
+import { pinnedMint } from '../../network.js';
+import type { Address } from '../../solana/types.js';
+import type { Candidate } from '../../swaps/quote/candidates.js';
+import type { PaymentContext } from '../context.js';
+import { usdPriceOf, type UsdPrice } from './usd-price.js';
+
+// jupiter.md 2.4: about so many calls for one payment.
+export const MAX_UNSELLABLE = 8;
+
+const MAX_VALUED = 5;
+
+/**
+ * By the client's own prices, so that no quote is asked for of what cannot be enough. What has no
+ * price may be.
+ */
+export async function firstThatPays(
+  context: PaymentContext,
+  candidates: readonly Candidate[],
+  mint: Address,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<Candidate | undefined> {
+  for (const candidate of candidates)
+    if (await mayPay(context, candidate, mint, amount, signal)) return candidate;
+  return undefined;
+}
+
+export async function mayPay(
+  context: PaymentContext,
+  candidate: Candidate,
+  mint: Address,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const [worth, wanted] = await Promise.all([
+    priceOf(context, candidate.mint, signal),
+    priceOf(context, mint, signal),
+  ]);
+  return (
+    worth === undefined ||
+    wanted === undefined ||
+    worth.most(candidate.available) >= wanted.least(amount)
+  );
+}
+
+/** Whatever keeps it from being known is met again by the check that needs it. */
+function priceOf(
+  context: PaymentContext,
+  mint: Address,
+  signal: AbortSignal | undefined,
+): Promise<UsdPrice | undefined> {
+  return usdPriceOf(context, mint, signal).catch((error: unknown) => {
+    if (isExactChangeError(error)) return undefined;
+    throw error;
+  });
+}
+
+interface Queue {
+  /** Those that are tried first, with no more asked for than their order needs. */
+  first(): Promise<readonly Candidate[]>;
+  all(): AsyncIterable<Candidate>;
+}
+
+/**
+ * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value.
+ * Others are priced only when they are reached, and only if there are several: a price costs a
+ * quote.
+ */
+export function candidatesByValue(
+  context: PaymentContext,
+  candidates: readonly Candidate[],
+  signal: AbortSignal | undefined,
+): Queue {
+  const { network, swapFrom } = context.config;
+  const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
+  const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
+  const others = candidates.filter((candidate) => !first.includes(candidate));
+  let sorted: readonly Candidate[] | undefined;
+  const rest = async () =>
+    (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
+  return {
+    first: async () => (first.length > 0 ? first : rest()),
+    async *all() {
+      yield* first;
+      yield* await rest();
+    },
+  };
+}
+
+async function byValue(
+  context: PaymentContext,
+  candidates: readonly Candidate[],
+  signal: AbortSignal | undefined,
+): Promise<Candidate[]> {
+  const valued: { candidate: Candidate; microUsd: bigint }[] = [];
+  let unpriced = 0;
+  for (const candidate of candidates) {
+    if (unpriced >= MAX_UNSELLABLE || valued.length >= MAX_VALUED) break;
+    const worth = await usdPriceOf(context, candidate.mint, signal);
+    if (worth === undefined) unpriced += 1;
+    else valued.push({ candidate, microUsd: worth.least(candidate.available) });
+  }
+  valued.sort((a, b) => (a.microUsd < b.microUsd ? 1 : a.microUsd > b.microUsd ? -1 : 0));
+  const priced = valued.map(({ candidate }) => candidate);
+  // Without a price they may still be bounded by the caller's own policy.
+  return [...priced, ...candidates.filter((candidate) => !priced.includes(candidate))];
+}

@@ -1,0 +1,32 @@
+import { ProtocolError, type ExactChangeError, type OfferRefusal } from '../../errors.js';
+
+export function refusals(
+  refused: ReadonlyMap<number, ExactChangeError>,
+  read: ReadonlyMap<number, OfferRefusal>,
+): OfferRefusal[] {
+  return [...refused]
+    .sort(([a], [b]) => a - b)
+    .map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
+}
+
+const ELSEWHERE: readonly string[] = ['unsupported_network', 'unsupported_offer'];
+
+/** One entry that was meant for us gives its own reason; several are listed. */
+export function nothingPayable(
+  refused: ReadonlyMap<number, ExactChangeError>,
+  offers: readonly OfferRefusal[],
+): ExactChangeError {
+  const errors = [...refused.values()];
+  const ours = errors.filter(({ code }) => !ELSEWHERE.includes(code));
+  const only = ours.length === 1 ? ours[0] : errors.length === 1 ? errors[0] : undefined;
+  if (only !== undefined) return only;
+  const codes = [...new Set(offers.map(({ code }) => code))].join(', ');
+  return new ProtocolError(
+    'no_payable_offer',
+    `None of the ${offers.length} offers can be paid (${codes}). Each offer's reason is in details.offers.`,
+    {
+      details: { offers },
+      ...(ours[0] === undefined ? {} : { cause: ours[0] }),
+    },
+  );
+}

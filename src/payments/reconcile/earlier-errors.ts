@@ -1,0 +1,74 @@
+import { ConfigError, SettlementError, type ErrorDetails, type Moved } from '../../errors.js';
+import type { OpenPayment } from '../../journal/open-payment.js';
+
+export function spent(
+  { payment, receipt, mint, amount }: OpenPayment['attempt'],
+  response?: Response,
+): SettlementError {
+  const { payerSignature } = payment;
+  const { signature } = receipt.payment;
+  const { swap } = receipt;
+  const swapped: Moved[] = swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
+  const paid: Moved[] =
+    signature === undefined
+      ? []
+      : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
+  return new SettlementError(
+    'already_spent',
+    'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
+    {
+      details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
+      funds: 'spent',
+      moved: [...swapped, ...paid],
+      ...(response === undefined ? {} : { response }),
+    },
+  );
+}
+
+/** The swap that an attempt's receipt has, as what moved. */
+export function swappedBy({ attempt }: OpenPayment): Moved[] {
+  const { swap } = attempt.receipt;
+  return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
+}
+
+function withoutProvider({
+  provider: _provider,
+  ...swap
+}: NonNullable<OpenPayment['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
+  return swap;
+}
+
+export function undecided(open: OpenPayment, cause?: unknown): SettlementError {
+  const { attempt } = open;
+  const { payerSignature, lastValidBlockHeight } = attempt.payment;
+  return new SettlementError(
+    'payment_uncertain',
+    `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
+    {
+      details: { payerSignature, lastValidBlockHeight },
+      funds: 'uncertain',
+      moved: swappedBy(open),
+      ...(cause === undefined ? {} : { cause }),
+    },
+  );
+}
+
+export function mismatch(): ConfigError {
+  return new ConfigError(
+    'idempotency_mismatch',
+    'This idempotencyKey was used for another request. Use one key for one request (method, URL and body), and a new one for another.',
+    { details: {} },
+  );
+}
+
+/** The refusal of a call whose key another call is under way with. */
+export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
+  return new SettlementError(
+    'payment_in_progress',
+    'A call with this idempotencyKey is being paid right now. Wait for its answer.',
+    {
+      details,
+      funds: 'uncertain',
+    },
+  );
+}

@@ -1,0 +1,62 @@
+import { SYSTEM_PROGRAM } from '../../network.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import type { SwapExpectation } from './instruction-rules.js';
+import { names } from './temporary.js';
+
+/** What stands around the swap in a transaction that is judged as it is. */
+export interface SurroundingsSubject {
+  readonly instructions: readonly Instruction[];
+  /** Position of the one Jupiter instruction. */
+  readonly swapAt: number;
+  readonly expected: SwapExpectation;
+  /** Lamports. */
+  readonly maxPriorityFee: bigint;
+  /** What the chain says of the temporary account, if the transaction makes one. */
+  readonly temporary?: { readonly rent: bigint; readonly vacant: boolean } | undefined;
+}
+
+/** An instruction with what its place says about it. */
+export interface Placed {
+  readonly instruction: Instruction;
+  readonly before: boolean;
+  readonly last: boolean;
+}
+
+export function placed({ instructions, swapAt }: SurroundingsSubject): Placed[] {
+  return instructions.map((instruction, index) => ({
+    instruction,
+    before: index < swapAt,
+    last: index === instructions.length - 1,
+  }));
+}
+
+export const TRANSFER_CHECKED = 12;
+
+export const REVOKE = 5;
+
+export const SET_AUTHORITY = 6;
+
+export const CLOSE_AUTHORITY = 3;
+
+export const CLOSE = 9;
+
+export const SYNC = 17;
+
+export function opcode({ instruction }: Pick<Placed, 'instruction'>): number | undefined {
+  return instruction.data[0];
+}
+
+/**
+ * Lamports of a System transfer, if it is one: 4 bytes of operation, 8 of amount, two accounts.
+ */
+export function transferred(
+  { instruction }: Pick<Placed, 'instruction'>,
+  from: Address,
+  to: Address,
+): bigint | undefined {
+  const { program, data } = instruction;
+  if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to]))
+    return undefined;
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  return view.getUint32(0, true) === 2 ? view.getBigUint64(4, true) : undefined;
+}
