@@ -54,11 +54,13 @@ export { remote, type RemoteOptions } from '../adapters/remote/index.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
 export {
   receiptOf,
+  settled,
   type CostParts,
   type FreedReceipt,
   type Receipt,
   type ReceiptFilter,
 } from './receipt.js';
+export { explorerUrl, formatReceipt } from './receipt-text.js';
 export { memoryJournal } from './journal/memory.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './protocols/x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';

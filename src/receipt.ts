@@ -8,15 +8,20 @@ export interface Receipt {
   /** Milliseconds since the epoch. */
   readonly at: number;
   /**
+   * `pending`: signed, and the chain has not decided yet, as is usual right after an answer.
    * `settled`: our own RPC shows the payment. `unsettled`: proved that it can never land.
-   * `uncertain`: the chain has not decided.
+   * `uncertain`: the answer was lost or is no success, and the chain has not decided.
    */
-  readonly state: 'settled' | 'unsettled' | 'uncertain';
+  readonly state: 'pending' | 'settled' | 'unsettled' | 'uncertain';
   readonly payment: {
     readonly network: string;
     readonly mint: string;
     readonly amount: string;
     readonly decimals: number;
+    /** `amount` for people, as decimal text. */
+    readonly uiAmount: string;
+    /** Of a pinned mint alone: other tokens may call themselves anything. */
+    readonly symbol?: string;
     readonly payTo: string;
     readonly payer: string;
     /** Our own signature on the payment: what proves it ours. */
@@ -122,23 +127,27 @@ export function fits(
 
 const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');
 
+/** @internal The receipt of a payment as it stands, and how to wait for its end. */
+export interface LiveReceipt {
+  read(): Receipt;
+  /** Rejects with the signal's reason, or with `ConfigError` (`client_closed`). */
+  settled(signal: AbortSignal | undefined): Promise<Receipt>;
+}
+
 interface ReceiptRegistry {
-  [RECEIPTS]?: WeakMap<object, () => Receipt> | undefined;
+  [RECEIPTS]?: WeakMap<object, LiveReceipt> | undefined;
 }
 
 // One registry for the process: a response that one copy of the package paid for shows its receipt
 // to any other copy.
-function registry(): WeakMap<object, () => Receipt> {
+function registry(): WeakMap<object, LiveReceipt> {
   const place: typeof globalThis & ReceiptRegistry = globalThis;
   return (place[RECEIPTS] ??= new WeakMap());
 }
 
-/**
- * @internal Ties a receipt, as it stands whenever it is asked for, to the response that it paid
- *   for.
- */
-export function attachReceipt(response: Response, read: () => Receipt): void {
-  registry().set(response, read);
+/** @internal Ties a receipt to the response that it paid for. */
+export function attachReceipt(response: Response, receipt: LiveReceipt): void {
+  registry().set(response, receipt);
 }
 
 /**
@@ -147,8 +156,28 @@ export function attachReceipt(response: Response, read: () => Receipt): void {
  *
  * @example
  * const response = await client.fetch('https://api.example.com/premium');
- * console.log(receiptOf(response)?.payment.amount);
+ * console.log(receiptOf(response)?.payment.uiAmount);
  */
 export function receiptOf(response: Response): Receipt | undefined {
-  return registry().get(response)?.();
+  return registry().get(response)?.read();
+}
+
+/**
+ * The receipt of the payment that a response cost, once the chain has decided: its `state` is
+ * `settled`, or `unsettled` if the payment can never land. That takes about a second, and at most
+ * until the payment's blockhash has expired and that is final, a minute or two. Undefined if
+ * nothing was paid.
+ *
+ * Rejects with the signal's reason, or with `ConfigError` (`client_closed`) if the client is closed
+ * before the chain has decided.
+ *
+ * @example
+ * const response = await client.fetch('https://api.example.com/premium');
+ * console.log((await settled(response))?.payment.signature);
+ */
+export async function settled(
+  response: Response,
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<Receipt | undefined> {
+  return registry().get(response)?.settled(signal);
 }

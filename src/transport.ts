@@ -10,6 +10,8 @@ export interface TokenBalance {
   readonly amount: string;
   readonly decimals: number;
   readonly uiAmount: string;
+  /** Of a pinned mint alone, as `client.balance()` adds it. */
+  readonly symbol?: string;
   readonly tokenProgram: Address;
   /** The associated token account; the wallet itself for native SOL. */
   readonly tokenAccount: Address;

@@ -19,7 +19,10 @@ export interface Wallet {
    * Signed payments that are followed until the chain decides, by attempt id, each with the
    * contexts that follow it.
    */
-  readonly monitored: Map<string, { readonly open: OpenPayment; readonly monitors: Set<object> }>;
+  readonly monitored: Map<
+    string,
+    { readonly open: OpenPayment; readonly monitors: Map<object, Promise<void>> }
+  >;
   /** What the next call waits for: calls that have ended and are letting go of their attempts. */
   readonly releasing: Set<Promise<void>>;
   /**

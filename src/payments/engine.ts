@@ -20,6 +20,7 @@ import {
 } from '../receipt.js';
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swaps/types.js';
+import { symbolOf } from '../token-text.js';
 import type { TokenBalance } from '../transport.js';
 import { createContext, newId, type Composition } from './context.js';
 import { runSwap } from './execute/run-swap.js';
@@ -107,7 +108,7 @@ export function createEngine(
         { signal },
       );
       checkBalances(balances, mints, config.network);
-      return balances;
+      return balances.map((one) => ({ ...one, ...symbolOf(config.network, one.mint) }));
     },
     async *receipts(filter) {
       refuseUnknown(filter, receiptFields, 'filter');

@@ -18,6 +18,8 @@ export interface Plan {
     readonly amount: string;
     readonly decimals: number;
     readonly uiAmount: string;
+    /** Of a pinned mint alone: other tokens may call themselves anything. */
+    readonly symbol?: string;
     readonly payTo: string;
     readonly feePayer: string;
     /** US dollars as decimal text; absent if the mint has no price. */

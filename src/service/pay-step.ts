@@ -2,7 +2,7 @@ import { startDeadline } from '../internal/deadline.js';
 import { refuse } from '../internal/options.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
-import { costFor } from '../payments/execute/attempt-receipt.js';
+import { costFor, paidBy } from '../payments/execute/attempt-receipt.js';
 import { mayBeFor } from '../payments/execute/payment-nonce.js';
 import { spendOf } from '../payments/plan/choose.js';
 import type { Choice } from '../payments/plan/choose.js';
@@ -230,11 +230,11 @@ function paymentOf(
 }
 
 function receiptFor(attempt: Attempt, decimals: number, payerSignature: string): Receipt {
-  const { id, url, method, at, network, wallet, mint, amount, payTo, swap } = attempt;
+  const { id, url, method, at, swap } = attempt;
   const swapped = swap?.outcome?.state === 'confirmed' ? swap.outcome : undefined;
   return {
-    ...{ id, url, method, at, state: 'uncertain' },
-    payment: { network, mint, amount, decimals, payTo, payer: wallet, payerSignature },
+    ...{ id, url, method, at, state: 'pending' },
+    payment: paidBy(attempt, decimals, payerSignature),
     ...(swap === undefined || swapped === undefined
       ? {}
       : {

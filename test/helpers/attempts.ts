@@ -77,6 +77,7 @@ export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
         mint: 'mint',
         amount: '18446744073709551615',
         decimals: 0,
+        uiAmount: '18446744073709551615',
         payTo: 'payee',
         payer: 'wallet',
         payerSignature: 'payer signature',

@@ -1,6 +1,6 @@
 import { address, createKeyPairFromBytes, getBase58Encoder, signBytes } from '@solana/kit';
 import {
-  receiptOf,
+  settled,
   type Client,
   type ClientEvent,
   type ClientOptions,
@@ -9,7 +9,6 @@ import {
   type SigningIntent,
 } from 'exact-change';
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
-import { until } from './chain.js';
 
 /**
  * What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from
@@ -30,13 +29,10 @@ export function onSandbox(
 }
 
 /** The receipt of a response once the chain has decided its payment. */
-export function decided(response: Response): Promise<Receipt> {
-  return until('the chain decides the payment', () => {
-    const receipt = receiptOf(response);
-    if (receipt === undefined)
-      throw new Error(`Nothing was paid for the answer ${response.status}.`);
-    return receipt.state === 'uncertain' ? undefined : receipt;
-  });
+export async function decided(response: Response): Promise<Receipt> {
+  const receipt = await settled(response);
+  if (receipt === undefined) throw new Error(`Nothing was paid for the answer ${response.status}.`);
+  return receipt;
 }
 
 /** Everything that a client tells from now on, in its order. */

@@ -403,7 +403,7 @@ describe('answers other than success', () => {
     });
     const response = await payer.client.fetch(seller.url);
     expect(receiptOf(response)).toMatchObject({
-      state: 'uncertain',
+      state: 'pending',
       settlement: { success: true },
     });
     expect(receiptOf(response)?.payment.signature).toBeUndefined();

@@ -169,7 +169,7 @@ describe('a signal that fires while the paid request waits for its answer', () =
     expect([response.status, await response.text()]).toEqual([200, 'served']);
     const payments = seen.map(paymentOf).filter((one) => one !== undefined);
     expect([payments.length, new Set(payments).size]).toEqual([2, 1]);
-    expect(receiptOf(response)).toMatchObject({ state: 'uncertain' });
+    expect(receiptOf(response)).toMatchObject({ state: 'pending' });
   });
 });
 

@@ -200,7 +200,7 @@ describe('pay', () => {
     const { header, receipt } = await client.pay(unpaid);
     expect(header.name).toBe(name);
     expect(receipt).toMatchObject({
-      state: 'uncertain',
+      state: 'pending',
       url: url(),
       payment: { amount: '10000', payTo: sandbox.merchant },
     });
@@ -385,7 +385,7 @@ describe('receipts and spent', () => {
     ]);
     expect(all[0]).toEqual(settled);
     expect(await collect(client.receipts({ state: 'unsettled' }))).toEqual([unsettled]);
-    expect(await collect(client.receipts({ state: 'uncertain' }))).toEqual([]);
+    expect(await collect(client.receipts({ state: 'pending' }))).toEqual([]);
     expect(JSON.parse(JSON.stringify(all))).toEqual(all);
     // What can never land is not spent.
     expect((await client.spent()).map(({ used }) => used)).toEqual(['0.03', '0.03', '0', '0']);

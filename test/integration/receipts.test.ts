@@ -1,4 +1,4 @@
-import { memoryJournal, type Receipt, type ReceiptFilter } from 'exact-change';
+import { memoryJournal, receiptOf, settled, type Receipt, type ReceiptFilter } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTaker } from '../helpers/bounds.js';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   await states('settled', 'settled', 'unsettled');
   const fresh = payer.again();
   await fresh.fetch(`${taker.url}/again`);
-  all = await states('settled', 'settled', 'unsettled', 'uncertain');
+  all = await states('settled', 'settled', 'unsettled', 'pending');
 });
 afterAll(async () => {
   await closePayers();
@@ -51,7 +51,8 @@ describe('client.receipts', () => {
     ['no filter', () => ({}), [0, 1, 2, 3]],
     ['settled', () => ({ state: 'settled' }), [0, 1]],
     ['unsettled', () => ({ state: 'unsettled' }), [2]],
-    ['uncertain', () => ({ state: 'uncertain' }), [3]],
+    ['pending', () => ({ state: 'pending' }), [3]],
+    ['uncertain', () => ({ state: 'uncertain' }), []],
     ['the host with its port', () => ({ host: new URL(taker.url).host }), [2, 3]],
     ['the host without its port', () => ({ host: '127.0.0.1' }), []],
     ['the payee', () => ({ payTo: sandbox.merchant }), [0, 1, 2, 3]],
@@ -121,6 +122,47 @@ describe('client.receipts', () => {
     expect((await one?.client.fetch(`${sandbox.apiUrl}/usdc`))?.status).toBe(200);
     expect((await listOf(one?.client.receipts() ?? emptyList())).length).toBe(1);
     expect((await listOf(other?.client.receipts() ?? emptyList())).length).toBe(0);
+  });
+});
+
+describe('settled', () => {
+  it('waits until the chain shows the payment', async () => {
+    const { client } = await payerOn(sandbox, { USDC: '1' });
+    const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    const receipts = await Promise.all([settled(response), settled(response)]);
+    expect(receipts[0]).toMatchObject({
+      state: 'settled',
+      payment: { uiAmount: '0.01', symbol: 'USDC', signature: expect.any(String) },
+    });
+    expect(receipts).toEqual([receiptOf(response), receiptOf(response)]);
+    expect(await settled(response)).toEqual(receipts[0]);
+  });
+
+  it('says that a payment can never land', async () => {
+    const { client } = await payerOn(sandbox, { USDC: '1' });
+    const response = await client.fetch(taker.url);
+    expect(receiptOf(response)?.state).toBe('pending');
+    const waiting = settled(response);
+    sandbox.controls.node.warp();
+    expect((await waiting)?.state).toBe('unsettled');
+  });
+
+  it('ends with its signal, or with the client', async () => {
+    const { client } = await payerOn(sandbox, { USDC: '1' });
+    const response = await client.fetch(taker.url);
+    const controller = new AbortController();
+    const given = settled(response, { signal: controller.signal });
+    controller.abort('enough');
+    await expect(given).rejects.toBe('enough');
+    const waiting = settled(response);
+    await client.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'client_closed' });
+    await expect(settled(response)).rejects.toMatchObject({ code: 'client_closed' });
+    expect(receiptOf(response)?.state).toBe('pending');
+  });
+
+  it('is of nothing if nothing was paid', async () => {
+    expect(await settled(await fetch(`${sandbox.apiUrl}/free`))).toBeUndefined();
   });
 });
 

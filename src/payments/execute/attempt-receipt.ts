@@ -11,6 +11,7 @@ import {
 } from '../../policy/cost.js';
 import { formatUsd } from '../../policy/dollars.js';
 import type { Receipt } from '../../receipt.js';
+import { shownAmount } from '../../token-text.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 
 /**
@@ -46,6 +47,16 @@ export function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt
   );
 }
 
+/** A signed payment as its receipt shows it. */
+export function paidBy(
+  { network, mint, amount, payTo, wallet }: Attempt,
+  decimals: number,
+  payerSignature: string,
+): Receipt['payment'] {
+  const shown = shownAmount(network, mint, BigInt(amount), decimals);
+  return { network, mint, amount, decimals, ...shown, payTo, payer: wallet, payerSignature };
+}
+
 /**
  * The receipt of a payment as it is signed, after the swap that brought its tokens, if one had to.
  */
@@ -56,10 +67,10 @@ export function firstReceipt(
   swap: Swapped | undefined,
   timings: Receipt['timings'],
 ): Receipt {
-  const { id, url, method, at, network, mint, amount, payTo, wallet } = attempt;
+  const { id, url, method, at } = attempt;
   return {
-    ...{ id, url, method, at, state: 'uncertain' },
-    payment: { network, mint, amount, decimals, payTo, payer: wallet, payerSignature },
+    ...{ id, url, method, at, state: 'pending' },
+    payment: paidBy(attempt, decimals, payerSignature),
     ...(swap === undefined ? {} : { swap: swap.record }),
     cost: costFor(attempt, swap?.feeLamports ?? 0n),
     timings,

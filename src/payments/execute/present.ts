@@ -7,7 +7,7 @@ import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader } from '../../protocols/protocol.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { decidePayment, monitorPayment } from '../reconcile/payment-monitor.js';
+import { decided, decidePayment, monitorPayment } from '../reconcile/payment-monitor.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
 import { type Answer, boundsOf, rejection } from './rejection.js';
@@ -126,12 +126,13 @@ async function presentOnce(
   const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms });
   const { settlement, reason } = word;
   const outcome = outcomeOf(response.status, word);
+  const { delivered } = outcomes[outcome];
   const receipt: Receipt = {
     ...open.attempt.receipt,
+    ...(open.attempt.state === 'signed' ? { state: delivered ? 'pending' : 'uncertain' } : {}),
     ...(settlement === undefined ? {} : { settlement }),
     timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
   };
-  const { delivered } = outcomes[outcome];
   const isAwaited = delivered && hasBody(response);
   // A 402 may claim a transaction too, one that is still pending: where to look first.
   open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
@@ -149,7 +150,10 @@ async function presentOnce(
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
     return { outcome, answer: { response, reason } };
   }
-  attachReceipt(response, () => open.attempt.receipt);
+  attachReceipt(response, {
+    read: () => open.attempt.receipt,
+    settled: (signal) => decided(context, open, emit, signal),
+  });
   // Headers are not yet an answer: if the rest is lost on its way, a repeated call must not pay
   // anew, in this process or the next.
   if (isAwaited) onBodyEnd(response, endOf(context, open, call.signal, emit));
@@ -242,7 +246,8 @@ async function noteDoubt(
   const { state, doubt } = open.attempt;
   // The chain may have spoken meanwhile; and one doubt is told once.
   if (state !== 'signed' || doubt !== undefined) return;
-  open.attempt = { ...open.attempt, doubt: code };
+  const receipt: Receipt = { ...open.attempt.receipt, state: 'uncertain' };
+  open.attempt = { ...open.attempt, doubt: code, receipt };
   // The caller is told what matters more; the next write of this attempt catches up.
   await saveAttempt(context, open).catch(() => undefined);
 }

@@ -1,4 +1,3 @@
-import { formatUiAmount } from '../../amount.js';
 import { untilAborted } from '../../internal/deadline.js';
 import type { Call } from '../../internal/request.js';
 import {
@@ -17,6 +16,7 @@ import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { SwapQuote } from '../../swaps/types.js';
+import { shownAmount } from '../../token-text.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { swapBound } from '../execute/swap-cost.js';
@@ -80,7 +80,7 @@ export async function planOf(
       mint: offer.mint,
       amount: offer.amount.toString(),
       decimals: facts.decimals,
-      uiAmount: formatUiAmount(offer.amount, facts.decimals),
+      ...shownAmount(offer.network, offer.mint, offer.amount, facts.decimals),
       payTo: offer.payTo,
       feePayer: offer.feePayer,
       ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }),

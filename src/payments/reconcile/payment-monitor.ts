@@ -1,6 +1,7 @@
 import type { Emit } from '../../events.js';
-import { startDeadline } from '../../internal/deadline.js';
+import { startDeadline, throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
+import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { ownerOf } from '../owner.js';
@@ -30,16 +31,36 @@ export async function monitorPayment(
 ): Promise<void> {
   const { id } = open.attempt;
   const { monitored } = context.wallet;
-  const known = monitored.get(id) ?? { open, monitors: new Set() };
-  if (known.monitors.has(context)) return;
+  const known = monitored.get(id) ?? { open, monitors: new Map<object, Promise<void>>() };
+  const running = known.monitors.get(context);
+  if (running !== undefined) return running;
   monitored.set(id, known);
-  known.monitors.add(context);
-  await watch(context, known.open, emit);
+  const watching = watch(context, known.open, emit);
+  known.monitors.set(context, watching);
+  await watching;
   known.monitors.delete(context);
   if (known.monitors.size > 0) return;
   monitored.delete(id);
   // Closed before the chain had decided: nothing is left here to end it, and the tokens may go.
   await context.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
+}
+
+/**
+ * The receipt of a payment once the chain has decided. Rejects with the signal's reason, or with
+ * `ConfigError` (`client_closed`).
+ */
+export async function decided(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  signal: AbortSignal | undefined,
+): Promise<Receipt> {
+  if (isDecided(open)) return open.attempt.receipt;
+  const { id } = open.attempt;
+  const followed = context.wallet.monitored.get(id)?.open ?? open;
+  await untilAborted(monitorPayment(context, open, emit), signal);
+  if (!isDecided(followed)) throwIfAborted(context.closing.signal);
+  return followed.attempt.receipt;
 }
 
 async function watch(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type * as Registry from '../../../src/journal/registry.js';
 import { walletOf } from '../../../src/journal/registry.js';
 import type * as Receipts from '../../../src/receipt.js';
-import { attachReceipt, receiptOf, type Receipt } from '../../../src/receipt.js';
+import { attachReceipt, receiptOf, settled, type Receipt } from '../../../src/receipt.js';
 
 afterEach(() => {
   vi.resetModules();
@@ -13,12 +13,13 @@ const receipt: Receipt = {
   url: 'https://api.test/',
   method: 'GET',
   at: 0,
-  state: 'uncertain',
+  state: 'pending',
   payment: {
     network: 'n',
     mint: 'm',
     amount: '1',
     decimals: 6,
+    uiAmount: '0.000001',
     payTo: 'p',
     payer: 'w',
     payerSignature: 's',
@@ -52,25 +53,28 @@ describe('receipts', () => {
   it('belong to the response, as they stand when asked for', () => {
     let now = receipt;
     const response = new Response();
-    attachReceipt(response, () => now);
+    attachReceipt(response, { read: () => now, settled: async () => now });
     expect(receiptOf(response)).toBe(receipt);
     now = { ...receipt, state: 'settled' };
     expect(receiptOf(response)?.state).toBe('settled');
     expect(Object.keys(response)).toEqual(Object.keys(new Response()));
   });
 
-  it('are none where nothing was paid', () => {
+  it('are none if nothing was paid', async () => {
     expect(receiptOf(new Response())).toBeUndefined();
     // From JavaScript, with whatever a wrapper of fetch gave.
-    for (const other of [undefined, null, {}, 'response'])
+    for (const other of [undefined, null, {}, 'response']) {
       expect(receiptOf(other as Response)).toBeUndefined();
+      expect(await settled(other as Response)).toBeUndefined();
+    }
   });
 
   it('are found by another copy of the package', async () => {
     const response = new Response();
-    attachReceipt(response, () => receipt);
+    attachReceipt(response, { read: () => receipt, settled: async () => receipt });
     const copy = await vi.importActual<typeof Receipts>('../../../src/receipt.js?another-copy');
     expect(copy.receiptOf).not.toBe(receiptOf);
     expect(copy.receiptOf(response)).toBe(receipt);
+    expect(await copy.settled(response)).toBe(receipt);
   });
 });

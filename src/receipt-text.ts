@@ -1,0 +1,88 @@
+import { formatUiAmount } from './amount.js';
+import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from './network.js';
+import type { FreedReceipt, Receipt } from './receipt.js';
+import { amountText } from './token-text.js';
+
+const LAMPORTS_DECIMALS = 9;
+
+/** What Solana's explorer calls each cluster; its default is mainnet. */
+const CLUSTERS: ReadonlyMap<string, string> = new Map([
+  [SOLANA_DEVNET, 'devnet'],
+  [SOLANA_TESTNET, 'testnet'],
+]);
+
+/** Whether the chain shows the payment, in words. */
+const STATES: Readonly<Record<Receipt['state'] | FreedReceipt['state'], string>> = {
+  pending: 'pending: the chain has not decided yet',
+  settled: 'settled',
+  unsettled: 'unsettled: the payment can never land',
+  uncertain: 'uncertain: the answer was lost or no success, and the chain has not decided yet',
+  abandoned: 'abandoned: no payment was signed, and a swap may still land',
+  unpaid: 'unpaid: no payment was signed',
+};
+
+/**
+ * Where Solana's explorer shows a transaction.
+ *
+ * @param signature - The transaction's first signature, base58.
+ * @param network - CAIP-2 id of the cluster, as receipts have it.
+ */
+export function explorerUrl(signature: string, network: string): string {
+  const cluster = CLUSTERS.get(network);
+  const query = cluster === undefined ? '' : `?cluster=${cluster}`;
+  return `https://explorer.solana.com/tx/${encodeURIComponent(signature)}${query}`;
+}
+
+/**
+ * A receipt in a few lines of text, for a log or a person: what was paid for what, the swap, the
+ * cost, and whether the chain shows it. Tokens that are not pinned stand by their mint.
+ *
+ * @example
+ * const response = await client.fetch('https://api.example.com/premium');
+ * const receipt = await settled(response);
+ * if (receipt !== undefined) console.log(formatReceipt(receipt));
+ */
+export function formatReceipt(receipt: Receipt | FreedReceipt): string {
+  const { method, url, state, payment, swap, cost } = receipt;
+  const call = `${method} ${url}`;
+  return [
+    payment === undefined ? `Paid nothing for ${call}` : `${paidText(payment)} for ${call}`,
+    ...(swap === undefined ? [] : [swapText(swap, payment?.network)]),
+    costText(cost),
+    stateText(state, payment),
+  ].join('\n');
+}
+
+function paidText({ network, mint, amount, decimals, payTo }: Receipt['payment']): string {
+  return `Paid ${amountText(network, mint, BigInt(amount), decimals)} to ${payTo}`;
+}
+
+function swapText(
+  { inputMint, inAmount, outputMint, outAmount, provider }: NonNullable<Receipt['swap']>,
+  // Jupiter swaps there alone.
+  network: string = SOLANA_MAINNET,
+): string {
+  const [given, got] = [
+    amountText(network, inputMint, BigInt(inAmount)),
+    amountText(network, outputMint, BigInt(outAmount)),
+  ];
+  return `Swapped ${given} into ${got} (${provider})`;
+}
+
+function costText(cost: Receipt['cost'] | FreedReceipt['cost']): string {
+  const { usd, parts } = cost;
+  const lamports =
+    'lamports' in cost
+      ? BigInt(cost.lamports)
+      : BigInt(cost.networkFeeLamports) + BigInt(cost.rentLamports);
+  const sol = `${formatUiAmount(lamports, LAMPORTS_DECIMALS)} SOL of fees and rent`;
+  if (usd === undefined) return `Cost ${sol}; what it is worth in dollars is not known`;
+  const { payments = '0', swaps = '0', fees = '0' } = parts ?? {};
+  return `Cost ${usd} USD (payment ${payments}, swap ${swaps}, fees ${fees}), of it ${sol}`;
+}
+
+function stateText(state: keyof typeof STATES, payment: Receipt['payment'] | undefined): string {
+  const { signature, network = '' } = payment ?? {};
+  const link = signature === undefined ? '' : ` ${explorerUrl(signature, network)}`;
+  return `State ${STATES[state]}${link}`;
+}

@@ -1,0 +1,36 @@
+import { formatUiAmount } from './amount.js';
+import { pinnedMint } from './network.js';
+
+/** An amount for people. */
+export interface ShownAmount {
+  readonly uiAmount: string;
+  /** Of a pinned mint alone. */
+  readonly symbol?: string;
+}
+
+/** The pinned symbol of a mint: a token's own metadata may say anything. */
+export function symbolOf(network: string, mint: string): { readonly symbol?: string } {
+  const symbol = pinnedMint(network, mint)?.symbol;
+  return symbol === undefined ? {} : { symbol };
+}
+
+export function shownAmount(
+  network: string,
+  mint: string,
+  amount: bigint,
+  decimals: number,
+): ShownAmount {
+  return { uiAmount: formatUiAmount(amount, decimals), ...symbolOf(network, mint) };
+}
+
+/** `0.01 USDC`; of a mint that is not pinned `0.01 of <mint>`, of unknown decimals in base units. */
+export function amountText(
+  network: string,
+  mint: string,
+  amount: bigint,
+  decimals: number | undefined = pinnedMint(network, mint)?.decimals,
+): string {
+  if (decimals === undefined) return `${amount} base units of ${mint}`;
+  const { uiAmount, symbol } = shownAmount(network, mint, amount, decimals);
+  return symbol === undefined ? `${uiAmount} of ${mint}` : `${uiAmount} ${symbol}`;
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { SOLANA_DEVNET, SOLANA_MAINNET, WSOL_MINT } from '../../src/network.js';
+import { explorerUrl, formatReceipt } from '../../src/receipt-text.js';
+import type { FreedReceipt, Receipt } from '../../src/receipt.js';
+
+const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+const BONK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
+
+const receipt: Receipt = {
+  id: 'id',
+  url: 'https://api.example.com/premium',
+  method: 'GET',
+  at: 0,
+  state: 'pending',
+  payment: {
+    network: SOLANA_MAINNET,
+    mint: USDC,
+    amount: '10000',
+    decimals: 6,
+    uiAmount: '0.01',
+    symbol: 'USDC',
+    payTo: 'Payee',
+    payer: 'Payer',
+    payerSignature: 'ours',
+  },
+  cost: {
+    usd: '0.0109',
+    parts: { payments: '0.01', swaps: '0.0001', fees: '0.0008' },
+    networkFeeLamports: '5000',
+    rentLamports: '0',
+  },
+  timings: {},
+};
+
+describe('formatReceipt', () => {
+  it('says what was paid, for what, to which wallet, and that the chain has not decided', () => {
+    expect(formatReceipt(receipt)).toBe(
+      [
+        'Paid 0.01 USDC to Payee for GET https://api.example.com/premium',
+        'Cost 0.0109 USD (payment 0.01, swap 0.0001, fees 0.0008), of it 0.000005 SOL of fees and rent',
+        'State pending: the chain has not decided yet',
+      ].join('\n'),
+    );
+  });
+
+  it('shows the swap, by mint and base units if the token is not pinned, and a link', () => {
+    const text = formatReceipt({
+      ...receipt,
+      state: 'settled',
+      payment: { ...receipt.payment, signature: 'Sig' },
+      swap: {
+        signature: 'SwapSig',
+        inputMint: BONK,
+        inAmount: '1234567',
+        outputMint: USDC,
+        outAmount: '10010',
+        provider: 'jupiter',
+      },
+    });
+    expect(text).toContain(`Swapped 1234567 base units of ${BONK} into 0.01001 USDC (jupiter)`);
+    expect(text).toContain('State settled https://explorer.solana.com/tx/Sig');
+  });
+
+  it('never calls a token by a name that is not pinned', () => {
+    const payment = { ...receipt.payment, mint: BONK, symbol: 'USDC' };
+    expect(formatReceipt({ ...receipt, payment })).toContain(`Paid 0.01 of ${BONK} to Payee`);
+  });
+
+  it('shows an attempt that was freed, and a cost without a price', () => {
+    const freed: FreedReceipt = {
+      ...{ id: 'id', url: receipt.url, method: 'POST', at: 0, state: 'unpaid' },
+      swap: {
+        signature: 'SwapSig',
+        inputMint: WSOL_MINT,
+        inAmount: '66000',
+        outputMint: USDC,
+        outAmount: '10000',
+        provider: 'jupiter',
+      },
+      cost: { lamports: '2044280' },
+    };
+    expect(formatReceipt(freed)).toBe(
+      [
+        'Paid nothing for POST https://api.example.com/premium',
+        'Swapped 0.000066 SOL into 0.01 USDC (jupiter)',
+        'Cost 0.00204428 SOL of fees and rent; what it is worth in dollars is not known',
+        'State unpaid: no payment was signed',
+      ].join('\n'),
+    );
+  });
+});
+
+describe('explorerUrl', () => {
+  it('names the cluster unless it is mainnet, and escapes what is no signature', () => {
+    expect(explorerUrl('Sig', SOLANA_MAINNET)).toBe('https://explorer.solana.com/tx/Sig');
+    expect(explorerUrl('Sig', SOLANA_DEVNET)).toBe(
+      'https://explorer.solana.com/tx/Sig?cluster=devnet',
+    );
+    expect(explorerUrl('../x?y', SOLANA_MAINNET)).toBe('https://explorer.solana.com/tx/..%2Fx%3Fy');
+  });
+});
