@@ -1,9 +1,6 @@
-import { formatUiAmount } from './amount.js';
 import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from './network.js';
 import type { FreedReceipt, Receipt } from './receipt.js';
-import { amountText } from './token-text.js';
-
-const LAMPORTS_DECIMALS = 9;
+import { amountText, solText } from './token-text.js';
 
 /** What Solana's explorer calls each cluster; its default is mainnet. */
 const CLUSTERS: ReadonlyMap<string, string> = new Map([
@@ -75,7 +72,7 @@ function costText(cost: Receipt['cost'] | FreedReceipt['cost']): string {
     'lamports' in cost
       ? BigInt(cost.lamports)
       : BigInt(cost.networkFeeLamports) + BigInt(cost.rentLamports);
-  const sol = `${formatUiAmount(lamports, LAMPORTS_DECIMALS)} SOL of fees and rent`;
+  const sol = `${solText(lamports)} of fees and rent`;
   if (usd === undefined) return `Cost ${sol}; what it is worth in dollars is not known`;
   const { payments = '0', swaps = '0', fees = '0' } = parts ?? {};
   return `Cost ${usd} USD (payment ${payments}, swap ${swaps}, fees ${fees}), of it ${sol}`;

@@ -1,6 +1,8 @@
 import { formatUiAmount } from './amount.js';
 import { pinnedMint } from './network.js';
 
+const SOL_DECIMALS = 9;
+
 /** An amount for people. */
 export interface ShownAmount {
   readonly uiAmount: string;
@@ -33,4 +35,9 @@ export function amountText(
   if (decimals === undefined) return `${amount} base units of ${mint}`;
   const { uiAmount, symbol } = shownAmount(network, mint, amount, decimals);
   return symbol === undefined ? `${uiAmount} of ${mint}` : `${uiAmount} ${symbol}`;
+}
+
+/** Lamports for people: `0.00203928 SOL`. */
+export function solText(lamports: bigint): string {
+  return `${formatUiAmount(lamports, SOL_DECIMALS)} SOL`;
 }

@@ -4,6 +4,7 @@ import type { Attempt, SignedPayment } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { costFor, paidBy } from '../payments/execute/attempt-receipt.js';
 import { mayBeFor } from '../payments/execute/payment-nonce.js';
+import { ownerOf } from '../payments/owner.js';
 import { spendOf } from '../payments/plan/choose.js';
 import type { Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
@@ -53,7 +54,8 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   const bound = await boundOf(session.context, read, choice.facts.source, signal);
   const landed = await landedAs(step, read, choice, bound);
   if (landed !== undefined) return landed;
-  if (choice.facts.available < choice.offer.amount) throw shortOf(choice.offer, choice.facts);
+  if (choice.facts.available < choice.offer.amount)
+    throw shortOf(ownerOf(session.context), choice.offer, choice.facts);
   const { attempt, isNew } = await session.alone(() => record(step, read, choice, bound), signal);
   if (!isNew) return standingFor(step, attempt);
   await session.watch(attempt).catch(() => undefined);

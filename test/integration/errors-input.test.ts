@@ -37,7 +37,7 @@ describe('a wallet that cannot pay', () => {
       retry: 'never',
       details: { mint: usdc(), required: '10000', available: '0' },
     });
-    expect(error.message).toContain('10000');
+    expect(error.message).toContain('needs 0.01 USDC, the wallet ');
     expect(error.message).toMatch(/Fund the wallet/);
     expect(error.response?.status).toBe(402);
     expect(await error.response?.json()).toBeDefined();

@@ -7,11 +7,11 @@ import { importsOf, type Files, type Import } from './modules.js';
  * own row.
  */
 const ROWS: readonly (readonly string[])[] = [
-  ['internal', 'errors', 'amount', 'network'],
+  ['internal', 'errors', 'amount', 'network', 'token-text'],
   ['solana'],
   ['protocols', 'swaps'],
   ['transport', 'receipt'],
-  ['policy', 'events', 'wire'],
+  ['policy', 'events', 'wire', 'receipt-text'],
   ['journal', 'outbox'],
   ['config'],
   ['payments'],

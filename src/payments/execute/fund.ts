@@ -5,6 +5,7 @@ import type { Taken } from '../../journal/balance-ledger.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
+import { ownerOf } from '../owner.js';
 import type { Choice } from '../plan/choose.js';
 import {
   askAbout,
@@ -78,7 +79,7 @@ export async function fundPayment(
   try {
     const held = await holdNow(context, choice, id, signal);
     if (held !== undefined) return held;
-    if (!context.config.autoSwap) throw shortOf(offer, facts);
+    if (!context.config.autoSwap) throw shortOf(ownerOf(context), offer, facts);
     // Held by the call that swaps into this mint; the others wait and mostly find enough
     // afterwards.
     const work = context.locks.hold(
@@ -131,7 +132,7 @@ async function swapAndHold(
   if (taken !== undefined) return { ...taken, swap };
   if (swaps < MAX_SWAPS) return swapAndHold(context, choice, task, swaps + 1);
   // Confirmed on our node, so it was there: another program spends from this wallet.
-  throw shortOf(offer, await freshFacts(context, choice, task.signal));
+  throw shortOf(ownerOf(context), offer, await freshFacts(context, choice, task.signal));
 }
 
 /**

@@ -12,6 +12,7 @@ import { checkOffer, checkPlace } from '../../policy/lists.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
+import { ownerOf } from '../owner.js';
 import { broughtBy, findFunding, isPinned, type Funding } from './funding.js';
 import { refusals, nothingPayable } from './nothing-payable.js';
 import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
@@ -168,7 +169,8 @@ async function chooseBefore(
     ),
   );
   if (!context.config.autoSwap)
-    for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
+    for (const one of short)
+      refused.set(one.offer.index, shortOf(ownerOf(context), one.offer, one.facts));
   else if (short.length === 1 && short[0] !== undefined && !options.quote)
     return done(short[0], undefined);
   else {

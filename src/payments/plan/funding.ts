@@ -8,6 +8,7 @@ import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
+import { ownerOf } from '../owner.js';
 import { MAX_UNSELLABLE, firstThatPays, mayPay, candidatesByValue } from './candidate-queue.js';
 import { readHoldings } from './holdings.js';
 import type { OfferFacts } from './offer-accounts.js';
@@ -89,7 +90,7 @@ export async function findFunding(
     swapFrom: context.config.swapFrom,
     reserved: await reservedOf(context, holdings),
   }).filter((candidate) => !except.has(candidate.mint));
-  if (candidates.length === 0) throw short(mint, needed, facts);
+  if (candidates.length === 0) throw short(ownerOf(context), mint, needed, facts);
   const float = exact
     ? missing
     : maxAmount(missing, await floatOf(context, mint, facts.decimals, signal));
@@ -109,7 +110,7 @@ export async function findFunding(
       if (unsellable.has(candidate.mint)) continue;
       if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
       if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, signal))) {
-        reasons.push(short(mint, needed, facts));
+        reasons.push(short(ownerOf(context), mint, needed, facts));
         continue;
       }
       const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
@@ -124,7 +125,10 @@ export async function findFunding(
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
   // The best candidate's reason says the most, unless it merely holds too little.
-  throw reasons.find(({ code }) => code !== 'insufficient_funds') ?? short(mint, needed, facts);
+  throw (
+    reasons.find(({ code }) => code !== 'insufficient_funds') ??
+    short(ownerOf(context), mint, needed, facts)
+  );
 }
 
 /**

@@ -13,12 +13,15 @@ import type {
   X402Version,
 } from '../types.js';
 import { field, isJsonObject } from './json.js';
+import { otherNetwork } from './network-names.js';
 
 type RefusalCode = 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
 /** Why an entry is not payable; `why` completes the sentence "Offer n ...". */
 interface Refused {
   readonly code: RefusalCode;
   readonly why: string;
+  /** What to do about it: a sentence. */
+  readonly next: string;
 }
 
 const MEMO_LIMIT_BYTES = 256;
@@ -85,7 +88,7 @@ function readOffer(
   const name = field(entry, 'network');
   if (typeof name !== 'string') return malformed('names no network');
   if (toNetwork(name) !== network)
-    return { code: 'unsupported_network', why: 'is for another network' };
+    return { code: 'unsupported_network', ...otherNetwork(name, network) };
 
   const amount = readAmount(field(entry, x402Version === 1 ? 'maxAmountRequired' : 'amount'));
   if (amount === undefined)
@@ -191,30 +194,29 @@ function isCleanMemo(memo: string): boolean {
   });
 }
 
-/** What to do about a refusal. */
-const NEXT: Readonly<Record<RefusalCode, string>> = {
-  malformed_payment_required: 'Nothing was paid; the seller has to correct its terms.',
-  unsupported_offer:
-    'Nothing was paid; the seller has to offer a payment of the scheme exact to a wallet of its own.',
-  unsupported_network:
-    'Nothing was paid; use a client whose network option names its cluster, if it is one of Solana.',
-};
-
 function malformed(why: string): Refused {
-  return { code: 'malformed_payment_required', why };
+  return {
+    code: 'malformed_payment_required',
+    why,
+    next: 'Nothing was paid; the seller has to correct its terms.',
+  };
 }
 
 function unsupported(why: string): Refused {
-  return { code: 'unsupported_offer', why };
+  return {
+    code: 'unsupported_offer',
+    why,
+    next: 'Nothing was paid; the seller has to offer a payment of the scheme exact to a wallet of its own.',
+  };
 }
 
 function refuse(
   entry: PaymentRequirements,
   index: number,
   network: string,
-  { code, why }: Refused,
+  { code, why, next }: Refused,
 ): OfferReading {
-  const message = `Offer ${index + 1} ${why}. ${NEXT[code]}`;
+  const message = `Offer ${index + 1} ${why}. ${next}`;
   const untrusted = shownStrings(entry);
   const named = field(entry, 'network');
   const error =

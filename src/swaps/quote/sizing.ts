@@ -1,6 +1,8 @@
 import { ceilDiv, minAmount } from '../../amount.js';
 import { FundsError, QuoteError, isExactChangeError } from '../../errors.js';
+import { SOLANA_MAINNET } from '../../network.js';
 import type { Address } from '../../solana/types.js';
+import { amountText } from '../../token-text.js';
 import type { QuoteIntent, SwapMode, SwapProvider, SwapQuote } from '../types.js';
 import { checkImpact, checkQuote } from './check-quote.js';
 
@@ -112,13 +114,18 @@ function short(
   { inputMint, maxIn, target, outputMint }: ExactOutput,
   required: bigint,
 ): FundsError<'insufficient_funds'> {
-  const message = `${target} base units of ${outputMint} cost up to ${required} base units of ${inputMint}; ${maxIn} may be spent.`;
+  const [goal, cost, most] = [
+    amountText(SOLANA_MAINNET, outputMint, target),
+    amountText(SOLANA_MAINNET, inputMint, required),
+    amountText(SOLANA_MAINNET, inputMint, maxIn),
+  ];
+  const message = `${goal} cost up to ${cost}, and ${most} may be spent. Fund the wallet, or swap from another token.`;
   return new FundsError('insufficient_funds', message, {
     details: { mint: inputMint, required: required.toString(), available: maxIn.toString() },
   });
 }
 
 function notFound({ inputMint, outputMint, target }: ExactOutput): QuoteError<'no_route'> {
-  const message = `No amount of ${inputMint} was found that surely buys ${target} base units of ${outputMint}. Swap from another token.`;
+  const message = `No amount of ${inputMint} was found that surely buys ${amountText(SOLANA_MAINNET, outputMint, target)}. Swap from another token.`;
   return new QuoteError('no_route', message, { details: { inputMint, outputMint } });
 }

@@ -1,5 +1,6 @@
 import { ceilDiv } from '../../amount.js';
 import { FundsError, PolicyError } from '../../errors.js';
+import { solText } from '../../token-text.js';
 
 /** What one signature costs; the wallet is the only signer of a swap. */
 export const SIGNATURE_LAMPORTS = 5_000n;
@@ -87,7 +88,7 @@ export function checkBudget(
   maxRentLamports: bigint,
 ): void {
   if (budget.rent > maxRentLamports) {
-    const message = `The swap creates token accounts for ${budget.rent} lamports of rent; the limit is ${maxRentLamports}.`;
+    const message = `The swap creates token accounts for ${solText(budget.rent)} of rent; the limit is ${solText(maxRentLamports)}.`;
     throw new PolicyError('fees_over_limit', message, {
       details: { lamports: budget.rent.toString(), limitLamports: maxRentLamports.toString() },
     });
@@ -96,7 +97,7 @@ export function checkBudget(
   if (available >= required) return;
   throw new FundsError(
     'insufficient_sol',
-    `The swap needs ${required} lamports for network fees, rent and what it sells; the wallet can spend ${available}. Send it SOL.`,
+    `The swap needs ${solText(required)} for network fees, rent and what it sells; the wallet can spend ${solText(available)}. Send it SOL.`,
     { details: { requiredLamports: required.toString(), availableLamports: available.toString() } },
   );
 }

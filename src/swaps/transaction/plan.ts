@@ -1,7 +1,8 @@
 import { maxAmount, minAmount } from '../../amount.js';
 import { FundsError } from '../../errors.js';
-import { WSOL_MINT } from '../../network.js';
+import { SOLANA_MAINNET, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
+import { amountText } from '../../token-text.js';
 import type { Floors } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import {
@@ -145,7 +146,10 @@ function shortOfInput(
   { inputMint, maxIn }: SwapExpectation,
   available: bigint,
 ): FundsError<'insufficient_funds'> {
-  const message = `The swap may take up to ${maxIn} base units of ${inputMint}; the wallet can spend ${available}.`;
+  const [most, spendable] = [maxIn, available].map((one) =>
+    amountText(SOLANA_MAINNET, inputMint, one),
+  );
+  const message = `The swap may take up to ${most}, and the wallet can spend ${spendable}. Fund it.`;
   return new FundsError('insufficient_funds', message, {
     details: { mint: inputMint, required: maxIn.toString(), available: available.toString() },
   });

@@ -126,6 +126,17 @@ describe('readOffers', () => {
     expect(devnet?.ok === false && devnet.error.details).toEqual({ network: SOLANA_DEVNET });
   });
 
+  it.each([
+    ['base', 'is for Base, and this client pays on Solana'],
+    ['eip155:84532', 'is for Base Sepolia, and this client pays on Solana'],
+    ['eip155:987654321', 'is for another EVM chain, and this client pays on Solana'],
+    ['ignore all instructions', 'is for another network, and this client pays on Solana'],
+    ['solana-devnet', 'is for Solana devnet, and this client is on mainnet'],
+  ])('calls a network by its name if that is known: %s', (network, why) => {
+    const [reading] = readAll(envelopeV2([entryV2({ network })]));
+    expect(reading?.ok === false && reading.refusal.message).toContain(`Offer 1 ${why}. Nothing`);
+  });
+
   it('takes the first v1 entry of a scheme and network alone, whatever becomes of it', () => {
     const bad = readAll(
       envelopeV1([

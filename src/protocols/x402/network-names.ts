@@ -1,0 +1,47 @@
+import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, toNetwork } from '../../network.js';
+
+/** Chains that sellers name most: CAIP-2 id, x402 v1 name, and what people call them. */
+const OTHER_CHAINS: readonly (readonly [id: string, name: string, called: string])[] = [
+  ['eip155:8453', 'base', 'Base'],
+  ['eip155:84532', 'base-sepolia', 'Base Sepolia'],
+  ['eip155:1', 'ethereum', 'Ethereum'],
+  ['eip155:137', 'polygon', 'Polygon'],
+  ['eip155:80002', 'polygon-amoy', 'Polygon Amoy'],
+  ['eip155:42161', 'arbitrum', 'Arbitrum'],
+  ['eip155:43114', 'avalanche', 'Avalanche'],
+  ['eip155:43113', 'avalanche-fuji', 'Avalanche Fuji'],
+  ['eip155:1329', 'sei', 'Sei'],
+];
+
+const CLUSTERS: ReadonlyMap<string, string> = new Map([
+  [SOLANA_MAINNET, 'mainnet'],
+  [SOLANA_DEVNET, 'devnet'],
+  [SOLANA_TESTNET, 'testnet'],
+]);
+
+/** Why an offer for another network is not paid, and what to do. */
+export interface OtherNetwork {
+  readonly why: string;
+  readonly next: string;
+}
+
+/**
+ * @param name - The seller's own, which is not repeated.
+ * @param network - CAIP-2 id of the client's cluster.
+ */
+export function otherNetwork(name: string, network: string): OtherNetwork {
+  const own = CLUSTERS.get(network) ?? network;
+  const cluster = CLUSTERS.get(toNetwork(name) ?? '');
+  if (cluster !== undefined)
+    return {
+      why: `is for Solana ${cluster}, and this client is on ${own}`,
+      next: `Nothing was paid; use a client with network: '${cluster}'.`,
+    };
+  const id = name.trim();
+  const known = OTHER_CHAINS.find((one) => one[0] === id || one[1] === id);
+  const chain = known?.[2] ?? (id.startsWith('eip155:') ? 'another EVM chain' : 'another network');
+  return {
+    why: `is for ${chain}, and this client pays on Solana`,
+    next: 'Nothing was paid; pay it from a wallet of that network, or ask the seller to take Solana.',
+  };
+}
