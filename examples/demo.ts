@@ -1,7 +1,7 @@
 // An agent holds SOL and BONK. An API wants USDC. Everything is real, on one machine:
 // `npm run demo`.
 // With `--without-facilitator` no payment settles, so the demo has to fail.
-import { HTTPInterceptor, formatUiAmount, receiptOf, type ClientEvent } from 'exact-change';
+import { HTTPInterceptor, formatUiAmount, settled, type ClientEvent } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 
 const startedAt = Date.now();
@@ -39,17 +39,13 @@ async function run(sandbox: Sandbox): Promise<void> {
     jupiterUrl,
     autoSwap: true,
   });
-  const settled = new Promise<void>((resolve) =>
-    interceptor.client.on('payment.settled', () => resolve()),
-  );
   interceptor.client.on('*', (event) => describe(sandbox, event));
   try {
     const url = `${sandbox.apiUrl}/usdc`;
     say('fetch', url);
     const response = await fetch(url);
     say('answer', `${response.status} ${await response.text()}`);
-    await settled;
-    const receipt = receiptOf(response);
+    const receipt = await settled(response);
     if (receipt?.state !== 'settled') throw new Error('the payment is not settled');
     process.stdout.write(`\nreceipt ${JSON.stringify(receipt, null, 2)}\n\n`);
   } finally {

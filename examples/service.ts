@@ -3,7 +3,7 @@
 // the service knows no caller by the agent's key, so the story has to fail.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createClient, formatUiAmount, local, receiptOf } from 'exact-change';
+import { createClient, local, settled } from 'exact-change';
 import { expressHandler } from 'exact-change/express';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
@@ -48,16 +48,14 @@ async function run(sandbox: Sandbox): Promise<void> {
   });
   try {
     say('agent', `${wallet.address} holds 0.5 SOL, and wants what costs USDC`);
-    const settled = new Promise<void>((resolve) => client.on('payment.settled', () => resolve()));
     const response = await client.fetch(`${shop}/usdc`);
     say('agent', `was answered ${response.status} ${await response.text()}`);
-    await settled;
-    const receipt = receiptOf(response);
+    const receipt = await settled(response);
     if (receipt?.state !== 'settled') throw new Error('the payment is not settled');
     const { payment, swap } = receipt;
     say(
       'agent',
-      `paid ${formatUiAmount(BigInt(payment.amount), payment.decimals)} USDC: ${payment.signature ?? ''}`,
+      `paid ${payment.uiAmount} ${payment.symbol ?? payment.mint}: ${payment.signature ?? ''}`,
     );
     say('agent', `after a swap that it signed itself: ${swap?.signature ?? 'none'}`);
     await client.fetch(`${shop}/usdc`);

@@ -14,7 +14,7 @@ import type { Plan } from './policy/plan.js';
 import { detectTerms, type LazyProtocol } from './protocols/protocol.js';
 import type { PaymentRequired } from './protocols/types.js';
 import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
-import type { SwapQuote, SwapRequest } from './swaps/types.js';
+import type { SwapQuote, SwapRequest, UiSwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
 
 /** What `client.fetch` takes beyond `RequestInit`. */
@@ -63,9 +63,9 @@ export interface Client {
    * apply; payment caps do not. SOL goes in and comes out native; if the wallet holds wrapped
    * SOL already, what comes out stays wrapped beside it.
    */
-  swap(request: SwapRequest, options?: TransportOptions): Promise<SwapResult>;
+  swap(request: SwapRequest | UiSwapRequest, options?: TransportOptions): Promise<SwapResult>;
   /** Asks for a price. */
-  quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
+  quote(request: SwapRequest | UiSwapRequest, options?: TransportOptions): Promise<SwapQuote>;
   /** Balances of some mints (addresses or pinned symbols), or of all that the wallet holds. */
   balance(mint?: string | readonly string[], options?: TransportOptions): Promise<TokenBalance[]>;
   /** The payment terms of a 402, its body left unread; undefined if it asks for no payment. */

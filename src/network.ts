@@ -33,6 +33,11 @@ export function toNetwork(name: string): string | undefined {
     : undefined;
 }
 
+/** As {@link toNetwork}, and by plain names (`"devnet"`), which a caller's option may have. */
+export function namedNetwork(name: string): string | undefined {
+  return toNetwork(name) ?? toNetwork(`solana-${name.trim()}`);
+}
+
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 export const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL';

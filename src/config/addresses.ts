@@ -1,11 +1,13 @@
 import { isLoopback } from '../internal/loopback.js';
 import { refuse } from '../internal/options.js';
 import { hideAddress } from '../internal/redact.js';
-import { SOLANA_MAINNET } from '../network.js';
+import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from '../network.js';
 import type { ClientOptions, LocalOptions } from './options.js';
 
 const PUBLIC_RPC: Readonly<Record<string, string>> = {
   [SOLANA_MAINNET]: 'https://api.mainnet-beta.solana.com',
+  [SOLANA_DEVNET]: 'https://api.devnet.solana.com',
+  [SOLANA_TESTNET]: 'https://api.testnet.solana.com',
 };
 
 // jupiter.md 1.1: hosts that are gone, which old examples still name.

@@ -2,7 +2,7 @@ import type { Runtime } from '../internal/runtime.js';
 import type { Journal } from '../journal/types.js';
 import type { Policy, PolicyOptions } from '../policy/policy.js';
 import type { Connection } from '../solana/rpc/connection.js';
-import type { Signer } from '../solana/signer.js';
+import type { KeypairObject, KitMessageSigner, Signer } from '../solana/signer.js';
 import type { Transport } from '../transport.js';
 
 /** Deadlines in milliseconds. */
@@ -35,8 +35,8 @@ export interface ClientOptions {
    * seed looks like an address.
    */
   readonly walletSeed?: Uint8Array | undefined;
-  /** Instead of a key: whatever signs for the wallet. */
-  readonly signer?: Signer | undefined;
+  /** Instead of a key: whatever signs for the wallet, also a signer of kit or a web3.js `Keypair`. */
+  readonly signer?: Signer | KitMessageSigner | KeypairObject | undefined;
   /**
    * Base address of a service that quotes and builds swaps and reads balances: the transport is
    * then `remote(apiUrl)`. What it answers is judged in this process, against prices of
@@ -58,7 +58,7 @@ export interface ClientOptions {
   /** Default `https://api.jup.ag`. */
   readonly jupiterUrl?: string | undefined;
   readonly jupiterApiKey?: string | undefined;
-  /** CAIP-2 id or name of the cluster; default Solana mainnet. */
+  /** `mainnet` (the default), `devnet`, `testnet`, or a CAIP-2 id. */
   readonly network?: string | undefined;
   /** Swap a held token when the asked-for one is short; default false. */
   readonly autoSwap?: boolean | undefined;

@@ -3,7 +3,7 @@ import { refuse, refuseUnknown } from '../internal/options.js';
 import { isRecord } from '../internal/record.js';
 import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
-import { SOLANA_MAINNET, toNetwork } from '../network.js';
+import { namedNetwork, SOLANA_MAINNET } from '../network.js';
 import { parsePolicy } from '../policy/policy.js';
 import { parseApiUrl, parseJupiterUrl, parseRpcUrls, parseUrl } from './addresses.js';
 import {
@@ -69,9 +69,12 @@ export function parseLocalOptions(
 
 function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
   const name: unknown = options.network ?? SOLANA_MAINNET;
-  const network = typeof name === 'string' ? toNetwork(name) : undefined;
+  const network = typeof name === 'string' ? namedNetwork(name) : undefined;
   if (network === undefined)
-    throw refuse('network', 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
+    throw refuse(
+      'network',
+      'must be a Solana cluster: "mainnet", "devnet", "testnet" or a CAIP-2 id.',
+    );
   return {
     rpcUrls: parseRpcUrls(options, network),
     wsUrl:

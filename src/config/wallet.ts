@@ -1,8 +1,8 @@
 import { refuse } from '../internal/options.js';
-import { isRecord } from '../internal/record.js';
 import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
-import type { Signer } from '../solana/signer.js';
+import type { KitMessageSigner, Signer } from '../solana/signer.js';
+import type { Address } from '../solana/types.js';
 import type { ClientOptions } from './options.js';
 
 /**
@@ -23,12 +23,42 @@ export function parseSigner({ walletSecretKey, walletSeed, signer }: ClientOptio
   }
   if (signer !== undefined && walletSecretKey !== undefined)
     throw refuse('signer', 'and walletSecretKey exclude each other. Give one.');
-  if (signer !== undefined) {
-    if (!isRecord(signer) || !isAddress(signer.address) || typeof signer.signMessage !== 'function')
-      throw refuse('signer', 'must have an address and a signMessage function.');
-    return signer;
-  }
+  if (signer !== undefined) return readSigner(signer);
   if (walletSecretKey === undefined || walletSecretKey === '')
     throw refuse('walletSecretKey', 'is missing. Give the wallet key, or a signer.');
   return createKeySigner(walletSecretKey);
+}
+
+function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
+  const given: unknown = signer;
+  if (typeof given === 'object' && given !== null) {
+    if ('secretKey' in signer) return createKeySigner(signer.secretKey);
+    if (
+      'signMessage' in signer &&
+      typeof signer.signMessage === 'function' &&
+      isAddress(signer.address)
+    )
+      return signer;
+    if (
+      'signMessages' in signer &&
+      typeof signer.signMessages === 'function' &&
+      isAddress(signer.address)
+    )
+      return kitSigner(signer, signer.address);
+  }
+  throw refuse(
+    'signer',
+    'must have an address and a signMessage function, or be a signer of kit or a web3.js Keypair.',
+  );
+}
+
+/** What it signs is checked against the address, as with each signer that is not ours. */
+function kitSigner(signer: KitMessageSigner, address: Address): Signer {
+  return {
+    address,
+    async signMessage(content) {
+      const [signatures] = await signer.signMessages([{ content, signatures: {} }]);
+      return signatures?.[address] ?? new Uint8Array();
+    },
+  };
 }

@@ -19,7 +19,7 @@ import {
   type ReceiptFilter,
 } from '../receipt.js';
 import { showable } from '../swaps/quote/check-quote.js';
-import type { SwapQuote, SwapRequest } from '../swaps/types.js';
+import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../token-text.js';
 import type { TokenBalance } from '../transport.js';
 import { createContext, newId, type Composition } from './context.js';
@@ -31,6 +31,7 @@ import { checkBalances } from './plan/check-balances.js';
 import { readHoldings } from './plan/holdings.js';
 import { makePlan, usesOf } from './plan/plan.js';
 import { checkFit } from './plan/swap-quote.js';
+import { inBaseUnits } from './plan/ui-amount.js';
 import { resume } from './reconcile/resume.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
@@ -55,8 +56,8 @@ export interface Engine {
   ): Promise<Response>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
-  swap(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
-  quote(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
+  swap(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
+  quote(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
   balance(
     mint: string | readonly string[] | undefined,
     signal: AbortSignal | undefined,
@@ -84,14 +85,14 @@ export function createEngine(
       const emit = events.emitter(newId(context));
       await untilAborted(context.ready(), signal);
       const swapped = await runSwap(context, {
-        request: parseSwapRequest(request, config),
+        request: parseSwapRequest(await inBaseUnits(context, request, signal), config),
         emit,
         signal,
       });
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
     async quote(request, signal) {
-      const asked = parseSwapRequest(request, config);
+      const asked = parseSwapRequest(await inBaseUnits(context, request, signal), config);
       const quote = await context.transport.quote(asked, { signal });
       checkFit(quote, asked);
       return showable(quote);

@@ -1,6 +1,6 @@
 import { cleanText, PolicyError } from '../errors.js';
 import { refuse, refuseUnknown } from '../internal/options.js';
-import { toNetwork } from '../network.js';
+import { namedNetwork, toNetwork } from '../network.js';
 import { namesHost, plainHost, readListedHost } from './hosts.js';
 import { readAddress, readList, readMint } from './read.js';
 
@@ -46,7 +46,7 @@ const READ: Readonly<Record<Kind, (option: string, entry: unknown, network: stri
   payees: (option, entry) => readAddress(option, entry),
   mints: readMint,
   networks: (option, entry) => {
-    const known = typeof entry === 'string' ? toNetwork(entry) : undefined;
+    const known = typeof entry === 'string' ? namedNetwork(entry) : undefined;
     if (known === undefined)
       throw refuse(option, 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
     return known;

@@ -31,3 +31,20 @@ export interface Signer {
   readonly address: Address;
   signMessage(message: Uint8Array, intent: SigningIntent): Promise<Uint8Array>;
 }
+
+/** What the signers of `@solana/kit` have in common, its `KeyPairSigner` among them. */
+export interface KitMessageSigner {
+  readonly address: string;
+  signMessages(
+    messages: readonly {
+      readonly content: Uint8Array;
+      readonly signatures: Readonly<Record<string, never>>;
+    }[],
+  ): Promise<readonly Readonly<Record<string, Uint8Array>>[]>;
+}
+
+/** A `Keypair` of `@solana/web3.js`. */
+export interface KeypairObject {
+  readonly publicKey: { toBase58(): string };
+  readonly secretKey: Uint8Array;
+}

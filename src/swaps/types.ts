@@ -9,6 +9,7 @@ export interface SwapRequest {
   readonly outputMint: string;
   /** Base units: of the input for `ExactIn`, of the output for `ExactOut`. */
   readonly amount: bigint | string;
+  readonly uiAmount?: undefined;
   /** Default `ExactIn`. `ExactOut` falls back to an input whose least output covers `amount`. */
   readonly swapMode?: SwapMode;
   /** Basis points; default 50. */
@@ -18,6 +19,13 @@ export interface SwapRequest {
    * as many as the provider likes.
    */
   readonly maxAccounts?: number;
+}
+
+/** What to swap, its amount as people write it: decimal text, as in `"0.25"`. */
+export interface UiSwapRequest extends Omit<SwapRequest, 'amount' | 'uiAmount'> {
+  readonly amount?: undefined;
+  /** Of the input for `ExactIn`, of the output for `ExactOut`. */
+  readonly uiAmount: string;
 }
 
 /** A quote in our words. Amounts are decimal strings of base units. */

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
+import { Keypair } from '@solana/web3.js';
 import {
   createClient,
   memoryJournal,
@@ -56,6 +58,40 @@ const READS = [
   'getTokenAccountsByOwner',
   'getLatestBlockhash',
 ];
+
+describe('a signer of another library', () => {
+  it.each([
+    [
+      'a KeyPairSigner of @solana/kit',
+      (secretKey: Uint8Array) => createKeyPairSignerFromBytes(secretKey),
+    ],
+    [
+      'a Keypair of @solana/web3.js',
+      async (secretKey: Uint8Array) => Keypair.fromSecretKey(secretKey),
+    ],
+  ])('pays: %s', async (_, signerOf) => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const bytes = Uint8Array.from(getBase58Encoder().encode(wallet.secretKey));
+    const signer = await signerOf(bytes);
+    const client = clientFor(wallet, { walletSecretKey: undefined, signer });
+    expect(client.address).toBe(wallet.address);
+    const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    expect(response.status).toBe(200);
+    expect((await decided(response)).state).toBe('settled');
+  });
+
+  it('that signs something else is refused, and nothing is paid', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    for (const answer of [[], [{ [wallet.address]: new Uint8Array(64) }]]) {
+      const signer = { address: wallet.address, signMessages: async () => answer };
+      const client = clientFor(wallet, { walletSecretKey: undefined, signer });
+      await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
+        code: 'signing_failed',
+        funds: 'untouched',
+      });
+    }
+  });
+});
 
 describe('plan', () => {
   it('says what fetch then does, signs, reserves and sends nothing', async () => {

@@ -1,4 +1,10 @@
-import { createClient, type Client, type ClientOptions, type SwapResult } from 'exact-change';
+import {
+  createClient,
+  type Client,
+  type ClientOptions,
+  type SwapResult,
+  type UiSwapRequest,
+} from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
@@ -140,6 +146,35 @@ describe('swap', () => {
       1_000_000n + BigInt(result.outAmount),
     );
     expect(BigInt(result.feeLamports)).toBe(before - (await lamportsOf(wallet.address)));
+  });
+
+  it('takes an amount as people write it, also of a token that is not pinned', async () => {
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.5', BONK: '1000' }));
+    const bonk = sandbox.mints.BONK.address;
+    const [sol, exact, given] = [
+      await client.quote({ inputMint: 'SOL', outputMint: 'USDC', uiAmount: '0.25' }),
+      await client.quote({
+        inputMint: 'SOL',
+        outputMint: 'USDC',
+        uiAmount: '1.5',
+        swapMode: 'ExactOut',
+      }),
+      await client.swap({ inputMint: bonk, outputMint: 'USDC', uiAmount: '999.12345' }),
+    ];
+    expect([sol.inAmount, exact.outAmount]).toEqual(['250000000', '1500000']);
+    expect(given.inAmount).toBe('99912345');
+    const both = { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '1', amount: '1' };
+    for (const request of [
+      { inputMint: bonk, outputMint: 'USDC', uiAmount: '0.000001' },
+      { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '1e3' },
+      both as unknown as UiSwapRequest,
+    ])
+      await expect(client.quote(request)).rejects.toMatchObject({
+        code: 'invalid_option',
+        details: { option: 'uiAmount' },
+      });
+    const nothing = { inputMint: sandbox.merchant, outputMint: 'USDC', uiAmount: '1' };
+    await expect(client.quote(nothing)).rejects.toMatchObject({ code: 'unknown_mint' });
   });
 
   it('counts against no cap, and needs no autoSwap', async () => {

@@ -179,11 +179,15 @@ describe('what is given', () => {
     ]);
   });
 
-  it('a network without a public node needs rpcUrl', () => {
-    expect(refusedWith({ network: 'solana-devnet' }).details).toEqual({ option: 'rpcUrl' });
-    expect(
-      parseOptions({ walletSecretKey, network: 'solana-devnet', rpcUrl: 'https://d.test' }).network,
-    ).toBe(SOLANA_DEVNET);
+  it('a network goes by its plain name, and has a public node', () => {
+    const config = parseOptions({ walletSecretKey, network: 'devnet' });
+    expect(config.network).toBe(SOLANA_DEVNET);
+    expect(config.rpcUrls).toEqual(['https://api.devnet.solana.com/']);
+    for (const name of ['solana', 'mainnet', 'mainnet-beta', ' solana-mainnet '])
+      expect(parseOptions({ walletSecretKey, network: name }).network).toBe(SOLANA_MAINNET);
+    const policy = { deny: { networks: ['devnet'] } };
+    expect(() => parseOptions({ walletSecretKey, policy })).not.toThrow();
+    expect(refusedWith({ rpcUrl: [] }).details).toEqual({ option: 'rpcUrl' });
   });
 
   it('a signer stands in for the key', () => {

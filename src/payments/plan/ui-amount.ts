@@ -1,0 +1,53 @@
+import { parseUiAmount } from '../../amount.js';
+import { parseMint } from '../../config/swap-request.js';
+import { FundsError } from '../../errors.js';
+import { refuse } from '../../internal/options.js';
+import { pinnedMint } from '../../network.js';
+import { decodeMint } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
+import type { SwapRequest, UiSwapRequest } from '../../swaps/types.js';
+import type { PaymentContext } from '../context.js';
+
+/**
+ * A swap request with its amount in base units. The decimals of a mint that is not pinned are read
+ * from the client's own node. Throws `ConfigError` (`invalid_option`) and `FundsError`
+ * (`unknown_mint`).
+ */
+export async function inBaseUnits(
+  context: PaymentContext,
+  request: SwapRequest | UiSwapRequest,
+  signal: AbortSignal | undefined,
+): Promise<SwapRequest> {
+  if (request.uiAmount === undefined) return request;
+  const { uiAmount, ...rest } = request;
+  // From JavaScript both may be there.
+  if ('amount' in rest && typeof rest.amount !== 'undefined')
+    throw refuse('uiAmount', 'and amount exclude each other. Give one.');
+  const side = rest.swapMode === 'ExactOut' ? 'outputMint' : 'inputMint';
+  const mint = parseMint(side, rest[side], context.config.network);
+  const decimals = await decimalsOf(context, mint, signal);
+  const units = parseUiAmount(uiAmount, decimals);
+  if (units === undefined)
+    throw refuse(
+      'uiAmount',
+      `must be decimal text such as "0.25", with at most ${decimals} digits after the point.`,
+    );
+  return { ...rest, amount: units };
+}
+
+async function decimalsOf(
+  { config, rpc }: PaymentContext,
+  mint: Address,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const pinned = pinnedMint(config.network, mint);
+  if (pinned !== undefined) return pinned.decimals;
+  const { accounts } = await rpc.accounts([mint], { signal });
+  const decoded = accounts[0] ? decodeMint(accounts[0]) : undefined;
+  if (decoded !== undefined) return decoded.decimals;
+  throw new FundsError(
+    'unknown_mint',
+    `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
+    { details: { mint } },
+  );
+}
