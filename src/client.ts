@@ -116,7 +116,8 @@ export function buildClient(
     return (loading ??= Promise.all([
       import('./payments/engine.js'),
       Promise.all(protocols.map((one) => one.load())),
-    ]).then(([{ createEngine }, loaded]) => createEngine(config, events, compose, loaded)));
+      config.logger ?? compose.logger?.(),
+    ]).then(([{ createEngine }, ...rest]) => createEngine(config, events, compose, ...rest)));
   };
   return {
     address: config.signer.address,

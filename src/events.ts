@@ -91,6 +91,11 @@ export type Listener<N extends EventName> = (event: ClientEvent<N>) => void;
 /** Sends events of one attempt. */
 export type Emit = <N extends EventName>(type: N, details: EventDetails[N]) => void;
 
+/** What can be told lines of text, as `console` and most loggers can. */
+export interface Logger {
+  debug(message: string): void;
+}
+
 export interface Events {
   on<N extends EventName>(type: N | '*', listener: Listener<N>): () => void;
   emitter(id: string): Emit;

@@ -30,6 +30,7 @@ export function createClient(options: ClientOptions): Client {
     protocols: [x402],
     local: localOver,
     remote: remoteOver,
+    logger: async () => (await import('../adapters/debug.js')).debugLogger(),
   });
 }
 
@@ -98,7 +99,7 @@ export type { ClientOptions, LocalOptions, Timeouts } from './config/options.js'
 export type { InterceptorOptions } from './interceptor.js';
 export type { SwapResult } from './payments/engine.js';
 export type { Payment, PayOptions } from './payments/pay-header.js';
-export type { ClientEvent, EventDetails, EventName, Listener } from './events.js';
+export type { ClientEvent, EventDetails, EventName, Listener, Logger } from './events.js';
 export type { IsFresh, Known } from './journal/account-balance.js';
 export type { Reading } from './journal/account-balance.js';
 export type { Ledger, Taken } from './journal/balance-ledger.js';

@@ -1,3 +1,4 @@
+import type { Logger } from '../events.js';
 import type { Runtime } from '../internal/runtime.js';
 import type { Journal } from '../journal/types.js';
 import type { Policy, PolicyOptions } from '../policy/policy.js';
@@ -81,6 +82,11 @@ export interface ClientOptions {
   /** What sends requests; default: the global fetch, looked up at each call. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly timeouts?: Timeouts | undefined;
+  /**
+   * Is told each step of each call, a line of text each, as `console`. Default: standard error if
+   * the environment has `DEBUG=exact-change`, else none.
+   */
+  readonly logger?: Logger | undefined;
 }
 
 /** Options of `local()`: those of `createClient` that need no wallet. */
@@ -125,6 +131,7 @@ export interface Config extends LocalSettings {
 /** With what the client does before it meets a price. */
 export interface ClientConfig extends Config {
   readonly retries: number;
+  readonly logger: Logger | undefined;
 }
 
 /** The options that need no wallet. */

@@ -28,6 +28,7 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'autoSwap',
   'retryWindow',
   'retries',
+  'logger',
 ];
 
 /** What a service has for one call, which may lead to several of Jupiter and a node. */
@@ -55,6 +56,7 @@ export function parseOptions(
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
     retries: parseRetries(options.retries ?? 2),
+    logger: parsePort('logger', options.logger, ['debug'] as const),
   };
 }
 

@@ -1,7 +1,7 @@
 import { hex } from '@scure/base';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
-import type { Events } from '../events.js';
+import type { Events, Logger } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal } from '../journal/types.js';
 import type { LazyProtocol, PaymentProtocol } from '../protocols/protocol.js';
@@ -56,6 +56,8 @@ export function newId({ config }: Pick<PaymentContext, 'config'>): string {
 
 /** What a client is composed of: this part of the library knows no protocol and no transport. */
 export interface Composition {
+  /** What steps are told to if no option says. */
+  readonly logger?: () => Promise<Logger | undefined>;
   /** In the order in which a response is read by them. */
   readonly protocols: readonly LazyProtocol[];
   /** Jupiter, and the context's own connection. */

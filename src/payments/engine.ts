@@ -1,7 +1,7 @@
 import type { Config } from '../config/options.js';
 import { parseMint, parseSwapRequest } from '../config/swap-request.js';
 import { ConfigError } from '../errors.js';
-import type { Events } from '../events.js';
+import type { Events, Logger } from '../events.js';
 import { untilAborted } from '../internal/deadline.js';
 import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
@@ -33,6 +33,7 @@ import { makePlan, usesOf } from './plan/plan.js';
 import { checkFit } from './plan/swap-quote.js';
 import { inBaseUnits } from './plan/ui-amount.js';
 import { resume } from './reconcile/resume.js';
+import { logSteps } from './step-log.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {
@@ -74,9 +75,11 @@ export function createEngine(
   events: Events,
   compose: Composition,
   protocols: readonly PaymentProtocol[],
+  logger: Logger | undefined,
 ): Engine {
   const context = createContext(config, events, compose, protocols);
   const wallet = config.signer.address;
+  if (logger !== undefined) logSteps(events, logger, config.network);
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
     plan: (call, unpaid, terms) => makePlan(context, call, unpaid, terms),

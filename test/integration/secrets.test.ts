@@ -97,6 +97,7 @@ function clientOf(record: Trace, options: ClientOptions): Client {
     jupiterApiKey: JUPITER_KEY,
     autoSwap: true,
     journal: watchedJournal(record),
+    logger: { debug: (line) => void record.events.push(line) },
     ...options,
   });
   client.on('*', (event) => void record.events.push(event));

@@ -60,6 +60,7 @@ interface Run {
   readonly close?: boolean;
   readonly together?: boolean;
   readonly apart?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Runs a client in a process of its own, from its beginning to its end. */
@@ -67,6 +68,7 @@ async function run({
   options = {},
   funds = { SOL: '0.1', BONK: '5000000' },
   url = `${sandbox.apiUrl}/usdc`,
+  env = {},
   ...rest
 }: Run) {
   const { secretKey: walletSecretKey } = await sandbox.createWallet(funds);
@@ -85,7 +87,7 @@ async function run({
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // Nothing of the test runner's: its own options and colours are not the caller's.
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], ...env },
     timeout: LIMIT_MS,
   });
   const [stdout, stderr, code, result] = await Promise.all([
@@ -115,6 +117,25 @@ const quick: ClientOptions = { timeouts: { rpc: 400, jupiter: 300, payment: 500 
 describe('nothing is printed, and the process ends by itself', () => {
   it.each(inTurn([true, false], 1))('a swap and a payment; closed: %s', async (close) => {
     expect(await run({ close, times: 2 })).toEqual(silent(200, 200));
+  });
+
+  it.each(['exact-change', 'http,exact-change', '*'])(
+    'but the steps, to standard error, if DEBUG has %s',
+    async (DEBUG) => {
+      const { stderr, ...rest } = await run({ env: { DEBUG } });
+      expect({ ...rest, stderr: '' }).toEqual(silent(200));
+      const steps = stderr.trim().split('\n');
+      for (const line of steps) expect(line).toMatch(/^exact-change [0-9a-f]{6} [a-z.]+: \S/);
+      const [first, ...others] = steps.map((line) => line.replace(/^\S+ \S+ /, ''));
+      expect(first).toBe(
+        `payment.required: GET ${sandbox.apiUrl}/usdc asks for payment (offers: 1)`,
+      );
+      expect(others.join('\n')).toMatch(/^swap\.confirmed: .* into 0\.\d+ USDC, /m);
+    },
+  );
+
+  it('nor if DEBUG has another name', async () => {
+    expect(await run({ env: { DEBUG: 'exact-changes' } })).toEqual(silent(200));
   });
 
   it('the interceptor', async () => {

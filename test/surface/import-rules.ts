@@ -25,7 +25,11 @@ const ROWS: readonly (readonly string[])[] = [
 const SHARED_ROWS = [0, 5];
 
 /** What src/index.ts, the composition root, may take from the edges. */
-const COMPOSED = new Set(['adapters/local/index.ts', 'adapters/remote/index.ts']);
+const COMPOSED = new Set([
+  'adapters/debug.ts',
+  'adapters/local/index.ts',
+  'adapters/remote/index.ts',
+]);
 
 /** What is too heavy to be loaded along with a file, over static imports alone. */
 const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly why: string }[] = [
