@@ -104,6 +104,7 @@ describe('what is approved is what is signed', () => {
         mint: USDC.address,
         amount: '10000',
         decimals: 6,
+        symbol: 'USDC',
         uiAmount: '0.01',
         usd: '0.01',
       },

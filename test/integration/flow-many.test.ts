@@ -306,3 +306,22 @@ function arrivingTogether(calls: number): typeof fetch {
     return response;
   };
 }
+
+describe('calls together whose swap for all of them no cap has room for', () => {
+  it('share smaller swaps, as each has a fee', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0.000001' });
+    const policy = { maxPerDay: '0.41', minSwap: '4.00' };
+    const client = clientFor(wallet, { policy, journal: memoryJournal() });
+    const events = recorded(client);
+    const answers = await Promise.allSettled(
+      Array.from({ length: 40 }, (_, call) => client.fetch(`${sandbox.apiUrl}/usdc?call=${call}`)),
+    );
+    const paid = answers.filter(({ status }) => status === 'fulfilled').length;
+    const swaps = events.filter(({ type }) => type === 'swap.confirmed').length;
+    expect(paid).toBeGreaterThanOrEqual(30);
+    expect(swaps).toBeLessThanOrEqual(paid / 4);
+    for (const answer of answers)
+      if (answer.status === 'rejected')
+        expect(answer.reason).toMatchObject({ code: 'budget_exhausted', funds: 'untouched' });
+  });
+});

@@ -1,3 +1,4 @@
+import { maxAmount } from '../../amount.js';
 import { isExactChangeError, type ExactChangeError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
@@ -99,6 +100,9 @@ export async function fundPayment(
   }
 }
 
+// The part that is tried next of what a swap brings that no cap had room for.
+const LESS = 4n;
+
 // One more if others took what was there before the swap had brought the rest.
 const MAX_SWAPS = 2;
 
@@ -149,12 +153,13 @@ async function swapFromBest(
   const { offer } = choice;
   const except = new Set<Address>();
   let reason: ExactChangeError | undefined;
-  let exact = false;
+  /** What the swap is to bring together with what is there; undefined for all that wait. */
+  let needed: bigint | undefined;
   for (;;) {
     const find = (signal: AbortSignal | undefined) =>
-      exact
-        ? findFunding(context, offer, facts, offer.amount, { signal, except, toSwap: true, exact })
-        : findForAll(context, choice, facts, signal, except);
+      needed === undefined
+        ? findForAll(context, choice, facts, signal, except)
+        : findFunding(context, offer, facts, needed, { signal, except, toSwap: true, exact: true });
     const funding = await askAbout(context, offer.mint, task.signal, find).catch(
       (error: unknown) => {
         // That nothing else is worth the difference says less than what was wrong with the best.
@@ -167,8 +172,9 @@ async function swapFromBest(
       return await swapInto(context, choice, funding, task, onConfirmed);
     } catch (error) {
       // All that a swap takes counts against the caps of this payment, whatever else it is for.
-      if (!exact && isOverCap(error) && broughtBy(funding) > offer.amount - facts.available) {
-        exact = true;
+      const isForMore = broughtBy(funding) > offer.amount - facts.available;
+      if (isOverCap(error) && isForMore && needed !== offer.amount) {
+        needed = maxAmount(offer.amount, lessThan(context, facts, funding));
         continue;
       }
       if (!concernsCandidate(error)) throw error;
@@ -176,6 +182,14 @@ async function swapFromBest(
       if (except.add(funding.inputMint).size >= MAX_CANDIDATES) throw reason;
     }
   }
+}
+
+/**
+ * What to look for after no cap had room for a swap: less in steps, as each swap has a fee. No more
+ * than the payment needs if each step would be asked of a person.
+ */
+function lessThan({ config }: PaymentContext, facts: OfferFacts, funding: Funding): bigint {
+  return config.policy.approve === undefined ? facts.available + broughtBy(funding) / LESS : 0n;
 }
 
 async function swapInto(
