@@ -41,7 +41,7 @@ const ATTACKS: readonly Attack[] = [
     name: 'a body a byte at a time',
     speak: (socket) => drip(`${HEAD}Content-Length: 60000\r\n\r\n`)(socket.resume()),
   },
-  { name: 'answers that nobody reads', speak: (socket) => drip(PAGES)(socket.pause()) },
+  { name: 'answers that are not read', speak: (socket) => drip(PAGES)(socket.pause()) },
   {
     name: 'a body of 10 MB',
     speak: (socket) =>

@@ -85,7 +85,7 @@ function stageTable(stage: FirewallStage, rules: ReturnType<typeof ruleTexts>): 
   const rows = rules
     .filter((one) => one.stage === stage)
     .map(({ rule: { id, refuses, why } }) => [code(id), refuses, why]);
-  return `**${code(stage)}** looks at ${looksAt}. Proved by ${provedBy.map(code).join(', ')}.\n\n${table(['Rule', 'Refuses it where', 'Why'], rows)}`;
+  return `**${code(stage)}** looks at ${looksAt}. Proved by ${provedBy.map(code).join(', ')}.\n\n${table(['Rule', 'Refuses it if', 'Why'], rows)}`;
 }
 
 function code(text: string): string {

@@ -49,7 +49,7 @@ export async function callerBehind(
     );
   if (!isCaller(given))
     throw new TypeError(
-      'callerOf has to give an id of 1 to 256 characters, and wallets as base58 addresses where it names any.',
+      'callerOf has to give an id of 1 to 256 characters, and wallets as base58 addresses if it names any.',
     );
   return given;
 }

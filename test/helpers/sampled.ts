@@ -15,3 +15,8 @@ export function sampled<T>(cells: readonly T[], columns: number): readonly T[] {
     ? cells
     : cells.filter((_, index) => index % columns === Math.floor(index / columns) % columns);
 }
+
+/** All in `npm run test:chaos`; in `npm test` each n-th, from the one at `from` on. */
+export function eachNth<T>(all: readonly T[], n: number, from = 0): readonly T[] {
+  return everyCase ? all : all.filter((_, index) => index % n === from % n);
+}

@@ -226,7 +226,6 @@ describe('options that are wrong', () => {
     }
   });
 
-  const NETWORK_LESS = { network: 'solana-devnet' };
   it.each<[option: string, options: Record<string, unknown>]>([
     ['options', Object.create(null, {})],
     ['wallet', { wallet: text58 }],
@@ -234,7 +233,7 @@ describe('options that are wrong', () => {
     ['autoSwap', { autoSwap: 'yes' }],
     ['network', { network: 'ethereum' }],
     ['network', { network: 5 }],
-    ['rpcUrl', NETWORK_LESS],
+    ['rpcUrl', { rpcUrl: [] }],
     ['connection', { connection: {}, rpcUrl: 'https://rpc.example.com' }],
     ['wsUrl', { wsUrl: 'https://rpc.example.com' }],
     ['jupiterUrl', { jupiterUrl: 'https://lite-api.jup.ag' }],

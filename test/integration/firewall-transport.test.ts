@@ -55,7 +55,7 @@ import {
 import { expectOwnMessages, ownAccounts } from '../helpers/own-messages.js';
 import { decided } from '../helpers/flow.js';
 import { payerOf, type Payer } from '../helpers/payer.js';
-import { sampled } from '../helpers/sampled.js';
+import { eachNth, sampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { amountIn, controlOf, isThere } from '../helpers/traded.js';
 import { refusal } from '../helpers/untouched.js';
@@ -240,9 +240,12 @@ function tell(rows: readonly Row[], ways: readonly Way[] = WAYS): void {
   const cases = rows.flatMap(([name, expected, lie]) =>
     ways.map((way) => [name, way, title(expected), expected, lie] as const),
   );
-  it.each(sampled(cases, ways.length))('%s (%s): %s', async (_name, way, _title, expected, lie) => {
-    await expectOutcome(await buyer(way, lie), expected);
-  });
+  it.each(eachNth(sampled(cases, ways.length), 2))(
+    '%s (%s): %s',
+    async (_name, way, _title, expected, lie) => {
+      await expectOutcome(await buyer(way, lie), expected);
+    },
+  );
 }
 
 const times = (text: string, factor: bigint) => (BigInt(text) * factor).toString();

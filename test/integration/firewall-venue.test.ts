@@ -5,7 +5,7 @@ import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
-import { everyCase, sampled } from '../helpers/sampled.js';
+import { eachNth, everyCase, sampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { landsAndMoves, landsForTheFeeAlone, type Moved } from '../helpers/traded.js';
 import {
@@ -262,9 +262,9 @@ const inOneForm = directionNames.flatMap((direction, at) =>
   ),
 );
 const thatAtOnce = (wanted: (atOnce: AtOnce) => boolean) =>
-  (everyCase ? inEveryForm : inOneForm).filter(([, , , atOnce]) => wanted(atOnce));
+  eachNth(everyCase ? inEveryForm : inOneForm, 2).filter(([, , , atOnce]) => wanted(atOnce));
 const thatLate = (cases: readonly Case[], wanted: Landed) =>
-  cases.filter(([, , , , late]) => late === wanted);
+  eachNth(cases, 2, wanted === 'runs' ? 0 : 1).filter(([, , , , late]) => late === wanted);
 
 const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });

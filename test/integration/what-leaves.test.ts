@@ -235,11 +235,9 @@ const CAPS_OF_ONE: readonly (readonly [
   ],
 ];
 
-/** All in `npm run test:chaos`; in `npm test` all with one journal, and each with one other. */
+/** All in `npm run test:chaos`; in `npm test` each in one place. */
 const inPlace = <T>(rows: readonly T[], kind: (typeof PLACES)[number]): readonly T[] =>
-  rows.filter(
-    (_, index) => everyCase || kind === 'memory' || index % PLACES.length === PLACES.indexOf(kind),
-  );
+  rows.filter((_, index) => everyCase || index % PLACES.length === PLACES.indexOf(kind));
 
 /** As fetch, in a net with shops of any name: all of them are one seller. */
 function netOf(seller: string): typeof fetch {

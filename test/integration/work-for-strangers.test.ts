@@ -5,6 +5,7 @@ import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
+import { inTurn, sampled } from '../helpers/sampled.js';
 import { startVirtualTime } from '../helpers/virtual-time.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -143,8 +144,11 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
   }
 
   it.each(
-    HOSTS.flatMap(([name, hosts, tokens]) =>
-      FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const),
+    sampled(
+      HOSTS.flatMap(([name, hosts, tokens]) =>
+        FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const),
+      ),
+      FORMS.length,
     ),
   )(
     'of %s, %s, hold up a swap beside them for no more than seconds',
@@ -169,7 +173,7 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     },
   );
 
-  it.each([[['USDT']], [['USDT', 'PYUSD']], [['USDT', 'PYUSD', 'SOL']]] as const)(
+  it.each(inTurn([[['USDT']], [['USDT', 'PYUSD']], [['USDT', 'PYUSD', 'SOL']]] as const, 2))(
     'for more of %j than the wallet can pay, of thirty hosts, cost next to nothing',
     async (symbols) => {
       const accepts = symbols.map((symbol) => {
@@ -199,7 +203,7 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
 });
 
 describe('a wallet with as many open payments as a service keeps', () => {
-  it.each(JOURNALS)(
+  it.each(inTurn(JOURNALS, 1))(
     'costs a plan few calls of the node, and gets no more of them: journal in %s',
     { timeout: 120_000 },
     async (kind) => {
