@@ -93,19 +93,23 @@ export async function until<T>(
   }
 }
 
+const derived = new Map<string, string>();
+
 /** The associated token account of an owner, derived by kit. */
 export async function tokenAccount(
   owner: string,
   mint: { readonly address: string; readonly tokenProgram: string },
 ): Promise<string> {
+  const words = [owner, mint.tokenProgram, mint.address];
+  const known = derived.get(words.join());
+  if (known !== undefined) return known;
   const encoder = getAddressEncoder();
-  const seeds = [owner, mint.tokenProgram, mint.address].map((one) => encoder.encode(address(one)));
-  return (
-    await getProgramDerivedAddress({
-      programAddress: address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'),
-      seeds,
-    })
-  )[0];
+  const [account] = await getProgramDerivedAddress({
+    programAddress: address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'),
+    seeds: words.map((one) => encoder.encode(address(one))),
+  });
+  derived.set(words.join(), account);
+  return account;
 }
 
 /** What an owner's associated token account holds; 0n if there is none. */

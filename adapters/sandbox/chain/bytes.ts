@@ -8,11 +8,12 @@ import {
   isAddress,
 } from '@solana/kit';
 import type { Address } from '@solana/kit';
+import { createMemory } from '../memory.js';
 
 const addressEncoder = getAddressEncoder();
 const addressDecoder = getAddressDecoder();
-const addresses = new Map<string, Address>();
-const MOST_ADDRESSES = 10_000;
+const addressesByBytes = createMemory<Address>();
+const bytesByAddress = createMemory<Uint8Array>();
 const base58Encoder = getBase58Encoder();
 const base58Decoder = getBase58Decoder();
 const base64Encoder = getBase64Encoder();
@@ -23,7 +24,7 @@ const base64Decoder = getBase64Decoder();
  * on a key of another length.
  */
 export function keyBytes(address: Address): Uint8Array {
-  return new Uint8Array(addressEncoder.encode(address));
+  return bytesByAddress(address, () => new Uint8Array(addressEncoder.encode(address))).slice();
 }
 
 /**
@@ -32,12 +33,7 @@ export function keyBytes(address: Address): Uint8Array {
  */
 export function addressOf(bytes: Uint8Array): Address {
   const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-  const known = addresses.get(key);
-  if (known !== undefined) return known;
-  const address = addressDecoder.decode(bytes);
-  if (addresses.size >= MOST_ADDRESSES) addresses.clear();
-  addresses.set(key, address);
-  return address;
+  return addressesByBytes(key, () => addressDecoder.decode(bytes));
 }
 
 export function parseAddress(text: unknown): Address | undefined {

@@ -266,7 +266,7 @@ export class SandboxChain implements Chain {
       block.slot,
       BigInt(Math.floor(Date.now() / 1000)),
       block.slot / SLOTS_PER_EPOCH,
-      this.blocks.slotHashes(),
+      () => this.blocks.slotHashes(),
     );
     this.emit({ kind: 'slot', block });
     for (const landed of this.history.finalize(block.slot - FINALITY))

@@ -2,6 +2,7 @@ import { getProgramDerivedAddress } from '@solana/kit';
 import type { Address } from '@solana/kit';
 import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../mints.js';
 import type { ChainAccount } from '../types.js';
+import { createMemory } from '../memory.js';
 import { addressOf, keyBytes, view } from './bytes.js';
 
 const MINT_SIZE = 82;
@@ -41,17 +42,19 @@ export interface MintState {
 export const isTokenProgram = (program: string): boolean =>
   program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 
-export async function associatedTokenAccount(
+const accounts = createMemory<Promise<Address>>();
+
+export function associatedTokenAccount(
   owner: Address,
   mint: Address,
   tokenProgram: Address,
 ): Promise<Address> {
-  const seeds = [keyBytes(owner), keyBytes(tokenProgram), keyBytes(mint)];
-  const [account] = await getProgramDerivedAddress({
-    programAddress: ASSOCIATED_TOKEN_PROGRAM,
-    seeds,
-  });
-  return account;
+  const derive = async () => {
+    const seeds = [keyBytes(owner), keyBytes(tokenProgram), keyBytes(mint)];
+    const programAddress = ASSOCIATED_TOKEN_PROGRAM;
+    return (await getProgramDerivedAddress({ programAddress, seeds }))[0];
+  };
+  return accounts(`${owner} ${mint} ${tokenProgram}`, derive);
 }
 
 /** Undefined for what is no initialized token account of either program. */

@@ -39,7 +39,8 @@ export interface Simulated extends Outcome {
  * it aborts the process on others.
  */
 export class Vm {
-  private readonly svm = new LiteSvm();
+  private readonly idleSvm = new LiteSvm();
+  private enterSlot: (() => void) | undefined;
 
   constructor() {
     this.svm.withNativeMints();
@@ -83,14 +84,23 @@ export class Vm {
     return this.svm.minimumBalanceForRentExemption(bytes);
   }
 
+  /** Taken over when something runs or is read: most slots of an idle chain nothing looks at. */
   setSlot(
     slot: bigint,
     unixSeconds: bigint,
     epoch: bigint,
-    hashes: { slot: bigint; hash: string }[],
+    hashes: () => { slot: bigint; hash: string }[],
   ): void {
-    this.svm.setClock(new Clock(slot, unixSeconds, epoch, epoch + 1n, unixSeconds));
-    this.svm.setSlotHashes(hashes);
+    this.enterSlot = () => {
+      this.idleSvm.setClock(new Clock(slot, unixSeconds, epoch, epoch + 1n, unixSeconds));
+      this.idleSvm.setSlotHashes(hashes());
+    };
+  }
+
+  private get svm(): LiteSvm {
+    this.enterSlot?.();
+    this.enterSlot = undefined;
+    return this.idleSvm;
   }
 
   execute(transaction: WireTransaction): Outcome {

@@ -1,11 +1,5 @@
-import {
-  AccountRole,
-  getAddressEncoder,
-  getProgramDerivedAddress,
-  isAddress,
-  type Address,
-  type Instruction,
-} from '@solana/kit';
+import { AccountRole, isAddress, type Address, type Instruction } from '@solana/kit';
+import { associatedTokenAccount } from '../../chain/token.js';
 import { ASSOCIATED_TOKEN_PROGRAM, SANDBOX_MINTS, TOKEN_PROGRAM } from '../../mints.js';
 import type { Chain, SandboxMint } from '../../types.js';
 import {
@@ -66,8 +60,8 @@ export async function swapParts(
   const user = key(intent.user, 'userPublicKey');
   const input = known(markets, quoted.inputMint);
   const output = known(markets, quoted.outputMint);
-  const source = await tokenAccount(user, input);
-  const own = await tokenAccount(user, output);
+  const source = await associatedTokenAccount(user, input.address, input.tokenProgram);
+  const own = await associatedTokenAccount(user, output.address, output.tokenProgram);
   const override =
     intent.destinationTokenAccount === undefined
       ? undefined
@@ -129,16 +123,6 @@ function known(markets: Markets, mint: string): SandboxMint {
   const found = markets.mintAt(mint);
   if (found === undefined) throw notTradable(mint);
   return found;
-}
-
-async function tokenAccount(owner: Address, mint: SandboxMint): Promise<Address> {
-  const encoder = getAddressEncoder();
-  const seeds = [
-    encoder.encode(owner),
-    encoder.encode(mint.tokenProgram),
-    encoder.encode(mint.address),
-  ];
-  return (await getProgramDerivedAddress({ programAddress: ASSOCIATED_TOKEN_PROGRAM, seeds }))[0];
 }
 
 /** CreateIdempotent, paid by the owner. */
