@@ -11,7 +11,8 @@ import express from 'express';
 
 const API_KEY = 'a-key-that-the-agent-was-given';
 
-const say = (actor: string, text: string) => void process.stdout.write(`${actor.padEnd(8)} ${text}\n`);
+const say = (actor: string, text: string) =>
+  void process.stdout.write(`${actor.padEnd(8)} ${text}\n`);
 
 const sandbox = await createSandbox();
 try {

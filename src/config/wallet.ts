@@ -33,22 +33,16 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
   const given: unknown = signer;
   if (typeof given === 'object' && given !== null) {
     if ('secretKey' in signer) return createKeySigner(signer.secretKey);
-    if (
-      'signMessage' in signer &&
-      typeof signer.signMessage === 'function' &&
-      isAddress(signer.address)
-    )
-      return signer;
-    if (
-      'signMessages' in signer &&
-      typeof signer.signMessages === 'function' &&
-      isAddress(signer.address)
-    )
-      return kitSigner(signer, signer.address);
+    const { address } = signer;
+    if (isAddress(address)) {
+      if ('signMessage' in signer && typeof signer.signMessage === 'function') return signer;
+      if ('signMessages' in signer && typeof signer.signMessages === 'function')
+        return kitSigner(signer, address);
+    }
   }
   throw refuse(
     'signer',
-    'must have an address and a signMessage function, or be a signer of kit or a web3.js Keypair.',
+    'must have an address and signMessage, or be a signer of kit or a Keypair.',
   );
 }
 
