@@ -73,10 +73,7 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
   const name: unknown = options.network ?? SOLANA_MAINNET;
   const network = typeof name === 'string' ? namedNetwork(name) : undefined;
   if (network === undefined)
-    throw refuse(
-      'network',
-      'must be a Solana cluster: "mainnet", "devnet", "testnet" or a CAIP-2 id.',
-    );
+    throw refuse('network', 'must be mainnet, devnet, testnet or a CAIP-2 id.');
   return {
     rpcUrls: parseRpcUrls(options, network),
     wsUrl:

@@ -40,10 +40,7 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
         return kitSigner(signer, address);
     }
   }
-  throw refuse(
-    'signer',
-    'must have an address and signMessage, or be a signer of kit or a Keypair.',
-  );
+  throw refuse('signer', 'must have an address and signMessage, or be of kit, or a Keypair.');
 }
 
 /** What it signs is checked against the address, as with each signer that is not ours. */
