@@ -448,7 +448,7 @@ row(worlds, '14', {
     const lie = await world.buy(believer, 'never settled', { base: liar.url });
     expect([lie.status, receiptOf(lie)?.state, receiptOf(lie)?.payment.signature]).toEqual([
       200,
-      'uncertain',
+      'pending',
       undefined,
     ]);
     world.sandbox.controls.node.warp();
@@ -524,7 +524,7 @@ row(worlds, '14', {
       response.status,
       receiptOf(response)?.state,
       receiptOf(response)?.settlement?.transaction,
-    ]).toEqual([200, 'uncertain', transaction]);
+    ]).toEqual([200, 'pending', transaction]);
     expect((await buyer.client.spent())[0]?.used).toBe('0.01');
     controls.node.warp();
     expect((await decided(response)).state).toBe('unsettled');
