@@ -4,12 +4,14 @@ import { resolveInstructions } from '../src/solana/transactions/transaction.js';
 import { envelopeRules, readTransaction } from '../src/swaps/firewall/envelope.js';
 import { swapRules, swapSubject } from '../src/swaps/firewall/instruction-rules.js';
 import { enforce } from '../src/swaps/firewall/rule.js';
-import { isSwap, shapeRules } from '../src/swaps/firewall/shape.js';
+import { shapeRules } from '../src/swaps/firewall/shape.js';
 import { surroundingsRules } from '../src/swaps/firewall/surroundings.js';
 import { tableNameRules, tableRules } from '../src/swaps/firewall/tables.js';
 import { temporaryIn } from '../src/swaps/firewall/temporary.js';
 import { type SwapCase, SLOT, WORLD, legitimate } from '../test/corpus/index.js';
 import { median, row } from './measure.js';
+import { swapDecoders as decoders } from '../src/swaps/sources.js';
+import { isSwap } from '../src/swaps/firewall/decoders.js';
 
 const ROUNDS = 41;
 const TIMES = 100;
@@ -77,13 +79,13 @@ function judge({ bytes, expected, tables }: Judged): void {
   );
   enforce(tableRules, { tables, lookups });
   const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
-  enforce(shapeRules, { instructions, wallet: expected.wallet });
+  enforce(shapeRules, { decoders, instructions, wallet: expected.wallet });
   const found = instructions ?? [];
-  const swapAt = found.findIndex((one) => isSwap(one, expected.wallet));
+  const swapAt = found.findIndex((one) => isSwap(decoders, one, expected.wallet));
   const swap = found[swapAt];
   if (swap === undefined) throw new Error('no swap');
-  const temporary = temporaryIn(found, expected.wallet);
-  const agreed = { ...expected, temporary };
+  const temporary = temporaryIn(decoders, found, expected.wallet);
+  const agreed = { ...expected, decoders, temporary };
   const { maxPriorityFee } = expected;
   enforce(surroundingsRules, {
     instructions: found,
@@ -92,7 +94,7 @@ function judge({ bytes, expected, tables }: Judged): void {
     maxPriorityFee,
     temporary: temporary === undefined ? undefined : VACANT,
   });
-  enforce(swapRules, swapSubject(swap, agreed));
+  enforce(swapRules(decoders), swapSubject(swap, agreed));
 }
 
 /**

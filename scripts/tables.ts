@@ -1,9 +1,10 @@
 import { outcomes } from '../src/payments/execute/outcomes.js';
 import { CODES, errorCodes } from '../src/errors/codes.js';
 import { attemptStates } from '../src/journal/states.js';
-import { type FirewallStage, ruleTexts } from '../src/swaps/firewall/catalog.js';
+import { firewallRules, type FirewallStage, ruleTexts } from '../src/swaps/firewall/catalog.js';
 import { commonErrors, errorTexts } from './error-texts.js';
 import { stageTexts } from './firewall-stages.js';
+import { swapDecoders } from '../src/swaps/sources.js';
 
 /** What comes from the code, by document and mark. */
 const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
@@ -75,7 +76,7 @@ function firstErrors(): string {
 }
 
 function firewall(): string {
-  const rules = ruleTexts();
+  const rules = ruleTexts(firewallRules(swapDecoders));
   const stages = [...new Set(rules.map(({ stage }) => stage))];
   return stages.map((stage) => stageTable(stage, rules)).join('\n\n');
 }

@@ -142,8 +142,8 @@ export type { AccountMeta, Address, Instruction } from './solana/types.js';
 export type { RuleOutcome, SwapVerdict, TokenAmount } from './swaps/firewall/verdict.js';
 export type { RuleText } from './swaps/firewall/rule.js';
 export type { FirewallStage } from './swaps/firewall/catalog.js';
+export type { SwapBuild } from './swaps/provider.js';
 export type {
-  SwapBuild,
   SwapMode,
   SwapQuote,
   SwapRequest,

@@ -1,22 +1,25 @@
 import { connectTo } from './config/connect.js';
 import type { LocalSettings } from './config/options.js';
-import type { SwapTerms } from './swaps/firewall/inspect.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
-import { inspectWith } from './swaps/inspect-swap.js';
+import { inspectWith, type InspectionBounds } from './swaps/inspect-swap.js';
+import { swapDecoders } from './swaps/sources.js';
 import { swapLimits } from './swaps/transaction/finish.js';
 
 /** @internal What `inspectSwap` loads, web3.js among it, when it is first called. */
 export async function inspectOver(
   settings: LocalSettings,
   transaction: unknown,
-  bounds: Omit<SwapTerms, 'maxPriorityFee'>,
+  bounds: InspectionBounds,
   signal: AbortSignal | undefined,
 ): Promise<SwapVerdict> {
   const { runtime, network, policy } = settings;
   const rpc = connectTo(settings);
   try {
     return await inspectWith(
-      { rpc, runtime, network, limits: swapLimits(policy) },
+      {
+        ...{ rpc, runtime, network, limits: swapLimits(policy) },
+        decoders: swapDecoders,
+      },
       transaction,
       bounds,
       signal,

@@ -1,7 +1,8 @@
 import type { OfferRefusal } from './errors.js';
 import type { X402Version } from './protocols/types.js';
 import type { Address } from './solana/types.js';
-import type { SwapBuild, SwapQuote, SwapRequest, SwapTransaction } from './swaps/types.js';
+import type { SwapBuild } from './swaps/provider.js';
+import type { SwapQuote, SwapRequest, SwapTransaction } from './swaps/types.js';
 
 /** A balance, as text and as base units. */
 export interface TokenBalance {

@@ -2,10 +2,8 @@ import type { LocalOptions, LocalSettings } from '../../src/config/options.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import type { Composition } from '../../src/payments/context.js';
 import { transportClosed } from '../../src/service/closed.js';
-import type { Rpc } from '../../src/solana/rpc/rpc.js';
-import type { Address } from '../../src/solana/types.js';
 import type { Transport } from '../../src/transport.js';
-import type { LocalOperations } from './operations.js';
+import type { GivenParts, LocalOperations } from './operations.js';
 
 /** A transport in this process. */
 export interface LocalTransport extends Transport {
@@ -47,17 +45,17 @@ export function local(options: LocalOptions = {}): LocalTransport {
 }
 
 /** @internal The local transport over a client's own settings and connection. */
-export const localOver: Composition['local'] = (config, rpc) =>
-  lazily({ ...config, journal: undefined }, rpc, config.signer.address);
+export const localOver: Composition['local'] = (config, rpc, sources) =>
+  lazily({ ...config, journal: undefined }, { rpc, sources, wallet: config.signer.address });
 
 /** Loads what does the work, web3.js among it, when it is first needed. */
-function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): LocalTransport {
+function lazily(settings: LocalSettings, given?: GivenParts): LocalTransport {
   let loading: Promise<LocalOperations> | undefined;
   let closed: Promise<void> | undefined;
   const load = (): Promise<LocalOperations> => {
     if (closed !== undefined) throw transportClosed();
     return (loading ??= import('./operations.js').then(({ createOperations }) =>
-      createOperations(settings, rpc, wallet),
+      createOperations(settings, given),
     ));
   };
   return {

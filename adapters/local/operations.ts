@@ -16,22 +16,20 @@ import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { assembleTransaction } from '../../src/solana/transactions/transaction.js';
 import type { Address } from '../../src/solana/types.js';
-import { createJupiterHttp } from '../../src/swaps/jupiter/http.js';
-import { jupiterLimiter } from '../../src/swaps/jupiter/limiter.js';
-import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
-import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
-import { createFallback } from '../../src/swaps/quote/fallback.js';
+import type { SwapProvider, SwapSource } from '../../src/swaps/provider.js';
+import { firstRoute } from '../../src/swaps/quote/first-route.js';
 import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
+import { swapSources } from '../../src/swaps/sources.js';
 import { priorityFee } from '../../src/swaps/transaction/budget.js';
 import { swapLimits } from '../../src/swaps/transaction/finish.js';
 import { boundsOf, prepareSwap } from '../../src/swaps/transaction/prepare.js';
-import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
+import type { SwapQuote } from '../../src/swaps/types.js';
 import type { Transport } from '../../src/transport.js';
 import { checkOrder, checkWallet } from '../check-order.js';
 import { allBalances, balancesOf, type AccountReads } from './balance.js';
 
-// Jupiter's /build has no quote without a taker; before one is known, an address of no wallet is
-// given. What is built is built for the wallet.
+// Some quotes are given to a taker only; before one is known, an address of no wallet is given.
+// What is built is built for the wallet.
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
 const BLOCKHASH_MAX_AGE_MS = 2_000;
@@ -42,18 +40,31 @@ export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
   close(): Promise<void>;
 }
 
+/** What a client has at hand already. */
+export interface GivenParts {
+  readonly rpc: Rpc;
+  readonly sources: readonly SwapSource[];
+  readonly wallet: Address;
+}
+
 /**
  * @internal The operations of the local transport, loaded with web3.js and the rest when first
  *   needed.
  */
-export function createOperations(
+export async function createOperations(
   settings: LocalSettings,
-  given: Rpc | undefined,
-  taker: Address = NO_WALLET,
-): LocalOperations {
+  given?: GivenParts,
+): Promise<LocalOperations> {
   const { network, policy, runtime } = settings;
-  const rpc = given ?? connectTo(settings);
-  const provider = jupiter(settings, taker);
+  const {
+    rpc = connectTo(settings),
+    sources = swapSources,
+    wallet: taker = NO_WALLET,
+  } = given ?? {};
+  const decoders = sources.map(({ decoder }) => decoder);
+  const provider = firstRoute(
+    await Promise.all(sources.map(({ connect }) => connect(settings, taker))),
+  );
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
   // For balances that are asked for alone. What decides on money reads for itself.
   const reads: AccountReads = {
@@ -72,7 +83,7 @@ export function createOperations(
       };
       const limits = swapLimits(policy);
       const { message, compute, lifetime } = await prepareSwap(
-        { rpc, runtime, blockhashes, limits },
+        { decoders, rpc, runtime, blockhashes, limits },
         wallet,
         order,
       );
@@ -108,33 +119,10 @@ export function createOperations(
       rpc.close();
     },
   };
-  const deps = () => ({ settings, rpc, transport: operations });
+  const deps = () => ({ settings, decoders, rpc, transport: operations });
   const recorded =
     settings.journal === undefined ? undefined : createRecordedAutoPay(deps(), settings.journal);
   return operations;
-}
-
-/**
- * Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the
- * first has no route or is gone.
- */
-function jupiter(
-  { jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime }: LocalSettings,
-  taker: Address,
-): SwapProvider {
-  const timeoutMs = timeouts.jupiter;
-  const http = createJupiterHttp({
-    fetch,
-    timeoutMs,
-    runtime,
-    limiter: jupiterLimiter({ baseUrl, apiKey, timeoutMs }, runtime),
-  });
-  const options = { baseUrl, apiKey, http, runtime };
-  return createFallback({
-    first: createJupiterV1(options),
-    second: createJupiterV2({ ...options, taker }),
-    runtime,
-  });
 }
 
 async function quote(

@@ -10,6 +10,8 @@ import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Lifetime } from '../solana/types.js';
+import type { SwapDecoder, SwapSource } from '../swaps/provider.js';
+import { swapSources } from '../swaps/sources.js';
 import type { Transport } from '../transport.js';
 import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
@@ -25,6 +27,8 @@ const ID_BYTES = 12;
 export interface PaymentContext extends Coordination {
   readonly config: Config;
   readonly protocols: readonly PaymentProtocol[];
+  /** What reads the instructions of each program that may swap. */
+  readonly decoders: readonly SwapDecoder[];
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
@@ -60,8 +64,10 @@ export interface Composition {
   readonly logger?: () => Promise<Logger | undefined>;
   /** In the order in which a response is read by them. */
   readonly protocols: readonly LazyProtocol[];
-  /** Jupiter, and the context's own connection. */
-  local(config: Config, rpc: Rpc): Transport;
+  /** Where swaps come from; default: all that there are. */
+  readonly sources?: readonly SwapSource[];
+  /** The sources, and the context's own connection. */
+  local(config: Config, rpc: Rpc, sources: readonly SwapSource[]): Transport;
   /** The service at an address. */
   remote(apiUrl: string, config: Config): Transport;
 }
@@ -73,16 +79,17 @@ export function createContext(
   protocols: readonly PaymentProtocol[],
 ): PaymentContext {
   const rpc = connectTo(config);
-  const own = compose.local(config, rpc);
-  return contextOver(
-    config,
+  const { sources = swapSources } = compose;
+  const prices = compose.local(config, rpc, sources);
+  return contextOver(config, {
     protocols,
+    decoders: sources.map(({ decoder }) => decoder),
     events,
     rpc,
-    transportOf(config, compose) ?? own,
-    walletOf(config.signer.address, config.network),
-    own,
-  );
+    transport: transportOf(config, compose) ?? prices,
+    wallet: walletOf(config.signer.address, config.network),
+    prices,
+  });
 }
 
 /** What another operator runs. */
@@ -92,19 +99,16 @@ function transportOf(config: Config, compose: Composition): Transport | undefine
   return transport === undefined ? undefined : transportWithTimeouts(transport, timeouts.jupiter);
 }
 
-/**
- * A context over a connection and a transport that are there already. Without `prices` the
- * transport is trusted with them: it is our own.
- */
-export function contextOver(
-  config: Config,
-  protocols: readonly PaymentProtocol[],
-  events: Events,
-  rpc: Rpc,
-  transport: Transport,
-  wallet: Wallet,
-  prices: Pick<Transport, 'quote'> = transport,
-): PaymentContext {
+/** What a context is put together from; without `prices` its transport is our own. */
+type ContextParts = Pick<
+  PaymentContext,
+  'protocols' | 'decoders' | 'events' | 'rpc' | 'transport' | 'wallet'
+> &
+  Partial<Pick<PaymentContext, 'prices'>>;
+
+/** A context over a connection and a transport that are there already. */
+export function contextOver(config: Config, parts: ContextParts): PaymentContext {
+  const { rpc, transport, wallet, prices = transport } = parts;
   const { network, runtime, journal, timeouts } = config;
   const shared = journal?.coordination?.({ wallet: config.signer.address, network });
   const coordination =
@@ -112,13 +116,9 @@ export function contextOver(
   return {
     ...coordination,
     locks: locksWithTimeout(coordination.locks),
+    ...parts,
     config,
-    protocols,
-    events,
-    rpc,
-    transport,
     prices,
-    wallet,
     journal:
       journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal),
     memory: createMemory(),

@@ -20,6 +20,7 @@ import { isAddress } from '../solana/address.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { landTransaction } from '../solana/transactions/confirm.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
+import type { SwapDecoder } from '../swaps/provider.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
 import { throwIfFailed } from './landing.js';
 import { parsedOffer, termsOf } from './parse-payment.js';
@@ -31,13 +32,14 @@ import { awaitVerdict, sentBytes, soon, type SwapState } from './verdict.js';
 /** @internal What a step works with. */
 export interface AutoPayDeps {
   readonly settings: LocalSettings;
+  readonly decoders: readonly SwapDecoder[];
   readonly rpc: Rpc;
   readonly transport: Transport;
 }
 
 /** One step of a payment that its caller signs. Keeps nothing between steps. */
 export async function autoPayStep(
-  { settings, rpc, transport }: AutoPayDeps,
+  deps: AutoPayDeps,
   request: AutoPayRequest,
   signal: AbortSignal | undefined,
 ): Promise<PaymentResult> {
@@ -48,8 +50,8 @@ export async function autoPayStep(
     });
   const terms = termsOf(request.paymentRequired);
   if (signedPayment !== undefined)
-    return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
-  const context = planner({ settings, rpc, transport }, request, autoSwap);
+    return present(terms, deps.settings.network, wallet, bytesOf('signedPayment', signedPayment));
+  const context = planner(deps, request, autoSwap);
   await context.ready();
   const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
   if (signedSwap === undefined)
@@ -60,7 +62,7 @@ export async function autoPayStep(
     return {
       state: 'swap_submitted',
       signature: submitted,
-      offer: firstOffer(terms, settings.network, wallet),
+      offer: firstOffer(terms, deps.settings.network, wallet),
     };
   try {
     return await plan(context, terms, { purpose, signal });
@@ -76,7 +78,7 @@ export async function autoPayStep(
  * A context that plans one step for a wallet, within what the request asks for, and keeps nothing.
  */
 export function planner(
-  { settings, rpc, transport }: AutoPayDeps,
+  { settings, decoders, rpc, transport }: AutoPayDeps,
   request: AutoPayRequest,
   autoSwap: boolean,
 ): PaymentContext {
@@ -93,14 +95,14 @@ export function planner(
     journal: undefined,
     retryWindow: 0,
   };
-  return contextOver(
-    config,
-    [x402Protocol],
-    createEvents(settings.runtime.now),
+  return contextOver(config, {
+    protocols: [x402Protocol],
+    decoders,
+    events: createEvents(settings.runtime.now),
     rpc,
     transport,
-    newWallet(),
-  );
+    wallet: newWallet(),
+  });
 }
 
 /** How to plan. */

@@ -15,8 +15,8 @@ import { costsOf } from '../swaps/firewall/as-it-is.js';
 import { readMakings, readTemporary } from '../swaps/firewall/before.js';
 import { checkSwap } from '../swaps/firewall/check-swap.js';
 import { priorityFeeOf } from '../swaps/firewall/compute-budget.js';
+import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';
 import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';
-import { decodeSwap } from '../swaps/firewall/layout.js';
 import { enforce } from '../swaps/firewall/rule.js';
 import { createdIn, surroundingsRules } from '../swaps/firewall/surroundings.js';
 import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
@@ -52,6 +52,8 @@ export interface ReadSwap {
   /** The wallet's token accounts that it takes from and brings to. */
   readonly source: string;
   readonly output: string;
+  /** Id of what reads the program that swaps. */
+  readonly provider: string;
   readonly quoted: SignedSwap['quoted'];
   /** Base units that it takes at most, and brings at least. */
   readonly maxIn: bigint;
@@ -64,12 +66,12 @@ export interface ReadSwap {
 }
 
 /**
- * Reads a signed swap. Throws `unsafe_swap` if it is no transaction with one swap of Jupiter and
- * what belongs around it: what else it took, or whatever it brought to another wallet, nothing here
+ * Reads a signed swap. Throws `unsafe_swap` if it is no transaction with one swap and what
+ * belongs around it: what else it took, or whatever it brought to another wallet, nothing here
  * would count. Throws `invalid_option` if it is not the wallet's.
  */
 export async function readSwap(
-  { rpc, config }: PaymentContext,
+  { rpc, config, decoders }: PaymentContext,
   { decoded }: SignedBytes,
   signal: AbortSignal | undefined,
 ): Promise<ReadSwap> {
@@ -81,8 +83,9 @@ export async function readSwap(
     throw refuse('signedSwap', 'must not begin with an instruction of the System program.');
   const foreign = await readForeign(rpc, assembleTransaction(decoded.message, new Map()), wallet, {
     signal,
+    decoders,
   });
-  const call = decodeSwap(onOwnAccount(foreign, wallet));
+  const call = decodeSwap(decoders, onOwnAccount(foreign, wallet));
   if (call?.user !== wallet) throw refuse('signedSwap', 'must be a swap of the wallet.');
   const {
     source,
@@ -103,7 +106,7 @@ export async function readSwap(
   );
   const [input, bought] = legs;
   if (input === undefined || bought === undefined) throw new TypeError('a leg was not read');
-  const temporary = await readTemporary(rpc, foreign.instructions, wallet, {
+  const temporary = await readTemporary(rpc, foreign.temporary, {
     signal,
     minContextSlot,
   });
@@ -112,6 +115,7 @@ export async function readSwap(
     outputProgram: bought.token.tokenProgram,
   };
   const expected = {
+    decoders,
     wallet,
     inputMint,
     outputMint,
@@ -140,7 +144,11 @@ export async function readSwap(
     outAmount: outAmount.toString(),
     feeLamports: fee.toString(),
   };
-  return { inputMint, outputMint, source, output, quoted, maxIn, minOut, lamports: fee + rent };
+  const provider = decoderOf(decoders, foreign.swap.program)?.id ?? 'unknown';
+  return {
+    ...{ inputMint, outputMint, source, output, provider, quoted },
+    ...{ maxIn, minOut, lamports: fee + rent },
+  };
 }
 
 /** Network and priority fee of a transaction at most, as far as its compute budget can be read. */

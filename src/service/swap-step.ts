@@ -120,7 +120,6 @@ async function reserveSwap(
       ...read,
       signature: signed.signature,
       transaction: request.signedSwap ?? '',
-      provider: 'jupiter',
       blockhash: signed.decoded.blockhash,
       blockhashSlot: minContextSlot,
       ...(before === undefined

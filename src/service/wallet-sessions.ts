@@ -63,7 +63,7 @@ interface OpenSession {
  * timers.
  */
 export function createWalletSessions(
-  { settings, rpc, transport }: AutoPayDeps,
+  { settings, decoders, rpc, transport }: AutoPayDeps,
   journal: Journal,
 ): WalletSessions {
   const { network, runtime } = settings;
@@ -95,14 +95,14 @@ export function createWalletSessions(
     };
     // A client in this process that pays from the same wallet sees what is held and claimed here,
     // and the other way round.
-    const context = contextOver(
-      config,
-      [x402Protocol],
-      createEvents(runtime.now),
+    const context = contextOver(config, {
+      protocols: [x402Protocol],
+      decoders,
+      events: createEvents(runtime.now),
       rpc,
       transport,
-      knownWallet(wallet, network) ?? newWallet(),
-    );
+      wallet: knownWallet(wallet, network) ?? newWallet(),
+    });
     contexts.add(context);
     const behind = (task: Promise<unknown>): void => {
       open.users += 1;

@@ -5,12 +5,11 @@ import type { Runtime } from '../internal/runtime.js';
 import { createBlockhashSource } from '../solana/rpc/blockhash.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { assembleTransaction } from '../solana/transactions/transaction.js';
-import type { Instruction } from '../solana/types.js';
-import { firewallRules } from './firewall/catalog.js';
+import { decodeSwap } from './firewall/decoders.js';
 import { extractSwap } from './firewall/extract.js';
 import { inspectTransaction, type SwapTerms } from './firewall/inspect.js';
-import { decodeSwap } from './firewall/layout.js';
 import { type SwapVerdict, verdictOf } from './firewall/verdict.js';
+import type { SwapCall, SwapDecoder } from './provider.js';
 import type { SwapLimits } from './transaction/finish.js';
 import { prepareSwap, type SwapBounds } from './transaction/prepare.js';
 
@@ -21,7 +20,11 @@ export interface InspectionDeps {
   /** CAIP-2. */
   readonly network: string;
   readonly limits: SwapLimits;
+  readonly decoders: readonly SwapDecoder[];
 }
+
+/** What the swap may do, and of which wallet. */
+export type InspectionBounds = Omit<SwapTerms, 'maxPriorityFee' | 'decoders'>;
 
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
@@ -32,31 +35,35 @@ const BLOCKHASH_MAX_AGE_MS = 2_000;
 export async function inspectWith(
   deps: InspectionDeps,
   transaction: unknown,
-  bounds: Omit<SwapTerms, 'maxPriorityFee'>,
+  bounds: InspectionBounds,
   signal: AbortSignal | undefined,
 ): Promise<SwapVerdict> {
-  const terms = { ...bounds, maxPriorityFee: deps.limits.maxPriorityFeeLamports };
+  const terms = {
+    ...bounds,
+    decoders: deps.decoders,
+    maxPriorityFee: deps.limits.maxPriorityFeeLamports,
+  };
   const found = await inspectTransaction(deps.rpc, transaction, terms, { signal });
   const recomposed = found.guarded ? undefined : await recompose(deps, transaction, bounds, signal);
-  return { ...verdictOf(found, deps.network, firewallRules), recomposed };
+  return { ...verdictOf(found, deps.network, deps.decoders), recomposed };
 }
 
 async function recompose(
-  { rpc, runtime, limits }: InspectionDeps,
+  { rpc, runtime, limits, decoders }: InspectionDeps,
   transaction: unknown,
-  bounds: Omit<SwapTerms, 'maxPriorityFee'>,
+  bounds: InspectionBounds,
   signal: AbortSignal | undefined,
 ): Promise<SwapVerdict['recomposed']> {
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
   try {
-    const build = await extractSwap(rpc, transaction, bounds.wallet, { signal });
+    const build = await extractSwap(rpc, transaction, bounds.wallet, { signal, decoders });
     const order = {
-      bounds: tightened(bounds, build.instruction),
+      bounds: tightened(bounds, decodeSwap(decoders, build.instruction)),
       build: () => Promise.resolve(build),
       signal,
     };
     const { message, lifetime } = await prepareSwap(
-      { rpc, runtime, blockhashes, limits },
+      { rpc, runtime, blockhashes, limits, decoders },
       bounds.wallet,
       order,
     );
@@ -75,8 +82,7 @@ async function recompose(
  * The guard holds it to what the instruction itself promises, if that is better than what was
  * asked for.
  */
-function tightened<Bounds extends SwapBounds>(bounds: Bounds, instruction: Instruction): Bounds {
-  const call = decodeSwap(instruction);
+function tightened<Bounds extends SwapBounds>(bounds: Bounds, call: SwapCall | undefined): Bounds {
   if (call === undefined) return bounds;
   return {
     ...bounds,

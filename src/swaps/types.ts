@@ -1,4 +1,4 @@
-import type { Address, Instruction } from '../solana/types.js';
+import type { Address } from '../solana/types.js';
 
 export type SwapMode = 'ExactIn' | 'ExactOut';
 
@@ -54,44 +54,6 @@ export interface SwapQuote {
   readonly quotedAt: number;
   /** The provider's own quote, verbatim: what it needs to build the swap. */
   readonly raw: unknown;
-}
-
-/** A swap that a provider is asked for: addresses resolved, amounts checked. */
-export interface QuoteIntent {
-  readonly inputMint: Address;
-  readonly outputMint: Address;
-  readonly amount: bigint;
-  readonly swapMode: SwapMode;
-  readonly slippageBps: number;
-  /**
-   * Fewer accounts make a smaller transaction and a worse price; only set after one was too large.
-   */
-  readonly maxAccounts?: number;
-}
-
-/**
- * What a provider contributes to the transaction: one instruction of its program, and the lookup
- * tables it likes. We compose the rest.
- */
-export interface SwapBuild {
-  readonly instruction: Instruction;
-  readonly lookupTables: readonly Address[];
-}
-
-/**
- * One source of swaps. Rejects with `QuoteError` (`no_route`), or `TransportError`
- * (`jupiter_unavailable`, `rate_limited`, `timeout`, `invalid_response`); a 429 is never
- * `no_route`.
- */
-export interface SwapProvider {
-  readonly id: string;
-  readonly supportsExactOut: boolean;
-  /**
-   * A quote for exactly this intent. An `ExactOut` intent is refused with `no_route` if
-   * {@link supportsExactOut} is false.
-   */
-  quote(intent: QuoteIntent, signal?: AbortSignal): Promise<SwapQuote>;
-  build(quote: SwapQuote, wallet: Address, signal?: AbortSignal): Promise<SwapBuild>;
 }
 
 /** An unsigned transaction for a quote. */

@@ -2,9 +2,10 @@ import { address, type Address } from '@solana/kit';
 import { EVENT_AUTHORITY, POOL_AUTHORITY, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import type { AccountMeta, Instruction } from '../../src/solana/types.js';
 import { extractSwap } from '../../src/swaps/firewall/extract.js';
-import type { SwapBuild } from '../../src/swaps/types.js';
+import type { SwapBuild } from '../../src/swaps/provider.js';
 import { accountsOf } from './estate.js';
 import { type Offer, Trial, type WantedName, wanted, wantedNames } from './trial.js';
+import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 const TOKEN = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
@@ -35,7 +36,10 @@ export async function handedOn(seed: string): Promise<Handed> {
   const builds = new Map<WantedName, { readonly offer: Offer; readonly build: SwapBuild }>();
   for (const name of wantedNames) {
     const offer = await trial.offer(wanted[name]);
-    builds.set(name, { offer, build: await extractSwap(node, offer.bytes, estate.wallet, {}) });
+    builds.set(name, {
+      offer,
+      build: await extractSwap(node, offer.bytes, estate.wallet, { decoders }),
+    });
   }
   return {
     trial,

@@ -20,6 +20,7 @@ import { type SignedSwap, signSwap } from '../../src/swaps/transaction/prepare.j
 import { fromKit } from '../unit/swaps/support.js';
 import { tokenAccount } from './chain.js';
 import { recordingSigner } from './payer.js';
+import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
 /**
  * Amounts of one swap in base units, and what may become of them at 50 basis points of slippage,
@@ -157,6 +158,7 @@ export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promis
   const stash = await derived(VENUE, wallet.address.slice(0, 32));
   if (usdc !== undefined) chain.setAccount(stash, usdc);
   const deps = {
+    decoders,
     ...{ rpc, signer, runtime: systemRuntime, network: SOLANA_MAINNET, limits: defaultSwapLimits },
     blockhashes: createBlockhashSource(rpc, systemRuntime, 2_000),
   };

@@ -16,7 +16,7 @@ import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
 import { extractSwap } from '../../src/swaps/firewall/extract.js';
 import { inspectTransaction, type SwapTerms } from '../../src/swaps/firewall/inspect.js';
 import { signSwap, type SwapDeps } from '../../src/swaps/transaction/prepare.js';
-import type { SwapBuild } from '../../src/swaps/types.js';
+import type { SwapBuild } from '../../src/swaps/provider.js';
 import {
   accountsOf,
   type Deal,
@@ -30,6 +30,7 @@ import {
   simulatedBy,
   watchedOf,
 } from './estate.js';
+import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
 /** A swap to ask the aggregator for; the amount is of the side that is exact, in base units. */
 export interface Wanted {
@@ -158,7 +159,16 @@ export class Trial {
     const maxPriorityFee = defaultSwapLimits.maxPriorityFeeLamports;
     return {
       bytes: Uint8Array.from(Buffer.from(swapTransaction, 'base64')),
-      terms: { wallet, inputMint, outputMint, maxIn, minOut, slippageBps: 50, maxPriorityFee },
+      terms: {
+        decoders,
+        wallet,
+        inputMint,
+        outputMint,
+        maxIn,
+        minOut,
+        slippageBps: 50,
+        maxPriorityFee,
+      },
       deal: { from, to, maxIn, minOut, maxFees: 5_000n + maxPriorityFee },
     };
   }
@@ -179,7 +189,9 @@ export class Trial {
    * instruction.
    */
   async extract(offer: Offer, transaction: unknown): Promise<boolean> {
-    const build = await unlessRefused(extractSwap(this.node, transaction, this.estate.wallet, {}));
+    const build = await unlessRefused(
+      extractSwap(this.node, transaction, this.estate.wallet, { decoders }),
+    );
     if (build === undefined) return this.refused();
     // Whatever was around it is gone: most mutations leave the same instruction.
     const key = JSON.stringify([
@@ -197,6 +209,7 @@ export class Trial {
   async build({ terms, deal }: Offer, build: SwapBuild): Promise<boolean> {
     const deps: SwapDeps = {
       ...{
+        decoders,
         rpc: this.node,
         signer: this.estate.signer,
         runtime: systemRuntime,

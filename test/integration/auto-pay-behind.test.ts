@@ -44,9 +44,8 @@ it('a service asks for no swap where a payment that it has not heard of again ha
   // After its first look it does not look again by itself, and it is told of nothing.
   sandbox.controls.node.webSocket = 'silent';
   const idle = (_: number, signal?: AbortSignal) => systemRuntime.idle(3_600_000, signal);
-  const transport = createOperations(
+  const transport = await createOperations(
     parseLocalOptions({ rpcUrl, jupiterUrl, journal: memoryJournal() }, { ...systemRuntime, idle }),
-    undefined,
   );
   const wallet = await sandbox.createWallet({ SOL: '1', USDC: '0.02' });
   const url = `${sandbox.apiUrl}/usdc`;

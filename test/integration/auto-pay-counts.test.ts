@@ -252,9 +252,8 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
     }),
   };
   const { rpcUrl, jupiterUrl } = sandbox;
-  const transport = createOperations(
+  const transport = await createOperations(
     parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }),
-    undefined,
   );
   open.push(transport, { close: () => Promise.resolve(waits.forEach((end) => end())) });
   const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });

@@ -510,7 +510,7 @@ describe('what is handed over', () => {
       { rpcUrl, jupiterUrl, journal, policy: { maxPerDay: '0.015' } },
       { ...systemRuntime, idle },
     );
-    const transport = createOperations(settings, undefined);
+    const transport = await createOperations(settings);
     opened.push(transport);
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });
     const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
@@ -662,7 +662,7 @@ describe('a transport with a journal', () => {
     const idle = (ms: number, signal?: AbortSignal) =>
       ms === 60_000 ? round(signal) : systemRuntime.idle(ms, signal);
     const { rpcUrl, jupiterUrl } = sandbox;
-    const transport = createOperations(
+    const transport = await createOperations(
       parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }),
       undefined,
     );

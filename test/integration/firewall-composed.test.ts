@@ -10,6 +10,7 @@ import type { Deal } from '../helpers/estate.js';
 import { placesOf } from '../helpers/places.js';
 import { inTurn } from '../helpers/sampled.js';
 import { Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
+import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
 /** The lowest bit, the highest, and all of a byte. */
 const MASKS = [0x01, 0x80, 0xff];
@@ -34,7 +35,9 @@ afterAll(() => trial.close());
 async function composed(name: WantedName): Promise<Composed> {
   const { node, estate, blockhash } = trial;
   const { bytes, terms, deal } = await trial.offer(wanted[name]);
-  const { instruction, lookupTables: names } = await extractSwap(node, bytes, estate.wallet, {});
+  const { instruction, lookupTables: names } = await extractSwap(node, bytes, estate.wallet, {
+    decoders,
+  });
   const lookupTables = await fetchLookupTables(node, names);
   const { legs, lamports } = await readWallet(
     node,

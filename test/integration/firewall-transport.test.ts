@@ -662,7 +662,7 @@ describe('a service that lies in the swap instruction', () => {
     ['withdraws the SOL of token accounts', rule('jupiter_form'), form('927c0e0000000000')],
     [
       'is read as a form whose accounts stand elsewhere',
-      rule('swap_user'),
+      rule('jupiter_event_authority'),
       form('3560e5cad8bbfa18'),
     ],
     ['has no data', rule('jupiter_form'), lie((swap) => ({ ...swap, data: new Uint8Array() }))],
@@ -816,17 +816,17 @@ describe('a service that lies in the swap instruction', () => {
         ['wants the attacker to sign as the user', rule('extra_signer'), handedOver],
         [
           "calls the attacker's program",
-          rule('jupiter_program'),
+          rule('swap_program'),
           lie((swap) => ({ ...swap, programAddress: ATTACKER })),
         ],
         [
           'calls the token program',
-          rule('jupiter_program'),
+          rule('swap_program'),
           lie(({ data }) => ({ programAddress: PROGRAMS.token, accounts: [], data })),
         ],
         [
           'names more accounts than a transaction locks',
-          rule('jupiter_accounts'),
+          rule('swap_accounts'),
           lie((swap) =>
             alsoNaming(
               swap,

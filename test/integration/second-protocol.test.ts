@@ -23,7 +23,11 @@ async function payer(options: ClientOptions = {}) {
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
   const client = buildClient(
     { rpcUrl, wsUrl, jupiterUrl, signer, ...options },
-    { protocols: [x402, till], local: localOver, remote: remoteOver },
+    {
+      protocols: [x402, till],
+      local: localOver,
+      remote: remoteOver,
+    },
   );
   onTestFinished(() => client.close());
   return { client, signed };

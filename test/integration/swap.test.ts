@@ -15,7 +15,7 @@ import { landTransaction } from '../../src/solana/transactions/confirm.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
-import { createFallback } from '../../src/swaps/quote/fallback.js';
+import { createFallback } from '../../src/swaps/jupiter/fallback.js';
 import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
 import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
 import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
@@ -28,9 +28,11 @@ import {
 } from '../../src/swaps/transaction/prepare.js';
 import { signWrap } from '../../src/swaps/transaction/sign-wrap.js';
 import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
-import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
+import type { SwapProvider } from '../../src/swaps/provider.js';
+import type { SwapQuote } from '../../src/swaps/types.js';
 import { lookBackAt } from '../helpers/look-back.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
 const runtime = systemRuntime;
 const FEE = 5_000n;
@@ -70,7 +72,15 @@ async function swapper(funds: Partial<Record<MintSymbol, string>>): Promise<Swap
   return {
     wallet,
     provider,
-    deps: { rpc, signer, runtime, blockhashes, network: SOLANA_MAINNET, limits: defaultSwapLimits },
+    deps: {
+      decoders,
+      rpc,
+      signer,
+      runtime,
+      blockhashes,
+      network: SOLANA_MAINNET,
+      limits: defaultSwapLimits,
+    },
   };
 }
 

@@ -4,7 +4,8 @@ import { format } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { stageTexts } from '../../scripts/firewall-stages.js';
 import { documents, withTables } from '../../scripts/tables.js';
-import { ruleTexts } from '../../src/swaps/firewall/catalog.js';
+import { firewallRules, ruleTexts } from '../../src/swaps/firewall/catalog.js';
+import { swapDecoders } from '../../src/swaps/sources.js';
 
 const at = (path: string) => new URL(`../../${path}`, import.meta.url);
 
@@ -19,7 +20,7 @@ it.each(documents)('%s shows what comes from the code as the code has it', async
 });
 
 describe('the rules of the firewall', () => {
-  const rules = ruleTexts();
+  const rules = ruleTexts(firewallRules(swapDecoders));
 
   it.each(rules.map(({ stage, rule: { id } }) => [id, stage] as const))(
     '%s is named in a test that proves the stage %s',

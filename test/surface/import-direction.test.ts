@@ -63,6 +63,11 @@ describe('import direction', () => {
       /by src\/protocols\/protocol\.ts alone/,
     ],
     [
+      'a source of swaps, past its port',
+      { 'src/swaps/firewall/rules.ts': "import { forms } from '../jupiter/layout.js';" },
+      /by src\/swaps\/provider\.ts alone/,
+    ],
+    [
       'a relative import without .js',
       { 'src/client.ts': "import { a } from './amount';" },
       /end in \.js/,

@@ -74,6 +74,10 @@ const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
 const PROTOCOL = /^src\/protocols\/[^/]+\//;
 const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|index\.ts$)/;
 
+/** Behind a port as well: only the list of sources knows which there are. */
+const SOURCE = /^src\/swaps\/jupiter\//;
+const KNOWS_A_SOURCE = /^src\/swaps\/(jupiter\/|sources\.ts$)/;
+
 interface Arrow extends Import {
   readonly from: string;
   /** The file that a relative import names, if it does. */
@@ -124,6 +128,8 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
     return bad('the wire knows types and leaves only');
   if (PROTOCOL.test(to) && !KNOWS_A_PROTOCOL.test(from))
     return bad('it knows protocols by src/protocols/protocol.ts alone');
+  if (SOURCE.test(to) && !KNOWS_A_SOURCE.test(from))
+    return bad('it knows sources of swaps by src/swaps/provider.ts alone');
   return badLayer(from, to, bad);
 }
 

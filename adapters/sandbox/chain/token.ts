@@ -1,8 +1,8 @@
 import { getProgramDerivedAddress } from '@solana/kit';
 import type { Address } from '@solana/kit';
+import { createMemory } from '../memory.js';
 import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../mints.js';
 import type { ChainAccount } from '../types.js';
-import { createMemory } from '../memory.js';
 import { addressOf, keyBytes, view } from './bytes.js';
 
 const MINT_SIZE = 82;

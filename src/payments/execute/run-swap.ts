@@ -57,7 +57,7 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
         ? ladder.shift()
         : undefined;
       if (maxAccounts !== undefined) request = { ...request, maxAccounts };
-      else if (landings >= MAX_LANDINGS || !worthAnother(error, guard))
+      else if (landings >= MAX_LANDINGS || !worthAnother(context, error, guard))
         throw withFees(error, failed);
       else landings += 1;
       if (isExactChangeError(error, 'swap_failed')) failed = error;
@@ -81,9 +81,6 @@ async function quoteAnew(
   return quote;
 }
 
-// What Jupiter's program fails with when the price moved: a new quote may well do.
-const PRICE_MOVED = /SlippageToleranceExceeded|ExactOutAmountNotMatched|"Custom":(?:6001|6017)\b/;
-
 function feesOf(failed: ExactChangeError<'swap_failed'> | undefined): bigint {
   return BigInt(failed?.details.feeLamports ?? 0);
 }
@@ -102,7 +99,11 @@ function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | unde
   });
 }
 
-function worthAnother(error: unknown, { isStrict }: { readonly isStrict: boolean }): boolean {
+function worthAnother(
+  { decoders }: PaymentContext,
+  error: unknown,
+  { isStrict }: { readonly isStrict: boolean },
+): boolean {
   if (isExactChangeError(error, 'swap_expired')) return true;
   // A payment that left meanwhile is in what is read for the next.
   if (
@@ -112,6 +113,6 @@ function worthAnother(error: unknown, { isStrict }: { readonly isStrict: boolean
     return true;
   return (
     (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'simulation_failed')) &&
-    PRICE_MOVED.test(error.details.reason)
+    decoders.some((decoder) => decoder.isPriceMoved(error.details.reason))
   );
 }

@@ -1,9 +1,10 @@
+import { isRecord } from '../../internal/record.js';
 import { stopwatch } from '../../internal/runtime.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { extractSwap } from '../../swaps/firewall/extract.js';
-import { isJson } from '../../swaps/jupiter/answer.js';
+import type { SwapBuild } from '../../swaps/provider.js';
 import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
 import { swapLimits } from '../../swaps/transaction/finish.js';
 import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
@@ -15,7 +16,7 @@ import {
 } from '../../swaps/transaction/prepare.js';
 import { copyBuild } from '../../swaps/transaction/read-build.js';
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
-import type { SwapBuild, SwapQuote } from '../../swaps/types.js';
+import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
@@ -148,21 +149,23 @@ async function buildOf(
   signal: AbortSignal | undefined,
 ): Promise<SwapBuild> {
   const wallet = context.config.signer.address;
-  const { transport } = context;
-  if (built !== undefined) return extractSwap(context.rpc, built, wallet, { signal });
+  const { transport, decoders } = context;
+  if (built !== undefined) return extractSwap(context.rpc, built, wallet, { signal, decoders });
   if (transport.swapInstruction !== undefined)
     return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
   const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
-  return extractSwap(context.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, {
+  return extractSwap(context.rpc, isRecord(answer) ? answer['transaction'] : undefined, wallet, {
     signal,
+    decoders,
   });
 }
 
 function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {
+  const { rpc, decoders, blockhashes } = context;
   const { runtime, network, policy } = context.config;
   const signer = signerWithTimeout(context, signal);
   const limits = swapLimits(policy);
-  return { rpc: context.rpc, signer, runtime, blockhashes: context.blockhashes, network, limits };
+  return { decoders, rpc, signer, runtime, blockhashes, network, limits };
 }
 
 /** What payments in flight may still take from the accounts that the swap's guard looks at. */

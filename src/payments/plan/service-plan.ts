@@ -1,9 +1,9 @@
 import { isExactChangeError } from '../../errors.js';
 import { throwIfAborted } from '../../internal/deadline.js';
+import { isRecord } from '../../internal/record.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
-import { isJson } from '../../swaps/jupiter/answer.js';
 import type { AutoPayRequest } from '../../transport.js';
 import type { PaymentContext } from '../context.js';
 
@@ -81,7 +81,9 @@ function requestFor(
 }
 
 function planIn(answer: unknown): ServicePlan | undefined {
-  const swap = isJson(answer) && answer['state'] === 'swap_required' ? answer['swap'] : undefined;
-  const quote = isJson(swap) ? swap['quote'] : undefined;
-  return isJson(swap) && isJson(quote) ? { quote, transaction: swap['transaction'] } : undefined;
+  const swap = isRecord(answer) && answer['state'] === 'swap_required' ? answer['swap'] : undefined;
+  const quote = isRecord(swap) ? swap['quote'] : undefined;
+  return isRecord(swap) && isRecord(quote)
+    ? { quote, transaction: swap['transaction'] }
+    : undefined;
 }

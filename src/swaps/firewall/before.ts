@@ -1,27 +1,24 @@
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
-import type { Address, Instruction } from '../../solana/types.js';
+import type { Address } from '../../solana/types.js';
 import { onceMade, isThere } from '../transaction/own-account.js';
 import { accountBytes, ownAccountOf, type RawLeg } from '../transaction/read-facts.js';
-import { temporaryIn } from './temporary.js';
 
 /** Of the older token program. */
 const TOKEN_ACCOUNT_BYTES = 165;
 
-/** Jupiter's temporary account, as the chain has it before a transaction makes it. */
+/** The account for the SOL of one swap, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {
   readonly leg: { readonly address: Address; readonly account: Account | null };
   readonly rent: bigint;
   readonly vacant: boolean;
 }
 
-/** The temporary account that a transaction makes; undefined if it makes none. */
+/** Undefined if the transaction makes none. */
 export async function readTemporary(
   node: Pick<Rpc, 'accounts' | 'rent'>,
-  instructions: readonly Instruction[],
-  wallet: Address,
+  address: Address | undefined,
   options: CallOptions,
 ): Promise<TemporaryBefore | undefined> {
-  const address = temporaryIn(instructions, wallet);
   if (address === undefined) return undefined;
   const [{ accounts }, rent] = await Promise.all([
     node.accounts([address], options),

@@ -1,3 +1,4 @@
+import type { SwapDecoder } from '../provider.js';
 import { envelopeRules } from './envelope.js';
 import { exposureRules } from './exposure.js';
 import { innerRules } from './inner-rules.js';
@@ -10,68 +11,51 @@ import { surroundingsRules } from './surroundings.js';
 import { tableNameRules, tableRules } from './tables.js';
 
 /** All rules that a foreign transaction is judged by, in the order of their stages. */
-export const firewallRules = {
-  envelope: envelopeRules,
-  tableNames: tableNameRules,
-  tables: tableRules,
-  shape: shapeRules,
-  accounts: ownAccountRules,
-  surroundings: surroundingsRules,
-  instruction: swapRules,
-  exposure: exposureRules,
-  simulation: simulationRules,
-  inner: innerRules,
-};
+export interface FirewallRules {
+  readonly envelope: typeof envelopeRules;
+  readonly tableNames: typeof tableNameRules;
+  readonly tables: typeof tableRules;
+  readonly shape: typeof shapeRules;
+  readonly accounts: typeof ownAccountRules;
+  readonly surroundings: typeof surroundingsRules;
+  readonly instruction: ReturnType<typeof swapRules>;
+  readonly exposure: typeof exposureRules;
+  readonly simulation: typeof simulationRules;
+  readonly inner: typeof innerRules;
+}
 
-export type FirewallRules = typeof firewallRules;
+export function firewallRules(decoders: readonly SwapDecoder[]): FirewallRules {
+  return {
+    envelope: envelopeRules,
+    tableNames: tableNameRules,
+    tables: tableRules,
+    shape: shapeRules,
+    accounts: ownAccountRules,
+    surroundings: surroundingsRules,
+    instruction: swapRules(decoders),
+    exposure: exposureRules,
+    simulation: simulationRules,
+    inner: innerRules,
+  };
+}
+
 /**
  * The stages in which a transaction is judged, in their order; the last is judged by the chain
  * itself.
  */
-export type FirewallStage =
-  | 'envelope'
-  | 'tableNames'
-  | 'tables'
-  | 'shape'
-  | 'accounts'
-  | 'surroundings'
-  | 'instruction'
-  | 'exposure'
-  | 'simulation'
-  | 'inner'
-  | 'guard';
+export type FirewallStage = keyof FirewallRules | 'guard';
+
+const STAGES: readonly (keyof FirewallRules)[] = [
+  ...(['envelope', 'tableNames', 'tables', 'shape', 'accounts', 'surroundings'] as const),
+  ...(['instruction', 'exposure', 'simulation', 'inner'] as const),
+];
 
 /** The rules of each stage as a person reads them. */
 export function ruleTexts(
-  rules: FirewallRules = firewallRules,
+  rules: FirewallRules,
 ): { readonly stage: FirewallStage; readonly rule: RuleText }[] {
-  const {
-    envelope,
-    tableNames,
-    tables,
-    shape,
-    accounts,
-    surroundings,
-    instruction,
-    exposure,
-    simulation,
-    inner,
-  } = rules;
-  const of = (stage: FirewallStage, list: readonly RuleText[]) =>
-    list.map((rule) => ({ stage, rule }));
   return [
-    ...[
-      ...of('envelope', envelope),
-      ...of('tableNames', tableNames),
-      ...of('tables', tables),
-      ...of('shape', shape),
-    ],
-    ...[
-      ...of('accounts', accounts),
-      ...of('surroundings', surroundings),
-      ...of('instruction', instruction),
-      ...of('exposure', exposure),
-    ],
-    ...[...of('simulation', simulation), ...of('inner', inner), ...of('guard', [guardRule])],
+    ...STAGES.flatMap((stage) => rules[stage].map((rule: RuleText) => ({ stage, rule }))),
+    { stage: 'guard', rule: guardRule },
   ];
 }

@@ -1,6 +1,6 @@
 import type { Instruction } from '../../solana/types.js';
+import type { SwapCall } from '../provider.js';
 import { type SwapExpectation, swapRules, swapSubject } from './instruction-rules.js';
-import type { SwapCall } from './layout.js';
 import { enforce, refusal } from './rule.js';
 
 /**
@@ -10,9 +10,9 @@ import { enforce, refusal } from './rule.js';
  */
 export function checkSwap(instruction: Instruction, expected: SwapExpectation): SwapCall {
   const subject = swapSubject(instruction, expected);
-  enforce(swapRules, subject);
+  enforce(swapRules(expected.decoders), subject);
   // The rules have refused what could not be read; the type system cannot know.
   if (subject.call === undefined)
-    throw refusal({ id: 'jupiter_form', refuses: 'its instruction could not be read' });
+    throw refusal({ id: 'swap_program', refuses: 'its instruction could not be read' });
   return subject.call;
 }

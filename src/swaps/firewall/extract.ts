@@ -5,10 +5,11 @@ import {
 } from '../../solana/transactions/tables.js';
 import { resolveInstructions } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import type { SwapBuild } from '../types.js';
+import type { SwapBuild, SwapDecoder } from '../provider.js';
+import { isSwap } from './decoders.js';
 import { envelopeRules, readTransaction } from './envelope.js';
 import { enforce, refusal } from './rule.js';
-import { isSwap, shapeRules } from './shape.js';
+import { shapeRules } from './shape.js';
 import { wrappedAccount } from './surroundings.js';
 import { tableNameRules, tableRules } from './tables.js';
 import { temporaryIn } from './temporary.js';
@@ -17,10 +18,18 @@ import { temporaryIn } from './temporary.js';
 export interface ForeignSwap {
   /** With their accounts spelled out. */
   readonly instructions: readonly Instruction[];
-  /** Position of the one Jupiter instruction. */
+  /** Position of the one instruction that swaps. */
   readonly swapAt: number;
   readonly swap: Instruction;
   readonly lookupTables: readonly Address[];
+  /** The account for the SOL of this swap, if the transaction makes one. */
+  readonly temporary: Address | undefined;
+}
+
+/** How a foreign transaction is read. */
+export interface ForeignOptions extends TableOptions {
+  /** What reads the instructions of each program that may swap. */
+  readonly decoders: readonly SwapDecoder[];
 }
 
 /**
@@ -31,7 +40,7 @@ export async function readForeign(
   rpc: TableReader,
   transaction: unknown,
   wallet: Address,
-  options: TableOptions,
+  { decoders, ...options }: ForeignOptions,
 ): Promise<ForeignSwap> {
   const decoded = readTransaction(transaction);
   enforce(envelopeRules, { decoded, wallet });
@@ -41,13 +50,16 @@ export async function readForeign(
   const tables = await readTables(rpc, lookupTables, { ...options, fresh: true });
   enforce(tableRules, { tables, lookups });
   const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
-  enforce(shapeRules, { instructions, wallet });
-  const swapAt = instructions?.findIndex((one) => isSwap(one, wallet)) ?? -1;
+  enforce(shapeRules, { decoders, instructions, wallet });
+  const swapAt = instructions?.findIndex((one) => isSwap(decoders, one, wallet)) ?? -1;
   const swap = instructions?.[swapAt];
   // The rules have refused a transaction without one; the type system cannot know.
   if (instructions === undefined || swap === undefined)
-    throw refusal({ id: 'one_swap', refuses: 'it has no instruction of Jupiter' });
-  return { instructions, swapAt, swap, lookupTables };
+    throw refusal({ id: 'one_swap', refuses: 'it has no instruction that swaps' });
+  return {
+    ...{ instructions, swapAt, swap, lookupTables },
+    temporary: temporaryIn(decoders, instructions, wallet),
+  };
 }
 
 /**
@@ -59,7 +71,7 @@ export async function extractSwap(
   rpc: TableReader,
   transaction: unknown,
   wallet: Address,
-  options: TableOptions,
+  options: ForeignOptions,
 ): Promise<SwapBuild> {
   const foreign = await readForeign(rpc, transaction, wallet, options);
   return { instruction: onOwnAccount(foreign, wallet), lookupTables: foreign.lookupTables };
@@ -68,8 +80,7 @@ export async function extractSwap(
 /**
  * The same swap on the wallet's own wrapped SOL account: nothing of ours makes the temporary one.
  */
-export function onOwnAccount({ swap, instructions }: ForeignSwap, wallet: Address): Instruction {
-  const temporary = temporaryIn(instructions, wallet);
+export function onOwnAccount({ swap, temporary }: ForeignSwap, wallet: Address): Instruction {
   if (temporary === undefined) return swap;
   const own = wrappedAccount({ wallet });
   const accounts = swap.accounts.map((account) =>

@@ -7,9 +7,9 @@ import {
   REVOKE,
   SET_AUTHORITY,
   CLOSE_AUTHORITY,
+  names,
   transferred,
 } from './placed.js';
-import { names } from './temporary.js';
 
 /** One instruction of the guard on a token account of the wallet. */
 export interface TokenGuard {

@@ -8,8 +8,8 @@ export interface InnerSubject {
   /** The position of the foreign swap instruction: what other instructions call is ours. */
   readonly swapIndex: number;
   /**
-   * The position of the instruction that makes Jupiter's temporary account; -1 if there is none,
-   * as in our own transactions.
+   * The position of the instruction that makes the program's temporary account; -1 if there is
+   * none, as in our own transactions.
    */
   readonly madeAt?: number;
   readonly wallet: Address;

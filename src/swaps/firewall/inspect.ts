@@ -4,25 +4,25 @@ import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { readTables } from '../../solana/transactions/tables.js';
 import { assembleTransaction, resolveInstructions } from '../../solana/transactions/transaction.js';
 import type { Instruction } from '../../solana/types.js';
+import type { SwapCall } from '../provider.js';
 import { readExposed } from '../quote/market.js';
 import { heldIn, isThere, type OwnAccount } from '../transaction/own-account.js';
 import { ownAccountOf, type RawLeg, readRawWallet } from '../transaction/read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './as-it-is.js';
 import { readMakings, readTemporary } from './before.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
+import { isSwap, temporaryOf } from './decoders.js';
 import { readTransaction } from './envelope.js';
 import { exposureSubject, foreignAccounts } from './exposure.js';
 import { holds } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
-import type { SwapCall } from './layout.js';
 import type { OwnAccountSubject } from './own-accounts.js';
 import type { SurroundingsSubject } from './placed.js';
 import { refusal, type Rule, type RuleText } from './rule.js';
-import { isSwap } from './shape.js';
 import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';
 import { closesWrapped, createdIn } from './surroundings.js';
-import { createsTemporary } from './temporary.js';
+import { temporaryIn } from './temporary.js';
 import type { Findings } from './verdict.js';
 
 /** What an inspection asks of a node. */
@@ -44,7 +44,7 @@ export async function inspectTransaction(
   transaction: unknown,
   terms: SwapTerms,
   options: CallOptions = {},
-  rules: FirewallRules = firewallRules,
+  rules: FirewallRules = firewallRules(terms.decoders),
 ): Promise<Findings> {
   const inspection = new Inspection(node, terms, options, rules);
   try {
@@ -74,7 +74,7 @@ class Inspection implements Findings {
   ) {}
 
   async run(transaction: unknown): Promise<void> {
-    const { wallet, inputMint, outputMint } = this.terms;
+    const { decoders, wallet, inputMint, outputMint } = this.terms;
     const { rules, node, options } = this;
     const decoded = readTransaction(transaction);
     this.check(rules.envelope, { decoded, wallet });
@@ -85,15 +85,15 @@ class Inspection implements Findings {
     this.check(rules.tables, { tables, lookups });
     const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
     this.instructions = instructions ?? [];
-    this.check(rules.shape, { instructions, wallet });
-    const swapAt = this.instructions.findIndex((one) => isSwap(one, wallet));
+    this.check(rules.shape, { decoders, instructions, wallet });
+    const swapAt = this.instructions.findIndex((one) => isSwap(decoders, one, wallet));
     const swap = this.instructions[swapAt];
     // Only if a rule was taken out of the list.
     if (swap === undefined) return;
 
     const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
     const { slot, lamports } = facts;
-    const made = await readTemporary(node, this.instructions, wallet, {
+    const made = await readTemporary(node, temporaryIn(decoders, this.instructions, wallet), {
       ...options,
       minContextSlot: slot,
     });
@@ -176,7 +176,10 @@ class Inspection implements Findings {
     if (isGuardFailure(simulation, guardFrom)) this.break(guardRule);
     this.check(rules.simulation, simulationSubject(simulation, { floors, readAt }));
     const own = floors.tokens.map(({ account }) => account.address);
-    const madeAt = subject.instructions.findIndex((one) => createsTemporary(one, floors.wallet));
+    const { decoders } = this.terms;
+    const madeAt = subject.instructions.findIndex(
+      (one) => temporaryOf(decoders, one, floors.wallet) !== undefined,
+    );
     this.check(rules.inner, {
       inner: simulation.inner,
       swapIndex: subject.swapAt,

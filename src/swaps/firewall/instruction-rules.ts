@@ -1,18 +1,14 @@
-import {
-  JUPITER_EVENT_AUTHORITY,
-  JUPITER_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-  WSOL_MINT,
-} from '../../network.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import { type SwapCall, decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
-import { swapPrograms } from './programs.js';
+import type { SwapCall, SwapDecoder } from '../provider.js';
+import { decoderOf, decodeSwap, programName } from './decoders.js';
 import type { Rule } from './rule.js';
 
 /** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
 export interface SwapExpectation {
+  /** What reads the instructions of each program that may swap. */
+  readonly decoders: readonly SwapDecoder[];
   readonly wallet: Address;
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -26,8 +22,8 @@ export interface SwapExpectation {
   /** The most slippage, in basis points, that the instruction may allow itself. */
   readonly slippageBps: number;
   /**
-   * Jupiter's own account for the SOL of this swap, if the transaction makes it: it stands in for
-   * the wallet's wrapped SOL account.
+   * The program's own account for the SOL of this swap, if the transaction makes it: it stands in
+   * for the wallet's wrapped SOL account.
    */
   readonly temporary?: Address | undefined;
 }
@@ -59,7 +55,7 @@ export function swapSubject(instruction: Instruction, expected: SwapExpectation)
   const { inputMint, outputMint, inputProgram, outputProgram } = expected;
   return {
     instruction,
-    call: decodeSwap(instruction),
+    call: decodeSwap(expected.decoders, instruction),
     expected,
     source: ownAccount(expected, inputMint, inputProgram),
     destination: ownAccount(expected, outputMint, outputProgram),
@@ -85,34 +81,30 @@ function onCall(
   };
 }
 
-/** What the one swap instruction may be, in the order in which it is checked. */
-export const swapRules: readonly Rule<SwapSubject>[] = [
+/**
+ * What the one swap instruction may be, in the order in which it is checked: what can be said of
+ * any, what its own program wants, and what must hold of what it says.
+ */
+export function swapRules(decoders: readonly SwapDecoder[]): readonly Rule<SwapSubject>[] {
+  const own = decoders.flatMap(({ programId, rules }) =>
+    rules.map((rule): Rule<SwapSubject> => ({
+      ...rule,
+      passes: ({ instruction }) => instruction.program !== programId || rule.passes(instruction),
+    })),
+  );
+  return [...instructionRules, ...own, ...callRules];
+}
+
+const instructionRules: readonly Rule<SwapSubject>[] = [
   {
-    id: 'jupiter_program',
-    refuses: 'its instruction is not addressed to Jupiter',
+    id: 'swap_program',
+    refuses: 'its instruction is not addressed to a program whose swaps are understood',
     why: 'Any other program would get the signature of the wallet and do with it what it likes.',
-    passes: ({ instruction }) => instruction.program === JUPITER_PROGRAM,
+    passes: ({ instruction, expected }) =>
+      decoderOf(expected.decoders, instruction.program) !== undefined,
   },
   {
-    id: 'jupiter_form',
-    refuses: 'its instruction is of a form that is not understood',
-    why: 'Jupiter has instructions that claim, close or take the input amount from an account that another program writes.',
-    passes: ({ instruction }) => isSwapForm(instruction.data),
-  },
-  {
-    id: 'jupiter_plan',
-    refuses: 'its route cannot be read to the end, or something follows that does not belong there',
-    why: 'The V1 forms keep their amounts behind the route: other amounts at the very end would be read by us and not by the program.',
-    passes: ({ instruction }) => hasReadablePlan(instruction.data),
-  },
-  {
-    id: 'jupiter_truncated',
-    refuses: 'its instruction lacks accounts or numbers that its form needs',
-    why: 'A number that is not there cannot be bounded.',
-    passes: ({ call }) => call !== undefined,
-  },
-  {
-    id: 'jupiter_accounts',
+    id: 'swap_accounts',
     refuses: 'its instruction names more accounts than a transaction can lock',
     why: 'It could never land, and reading them all costs the node.',
     passes: ({ instruction }) => instruction.accounts.length <= MAX_ACCOUNTS,
@@ -130,11 +122,15 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     id: 'swap_programs',
     refuses: 'it would write to a program that a swap calls',
     why: 'No swap does; composed with our own instructions it would give a transaction that cannot be read back.',
-    passes: ({ instruction }) =>
+    passes: ({ instruction, expected }) =>
       instruction.accounts.every(
-        ({ address, writable }) => !writable || !swapPrograms.has(address),
+        ({ address, writable }) =>
+          !writable || programName(expected.decoders, address) === undefined,
       ),
   },
+];
+
+const callRules: readonly Rule<SwapSubject>[] = [
   onCall(
     'swap_user',
     'it swaps for another wallet',
@@ -193,12 +189,6 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     'it names an account that takes a platform fee',
     'The owner of that account takes a part of what is swapped.',
     (call) => call.feeAccount === undefined,
-  ),
-  onCall(
-    'jupiter_event_authority',
-    "its event authority or program account is not Jupiter's",
-    'The accounts stand where another form of the instruction has others: what was read may not be what is meant.',
-    (call) => call.eventAuthority === JUPITER_EVENT_AUTHORITY && call.self === JUPITER_PROGRAM,
   ),
   onCall(
     'swap_max_in',

@@ -1,12 +1,11 @@
 import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
-import { names } from './temporary.js';
 
 /** What stands around the swap in a transaction that is judged as it is. */
 export interface SurroundingsSubject {
   readonly instructions: readonly Instruction[];
-  /** Position of the one Jupiter instruction. */
+  /** Position of the one instruction that swaps. */
   readonly swapAt: number;
   readonly expected: SwapExpectation;
   /** Lamports. */
@@ -41,6 +40,17 @@ export const CLOSE_AUTHORITY = 3;
 export const CLOSE = 9;
 
 export const SYNC = 17;
+
+/** Whether an instruction names exactly these accounts, in this order. */
+export function names(
+  { accounts }: Pick<Instruction, 'accounts'>,
+  addresses: readonly (Address | undefined)[],
+): boolean {
+  return (
+    accounts.length === addresses.length &&
+    accounts.every(({ address }, index) => address === addresses[index])
+  );
+}
 
 export function opcode({ instruction }: Pick<Placed, 'instruction'>): number | undefined {
   return instruction.data[0];

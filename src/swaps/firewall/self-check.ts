@@ -2,11 +2,12 @@ import { TransactionError } from '../../errors.js';
 import { decodeMessage } from '../../solana/transactions/message.js';
 import { resolveInstructions } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
+import { isSwap } from './decoders.js';
 import { type Floors, holds } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import { brokenBy } from './rule.js';
-import { isSwap, shapeRules } from './shape.js';
+import { shapeRules } from './shape.js';
 import { surroundingsRules } from './surroundings.js';
 
 /** What a transaction was composed from, and must say again when it is read. */
@@ -36,11 +37,10 @@ export function checkComposed(
   const { header, staticAccounts } = decoded;
   if (header.numRequiredSignatures !== 1 || staticAccounts[0] !== expected.wallet)
     throw failed('the wallet is not its only signer');
-  const swapAt = instructions.findIndex((one) => isSwap(one, expected.wallet));
+  const swapAt = instructions.findIndex((one) => isSwap(expected.decoders, one, expected.wallet));
   const subject = { instructions, swapAt, expected, maxPriorityFee };
   const broken =
-    brokenBy(shapeRules, { instructions, wallet: expected.wallet }) ??
-    brokenBy(surroundingsRules, subject);
+    brokenBy(shapeRules, { instructions, ...expected }) ?? brokenBy(surroundingsRules, subject);
   if (broken !== undefined) throw failed(`${broken.refuses} (rule ${broken.id})`);
   const own = [expected.wallet, ...floors.tokens.map(({ account }) => account.address)];
   if (!isSame(instructions[swapAt], instruction, own))

@@ -1,10 +1,13 @@
-import { JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
+import type { SwapDecoder } from '../provider.js';
+import { isSwap } from './decoders.js';
 import type { Rule } from './rule.js';
-import { createsTemporary, temporaryRule } from './temporary.js';
+import { temporaryRule } from './temporary.js';
 
 /** A foreign transaction with its accounts spelled out. */
 export interface ShapeSubject {
+  readonly decoders: readonly SwapDecoder[];
   /** Undefined if they cannot be: see `resolveInstructions`. */
   readonly instructions: readonly Instruction[] | undefined;
   readonly wallet: Address;
@@ -14,14 +17,6 @@ const ADVANCE_NONCE = [4, 0, 0, 0];
 
 function advancesNonce({ program, data }: Instruction): boolean {
   return program === SYSTEM_PROGRAM && ADVANCE_NONCE.every((byte, index) => data[index] === byte);
-}
-
-/**
- * Whether an instruction is Jupiter's, and not the one that makes its temporary account for this
- * wallet.
- */
-export function isSwap(instruction: Instruction, wallet: Address): boolean {
-  return instruction.program === JUPITER_PROGRAM && !createsTemporary(instruction, wallet);
 }
 
 /**
@@ -45,10 +40,10 @@ export const shapeRules: readonly Rule<ShapeSubject>[] = [
   {
     id: 'one_swap',
     refuses:
-      'the transaction does not have exactly one instruction of Jupiter, besides one that makes its temporary SOL account for the wallet',
+      'the transaction does not have exactly one instruction of a program that swaps, besides one that makes its temporary SOL account for the wallet',
     why: 'Bounds that hold for one swap say nothing about a second.',
-    passes: ({ instructions, wallet }) =>
-      instructions?.filter((one) => isSwap(one, wallet)).length === 1,
+    passes: ({ decoders, instructions, wallet }) =>
+      instructions?.filter((one) => isSwap(decoders, one, wallet)).length === 1,
   },
   temporaryRule,
 ];

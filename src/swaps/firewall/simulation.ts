@@ -3,9 +3,10 @@ import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Account, Simulation } from '../../solana/rpc/rpc.js';
 import { decodeTokenAccount, uncountedLamports } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
+import type { SwapDecoder } from '../provider.js';
+import { swapErrorName } from './decoders.js';
 import type { Floors, TokenFloor } from './guard.js';
 import { innerRules } from './inner-rules.js';
-import { programErrorName } from './program-errors.js';
 import { type Rule, type RuleText, enforce, refusal } from './rule.js';
 
 /** The accounts to watch in a simulation, in the order that {@link checkSimulation} reads them. */
@@ -143,6 +144,8 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
 
 /** A transaction that is about to be signed, as its simulation must leave it. */
 export interface Simulated {
+  /** What knows the errors of each program that may swap. */
+  readonly decoders: readonly SwapDecoder[];
   readonly floors: Floors;
   /** The slot at which the accounts were read from which the floors follow. */
   readonly readAt: number;
@@ -176,8 +179,8 @@ export function simulationSubject(
  * venue's doing (`unsafe_swap`), any other is `simulation_failed`.
  */
 export function checkSimulation(simulation: Simulation, expected: Simulated): void {
-  const { floors, swapAt, guardFrom } = expected;
-  if (simulation.error !== null) throw failure(simulation, guardFrom);
+  const { floors, swapAt } = expected;
+  if (simulation.error !== null) throw failure(simulation, expected);
   enforce(simulationRules, simulationSubject(simulation, expected));
   if (swapAt === undefined) return;
   const own = floors.tokens.map(({ account }) => account.address);
@@ -201,9 +204,12 @@ export function isGuardFailure({ error }: Simulation, guardFrom: number): boolea
   return index !== undefined && Number(index) >= guardFrom;
 }
 
-function failure(simulation: Simulation, guardFrom: number): Error {
+function failure(
+  simulation: Simulation,
+  { decoders, guardFrom }: Pick<Simulated, 'decoders' | 'guardFrom'>,
+): Error {
   if (isGuardFailure(simulation, guardFrom)) return refusal(guardRule);
-  const reason = programErrorName(simulation.logs) ?? cleanText(simulation.error ?? '');
+  const reason = swapErrorName(decoders, simulation.logs) ?? cleanText(simulation.error ?? '');
   return new TransactionError(
     'simulation_failed',
     `The swap fails in simulation (${reason}), so it was not signed. Quote again.`,

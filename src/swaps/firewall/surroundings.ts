@@ -7,21 +7,20 @@ import {
 } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
+import { decodeSwap, programName } from './decoders.js';
 import { guardOf } from './guards-found.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
-import { decodeSwap } from './layout.js';
 import {
   type SurroundingsSubject,
   type Placed,
   placed,
   CLOSE,
   SYNC,
+  names,
   opcode,
   transferred,
 } from './placed.js';
-import { swapPrograms } from './programs.js';
 import type { Rule } from './rule.js';
-import { names } from './temporary.js';
 
 /** A rule on every instruction of some programs. */
 function onEach(
@@ -51,7 +50,8 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     id: 'foreign_program',
     refuses: 'it calls a program that no swap needs',
     why: 'The wallet signs for every instruction: one of a loader, a stake or an unknown program can take what it likes.',
-    passes: ({ instructions }) => instructions.every(({ program }) => swapPrograms.has(program)),
+    passes: ({ instructions, expected }) =>
+      instructions.every(({ program }) => programName(expected.decoders, program) !== undefined),
   },
   {
     id: 'compute_budget',
@@ -135,7 +135,7 @@ export function wrappedAccount(expected: Pick<SwapExpectation, 'wallet' | 'tempo
 function isFundedFor(subject: SurroundingsSubject): boolean {
   const { instructions, swapAt, expected, temporary } = subject;
   const swap = instructions[swapAt];
-  const call = swap === undefined ? undefined : decodeSwap(swap);
+  const call = swap === undefined ? undefined : decodeSwap(expected.decoders, swap);
   if (temporary?.vacant !== true || call === undefined) return false;
   return expected.inputMint === WSOL_MINT
     ? wrappedIn(subject) === call.maxIn

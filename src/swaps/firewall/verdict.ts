@@ -1,18 +1,11 @@
 import { formatUiAmount } from '../../amount.js';
-import {
-  ASSOCIATED_TOKEN_PROGRAM,
-  COMPUTE_BUDGET_PROGRAM,
-  JUPITER_PROGRAM,
-  pinnedMint,
-  SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../network.js';
+import { pinnedMint } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
+import type { SwapCall, SwapDecoder } from '../provider.js';
 import type { Outlay } from './as-it-is.js';
-import { type FirewallRules, type FirewallStage, ruleTexts } from './catalog.js';
+import { firewallRules, type FirewallStage, ruleTexts } from './catalog.js';
+import { programName } from './decoders.js';
 import type { SwapExpectation } from './instruction-rules.js';
-import type { SwapCall } from './layout.js';
 import type { RuleText } from './rule.js';
 
 /** An amount of a token in base units, as decimal text. */
@@ -83,19 +76,14 @@ export interface Findings {
   readonly guarded: boolean;
 }
 
-const NAMES: ReadonlyMap<Address, string> = new Map([
-  [COMPUTE_BUDGET_PROGRAM, 'Compute Budget'],
-  [SYSTEM_PROGRAM, 'System'],
-  [ASSOCIATED_TOKEN_PROGRAM, 'Associated Token'],
-  [TOKEN_PROGRAM, 'Token'],
-  [TOKEN_2022_PROGRAM, 'Token-2022'],
-  [JUPITER_PROGRAM, 'Jupiter'],
-]);
-
 export type Verdict = Omit<SwapVerdict, 'recomposed'>;
 
 /** Puts into words and numbers what was found. */
-export function verdictOf(found: Findings, network: string, rules: FirewallRules): Verdict {
+export function verdictOf(
+  found: Findings,
+  network: string,
+  decoders: readonly SwapDecoder[],
+): Verdict {
   const { broken, outcomes, instructions, expected, call, outlay, guarded } = found;
   const facts = {
     leaves: expected && call && { mint: expected.inputMint, amount: call.maxIn.toString() },
@@ -107,7 +95,7 @@ export function verdictOf(found: Findings, network: string, rules: FirewallRules
     },
     programs: [...new Set(instructions.map(({ program }) => program))].map((address) => ({
       address,
-      name: NAMES.get(address),
+      name: programName(decoders, address),
     })),
   };
   return {
@@ -116,7 +104,7 @@ export function verdictOf(found: Findings, network: string, rules: FirewallRules
     summary: broken === undefined ? accepted(found, network) : refused(broken),
     ...facts,
     guarded,
-    rules: ruleTexts(rules).map(({ stage, rule: { id, refuses, why } }) => ({
+    rules: ruleTexts(firewallRules(decoders)).map(({ stage, rule: { id, refuses, why } }) => ({
       ...{ stage, id, refuses, why },
       outcome: outcomes.get(id) ?? 'unchecked',
     })),

@@ -1,22 +1,18 @@
 import { base64 } from '@scure/base';
 import { minAmount, maxAmount, parseAmount } from '../../amount.js';
 import { QuoteError, TransportError, cleanText } from '../../errors.js';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../../solana/address.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
+import type { QuoteIntent, SwapBuild } from '../provider.js';
+import { platformFeeOf } from '../quote/platform-fee.js';
 import { leastOut, mostIn } from '../quote/threshold.js';
-import type { QuoteIntent, SwapBuild, SwapQuote } from '../types.js';
-
-/** An object as parsed from JSON. */
-export type Json = Readonly<Record<string, unknown>>;
+import type { SwapQuote } from '../types.js';
 
 const MAX_ROUTE = 50;
 const MAX_ACCOUNTS = 256;
 const MAX_DATA_BYTES = 1232;
 const MAX_TABLES = 64;
-
-export function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** What Jupiter sent cannot be used; `reason` is ours. */
 export function invalidAnswer(reason: string, cause?: unknown): TransportError<'invalid_response'> {
@@ -42,30 +38,20 @@ export function foreignQuote(): QuoteError<'quote_mismatch'> {
 }
 
 /** The JSON object in a body. */
-export function parseObject(body: string): Json {
+export function parseObject(body: string): UnknownRecord {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch (cause) {
     throw invalidAnswer('it is not JSON', cause);
   }
-  if (!isJson(value)) throw invalidAnswer('it is not an object');
+  if (!isRecord(value)) throw invalidAnswer('it is not an object');
   return value;
-}
-
-/** The platform fee that a quote carries, in basis points; undefined if it cannot be read. */
-export function platformFeeOf(raw: Json): number | undefined {
-  const fee = raw['platformFee'];
-  if (fee === undefined || fee === null) return 0;
-  if (!isJson(fee)) return undefined;
-  const bps = fee['feeBps'] ?? 0;
-  const none = fee['amount'] === undefined || fee['amount'] === null || fee['amount'] === '0';
-  return typeof bps === 'number' && none ? bps : undefined;
 }
 
 /** A quote in our words. Whether it answers the intent is judged by `checkQuote`. */
 export function readQuote(
-  raw: Json,
+  raw: UnknownRecord,
   intent: QuoteIntent,
   provider: string,
   quotedAt: number,
@@ -127,22 +113,22 @@ function impactBps(fraction: unknown): number | null {
 function routeOf(plan: unknown): string[] {
   if (!Array.isArray(plan)) throw invalidAnswer('it has no route');
   return plan.slice(0, MAX_ROUTE).map((step: unknown) => {
-    const info = isJson(step) ? step['swapInfo'] : undefined;
-    const label = isJson(info) ? (info['label'] ?? info['ammKey']) : undefined;
+    const info = isRecord(step) ? step['swapInfo'] : undefined;
+    const label = isRecord(info) ? (info['label'] ?? info['ammKey']) : undefined;
     return typeof label === 'string' ? cleanText(label) : 'unknown';
   });
 }
 
 /** The one instruction that is taken from the service. */
 function readInstruction(value: unknown): Instruction {
-  const { programId, accounts, data } = isJson(value) ? value : {};
+  const { programId, accounts, data } = isRecord(value) ? value : {};
   if (!isAddress(programId) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
     throw invalidAnswer('it has no swap instruction');
   return { program: programId, accounts: accounts.map(readMeta), data: readData(data) };
 }
 
 function readMeta(value: unknown): AccountMeta {
-  const { pubkey, isSigner, isWritable } = isJson(value) ? value : {};
+  const { pubkey, isSigner, isWritable } = isRecord(value) ? value : {};
   if (!isAddress(pubkey) || typeof isSigner !== 'boolean' || typeof isWritable !== 'boolean')
     throw invalidAnswer('an account of the swap instruction is malformed');
   return { address: pubkey, signer: isSigner, writable: isWritable };

@@ -1,6 +1,6 @@
 import { type ExactChangeError, QuoteError, TransportError } from '../../errors.js';
+import { isRecord } from '../../internal/record.js';
 import type { Address } from '../../solana/types.js';
-import { isJson } from './answer.js';
 
 /** The swap that was asked for when Jupiter refused. */
 export interface Asked {
@@ -71,7 +71,7 @@ function readRefusal(body: string): { code: string | undefined; text: string } {
   } catch {
     return { code: undefined, text: body };
   }
-  const { errorCode, error, message } = isJson(value) ? value : {};
+  const { errorCode, error, message } = isRecord(value) ? value : {};
   const text = [error, message].find((one): one is string => typeof one === 'string');
   return { code: typeof errorCode === 'string' ? errorCode : undefined, text: text ?? '' };
 }

@@ -1,7 +1,8 @@
 import { Configuration, FetchError, ResponseError, SwapApi, type SwapRequest } from '@jup-ag/api';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import type { Runtime } from '../../internal/runtime.js';
-import type { SwapProvider } from '../types.js';
-import { foreignQuote, parseObject, readBuild, readQuote, isJson, type Json } from './answer.js';
+import type { SwapProvider } from '../provider.js';
+import { foreignQuote, parseObject, readBuild, readQuote } from './answer.js';
 import { type Asked, refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './url.js';
 
@@ -50,7 +51,7 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
       return readQuote(raw, intent, id, runtime.now());
     },
     async build(quote, wallet, signal) {
-      if (!isJson(quote.raw) || !Array.isArray(quote.raw['routePlan'])) throw foreignQuote();
+      if (!isRecord(quote.raw) || !Array.isArray(quote.raw['routePlan'])) throw foreignQuote();
       // Serialised and then replaced by the body below: only its shape matters.
       const swapRequest = {
         userPublicKey: wallet,
@@ -72,7 +73,10 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
 }
 
 /** Runs one call and reads its body; `createJupiterHttp` has bounded its time and size. */
-async function answer(asked: Asked, call: () => Promise<{ raw: Response }>): Promise<Json> {
+async function answer(
+  asked: Asked,
+  call: () => Promise<{ raw: Response }>,
+): Promise<UnknownRecord> {
   let response: Response;
   try {
     response = (await call()).raw;

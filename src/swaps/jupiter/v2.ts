@@ -1,16 +1,10 @@
 import { QuoteError, isExactChangeError } from '../../errors.js';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
-import type { QuoteIntent, SwapProvider, SwapQuote } from '../types.js';
-import {
-  foreignQuote,
-  invalidAnswer,
-  isJson,
-  parseObject,
-  readBuild,
-  readQuote,
-  type Json,
-} from './answer.js';
+import type { QuoteIntent, SwapProvider } from '../provider.js';
+import type { SwapQuote } from '../types.js';
+import { foreignQuote, invalidAnswer, parseObject, readBuild, readQuote } from './answer.js';
 import { refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './url.js';
 import type { JupiterOptions } from './v1.js';
@@ -52,11 +46,11 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
           { details: { reason } },
         );
       }
-      if (!isJson(current.raw)) throw foreignQuote();
+      if (!isRecord(current.raw)) throw foreignQuote();
       // The tables' contents in the answer are the service's word: only their addresses are taken,
       // we fetch them.
       const tables = current.raw['addressesByLookupTableAddress'];
-      return readBuild(current.raw['swapInstruction'], isJson(tables) ? Object.keys(tables) : []);
+      return readBuild(current.raw['swapInstruction'], isRecord(tables) ? Object.keys(tables) : []);
     },
   };
 }
@@ -74,7 +68,7 @@ type BuildRequest = (
   intent: QuoteIntent,
   taker: Address,
   signal: AbortSignal | undefined,
-) => Promise<Json>;
+) => Promise<UnknownRecord>;
 
 function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest {
   const base = `${jupiterBase(baseUrl)}/swap/v2/build`;
@@ -88,7 +82,7 @@ function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest
     intent: QuoteIntent,
     taker: Address,
     signal: AbortSignal | undefined,
-  ): Promise<Json> => {
+  ): Promise<UnknownRecord> => {
     const { inputMint, outputMint, amount, slippageBps, maxAccounts } = intent;
     const query = new URLSearchParams({
       ...{

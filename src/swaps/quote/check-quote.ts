@@ -1,7 +1,9 @@
 import { parseAmount } from '../../amount.js';
 import { cleanText, QuoteError } from '../../errors.js';
-import { isJson, platformFeeOf } from '../jupiter/answer.js';
-import type { QuoteIntent, SwapQuote } from '../types.js';
+import { isRecord } from '../../internal/record.js';
+import type { QuoteIntent } from '../provider.js';
+import type { SwapQuote } from '../types.js';
+import { platformFeeOf } from './platform-fee.js';
 import { leastOut, mostIn } from './threshold.js';
 
 interface Numbers {
@@ -32,7 +34,7 @@ export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
  */
 export function checkFields(quote: SwapQuote): void {
   const given: unknown = quote;
-  if (isJson(given) && FIELDS.every(([name, fits]) => fits(given[name]))) return;
+  if (isRecord(given) && FIELDS.every(([name, fits]) => fits(given[name]))) return;
   const reason = 'a field of it is not what a quote has there';
   throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
     details: { reason },
@@ -86,7 +88,7 @@ function mismatch(quote: SwapQuote, intent: QuoteIntent): string | undefined {
   if (quote.slippageBps !== intent.slippageBps) return 'its slippage is not what was asked for';
   // Typed as 0, but a remote service may have sent anything.
   const fee: unknown = quote.platformFeeBps;
-  if (fee !== 0 || (isJson(quote.raw) && platformFeeOf(quote.raw) !== 0))
+  if (fee !== 0 || (isRecord(quote.raw) && platformFeeOf(quote.raw) !== 0))
     return 'it carries a platform fee';
   const numbers = read(quote);
   if (numbers === undefined) return 'an amount in it is not a decimal string of base units';

@@ -3,7 +3,8 @@ import { FundsError, QuoteError, isExactChangeError } from '../../errors.js';
 import { SOLANA_MAINNET } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { amountText } from '../../token-text.js';
-import type { QuoteIntent, SwapMode, SwapProvider, SwapQuote } from '../types.js';
+import type { QuoteIntent, SwapProvider } from '../provider.js';
+import type { SwapMode, SwapQuote } from '../types.js';
 import { checkImpact, checkQuote } from './check-quote.js';
 
 /** An exact output that is wanted, and what may be spent on it; amounts in base units. */

@@ -3,6 +3,7 @@ import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
 import type { Floors } from '../firewall/guard.js';
 import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
+import type { SwapDecoder } from '../provider.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -64,6 +65,7 @@ interface Draft {
 
 export interface FinishInput {
   readonly rpc: Rpc;
+  readonly decoders: readonly SwapDecoder[];
   readonly blockhashes: BlockhashSource;
   readonly limits: SwapLimits;
   readonly walletMinimum: bigint;
@@ -127,7 +129,8 @@ async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {
     ...input.options,
     minContextSlot: input.readAt,
   });
-  checkSimulation(simulation, { ...draft, readAt: input.readAt });
+  const { decoders, readAt } = input;
+  checkSimulation(simulation, { ...draft, decoders, readAt });
   return simulation.unitsConsumed;
 }
 

@@ -7,8 +7,9 @@ import { checkSwap } from '../firewall/check-swap.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
+import type { SwapBuild, SwapDecoder } from '../provider.js';
 import { readMarket } from '../quote/market.js';
-import type { SwapBuild, SwapQuote } from '../types.js';
+import type { SwapQuote } from '../types.js';
 import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
 import {
@@ -23,6 +24,8 @@ import { readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps {
+  /** What reads the instructions of each program that may swap. */
+  readonly decoders: readonly SwapDecoder[];
   readonly rpc: Rpc;
   readonly signer: Signer;
   readonly runtime: Runtime;
@@ -123,7 +126,7 @@ export async function prepareSwap(
   wallet: Address,
   order: SwapOrder,
 ): Promise<PreparedSwap> {
-  const { rpc, limits, blockhashes } = deps;
+  const { rpc, limits, blockhashes, decoders } = deps;
   const { bounds, keepWrapped = false, isStrict = false } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const reserved = async () => order.reserved?.() ?? nothingReserved;
@@ -135,6 +138,7 @@ export async function prepareSwap(
   const [input, output] = legs;
   if (input === undefined || output === undefined) throw new TypeError('a leg was not read');
   const expected: SwapExpectation = {
+    decoders,
     wallet,
     ...bounds,
     inputProgram: input.mint.tokenProgram,
@@ -162,6 +166,7 @@ export async function prepareSwap(
       rpc,
       limits,
       blockhashes,
+      decoders,
       options,
       walletMinimum,
       readAt: slot,

@@ -1,8 +1,8 @@
 import { TransportError } from '../../errors.js';
+import { isRecord } from '../../internal/record.js';
 import { isAddress } from '../../solana/address.js';
 import type { AccountMeta, Instruction } from '../../solana/types.js';
-import { isJson } from '../jupiter/answer.js';
-import type { SwapBuild } from '../types.js';
+import type { SwapBuild } from '../provider.js';
 
 // More than any transaction holds; how many are too many for a swap is the firewall's to say.
 const MAX_ACCOUNTS = 256;
@@ -15,7 +15,7 @@ const MAX_TABLES = 64;
  * `invalid_response`.
  */
 export function copyBuild(answer: unknown): SwapBuild {
-  const { instruction, lookupTables } = isJson(answer) ? answer : {};
+  const { instruction, lookupTables } = isRecord(answer) ? answer : {};
   const copy = copyInstruction(instruction);
   if (copy === undefined || !Array.isArray(lookupTables) || lookupTables.length > MAX_TABLES)
     throw unusable();
@@ -24,7 +24,7 @@ export function copyBuild(answer: unknown): SwapBuild {
 }
 
 function copyInstruction(value: unknown): Instruction | undefined {
-  const { program, accounts, data } = isJson(value) ? value : {};
+  const { program, accounts, data } = isRecord(value) ? value : {};
   if (!isAddress(program) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
     return undefined;
   if (!(data instanceof Uint8Array) || data.length > MAX_DATA_BYTES) return undefined;
@@ -32,7 +32,7 @@ function copyInstruction(value: unknown): Instruction | undefined {
 }
 
 function copyMeta(value: unknown): AccountMeta {
-  const { address, signer, writable } = isJson(value) ? value : {};
+  const { address, signer, writable } = isRecord(value) ? value : {};
   if (!isAddress(address) || typeof signer !== 'boolean' || typeof writable !== 'boolean')
     throw unusable();
   return { address, signer, writable };

@@ -24,7 +24,7 @@ const UNIT_PRICE = 1n;
  * of the result is that of a swap.
  */
 export async function signWrap(
-  { rpc, signer, blockhashes, network, limits }: SwapDeps,
+  { rpc, signer, blockhashes, network, limits, decoders }: SwapDeps,
   order: WrapOrder,
 ): Promise<SignedSwap> {
   const { amount } = order;
@@ -42,6 +42,7 @@ export async function signWrap(
   const { draft, compute, lifetime } = await finish({
     ...{
       rpc,
+      decoders,
       blockhashes,
       limits,
       walletMinimum,

@@ -29,17 +29,17 @@ interface Attack {
 const ATTACKS: readonly Attack[] = [
   {
     attack: 'jupiter_of_old',
-    rule: 'jupiter_program',
+    rule: 'swap_program',
     change: (honest) => ({ ...honest, programAddress: PROGRAMS.jupiterV4 }),
   },
   {
     attack: 'unknown_program',
-    rule: 'jupiter_program',
+    rule: 'swap_program',
     change: (honest) => ({ ...honest, programAddress: someKey(248) }),
   },
   {
     attack: 'token_program',
-    rule: 'jupiter_program',
+    rule: 'swap_program',
     change: (honest) => ({ ...honest, programAddress: PROGRAMS.token }),
   },
   {

@@ -186,7 +186,7 @@ const truncations: readonly Attack[] = [
   { attack: 'jup_no_accounts', rule: 'jupiter_truncated', make: withAccounts(() => []) },
   {
     attack: 'jup_129_accounts',
-    rule: 'jupiter_accounts',
+    rule: 'swap_accounts',
     make: withAccounts((accounts) => [
       ...accounts,
       ...Array.from({ length: 129 - accounts.length }, () => readonly(PROGRAMS.jupiter)),
@@ -194,7 +194,7 @@ const truncations: readonly Attack[] = [
   },
   {
     attack: 'jup_255_accounts',
-    rule: 'jupiter_accounts',
+    rule: 'swap_accounts',
     make: withAccounts((accounts) => [
       ...accounts,
       ...Array.from({ length: 255 - accounts.length }, () => signer(WALLET)),
@@ -216,21 +216,26 @@ const confusions: readonly Attack[] = [
     'shared_accounts_route_v2',
     'shared_accounts_route',
   ),
-  disguised('jup_v1_as_v2', 'swap_user', 'route', 'route_v2'),
+  disguised('jup_v1_as_v2', 'jupiter_event_authority', 'route', 'route_v2'),
   disguised(
     'jup_shared_v1_as_v2',
-    'swap_user',
+    'jupiter_event_authority',
     'shared_accounts_route',
     'shared_accounts_route_v2',
   ),
-  disguised('jup_plain_as_shared', 'swap_user', 'route_v2', 'shared_accounts_route_v2'),
+  disguised(
+    'jup_plain_as_shared',
+    'jupiter_event_authority',
+    'route_v2',
+    'shared_accounts_route_v2',
+  ),
   disguised(
     'jup_shared_as_plain',
-    'swap_user',
+    'jupiter_event_authority',
     'shared_accounts_exact_out_route_v2',
     'exact_out_route_v2',
   ),
-  disguised('jup_exact_out_as_in', 'swap_output_mint', 'exact_out_route', 'route'),
+  disguised('jup_exact_out_as_in', 'jupiter_event_authority', 'exact_out_route', 'route'),
 ];
 
 /** A second swap that would pass all bounds, or one that is not even bounded. */

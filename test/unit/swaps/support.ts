@@ -12,7 +12,9 @@ import { associatedTokenAddress } from '../../../src/solana/tokens/accounts.js';
 import type { Account } from '../../../src/solana/rpc/rpc.js';
 import type { Instruction } from '../../../src/solana/types.js';
 import type { SwapExpectation } from '../../../src/swaps/firewall/instruction-rules.js';
-import type { QuoteIntent, SwapProvider, SwapQuote } from '../../../src/swaps/types.js';
+import type { QuoteIntent, SwapProvider } from '../../../src/swaps/provider.js';
+import type { SwapQuote } from '../../../src/swaps/types.js';
+import { swapDecoders as decoders } from '../../../src/swaps/sources.js';
 
 export const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 export const USDT = 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB';
@@ -33,6 +35,7 @@ export const BLOCKHASH = someKey(99);
 
 /** USDC to USDT, at most 1,005,000 for at least 995,000. */
 export const EXPECTED: SwapExpectation = {
+  decoders,
   wallet: WALLET,
   inputMint: USDC,
   outputMint: USDT,

@@ -6,8 +6,11 @@ import { extractSwap } from '../../../../src/swaps/firewall/extract.js';
 import { inspectTransaction, type InspectionNode } from '../../../../src/swaps/firewall/inspect.js';
 import { readExposed } from '../../../../src/swaps/quote/market.js';
 import { ownAccountOf, readRawWallet } from '../../../../src/swaps/transaction/read-facts.js';
-import type { SwapBuild } from '../../../../src/swaps/types.js';
+import type { SwapBuild } from '../../../../src/swaps/provider.js';
 import { SLOT, WORLD, type ChainAccount, type SwapCase } from '../../../corpus/index.js';
+import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
+
+const allRules = firewallRules(decoders);
 
 /** The static stages are over: from here on the transaction would be run. */
 class Simulated extends Error {}
@@ -36,13 +39,13 @@ function nodeOf({ accounts: changed = new Map() }: SwapCase): InspectionNode {
 /** Judged as it is, up to the simulation. */
 export async function judgedAsItIs(
   one: SwapCase,
-  rules: FirewallRules = firewallRules,
+  rules: FirewallRules = allRules,
 ): Promise<Judgement> {
   try {
     const { broken } = await inspectTransaction(
       nodeOf(one),
       one.transaction,
-      one.expected,
+      { ...one.expected, decoders },
       {},
       rules,
     );
@@ -64,10 +67,10 @@ export async function judgedByClient(one: SwapCase): Promise<Judgement> {
   const node = nodeOf(one);
   const { wallet, inputMint, outputMint } = one.expected;
   try {
-    const build = await extractSwap(node, one.transaction, wallet, {});
+    const build = await extractSwap(node, one.transaction, wallet, { decoders });
     const { legs } = await readRawWallet(node, wallet, [inputMint, outputMint], {});
     const own = legs.map((leg) => ownAccountOf(wallet, leg).address);
-    checkSwap(build.instruction, one.expected);
+    checkSwap(build.instruction, { ...one.expected, decoders });
     checkExposure(
       wallet,
       await readExposed(node, foreignAccounts(build.instruction, [wallet, ...own]), {}),
@@ -83,7 +86,7 @@ export async function judgedByClient(one: SwapCase): Promise<Judgement> {
 
 /** The wallet's accounts are refused by an error of their own, which has the words of the rule. */
 function ruleThatRefuses(reason: string): string | undefined {
-  return firewallRules.accounts.find(({ refuses }) => refuses === reason)?.id;
+  return allRules.accounts.find(({ refuses }) => refuses === reason)?.id;
 }
 
 /** All stages, without one of their rules. */
@@ -91,9 +94,9 @@ export function withoutRule(id: string): FirewallRules {
   const others = <R extends { readonly id: string }>(rules: readonly R[]) =>
     rules.filter((rule) => rule.id !== id);
   const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } =
-    firewallRules;
+    allRules;
   return {
-    ...firewallRules,
+    ...allRules,
     ...{
       envelope: others(envelope),
       tableNames: others(tableNames),
@@ -112,7 +115,7 @@ export function withoutRule(id: string): FirewallRules {
 /** The rules that need no simulation, in the order in which they are checked. */
 export function staticRuleIds(): string[] {
   const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } =
-    firewallRules;
+    allRules;
   return [
     envelope,
     tableNames,

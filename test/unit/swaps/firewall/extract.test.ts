@@ -17,6 +17,7 @@ import { isExactChangeError } from '../../../../src/errors.js';
 import { extractSwap } from '../../../../src/swaps/firewall/extract.js';
 import type { Account } from '../../../../src/solana/rpc/rpc.js';
 import { BLOCKHASH, STRANGER, VENUE_SWAP, WALLET, fromKit, someKey } from '../support.js';
+import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
 
 const swap = routeV2({ ...VENUE_SWAP, inAmount: 10n, quotedOutAmount: 10n });
 const system = (data: number[], extra: KitInstruction['accounts'] = []): KitInstruction => ({
@@ -55,7 +56,7 @@ function nodeWith(accounts: Readonly<Record<string, Account>>) {
 }
 
 const extract = (transaction: unknown, accounts: Readonly<Record<string, Account>> = {}) =>
-  extractSwap(nodeWith(accounts), transaction, WALLET, {});
+  extractSwap(nodeWith(accounts), transaction, WALLET, { decoders });
 
 const ruleOf = (
   transaction: unknown,
@@ -159,11 +160,11 @@ describe('extractSwap', () => {
   it('asks the node again for a table that it read before', async () => {
     const accounts: Record<string, Account> = { [table]: tableOf([]) };
     const node = nodeWith(accounts);
-    await expect(extractSwap(node, looking, WALLET, {})).rejects.toMatchObject({
+    await expect(extractSwap(node, looking, WALLET, { decoders })).rejects.toMatchObject({
       details: { rule: 'lookup_table_entry' },
     });
     accounts[table] = tableOf([STRANGER]);
-    expect((await extractSwap(node, looking, WALLET, {})).lookupTables).toEqual([table]);
+    expect((await extractSwap(node, looking, WALLET, { decoders })).lookupTables).toEqual([table]);
   });
 });
 

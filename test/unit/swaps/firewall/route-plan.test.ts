@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { v1Forms } from '../../../../src/swaps/firewall/layout-v1.js';
-import { NUMBERS_V1_BYTES, routePlanEnd } from '../../../../src/swaps/firewall/route-plan.js';
+import { v1Forms } from '../../../../src/swaps/jupiter/layout-v1.js';
+import { NUMBERS_V1_BYTES, routePlanEnd } from '../../../../src/swaps/jupiter/route-plan.js';
 
 type Bytes = readonly number[];
 

@@ -15,6 +15,7 @@ import {
   account,
   tokenAccountData,
 } from '../support.js';
+import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
 
 const bytes = (text: string) => new Uint8Array(getAddressEncoder().encode(address(text)));
 const own = (at: string, mint: string): OwnAccount => ({
@@ -80,7 +81,7 @@ function simulation(
 
 const ruleOf = (changed: Simulation, floors = FLOORS) => {
   try {
-    checkSimulation(changed, { floors, readAt: READ_AT, swapAt: SWAP_AT, guardFrom: 5 });
+    checkSimulation(changed, { decoders, floors, readAt: READ_AT, swapAt: SWAP_AT, guardFrom: 5 });
     return undefined;
   } catch (error) {
     expect(error).toMatchObject({ funds: 'untouched', moved: [] });

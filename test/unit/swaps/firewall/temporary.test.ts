@@ -4,7 +4,8 @@ import type { InnerInstruction, Simulation } from '../../../../src/solana/rpc/rp
 import type { Instruction } from '../../../../src/solana/types.js';
 import { inspectTransaction, type InspectionNode } from '../../../../src/swaps/firewall/inspect.js';
 import { surroundingsRules } from '../../../../src/swaps/firewall/surroundings.js';
-import { createsTemporary } from '../../../../src/swaps/firewall/temporary.js';
+import { temporaryOf } from '../../../../src/swaps/jupiter/temporary.js';
+import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
 import { account, type ChainAccount } from '../../../corpus/accounts.js';
 import { PROGRAMS } from '../../../corpus/addresses.js';
 import { base, draftOf, instructionsOf } from '../../../corpus/bases.js';
@@ -63,14 +64,11 @@ describe("Jupiter's temporary account", () => {
       accounts,
       data: Uint8Array.of(147, 241, 123, 100, 244, 132, 174, 118, bump),
     };
-    expect(createsTemporary(made, wallet)).toBe(true);
-    expect(createsTemporary(made, WALLET)).toBe(false);
+    expect(temporaryOf(made, wallet)).toBe(address);
+    expect(temporaryOf(made, WALLET)).toBeUndefined();
     expect(
-      createsTemporary(
-        { ...made, data: Uint8Array.of(...made.data.subarray(0, 8), bump - 1) },
-        wallet,
-      ),
-    ).toBe(false);
+      temporaryOf({ ...made, data: Uint8Array.of(...made.data.subarray(0, 8), bump - 1) }, wallet),
+    ).toBeUndefined();
   });
 });
 
@@ -135,7 +133,7 @@ async function judged(
       inner: [call(at + 1, {}), ...(shown.inner ?? []).map((change) => call(at, change))],
     }),
   };
-  const terms = { ...expected, wallet: WALLET };
+  const terms = { ...expected, decoders, wallet: WALLET };
   const found = await inspectTransaction(node, transaction(draftOf(recorded(from))), terms);
   return { rule: found.broken?.id, outlay: found.outlay };
 }
@@ -205,7 +203,7 @@ it('has no side in a swap of two other tokens', () => {
   const instructions = instructionsOf(recorded(from)).map(fromKit);
   const swapAt = instructions.findIndex(({ data }) => data.length > 20);
   const temporary = { rent: RENT, vacant: true };
-  const expected = { ...from.expected, temporary: TEMPORARY.account };
+  const expected = { ...from.expected, decoders, temporary: TEMPORARY.account };
   expect(rule?.passes({ instructions, swapAt, expected, maxPriorityFee: 0n, temporary })).toBe(
     false,
   );

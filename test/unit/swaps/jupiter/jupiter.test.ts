@@ -6,7 +6,7 @@ import { createJupiterHttp } from '../../../../src/swaps/jupiter/http.js';
 import { createJupiterV1 } from '../../../../src/swaps/jupiter/v1.js';
 import { createJupiterV2 } from '../../../../src/swaps/jupiter/v2.js';
 import { jupiterBase } from '../../../../src/swaps/jupiter/url.js';
-import type { QuoteIntent, SwapProvider } from '../../../../src/swaps/types.js';
+import type { QuoteIntent, SwapProvider } from '../../../../src/swaps/provider.js';
 import { STRANGER, USDC, USDT, WALLET, fakeRuntime, someKey } from '../support.js';
 
 const BASE = 'https://jupiter.test';

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import { checkImpact, checkQuote } from '../../../../src/swaps/quote/check-quote.js';
-import { createFallback } from '../../../../src/swaps/quote/fallback.js';
+import { createFallback } from '../../../../src/swaps/jupiter/fallback.js';
 import { quoteExactOutput } from '../../../../src/swaps/quote/sizing.js';
-import type { QuoteIntent, SwapProvider, SwapQuote } from '../../../../src/swaps/types.js';
+import type { QuoteIntent, SwapProvider } from '../../../../src/swaps/provider.js';
+import type { SwapQuote } from '../../../../src/swaps/types.js';
 import { USDC, USDT, fakeProvider, fakeRuntime } from '../support.js';
 
 const wanted = {

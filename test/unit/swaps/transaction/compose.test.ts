@@ -30,6 +30,7 @@ import {
   someKey,
   toKit,
 } from '../support.js';
+import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
 
 const RENT = 2_039_280n;
 const MINIMUM = 890_880n;
@@ -91,6 +92,7 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
   const instruction = fromKit(routeV2({ ...VENUE_SWAP, inAmount: 1n, quotedOutAmount: 1n }));
   const composed = composeSwap({
     expected: {
+      decoders,
       wallet: WALLET,
       ...{
         inputMint: input.mint,
@@ -267,7 +269,7 @@ describe('composeSwap', () => {
       outputProgram: TOKEN_2022_PROGRAM,
     };
     const parts = {
-      expected: { ...expected, maxIn: 1n, minOut: 1n, slippageBps: 50 },
+      expected: { ...expected, decoders, maxIn: 1n, minOut: 1n, slippageBps: 50 },
       facts,
       keepWrapped: false,
       compute: COMPUTE,

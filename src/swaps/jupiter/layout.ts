@@ -1,4 +1,5 @@
 import type { Address, Instruction } from '../../solana/types.js';
+import type { SwapCall } from '../provider.js';
 import { leastOut, mostIn } from '../quote/threshold.js';
 import type { SwapMode } from '../types.js';
 import { type SwapFormV1, v1Forms } from './layout-v1.js';
@@ -63,38 +64,10 @@ export const v2Forms: ReadonlyMap<string, SwapForm> = new Map([
   ],
 ]);
 
-/** A swap instruction, read. */
-export interface SwapCall {
-  readonly form: string;
-  readonly mode: SwapMode;
-  readonly user: Address;
-  readonly source: Address;
-  readonly destination: Address;
-  /** Jupiter's own program id stands for none. */
-  readonly destinationOverride: Address | undefined;
-  /** Undefined if the form does not name it: the source account is of one mint only. */
-  readonly sourceMint: Address | undefined;
-  readonly destinationMint: Address;
-  /** Undefined in the V1 forms, as is the other. */
-  readonly sourceProgram: Address | undefined;
-  readonly destinationProgram: Address | undefined;
-  /** The token programs of the V1 forms, which do not say for which side they are. */
-  readonly eitherProgram: readonly Address[];
-  /** Jupiter's own program id stands for none; only the V1 forms have one. */
-  readonly feeAccount: Address | undefined;
+/** What Jupiter's instructions say besides. */
+interface JupiterCall extends SwapCall {
   readonly eventAuthority: Address;
   readonly self: Address;
-  /** Base units: exact for `ExactIn`, quoted for `ExactOut`. */
-  readonly inAmount: bigint;
-  /** Base units: quoted for `ExactIn`, exact for `ExactOut`. */
-  readonly outAmount: bigint;
-  /** The most that the instruction can take. */
-  readonly maxIn: bigint;
-  /** The least that it pays out. */
-  readonly minOut: bigint;
-  readonly slippageBps: number;
-  readonly platformFeeBps: number;
-  readonly positiveSlippageBps: number;
 }
 
 /** Two amounts, and slippage, platform fee and positive slippage in basis points. */
@@ -121,7 +94,7 @@ export function hasReadablePlan(data: Uint8Array): boolean {
  * Reads a swap instruction of a known form; undefined if the form is unknown or anything it must
  * have is missing.
  */
-export function decodeSwap(instruction: Instruction): SwapCall | undefined {
+export function decodeSwap(instruction: Instruction): JupiterCall | undefined {
   const discriminator = discriminatorOf(instruction.data);
   const [v1, v2] = [v1Forms.get(discriminator), v2Forms.get(discriminator)];
   if (v2 !== undefined) return decodeV2(v2, instruction);
@@ -132,7 +105,10 @@ function discriminatorOf(data: Uint8Array): string {
   return Array.from(data.subarray(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-function decodeV2(form: SwapForm, { program, accounts, data }: Instruction): SwapCall | undefined {
+function decodeV2(
+  form: SwapForm,
+  { program, accounts, data }: Instruction,
+): JupiterCall | undefined {
   if (data.length < form.amounts + NUMBERS_BYTES + ROUTE_LENGTH_BYTES) return undefined;
   const at = (place: number) => accounts[place]?.address;
   const [user, source, destination] = [at(form.user), at(form.source), at(form.destination)];
@@ -154,7 +130,7 @@ function decodeV2(form: SwapForm, { program, accounts, data }: Instruction): Swa
     return undefined;
   if (eventAuthority === undefined || self === undefined) return undefined;
   return {
-    ...{ form: form.name, mode: form.mode, user, source, destination, sourceMint, destinationMint },
+    ...{ user, source, destination, sourceMint, destinationMint },
     ...{
       sourceProgram,
       destinationProgram,
@@ -177,7 +153,7 @@ function decodeV2(form: SwapForm, { program, accounts, data }: Instruction): Swa
 function decodeV1(
   form: SwapFormV1,
   { program, accounts, data }: Instruction,
-): SwapCall | undefined {
+): JupiterCall | undefined {
   const amounts = amountsV1(form, data);
   const at = (place: number | undefined) =>
     place === undefined ? undefined : accounts[place]?.address;
@@ -206,8 +182,6 @@ function decodeV1(
   const token2022 = optional(program, at(form.token2022Program));
   return {
     ...{
-      form: form.name,
-      mode: form.mode,
       user,
       source,
       destination,

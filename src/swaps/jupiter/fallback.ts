@@ -1,6 +1,7 @@
 import { QuoteError, isExactChangeError } from '../../errors.js';
 import { sinceThen, type Runtime } from '../../internal/runtime.js';
-import type { QuoteIntent, SwapProvider } from '../types.js';
+import type { QuoteIntent, SwapProvider } from '../provider.js';
+import { inOrder } from '../quote/first-route.js';
 
 export interface FallbackOptions {
   /** Quotes `ExactOut`. */
@@ -95,21 +96,6 @@ export function createFallback({
       }
     },
   };
-}
-
-/** The first success; goes on to the next provider only after an error that `passes` on. */
-async function inOrder<T>(
-  [provider, ...rest]: readonly SwapProvider[],
-  ask: (provider: SwapProvider) => Promise<T>,
-  passes: (error: unknown) => boolean,
-): Promise<T> {
-  if (provider === undefined) throw new TypeError('no provider left');
-  try {
-    return await ask(provider);
-  } catch (error) {
-    if (rest.length === 0 || !passes(error)) throw error;
-    return inOrder(rest, ask, passes);
-  }
 }
 
 function noExactOut({ inputMint, outputMint }: QuoteIntent): QuoteError<'no_route'> {

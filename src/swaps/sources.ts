@@ -1,0 +1,13 @@
+import { jupiterDecoder } from './jupiter/decoder.js';
+import type { SwapSource } from './provider.js';
+
+/** Where swaps come from, in the order in which they are asked. */
+export const swapSources: readonly SwapSource[] = [
+  {
+    decoder: jupiterDecoder,
+    connect: async (...settings) => (await import('./jupiter/connect.js')).connect(...settings),
+  },
+];
+
+/** What reads the instructions of each. */
+export const swapDecoders = swapSources.map(({ decoder }) => decoder);

@@ -1,0 +1,98 @@
+import type { ClientOptions } from 'exact-change';
+import type { MintSymbol } from 'exact-change-sandbox';
+import { expect, it, onTestFinished } from 'vitest';
+import { localOver } from '../../adapters/local/index.js';
+import { remoteOver } from '../../adapters/remote/index.js';
+import { buildClient } from '../../src/client.js';
+import { x402 } from '../../src/protocols/x402/index.js';
+import type { SwapSource } from '../../src/swaps/provider.js';
+import { swapSources } from '../../src/swaps/sources.js';
+import { decided } from '../helpers/flow.js';
+import { openKiosk } from '../helpers/kiosk.js';
+import { failureOf, recordingSigner } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+
+// That a source of swaps is a folder and one line: the clients below are composed of two, and only
+// test/helpers/kiosk.ts knows how the second is written.
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+const kiosk = await openKiosk(sandbox);
+
+async function payer(
+  sources: readonly SwapSource[],
+  funds: Partial<Record<MintSymbol, string>> = { SOL: '0.1', USDT: '5' },
+  options: ClientOptions = {},
+) {
+  kiosk.asked.length = 0;
+  kiosk.lie = undefined;
+  const { address, secretKey } = await sandbox.createWallet(funds);
+  const { signer, signed } = recordingSigner(address, secretKey);
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const client = buildClient(
+    { rpcUrl, wsUrl, jupiterUrl, signer, autoSwap: true, ...options },
+    {
+      protocols: [x402],
+      sources,
+      local: localOver,
+      remote: remoteOver,
+    },
+  );
+  onTestFinished(() => client.close());
+  return { client, signed, address };
+}
+
+it.each([
+  ['USDT', { SOL: '0.1', USDT: '5' }],
+  ['SOL', { SOL: '0.1' }],
+] as const)('a client of the second alone pays out of %s by it', async (symbol, funds) => {
+  const { client, signed, address } = await payer([kiosk], funds);
+  const before = await sandbox.balance(address, symbol);
+  const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+  expect(response.status).toBe(200);
+  const receipt = await decided(response);
+  expect(receipt).toMatchObject({ state: 'settled', swap: { provider: 'kiosk' } });
+  expect(await sandbox.balance(address, symbol)).toBeLessThan(before);
+  expect(signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
+});
+
+it('a client of both asks the second only if the first has no route', async () => {
+  const { client } = await payer([...swapSources, kiosk]);
+  const first = await client.quote({ inputMint: 'USDT', outputMint: 'USDC', amount: '1000000' });
+  expect([first.provider === 'kiosk', kiosk.asked]).toEqual([false, []]);
+  sandbox.controls.aggregator.noRoute('USDT', 'USDC');
+  onTestFinished(() => sandbox.controls.aggregator.restore());
+  const second = await client.quote({ inputMint: 'USDT', outputMint: 'USDC', amount: '1000000' });
+  expect(second.provider).toBe('kiosk');
+  const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+  expect(await decided(response)).toMatchObject({ swap: { provider: 'kiosk' } });
+});
+
+it.each([
+  ['pays into another account', 2, 'swap_destination'],
+  ['takes from another account', 1, 'swap_source'],
+  ['brings another token', 4, 'swap_output_mint'],
+] as const)('an instruction of the second that %s is not signed', async (_, place, rule) => {
+  const { client, signed } = await payer([kiosk]);
+  kiosk.lie = (instruction) => ({
+    ...instruction,
+    accounts: instruction.accounts.map((account, index) =>
+      index === place ? { ...account, address: sandbox.merchant } : account,
+    ),
+  });
+  const error = await failureOf(client.fetch(`${sandbox.apiUrl}/usdc`), 'unsafe_swap');
+  expect([error.details.rule, signed]).toEqual([rule, []]);
+});
+
+it('an instruction of the second that its own rule does not know is not signed', async () => {
+  const { client, signed } = await payer([kiosk]);
+  kiosk.lie = (instruction) => ({ ...instruction, data: instruction.data.slice(1) });
+  const error = await failureOf(client.fetch(`${sandbox.apiUrl}/usdc`), 'unsafe_swap');
+  expect([error.details.rule, signed]).toEqual(['kiosk_form', []]);
+});
+
+it('a client that does not know the second signs nothing of its program', async () => {
+  const { decoder } = swapSources[0] ?? kiosk;
+  const { client, signed } = await payer([{ ...kiosk, decoder }]);
+  const error = await failureOf(client.fetch(`${sandbox.apiUrl}/usdc`), 'unsafe_swap');
+  expect([error.details.rule, signed]).toEqual(['swap_program', []]);
+});
