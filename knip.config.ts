@@ -6,6 +6,7 @@ const config: KnipConfig = {
     '.': {
       entry: [
         ...Object.values(ENTRIES),
+        'bench/*.child.ts',
         'examples/*.ts',
         'scripts/*.ts',
         'test/browser/page.ts',

@@ -3,6 +3,7 @@
 import { firewallTime } from './firewall-time.js';
 import { importTime } from './import-time.js';
 import { paymentTime } from './payment-time.js';
+import { traces } from './trace.js';
 
 process.stdout.write(
   `${''.padEnd(44)} ${'ours'.padStart(10)} ${'official'.padStart(10)} ${'ratio'.padStart(7)}\n`,
@@ -10,3 +11,4 @@ process.stdout.write(
 for (const line of await importTime()) process.stdout.write(`${line}\n`);
 for (const line of await paymentTime()) process.stdout.write(`${line}\n`);
 for (const line of await firewallTime()) process.stdout.write(`${line}\n`);
+for (const line of await traces()) process.stdout.write(`${line}\n`);

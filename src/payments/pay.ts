@@ -138,7 +138,7 @@ export async function preparePayment(
   const { runtime, network, signer } = context.config;
   const { id, place, signal, emit, startedAt } = task;
   const { offer, facts, refused } = choice;
-  checkHeader(context, choice);
+  checkHeader(choice);
   const { mint, payTo } = offer;
   emit('payment.chosen', {
     url: place.url,

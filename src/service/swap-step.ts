@@ -97,7 +97,7 @@ async function reserveSwap(
     quote: false,
     refuse: refuseOther,
   });
-  checkHeader(planning, choice);
+  checkHeader(choice);
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await context.rpc.latestBlockhash({ minContextSlot, signal });
   const reserved = reservedFor(step, choice, swapPrint(signed.signature));

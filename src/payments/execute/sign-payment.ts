@@ -3,7 +3,6 @@ import { TransactionError } from '../../errors.js';
 import { untilAborted } from '../../internal/deadline.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
-import type { AttachedPayment } from '../../protocols/protocol.js';
 import { isGoodSignature } from '../../solana/keys.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
@@ -12,7 +11,6 @@ import type { Choice } from '../plan/choose.js';
 import { nonceFor, type Purpose } from './payment-nonce.js';
 import { signerWithTimeout } from './signer-timeout.js';
 
-const NONCE_BYTES = 16;
 const PAYMENT_ID_BYTES = 16;
 
 // The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little
@@ -110,30 +108,9 @@ function boundBy(
  * Throws `header_too_large` if the payment could not be presented, before anything is swapped or
  * signed for it.
  */
-export function checkHeader(context: PaymentContext, choice: Choice): void {
-  const { protocol, offer, facts } = choice;
-  const { message } = protocol.build({
-    offer,
-    payer: context.config.signer.address,
-    source: facts.source,
-    destination: facts.destination,
-    tokenProgram: facts.tokenProgram,
-    decimals: facts.decimals,
-    // What the real ones are does not change the length.
-    blockhash: facts.source,
-    nonce: new Uint8Array(NONCE_BYTES),
-    price: 1n,
-  });
-  const transaction = assembleTransaction(message, new Map());
-  attach(choice, transaction, new Uint8Array(PAYMENT_ID_BYTES));
-}
-
-function attach(
-  { protocol, terms, offer }: Choice,
-  transaction: Uint8Array,
-  random: Uint8Array,
-): AttachedPayment {
-  return protocol.attach({ terms, offer, transaction, random });
+export function checkHeader({ protocol, terms, offer }: Choice): void {
+  const transaction = new Uint8Array(protocol.sizeOf(offer));
+  protocol.attach({ terms, offer, transaction, random: new Uint8Array(PAYMENT_ID_BYTES) });
 }
 
 /**
@@ -149,7 +126,7 @@ export async function signPayment(
   signal: AbortSignal | undefined,
 ): Promise<SignedPayment> {
   const { signer, runtime } = context.config;
-  const { offer, facts } = choice;
+  const { protocol, terms, offer, facts } = choice;
   const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } =
     await composePayment(context, choice, purpose, signal);
   const signature = await untilAborted(
@@ -157,11 +134,10 @@ export async function signPayment(
     signal,
   );
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
-  const { header, hasPaymentId } = attach(
-    choice,
-    transaction,
-    runtime.randomBytes(PAYMENT_ID_BYTES),
-  );
+  const { header, hasPaymentId } = protocol.attach({
+    ...{ terms, offer, transaction },
+    random: runtime.randomBytes(PAYMENT_ID_BYTES),
+  });
   return {
     header,
     payerSignature: base58.encode(signature),

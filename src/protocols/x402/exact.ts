@@ -11,6 +11,7 @@ import type { BuiltPayment, PaymentFacts } from '../protocol.js';
 
 /** What hosted facilitators take without question (x402.md 2.4). */
 const COMPUTE_UNITS = 20_000;
+const NONCE_BYTES = 16;
 /** The lowest cap that any facilitator is known to set (x402.md 2.4). */
 const MAX_PRICE = 1_000_000n;
 
@@ -40,6 +41,18 @@ export function buildExactPayment(payment: PaymentFacts): BuiltPayment {
   ];
   const message = compileMessage({ feePayer: offer.feePayer, instructions, blockhash });
   return { message, ...(text === undefined ? {} : { memo: text }) };
+}
+
+// Two signatures; version and header; seven accounts, the blockhash, and no lookup tables; limit,
+// price and transfer.
+const LEAST_BYTES = 1 + 2 * 64 + 4 + (1 + 7 * 32) + 32 + 1 + 8 + 12 + 17 + 1;
+
+/** Bytes of the transaction that {@link buildExactPayment} makes, its signatures included. */
+export function exactPaymentBytes({ memo: text, takesMemo }: PaymentFacts['offer']): number {
+  if (text === undefined && !takesMemo) return LEAST_BYTES;
+  const length = text === undefined ? 2 * NONCE_BYTES : new TextEncoder().encode(text).length;
+  // One more account, and an instruction without accounts.
+  return LEAST_BYTES + 32 + 2 + (length < 0x80 ? 1 : 2) + length;
 }
 
 function checkedPrice(price: bigint): bigint {

@@ -1,5 +1,5 @@
 import type { PaymentProtocol } from '../protocol.js';
-import { buildExactPayment } from './exact.js';
+import { buildExactPayment, exactPaymentBytes } from './exact.js';
 import { x402 } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';
@@ -15,6 +15,7 @@ export const x402Protocol: PaymentProtocol = {
   parse: (body) => parsePaymentRequired({ body }),
   owns: isParsed,
   offers: judgeOffers,
+  sizeOf: exactPaymentBytes,
   build(payment) {
     const built = buildExactPayment(payment);
     checkOwnPayment(built.message, payment);

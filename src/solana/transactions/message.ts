@@ -1,5 +1,4 @@
 import { base58 } from '@scure/base';
-import { addressOf } from '../address.js';
 import type { Address } from '../types.js';
 
 /** What a v0 message says, its indexes not yet resolved. */
@@ -113,7 +112,7 @@ function readMessage(cursor: Cursor): DecodedMessage {
     numReadonlySigned: cursor.byte(),
     numReadonlyUnsigned: cursor.byte(),
   };
-  const key = () => addressOf(cursor.take(32));
+  const key = (): Address => base58.encode(cursor.take(32));
   const index = () => cursor.byte();
   const message = {
     header,
