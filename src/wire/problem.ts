@@ -67,8 +67,8 @@ export const problem: v.GenericSchema<unknown, Problem> = v.object(
 
 /**
  * What a service answers for an error. One that is not ours says nothing of itself: its text was
- * not written for strangers. Nor are the words of a node or of Jupiter passed on, which may quote a
- * key of the service's; those of a seller are, which the caller brought.
+ * not written for strangers. Nor is the host of a node passed on, nor the words of a node or of
+ * Jupiter, which may quote a key of the service's; those of a seller are, which the caller brought.
  */
 export function problemOf(error: unknown): Problem {
   if (!isExactChangeError(error))
@@ -79,11 +79,14 @@ export function problemOf(error: unknown): Problem {
   const { code, message, funds, retry, details, untrusted } = error;
   return {
     ...headOf(code),
-    detail: message,
+    detail: message.replace(OUR_NODE, '$1'),
     ...{ code, funds, retry, moved: error.moved, details },
     ...(untrusted === undefined || !OF_SELLERS.includes(error.name) ? {} : { untrusted }),
   };
 }
+
+/** As `solana/rpc/fault.ts` names it. */
+const OUR_NODE = /(The RPC node) \([^)]*\)/g;
 
 const OF_SELLERS: readonly string[] = ['ProtocolError', 'SettlementError'];
 

@@ -104,6 +104,7 @@ describe('a node whose', () => {
     expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
     expect(error.message).toContain(method);
     expect(error.message).toMatch(/rpcUrl/);
+    expect(error.message).toContain(`The RPC node (${new URL(sandbox.rpcUrl).host})`);
     expect(error.response?.status).toBe(402);
     if (code === 'rate_limited')
       expect(error.details).toEqual({ retryAfterMs: 'retryAfter' in fault ? 7_000 : 1_000 });

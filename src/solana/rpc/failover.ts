@@ -7,6 +7,8 @@ import { afterFault, askedRest, HEALTHY, takeTurns, type NodeHealth } from './no
 /** One RPC node: a Connection whose requests end with the signal. */
 export interface Node {
   connect(signal: AbortSignal): Connection;
+  /** As far as it may be shown. */
+  readonly host: string | undefined;
   /** What an error of the Connection means. */
   explain(error: unknown): Fault;
   /** The hash of its first block, if it is known already or being asked for. */
@@ -112,6 +114,7 @@ export async function askNodes<T>(
             ? { ...before, probing: false }
             : afterFault(before, fault, systemRuntime.now()),
         );
+        fault.host ??= node.host;
         faults.push(fault);
       }
     }
@@ -137,6 +140,8 @@ export async function askNodes<T>(
   } catch (error) {
     if (signal?.aborted === true && error === signal.reason) throw error;
     if (!(error instanceof Fault)) throw error;
+    // Too late altogether: whose doing that was is clear if there is one node.
+    if (nodes.length === 1) error.host ??= nodes[0]?.host;
     throw toTransportError(error, method, timeoutMs);
   }
 }

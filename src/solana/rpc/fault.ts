@@ -28,6 +28,8 @@ export class Fault extends Error {
   readonly said: string | undefined;
   readonly code: number | undefined;
   readonly networks: FaultInit['networks'];
+  /** Of the node, as far as it may be shown: see {@link shownHost}. */
+  host: string | undefined;
 
   constructor(
     readonly kind: Kind,
@@ -40,6 +42,13 @@ export class Fault extends Error {
     this.said = init.said;
     this.code = init.code;
     this.networks = init.networks;
+  }
+
+  /** The same, for a call that came after it. */
+  later(retryAfterMs: number): Fault {
+    const fault = new Fault(this.kind, this.reason, { retryAfterMs });
+    fault.host = this.host;
+    return fault;
   }
 
   get isTransient(): boolean {
@@ -84,7 +93,32 @@ export function worstFault(faults: readonly Fault[]): Fault {
 /** For limits that do not say how long they last. */
 const DEFAULT_RETRY_MS = 1_000;
 
+// What it serves to one address, by its operator's word (November 2026).
+const PUBLIC = /^api\.(?:mainnet-beta|devnet|testnet)\.solana\.com$/;
+const PUBLIC_LIMITS =
+  ' The public node serves one address about 100 requests in 10 seconds, 40 of them of one method: for more, set an rpcUrl of your own.';
+
+/**
+ * The host of a node's address. Providers put what tells one customer from another into the first
+ * labels of a name: of those only the last two are shown. Undefined if it is no address.
+ */
+export function shownHost(url: string): string | undefined {
+  let address: URL;
+  try {
+    address = new URL(url);
+  } catch {
+    return undefined;
+  }
+  const { host, hostname } = address;
+  const labels = hostname.split('.');
+  const isWhole = labels.length < 3 || PUBLIC.test(hostname) || /^[\d.]+$|^\[/.test(hostname);
+  return isWhole ? host : `*.${labels.slice(-2).join('.')}`;
+}
+
+/** A service tells its callers everything but the host: see `wire/problem.ts`. */
 export function toTransportError(fault: Fault, method: string, timeoutMs: number): TransportError {
+  const node = fault.host === undefined ? 'The RPC node' : `The RPC node (${fault.host})`;
+  const limits = PUBLIC.test(fault.host ?? '') ? PUBLIC_LIMITS : '';
   const { kind, reason, said, cause, networks, retryAfterMs = DEFAULT_RETRY_MS } = fault;
   const init = {
     ...(cause === undefined ? {} : { cause }),
@@ -94,13 +128,13 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
     case 'rate_limited':
       return new TransportError(
         'rate_limited',
-        `The RPC node limits how often it is asked (${method}); try again in ${retryAfterMs} ms, or set another rpcUrl.`,
+        `${node} limits how often it is asked (${method}); try again in ${retryAfterMs} ms, or set another rpcUrl.${limits}`,
         { ...init, details: { retryAfterMs } },
       );
     case 'timeout':
       return new TransportError(
         'timeout',
-        `The RPC node did not answer ${method} within ${timeoutMs} ms; try again, or set another rpcUrl.`,
+        `${node} did not answer ${method} within ${timeoutMs} ms; try again, or set another rpcUrl.`,
         {
           ...init,
           details: { step: method, timeoutMs },
@@ -109,7 +143,7 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
     case 'invalid':
       return new TransportError(
         'invalid_response',
-        `The RPC node's answer to ${method} cannot be used: ${reason}; set another rpcUrl.`,
+        `${node} gave an answer to ${method} that cannot be used: ${reason}; set another rpcUrl.`,
         {
           ...init,
           details: { service: 'rpc', reason },
@@ -117,12 +151,12 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
       );
     case 'foreign': {
       const { expected, actual } = networks ?? { expected: '', actual: '' };
-      return wrongNetwork(expected, actual);
+      return wrongNetwork(expected, actual, node);
     }
     default:
       return new TransportError(
         'rpc_unavailable',
-        `The RPC node did not serve ${method}: ${reason}; try again, or set another rpcUrl.`,
+        `${node} did not serve ${method}: ${reason}; try again, or set another rpcUrl.${limits}`,
         {
           ...init,
           details: { method },
@@ -132,10 +166,14 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
 }
 
 /** A node that serves another network than the client is set to. */
-export function wrongNetwork(expected: string, actual: string): TransportError {
+export function wrongNetwork(
+  expected: string,
+  actual: string,
+  node = 'The RPC node',
+): TransportError {
   return new TransportError(
     'rpc_wrong_network',
-    `The RPC node serves ${actual}, but the client is set to ${expected}. Correct rpcUrl or network.`,
+    `${node} serves ${actual}, but the client is set to ${expected}. Correct rpcUrl or network.`,
     { details: { expected, actual } },
   );
 }

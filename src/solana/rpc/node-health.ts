@@ -69,9 +69,7 @@ export function takeTurns(
   return {
     turns: [...ready, ...resting.map(({ index }) => ({ index, probe: false }))],
     left: all.flatMap(({ index, ms, fault }) =>
-      fault === undefined
-        ? []
-        : [{ index, fault: new Fault(fault.kind, fault.reason, { retryAfterMs: ms }) }],
+      fault === undefined ? [] : [{ index, fault: fault.later(ms) }],
     ),
   };
 }

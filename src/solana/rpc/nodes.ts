@@ -3,11 +3,13 @@ import { ConfigError } from '../../errors.js';
 import { hideAddress } from '../../internal/redact.js';
 import { explainShape, explainWeb3Error } from './failover.js';
 import type { Node } from './failover.js';
+import { shownHost } from './fault.js';
 import { rpcFetch } from './fetch.js';
 import { COMMITMENT } from './tip.js';
 
 export function toNode(url: string, given: typeof fetch | undefined): Node {
   return {
+    host: shownHost(url),
     // One for each attempt costs microseconds, and binds its requests to that attempt's signal:
     // Connection takes none.
     connect: (signal) =>
@@ -25,7 +27,11 @@ export function toNode(url: string, given: typeof fetch | undefined): Node {
 /** A Connection of the caller's has a fetch and errors of its own. */
 export function ownNode(connection: Connection): Node {
   hideAddress(connection.rpcEndpoint);
-  return { connect: () => connection, explain: explainWeb3Error };
+  return {
+    host: shownHost(connection.rpcEndpoint),
+    connect: () => connection,
+    explain: explainWeb3Error,
+  };
 }
 
 export function checkUrls(option: string, urls: readonly string[], protocol: RegExp): void {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../../src/errors.js';
+import { Fault, toTransportError } from '../../../src/solana/rpc/fault.js';
 import { errorOf, problemOf, serviceProblem, type Problem } from '../../../src/wire/problem.js';
 import {
   aboutProblem,
@@ -88,6 +89,19 @@ describe('a problem', () => {
     });
     expect(JSON.stringify(problem)).not.toContain('hunter2');
   });
+
+  it.each(['rate_limited', 'timeout', 'invalid', 'foreign', 'unavailable', 'refused'] as const)(
+    'passes on that a node is %s, and not which',
+    (kind) => {
+      const networks = { expected: 'one', actual: 'another' };
+      const fault = new Fault(kind, 'it answered with status 503', { networks });
+      fault.host = '*.secret.example';
+      const error = toTransportError(fault, 'getSlot', 500);
+      expect(error.message).toContain('The RPC node (*.secret.example)');
+      const { detail } = problemOf(error);
+      expect(detail).toBe(error.message.replace(' (*.secret.example)', ''));
+    },
+  );
 
   it('passes on the words of a seller, and none of a node or of Jupiter', () => {
     const untrusted = { error: 'canary-key-1234' };
