@@ -222,19 +222,22 @@ export function checkPayment(
 
 /** A cost with what it is made of, as the beginning of a sentence. */
 function describeCost(
-  { swapped, swapping }: Spend,
+  { swapped, swapping, host }: Spend,
   cost: Cost,
   unit: string,
   taken: bigint,
 ): string {
-  if (swapped === undefined && swapping === undefined) return `The price of ${sayIn(unit, taken)}`;
-  if (unit !== USD) return `What leaves for the payment, ${sayIn(unit, taken)} with its swap,`;
+  const seller = host === '' ? '' : ` at ${host}`;
+  if (swapped === undefined && swapping === undefined)
+    return `The price of ${sayIn(unit, taken)}${seller}`;
+  const leaves = `What leaves for the payment${seller}, ${sayIn(unit, taken)}`;
+  if (unit !== USD) return `${leaves} with its swap,`;
   const parts = costParts(
     taken,
     [USD_OF_SWAPS, USD_OF_FEES].map((part) => cost.get(part) ?? 0n),
   );
   return (
-    `What leaves for the payment, ${sayIn(unit, taken)} ` +
+    `${leaves} ` +
     `(price ${parts.payments}, swap ${parts.swaps}, network fees and rent ${parts.fees}),`
   );
 }

@@ -77,7 +77,7 @@ async function quoteAnew(
   const quote = await askAbout(context, request.outputMint, task.signal, (signal) =>
     quoteForPayment(context, request, signal),
   );
-  if (task.available !== undefined) checkAvailable(quote, task.available);
+  if (task.available !== undefined) checkAvailable(context.config.network, quote, task.available);
   return quote;
 }
 

@@ -81,7 +81,11 @@ export async function swapOnce(
       planned = expected;
       const taking = takingOf(expected);
       // A venue may take what payments in flight leave to be missing of the input, too.
-      checkInput({ inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() }, mostIn);
+      checkInput(
+        context.config.network,
+        { inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() },
+        mostIn,
+      );
       await task.onPlanned?.(taking);
     },
     reserved: () => reservedFor(context, quote.inputMint, quote.outputMint),

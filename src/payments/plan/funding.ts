@@ -195,7 +195,7 @@ async function quoteFrom(
     slippageBps,
   };
   const quote = await quoteForPayment(context, request, signal, given);
-  checkAvailable(quote, candidate.available);
+  checkAvailable(context.config.network, quote, candidate.available);
   return quote;
 }
 

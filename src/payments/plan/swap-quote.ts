@@ -5,6 +5,7 @@ import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkImpact, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { SwapQuote } from '../../swaps/types.js';
+import { amountText } from '../../token-text.js';
 import type { PaymentContext } from '../context.js';
 import { atPar, usdPriceOf, type UsdPrice } from './usd-price.js';
 
@@ -71,11 +72,15 @@ export async function quoteByName(
 }
 
 /** Throws `insufficient_funds` if a swap would take more than may be spent. */
-export function checkAvailable({ inputMint, maxInAmount }: SwapQuote, available: bigint): void {
+export function checkAvailable(
+  network: string,
+  { inputMint, maxInAmount }: SwapQuote,
+  available: bigint,
+): void {
   if (BigInt(maxInAmount) <= available) return;
   throw new FundsError(
     'insufficient_funds',
-    `The swap would take up to ${maxInAmount} base units of ${inputMint}, and ${available} can be spent. Fund the wallet.`,
+    `The swap would take up to ${amountText(network, inputMint, BigInt(maxInAmount))}, and ${amountText(network, inputMint, available)} can be spent. Fund the wallet.`,
     { details: { mint: inputMint, required: maxInAmount, available: available.toString() } },
   );
 }
@@ -103,7 +108,7 @@ function checkAnswer(context: PaymentContext, quote: SwapQuote, request: Resolve
   checkFit(quote, request);
   checkImpact(quote, policy.maxPriceImpactBps);
   checkPar(quote, policy.maxSwapLossBps, network);
-  checkInput(quote, policy.maxInAmount);
+  checkInput(network, quote, policy.maxInAmount);
 }
 
 /**
@@ -214,6 +219,7 @@ function tooDear(lossBps: bigint, limitBps: number): QuoteError {
 
 /** The caller's own bound, whatever prices say. Throws `amount_over_limit`. */
 export function checkInput(
+  network: string,
   { inputMint, maxInAmount }: Pick<SwapQuote, 'inputMint' | 'maxInAmount'>,
   caps: ReadonlyMap<string, bigint>,
 ): void {
@@ -221,7 +227,7 @@ export function checkInput(
   if (limit === undefined || BigInt(maxInAmount) <= limit) return;
   throw new PolicyError(
     'amount_over_limit',
-    `The swap would take up to ${maxInAmount} base units of ${inputMint}; policy.maxInAmount is ${limit}. Raise it if the price is right.`,
+    `The swap would take up to ${amountText(network, inputMint, BigInt(maxInAmount))}; policy.maxInAmount is ${amountText(network, inputMint, limit)}. Raise it if the price is right.`,
     {
       details: {
         cap: 'maxInAmount',

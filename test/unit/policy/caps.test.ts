@@ -49,7 +49,7 @@ describe('the caps on one payment', () => {
       details: { cap: 'maxPerPayment', limit: '0.25', amount: '0.250001', unit: 'USD' },
     });
     expect(error?.message).toBe(
-      'The price of 0.250001 USD is above policy.maxPerPayment of 0.25 USD. Raise it to allow the payment.',
+      'The price of 0.250001 USD at a.test is above policy.maxPerPayment of 0.25 USD. Raise it to allow the payment.',
     );
   });
 
@@ -62,7 +62,7 @@ describe('the caps on one payment', () => {
       details: { cap: 'maxAmount', limit: '1000', amount: '1001', unit: USDC },
     });
     expect(error?.message).toContain(
-      '1001 base units is above policy.maxAmount of 1000 base units',
+      '1001 base units at a.test is above policy.maxAmount of 1000 base units',
     );
     const wide = parse({ maxPerPayment: '1', maxAmount: { USDC: 2n ** 64n - 1n } });
     expect(checkPayment(wide, usdc(2_000_000n))).toMatchObject({
