@@ -34,5 +34,6 @@ it('the size that is told ahead is that of the payment, whatever is offered', ()
         expect(x402Protocol.sizeOf(offer)).toBe(assembleTransaction(message, new Map()).length);
       },
     ),
+    { numRuns: 40 },
   );
 });
