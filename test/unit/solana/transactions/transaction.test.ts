@@ -15,6 +15,7 @@ import {
   resolveInstructions,
 } from '../../../../src/solana/transactions/transaction.js';
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
+import { everyCase, inTurn } from '../../../helpers/sampled.js';
 
 const key = (seed: number) =>
   addressOf(
@@ -197,10 +198,12 @@ describe('decodeTransaction', () => {
     expect(decodeTransaction(Uint8Array.of(...wire, 0))).toBeUndefined();
   });
 
+  const BITS = [0, 1, 2, 3, 4, 5, 6, 7];
+
   it('never throws on a changed byte, and what it accepts re-encodes to itself', () => {
     let accepted = 0;
     for (let index = 0; index < wire.length; index += 1) {
-      for (let bit = 0; bit < 8; bit += 1) {
+      for (const bit of inTurn(BITS, index)) {
         const flipped = wire.slice();
         flipped[index] = (flipped[index] ?? 0) ^ (1 << bit);
         if (decodeTransaction(flipped) === undefined) continue;
@@ -211,7 +214,7 @@ describe('decodeTransaction', () => {
         resolveInstructions(decoded(flipped), [table]);
       }
     }
-    expect(accepted).toBeGreaterThan(1000);
+    expect(accepted).toBeGreaterThan(everyCase ? 1000 : 125);
   });
 
   it('never throws on any bytes', () => {
