@@ -1,0 +1,37 @@
+// The packed journal on a database, by the pg and pg-boss beside it: what it keeps is there
+// when it is opened again.
+const assert = require('node:assert/strict');
+const { postgresJournal } = require('exact-change/journal/postgres');
+
+const [, , connectionString] = process.argv;
+const owner = { wallet: 'wallet', network: 'network' };
+const attempt = {
+  ...{ id: '1', ...owner, state: 'reserved', delivered: false, at: Date.now() },
+  ...{ url: 'https://api.test/', method: 'GET', host: 'api.test', fingerprint: 'fingerprint' },
+  ...{ payTo: 'payee', mint: 'mint', amount: '18446744073709551615', microUsd: '10000' },
+};
+const open = () => postgresJournal({ connectionString, outbox: true });
+
+async function main() {
+  const first = open();
+  assert.equal(await first.reserve(attempt, []), undefined);
+  const { claims, next } = first.coordination(owner);
+  await claims.take(attempt.id);
+  assert.deepEqual([...(await claims.live([attempt.id]))], [attempt.id]);
+  const counted = await next('a name');
+  await first.close();
+
+  const second = open();
+  const kept = [];
+  for await (const one of second.attempts(owner)) kept.push(one);
+  assert.deepEqual(kept, [attempt]);
+  assert((await second.coordination(owner).next('a name')) > counted);
+  assert.deepEqual(await second.outbox.take({ limit: 1, leaseMs: 1_000, now: Date.now() }), []);
+  await second.close();
+  process.stdout.write('kept\n');
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exitCode = 1;
+});
