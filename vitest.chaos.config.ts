@@ -11,7 +11,7 @@ const sampled = readdirSync('test', { recursive: true, encoding: 'utf8' })
 
 /**
  * kill -9, the fault matrix, many payments at once, and every case of what is sampled in
- * `npm test`: slower, and on its own because each run may use the whole machine.
+ * `npm test`: slower, and on its own, because each run may use the whole machine.
  */
 export default defineConfig({
   resolve: { alias },
@@ -20,7 +20,8 @@ export default defineConfig({
     include: ['test/chaos/**/*.test.ts', ...sampled],
     env: { EVERY_CASE: '1' },
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 4,
+    execArgv: ['--max-semi-space-size=32'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },
