@@ -24,7 +24,7 @@ const WORDS: {
   },
   'payment.settled': {
     summary: 'A payment is on chain',
-    description: 'The node of who pays shows it.',
+    description: 'The node of the payer shows it.',
   },
   'payment.failed': {
     summary: 'Nothing was paid',

@@ -25,6 +25,7 @@ import {
 import { failureOf } from '../helpers/payer.js';
 import { eachNth } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { endSocket } from '../helpers/web3-socket.js';
 import { expectUntouched } from '../helpers/untouched.js';
 
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
@@ -1215,6 +1216,7 @@ describe('the node', () => {
     expect(await heard).toBe(Number(lamports + 100_000_000n));
     expect(await connection.getSlot()).toBeGreaterThanOrEqual(0);
     await connection.removeAccountChangeListener(id);
+    endSocket(connection);
   });
 
   it('is asked for nothing that moves: no transaction is sent', async () => {

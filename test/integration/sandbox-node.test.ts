@@ -23,6 +23,7 @@ import type { TokenBalance } from '@solana/web3.js';
 import { address } from '@solana/kit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
+import { endSocket } from '../helpers/web3-socket.js';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
 
@@ -72,13 +73,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  // web3.js has no way to end its WebSocket; left alone it knocks on the closed node's port and
-  // says so on the console.
-  const { _rpcWebSocket: socket } = connection as unknown as {
-    _rpcWebSocket: { setAutoReconnect(reconnect: boolean): void; close(): void };
-  };
-  socket.setAutoReconnect(false);
-  socket.close();
+  endSocket(connection);
   await node.close();
 });
 
