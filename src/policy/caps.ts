@@ -227,10 +227,10 @@ function describeCost(
   unit: string,
   taken: bigint,
 ): string {
-  const seller = host === '' ? '' : ` at ${host}`;
+  const price = sayIn(unit, taken);
   if (swapped === undefined && swapping === undefined)
-    return `The price of ${sayIn(unit, taken)}${seller}`;
-  const leaves = `What leaves for the payment${seller}, ${sayIn(unit, taken)}`;
+    return `The price of ${price}${host && ` at ${host}`}`;
+  const leaves = `What leaves for the payment, ${price}`;
   if (unit !== USD) return `${leaves} with its swap,`;
   const parts = costParts(
     taken,

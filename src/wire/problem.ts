@@ -86,7 +86,7 @@ export function problemOf(error: unknown): Problem {
 }
 
 /** As `solana/rpc/fault.ts` names it. */
-const OUR_NODE = /(The RPC node) \([^)]*\)/g;
+const OUR_NODE = /(RPC node) \(.*?\)/g;
 
 const OF_SELLERS: readonly string[] = ['ProtocolError', 'SettlementError'];
 

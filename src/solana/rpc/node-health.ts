@@ -1,4 +1,4 @@
-import { Fault } from './fault.js';
+import type { Fault } from './fault.js';
 
 /**
  * What is remembered of a node: whether it failed when last asked, and for how long the others go

@@ -43,9 +43,20 @@ export function firewallRules(decoders: readonly SwapDecoder[]): FirewallRules {
  * The stages in which a transaction is judged, in their order; the last is judged by the chain
  * itself.
  */
-export type FirewallStage = keyof FirewallRules | 'guard';
+export type FirewallStage =
+  | 'envelope'
+  | 'tableNames'
+  | 'tables'
+  | 'shape'
+  | 'accounts'
+  | 'surroundings'
+  | 'instruction'
+  | 'exposure'
+  | 'simulation'
+  | 'inner'
+  | 'guard';
 
-const STAGES: readonly (keyof FirewallRules)[] = [
+const STAGES: readonly Exclude<FirewallStage, 'guard'>[] = [
   ...(['envelope', 'tableNames', 'tables', 'shape', 'accounts', 'surroundings'] as const),
   ...(['instruction', 'exposure', 'simulation', 'inner'] as const),
 ];
