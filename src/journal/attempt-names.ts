@@ -38,9 +38,11 @@ export const requestName = (fingerprint: string): string => `request ${fingerpri
 
 export const keyName = (idempotencyKey: string): string => `key ${idempotencyKey}`;
 
-export function namesOf({ fingerprint, idempotencyKey }: Attempt): string[] {
+/** What a repeated call finds an attempt by. */
+export function namesOf(attempt: Attempt): string[] {
+  const { fingerprint, idempotencyKey } = attempt;
   return [
-    requestName(fingerprint),
+    ...(isFoundByRequest(attempt) ? [requestName(fingerprint)] : []),
     ...(idempotencyKey === undefined ? [] : [keyName(idempotencyKey)]),
   ];
 }

@@ -6,14 +6,21 @@ import {
   isOf,
   ownerName,
   placeName,
-  isFoundByRequest,
   requestName,
   keyName,
   namesOf,
 } from './attempt-names.js';
 import type { CapScope } from './attempt-names.js';
-import { costIn, countedAt, countsLonger, dropsSwap, lacksRoom, mayRelease } from './counting.js';
-import { createSpendWindow, type SpendWindow } from './spend-window.js';
+import {
+  costIn,
+  countedAt,
+  countsLonger,
+  dropsSwap,
+  firstFull,
+  mayRelease,
+  type Counted,
+} from './counting.js';
+import { createSpendWindows, type SpendWindows } from './spend-window.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
@@ -66,15 +73,19 @@ export interface AttemptStore {
   content(): StoreContent;
 }
 
-interface Kept {
-  readonly attempt: Attempt;
+/** An attempt, with what the store needs of it at each step. */
+interface Entry extends Counted {
+  readonly names: readonly string[];
+}
+
+interface Kept extends Entry {
   readonly ordinal: number;
 }
 
-/** One place: what its attempts take, over time, by unit. */
+/** One place: what its attempts take, over time. */
 interface Spot {
   readonly place: CapScope;
-  readonly windows: Map<string, SpendWindow>;
+  readonly spending: SpendWindows;
   readonly carried: Map<string, bigint>;
   carriedUntil: number;
 }
@@ -91,7 +102,7 @@ export function createAttemptStore({
   // Ids of attempts that nothing more will happen to, in the order in which that came about.
   const closed = new Set<string>();
   /** In flight: few, and counted longer than others. */
-  const undecided = new Map<string, Attempt>();
+  const undecided = new Map<string, Entry>();
   let made = 0;
   // A call that reserves without caps must not make the caps of others forget.
   let widestMs = Math.max(DAY_MS, widest ?? 0);
@@ -101,50 +112,43 @@ export function createAttemptStore({
   const spotOf = ({ wallet, network, host, payTo, mint }: CapScope): Spot =>
     entry(spotsOf({ wallet, network }), placeName({ host, payTo, mint }), () => ({
       place: { wallet, network, host, payTo, mint },
-      windows: new Map(),
+      spending: createSpendWindows(),
       carried: new Map(),
       carriedUntil: -Infinity,
     }));
 
-  const take = (attempt: Attempt): void => {
-    for (const name of namesOf(attempt)) entry(index, name, () => new Set()).add(attempt.id);
-    const cost = costIn(attempt);
-    if (cost.size > 0) {
-      const { windows } = spotOf(attempt);
-      for (const [unit, value] of cost)
-        entry(windows, unit, createSpendWindow).add(countedAt(attempt), value);
-    }
+  const take = (one: Entry): void => {
+    const { attempt, names, cost } = one;
+    for (const name of names) entry(index, name, () => new Set()).add(attempt.id);
+    if (cost.size > 0) spotOf(attempt).spending.add(countedAt(attempt), cost);
     if (isClosed(attempt)) closed.add(attempt.id);
-    if (openStates.includes(attempt.state)) undecided.set(attempt.id, attempt);
+    if (openStates.includes(attempt.state)) undecided.set(attempt.id, one);
   };
-  const leave = (attempt: Attempt): void => {
+  const leave = ({ attempt, names, cost }: Entry): void => {
     undecided.delete(attempt.id);
-    for (const name of namesOf(attempt)) {
+    for (const name of names) {
       const ids = index.get(name);
       ids?.delete(attempt.id);
       if (ids?.size === 0) index.delete(name);
     }
     closed.delete(attempt.id);
-    const cost = costIn(attempt);
     if (cost.size === 0) return;
-    const { windows, carried: gone } = spotOf(attempt);
-    for (const [unit, value] of cost) {
-      const window = windows.get(unit);
-      window?.subtract(countedAt(attempt), value);
-      if (window?.size === 0) windows.delete(unit);
-    }
-    if (windows.size === 0 && gone.size === 0) spotsOf(attempt).delete(placeName(attempt));
+    const { spending, carried: gone } = spotOf(attempt);
+    spending.subtract(countedAt(attempt), cost);
+    if (spending.isEmpty && gone.size === 0) spotsOf(attempt).delete(placeName(attempt));
   };
-  const restore = (attempt: Attempt): void => {
-    const before = kept.get(attempt.id);
-    if (before !== undefined) leave(before.attempt);
-    kept.set(attempt.id, { attempt, ordinal: before?.ordinal ?? made++ });
-    take(attempt);
+  const keep = (one: Entry): void => {
+    const { id } = one.attempt;
+    const before = kept.get(id);
+    if (before !== undefined) leave(before);
+    kept.set(id, { ...one, ordinal: before?.ordinal ?? made++ });
+    take(one);
   };
+  const restore = (attempt: Attempt): void => keep(entryOf(attempt));
   const remove = (id: string): void => {
     const before = kept.get(id);
     if (before === undefined) return;
-    leave(before.attempt);
+    leave(before);
     kept.delete(id);
   };
   const carry = (place: CapScope, cost: Cost, at: number): void => {
@@ -157,9 +161,9 @@ export function createAttemptStore({
   /** Forgets the closed attempts that no window counts, as far as there are too many in all. */
   const prune = (before: number): void => {
     for (const id of closed) {
-      const attempt = kept.get(id)?.attempt;
-      if (kept.size <= KEPT || attempt === undefined || countedAt(attempt) >= before) return;
-      carry(attempt, costIn(attempt), countedAt(attempt));
+      const one = kept.get(id);
+      if (kept.size <= KEPT || one === undefined || countedAt(one.attempt) >= before) return;
+      carry(one.attempt, one.cost, countedAt(one.attempt));
       remove(id);
     }
   };
@@ -167,32 +171,23 @@ export function createAttemptStore({
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
     let sum = 0n;
-    for (const { place, windows, carried: gone, carriedUntil } of spotsOf(owner).values()) {
+    for (const { place, spending, carried: gone, carriedUntil } of spotsOf(owner).values()) {
       if (!counts(cap, place)) continue;
-      const window = windows.get(cap.unit);
-      sum += (cap.windowMs === undefined ? window?.total : window?.after(since)) ?? 0n;
+      sum += spending.after(since, cap.unit);
       // Of what is forgotten, a window wider than any before counts too much rather than too
       // little.
       if (carriedUntil > since) sum += gone.get(cap.unit) ?? 0n;
     }
-    for (const attempt of undecided.values()) {
+    for (const { attempt, cost } of undecided.values()) {
       if (isOf(attempt, owner) && counts(cap, attempt) && countsLonger(attempt, since))
-        sum += costIn(attempt).get(cap.unit) ?? 0n;
+        sum += cost.get(cap.unit) ?? 0n;
     }
     return sum;
   };
-  /** The first cap without room for an attempt, which takes the place of what `before` took. */
-  const blocked = (
-    attempt: Attempt,
-    caps: readonly Cap[],
-    now: number,
-    before?: Attempt,
-  ): CapBlock | undefined => {
-    for (const cap of caps) {
-      const block = lacksRoom(cap, attempt, used(attempt, cap, now), before);
-      if (block !== undefined) return block;
-    }
-    return undefined;
+  const blocked = (one: Entry, caps: readonly Cap[], before?: Entry): CapBlock | undefined => {
+    const { attempt } = one;
+    const sums = caps.map((cap) => used(attempt, cap, attempt.at));
+    return firstFull(caps, sums, one, before);
   };
   const named = (owner: Owner, name: string): Attempt[] =>
     [...(index.get(name) ?? [])]
@@ -206,25 +201,28 @@ export function createAttemptStore({
 
   return {
     reserve(given, caps) {
-      const attempt = copyOf(given);
+      const one = entryOf(copyOf(given));
+      const { attempt } = one;
       if (kept.has(attempt.id))
         throw new TypeError(`An attempt with the id ${attempt.id} is there.`);
       const { idempotencyKey, resigns, at } = attempt;
       const bearers = idempotencyKey === undefined ? [] : named(attempt, keyName(idempotencyKey));
       const taken = bearers.find(({ id, state }) => attemptStates[state].counts && id !== resigns);
       if (taken !== undefined) return { taken };
-      const block = blocked(attempt, caps, at);
+      const block = blocked(one, caps);
       if (block !== undefined) return block;
-      restore(attempt);
+      keep(one);
       widestMs = Math.max(widestMs, ...caps.map(({ windowMs }) => windowMs ?? 0));
       prune(at - widestMs);
       return undefined;
     },
     put(given, caps = []) {
-      const attempt = copyOf(given);
-      const before = kept.get(attempt.id)?.attempt;
-      if (before === undefined)
+      const one = entryOf(copyOf(given));
+      const { attempt } = one;
+      const there = kept.get(attempt.id);
+      if (there === undefined)
         throw new Error(`The attempt ${attempt.id} was released: it must not go on.`);
+      const before = there.attempt;
       if (!mayFollow(before.state, attempt.state)) {
         if (attemptStates[before.state].decided) return { kept: undefined };
         throw new Error(`The attempt ${attempt.id} is ${before.state} by now: it must not go on.`);
@@ -233,9 +231,9 @@ export function createAttemptStore({
         throw new Error(
           `The attempt ${attempt.id} has signed a swap by now: it must not end without it.`,
         );
-      const block = blocked(attempt, caps, attempt.at, before);
+      const block = blocked(one, caps, there);
       if (block !== undefined) return block;
-      restore(attempt);
+      keep(one);
       return { kept: attempt };
     },
     release(id) {
@@ -246,7 +244,7 @@ export function createAttemptStore({
     },
     similar: (owner, fingerprint, idempotencyKey) =>
       idempotencyKey === undefined
-        ? named(owner, requestName(fingerprint)).filter(isFoundByRequest)
+        ? named(owner, requestName(fingerprint))
         : named(owner, keyName(idempotencyKey)),
     attempts(owner, { state, since } = {}) {
       const all = [...kept.values()].map(({ attempt }) => attempt);
@@ -275,6 +273,10 @@ export function createAttemptStore({
       widestMs,
     }),
   };
+}
+
+function entryOf(attempt: Attempt): Entry {
+  return { attempt, names: namesOf(attempt), cost: costIn(attempt) };
 }
 
 function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {

@@ -66,21 +66,31 @@ export function dropsSwap(before: Attempt, after: Attempt): boolean {
   );
 }
 
+/** An attempt with what it takes as it stands, by unit. */
+export interface Counted {
+  readonly attempt: Attempt;
+  readonly cost: Cost;
+}
+
 /**
- * Whether a cap lacks room for an attempt.
+ * The first cap that lacks room for an attempt.
  *
- * @param used - Of the cap, `before` among it.
+ * @param used - Of each cap, `before` among it.
  * @param before - The attempt as it is on record; an attempt that takes no more than that is never
  *   refused.
  */
-export function lacksRoom(
-  cap: Cap,
-  attempt: Attempt,
-  used: bigint,
-  before: Attempt | undefined,
+export function firstFull(
+  caps: readonly Cap[],
+  used: readonly bigint[],
+  one: Counted,
+  before: Counted | undefined,
 ): CapBlock | undefined {
-  const takes = (one: Attempt) => (counts(cap, one) ? (costIn(one).get(cap.unit) ?? 0n) : 0n);
-  const [taking, own] = [takes(attempt), before === undefined ? 0n : takes(before)];
-  const others = used - own;
-  return taking > own && others + taking > cap.limit ? { cap, used: others } : undefined;
+  const takes = (cap: Cap, { attempt, cost }: Counted) =>
+    counts(cap, attempt) ? (cost.get(cap.unit) ?? 0n) : 0n;
+  for (const [index, cap] of caps.entries()) {
+    const [taking, own] = [takes(cap, one), before === undefined ? 0n : takes(cap, before)];
+    const others = (used[index] ?? 0n) - own;
+    if (taking > own && others + taking > cap.limit) return { cap, used: others };
+  }
+  return undefined;
 }

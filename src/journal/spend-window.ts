@@ -1,6 +1,7 @@
+import type { Cost } from '../policy/cost.js';
+
 /** Sums over time that need no walk over all that was added. */
 export interface SpendWindow {
-  readonly total: bigint;
   /** How many values were added, less those that were taken back. */
   readonly size: number;
   add(at: number, value: bigint): void;
@@ -62,9 +63,6 @@ export function createSpendWindow(): SpendWindow {
   };
 
   return {
-    get total() {
-      return total;
-    },
     get size() {
       return size;
     },
@@ -96,5 +94,40 @@ export function createSpendWindow(): SpendWindow {
       if (before === 0) return total;
       return before === times.length ? 0n : total - first(before);
     },
+  };
+}
+
+/** Sums over time of what leaves, by unit. */
+export interface SpendWindows {
+  /** Whether nothing is left of what was added. */
+  readonly isEmpty: boolean;
+  add(at: number, cost: Cost): void;
+  /** Takes back what was added at the same time. */
+  subtract(at: number, cost: Cost): void;
+  /** What was added of a unit at later times than this one. */
+  after(at: number, unit: string): bigint;
+}
+
+export function createSpendWindows(): SpendWindows {
+  const windows = new Map<string, SpendWindow>();
+  return {
+    get isEmpty() {
+      return windows.size === 0;
+    },
+    add(at, cost) {
+      for (const [unit, value] of cost) {
+        let window = windows.get(unit);
+        if (window === undefined) windows.set(unit, (window = createSpendWindow()));
+        window.add(at, value);
+      }
+    },
+    subtract(at, cost) {
+      for (const [unit, value] of cost) {
+        const window = windows.get(unit);
+        window?.subtract(at, value);
+        if (window?.size === 0) windows.delete(unit);
+      }
+    },
+    after: (at, unit) => windows.get(unit)?.after(at) ?? 0n,
   };
 }

@@ -88,7 +88,10 @@ export function costOf(
   { mint, amount, microUsd = '0', swapped, swapping }: Expense,
   isPaid: boolean,
 ): Cost {
-  const swaps = plusSwap(swapped ?? noSwapCost, swapping ?? noSwapCost);
+  const swaps =
+    swapped === undefined || swapping === undefined
+      ? (swapped ?? swapping ?? noSwapCost)
+      : plusSwap(swapped, swapping);
   const [loss, fees, bought] = [
     unitsOf(swaps.lossMicroUsd),
     unitsOf(swaps.feeMicroUsd),

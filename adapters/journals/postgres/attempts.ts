@@ -5,9 +5,10 @@ import {
   costIn,
   countedAt,
   dropsSwap,
+  firstFull,
   keepsSwap,
-  lacksRoom,
   mayDropSwap,
+  type Counted,
 } from '../../../src/journal/counting.js';
 import {
   attemptStates,
@@ -82,10 +83,9 @@ export function attemptsIn(
         caps.length === 0
           ? []
           : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
-      for (const [index, cap] of caps.entries()) {
-        const block = lacksRoom(cap, attempt, BigInt(rows[index]?.['used'] ?? 0), before);
-        if (block !== undefined) return block;
-      }
+      const used = rows.map((one) => BigInt(one['used'] ?? 0));
+      const block = firstFull(caps, used, counted(attempt), counted(before));
+      if (block !== undefined) return block;
       const written = await query(put(), values);
       const jobs = written.length > 0 ? jobsOf(before, attempt, systemRuntime.now()) : [];
       // Another process may have begun to keep events at any time; while none does, there is no
@@ -258,6 +258,10 @@ function releaseTelling(adding: Adding, release: string): Writes['release'] {
       for (const row of written) await add(jobsOf(recordOf(row), undefined, systemRuntime.now()));
       return written;
     });
+}
+
+function counted(attempt: Attempt): Counted {
+  return { attempt, cost: costIn(attempt) };
 }
 
 /** In the order of `ATTEMPT_COLUMNS`. */
