@@ -6,7 +6,7 @@ import {
   memo,
   transferChecked,
 } from '../../solana/transactions/instructions.js';
-import { compileMessage } from '../../solana/transactions/transaction.js';
+import { compileMessage } from '../../solana/transactions/compile.js';
 import type { BuiltPayment, PaymentFacts } from '../protocol.js';
 
 /** What hosted facilitators take without question (x402.md 2.4). */

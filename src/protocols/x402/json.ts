@@ -42,13 +42,14 @@ export function copyJson(value: unknown): JsonReading {
   return guarded(() => copy(value, 1, { characters: JSON_LIMITS.characters }));
 }
 
-/** An own property; inherited ones, also of a polluted `Object.prototype`, do not count. */
-export function field(object: JsonObject, key: string): JsonValue | undefined {
-  return hasField(object, key) ? object[key] : undefined;
-}
-
-export function hasField(object: JsonObject, key: string): boolean {
-  return Object.prototype.hasOwnProperty.call(object, key);
+/**
+ * The own fields of an object, and none of anything else; inherited ones, also of a polluted
+ * `Object.prototype`, are not among them.
+ */
+export function fieldsOf(
+  value: JsonValue | undefined,
+): Readonly<Record<string, JsonValue | undefined>> {
+  return isJsonObject(value) ? { __proto__: null, ...value } : { __proto__: null };
 }
 
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
@@ -105,7 +106,8 @@ function parse(text: string): JsonValue {
     do {
       take(SPACE);
       const key = allowedKey(readString());
-      if (hasField(object, key)) throw new Unreadable('it names a key twice');
+      if (Object.prototype.hasOwnProperty.call(object, key))
+        throw new Unreadable('it names a key twice');
       if (!takeMark(':')) throw notJson();
       object[key] = readValue(depth + 1, key);
     } while (takeMark(','));

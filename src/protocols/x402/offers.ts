@@ -5,14 +5,13 @@ import { isAddress, isReservedAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
 import type { JudgedOffers, OfferReading } from '../protocol.js';
 import type {
-  JsonObject,
   JsonValue,
   Offer,
   PaymentRequired,
   PaymentRequirements,
   X402Version,
 } from '../types.js';
-import { field, isJsonObject } from './json.js';
+import { fieldsOf } from './json.js';
 import { otherNetwork } from './network-names.js';
 
 type RefusalCode = 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
@@ -81,33 +80,30 @@ function readOffer(
   network: string,
   self: Address,
 ): Offer | Refused {
-  const scheme = field(entry, 'scheme');
+  const { scheme, network: name, asset: mint, payTo, extra, ...rest } = fieldsOf(entry);
   if (typeof scheme !== 'string') return malformed('names no scheme');
   if (scheme.trim().toLowerCase() !== 'exact')
     return unsupported('asks for a scheme other than exact');
-  const name = field(entry, 'network');
   if (typeof name !== 'string') return malformed('names no network');
   if (toNetwork(name) !== network)
     return { code: 'unsupported_network', ...otherNetwork(name, network) };
 
-  const amount = readAmount(field(entry, x402Version === 1 ? 'maxAmountRequired' : 'amount'));
+  const amount = readAmount(x402Version === 1 ? rest['maxAmountRequired'] : rest['amount']);
   if (amount === undefined)
     return malformed('has an amount that is not a whole number of base units from 1 to 2^64-1');
   if (amount === 0n) return unsupported('asks for an amount of 0, which pays nothing');
 
-  const mint = field(entry, 'asset');
   if (!isAddress(mint)) return malformed('has an asset that is not a base58 mint address');
   if (isReservedAddress(mint)) return unsupported('has an asset that is a system address');
-  const payTo = field(entry, 'payTo');
   if (!isAddress(payTo)) return malformed('has a payTo that is not a base58 address');
   if (isReservedAddress(payTo)) return unsupported('pays to a system address');
   if (payTo === mint) return unsupported('pays to the mint itself');
   if (payTo === self) return unsupported('pays to the paying wallet');
 
-  const extra = readExtra(field(entry, 'extra'), x402Version, mint, self);
-  if ('code' in extra) return extra;
+  const read = readExtra(extra, x402Version, mint, self);
+  if ('code' in read) return read;
   // Version 1 named networks in its own words; a CAIP-2 name there is a younger seller's too.
-  const takesMemo = x402Version === 2 || name.includes(':') || isYounger(field(entry, 'extra'));
+  const takesMemo = x402Version === 2 || name.includes(':') || isYounger(extra);
   return Object.freeze({
     index,
     x402Version,
@@ -116,9 +112,9 @@ function readOffer(
     amount,
     mint,
     payTo,
-    ...extra,
+    ...read,
     takesMemo,
-    maxTimeoutSeconds: readTimeout(field(entry, 'maxTimeoutSeconds')),
+    maxTimeoutSeconds: readTimeout(rest['maxTimeoutSeconds']),
     raw: entry,
   });
 }
@@ -129,23 +125,20 @@ function readExtra(
   mint: Address,
   self: Address,
 ): Pick<Offer, 'feePayer' | 'memo' | 'recentBlockhash' | 'claimedDecimals'> | Refused {
-  const extra: JsonObject = isJsonObject(value) ? value : {};
-  const flow = field(extra, 'paymentFlow') ?? 'authorization';
+  const { feePayer, decimals, recentBlockhash, ...extra } = fieldsOf(value);
+  const flow = extra['paymentFlow'] ?? 'authorization';
   if (flow !== 'authorization')
     return unsupported('asks for a payment flow other than authorization');
-  const feePayer = field(extra, 'feePayer');
   if (!isAddress(feePayer)) return malformed('has no extra.feePayer that is a base58 address');
   if (isReservedAddress(feePayer) || feePayer === mint)
     return unsupported('names a fee payer that cannot sign');
   if (feePayer === self) return unsupported('names the paying wallet as fee payer');
   // An empty memo is no memo to the reference facilitator.
-  const memo = field(extra, 'memo') ?? '';
+  const memo = extra['memo'] ?? '';
   if (typeof memo !== 'string') return malformed('has a memo that is not text');
   if (new TextEncoder().encode(memo).length > MEMO_LIMIT_BYTES)
     return unsupported(`has a memo of more than ${MEMO_LIMIT_BYTES} bytes`);
   if (!isCleanMemo(memo)) return unsupported('has a memo with control characters or broken text');
-  const recentBlockhash = field(extra, 'recentBlockhash');
-  const decimals = field(extra, 'decimals');
   return {
     feePayer,
     ...(memo === '' ? {} : { memo }),
@@ -156,7 +149,8 @@ function readExtra(
 }
 
 function isYounger(extra: JsonValue | undefined): boolean {
-  return isJsonObject(extra) && YOUNGER.some((key) => (field(extra, key) ?? null) !== null);
+  const fields = fieldsOf(extra);
+  return YOUNGER.some((key) => (fields[key] ?? null) !== null);
 }
 
 /** v1 sellers match a payment to the first entry with its scheme and network (x402.md 1.5). */
@@ -167,8 +161,11 @@ function isShadowed(
 ): boolean {
   const entry = accepts[index];
   if (x402Version !== 1 || entry === undefined) return false;
-  const same = (other: PaymentRequirements) =>
-    ['scheme', 'network'].every((key) => field(other, key) === field(entry, key));
+  const { scheme, network } = fieldsOf(entry);
+  const same = (other: PaymentRequirements) => {
+    const fields = fieldsOf(other);
+    return fields['scheme'] === scheme && fields['network'] === network;
+  };
   return accepts.slice(0, index).some(same);
 }
 
@@ -218,7 +215,7 @@ function refuse(
 ): OfferReading {
   const message = `Offer ${index + 1} ${why}. ${next}`;
   const untrusted = shownStrings(entry);
-  const named = field(entry, 'network');
+  const { network: named } = fieldsOf(entry);
   const error =
     code === 'unsupported_network'
       ? new ProtocolError(code, message, {
@@ -230,9 +227,10 @@ function refuse(
 }
 
 function shownStrings(entry: PaymentRequirements): Readonly<Record<string, string>> {
+  const fields = fieldsOf(entry);
   const shown: Record<string, string> = {};
   for (const key of SHOWN) {
-    const value = field(entry, key);
+    const value = fields[key];
     if (typeof value === 'string') shown[key] = cleanText(value);
   }
   return Object.freeze(shown);

@@ -7,15 +7,7 @@ import type {
   X402Version,
 } from '../types.js';
 import { decodeHeader } from './header.js';
-import {
-  copyJson,
-  field,
-  hasField,
-  isJsonList,
-  isJsonObject,
-  JSON_LIMITS,
-  readJson,
-} from './json.js';
+import { copyJson, fieldsOf, isJsonList, isJsonObject, JSON_LIMITS, readJson } from './json.js';
 import type { JsonReading } from './json.js';
 
 /** A 402 as far as it is known: any of its parts may be missing. */
@@ -202,18 +194,15 @@ function stripMark(text: string): string {
 }
 
 function readEnvelope(envelope: JsonObject): PaymentRequired | Malformed {
-  const accepts = field(envelope, 'accepts');
+  const { accepts, x402Version: version, error, resource, extensions } = fieldsOf(envelope);
   if (!isJsonList(accepts) || accepts.length === 0)
     return { malformed: 'accepts is missing or empty' };
   if (accepts.length > MAX_ACCEPTS)
     return { malformed: `accepts has more than ${MAX_ACCEPTS} entries` };
   if (!accepts.every(isJsonObject))
     return { malformed: 'accepts holds something that is not an object' };
-  const x402Version = readVersion(field(envelope, 'x402Version'), accepts);
+  const x402Version = readVersion(version, accepts);
   if (x402Version === undefined) return { malformed: 'x402Version is neither 1 nor 2' };
-  const error = field(envelope, 'error');
-  const resource = field(envelope, 'resource');
-  const extensions = field(envelope, 'extensions');
   return Object.freeze({
     x402Version,
     accepts,
@@ -230,9 +219,11 @@ function readVersion(
 ): X402Version | undefined {
   if (version === 1 || version === 2) return version;
   if (version !== undefined && version !== null) return undefined;
-  return entries.some((entry) => hasField(entry, 'maxAmountRequired') && !hasField(entry, 'amount'))
-    ? 1
-    : 2;
+  const isOld = (entry: PaymentRequirements) => {
+    const { maxAmountRequired, amount } = fieldsOf(entry);
+    return maxAmountRequired !== undefined && amount === undefined;
+  };
+  return entries.some(isOld) ? 1 : 2;
 }
 
 function isReadable(found: PaymentRequired | Malformed | undefined): found is PaymentRequired {

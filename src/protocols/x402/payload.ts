@@ -3,7 +3,7 @@ import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
 import { encodeHeader } from './header.js';
-import { field, isJsonObject } from './json.js';
+import { fieldsOf, isJsonObject } from './json.js';
 
 const PAYMENT_ID = 'payment-identifier';
 /**
@@ -89,19 +89,18 @@ function withPaymentId(
   paymentId: string | undefined,
 ): JsonObject | undefined {
   const info = paymentIdInfo(extensions);
-  const declared = extensions === undefined ? undefined : field(extensions, PAYMENT_ID);
+  const declared = fieldsOf(extensions)[PAYMENT_ID];
   if (paymentId === undefined || info === undefined || !isJsonObject(declared)) return extensions;
   return { ...extensions, [PAYMENT_ID]: { ...declared, info: { ...info, id: paymentId } } };
 }
 
 function paymentIdInfo(extensions: JsonObject | undefined): JsonObject | undefined {
-  const declared = extensions === undefined ? undefined : field(extensions, PAYMENT_ID);
-  const info = isJsonObject(declared) ? field(declared, 'info') : undefined;
-  return isJsonObject(info) && typeof field(info, 'required') === 'boolean' ? info : undefined;
+  const { info } = fieldsOf(fieldsOf(extensions)[PAYMENT_ID]);
+  return isJsonObject(info) && typeof fieldsOf(info)['required'] === 'boolean' ? info : undefined;
 }
 
 function only(object: JsonObject | undefined, key: string): JsonObject | undefined {
-  const value = object === undefined ? undefined : field(object, key);
+  const value = fieldsOf(object)[key];
   return value === undefined ? undefined : { [key]: value };
 }
 

@@ -1,7 +1,7 @@
 import { cleanText } from '../../errors.js';
-import type { JsonObject, Settlement } from '../types.js';
+import type { JsonObject, JsonValue, Settlement } from '../types.js';
 import { decodeHeader } from './header.js';
-import { field } from './json.js';
+import { fieldsOf } from './json.js';
 import { bodyObject, headerValue } from './parse.js';
 import type { PaymentRequiredParts } from './parse.js';
 
@@ -21,13 +21,14 @@ export function readSettlement(headers: PaymentRequiredParts['headers']): Settle
   const settlement =
     decodedHeader(headers, 'payment-response') ?? decodedHeader(headers, 'x-payment-response');
   if (settlement === undefined) return undefined;
-  const transaction = text(settlement, 'transaction') ?? '';
-  const payer = text(settlement, 'payer');
-  const errorReason = reason(settlement, 'errorReason');
+  const said = fieldsOf(settlement);
+  const transaction = text(said['transaction']) ?? '';
+  const payer = text(said['payer']);
+  const errorReason = reason(said['errorReason']);
   return Object.freeze({
-    success: field(settlement, 'success') === true,
+    success: said['success'] === true,
     transaction: SIGNATURE.test(transaction) ? transaction : '',
-    network: text(settlement, 'network') ?? '',
+    network: text(said['network']) ?? '',
     ...(payer === undefined ? {} : { payer }),
     ...(errorReason === undefined ? {} : { errorReason }),
   });
@@ -42,9 +43,9 @@ export function rejectionReason({
   body,
 }: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
   return (
-    reason(decodedHeader(headers, 'payment-required'), 'error') ??
+    reason(fieldsOf(decodedHeader(headers, 'payment-required'))['error']) ??
     readSettlement(headers)?.errorReason ??
-    reason(bodyObject(body), 'error')
+    reason(fieldsOf(bodyObject(body))['error'])
   );
 }
 
@@ -56,17 +57,15 @@ function decodedHeader(
   return value === undefined ? undefined : decodeHeader(value);
 }
 
-function text(object: JsonObject, key: string): string | undefined {
-  const value = field(object, key);
+function text(value: JsonValue | undefined): string | undefined {
   const cleaned = typeof value === 'string' ? cleanText(value) : '';
   return cleaned === '' ? undefined : cleaned;
 }
 
 /** Facilitators in Go write `_solana_` where all others write `_svm_` (x402.md 1.8). */
-function reason(object: JsonObject | undefined, key: string): string | undefined {
-  const said = object === undefined ? undefined : field(object, key);
-  if (object === undefined || typeof said !== 'string') return undefined;
-  const shown = text(object, key)?.replace(/_solana_/g, '_svm_');
+function reason(said: JsonValue | undefined): string | undefined {
+  if (typeof said !== 'string') return undefined;
+  const shown = text(said)?.replace(/_solana_/g, '_svm_');
   // What decides is read as it came: a secret of ours, which is hidden, may be a part of it.
   const code = DECISIVE.exec(said.trim())?.[1];
   return code === undefined || shown?.endsWith(code) === true ? shown : code;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { copyJson, field, JSON_LIMITS, readJson } from '../../../../src/protocols/x402/json.js';
+import { copyJson, fieldsOf, JSON_LIMITS, readJson } from '../../../../src/protocols/x402/json.js';
 
 const FORBIDDEN = ['__proto__', 'constructor', 'prototype'];
 const MONEY = ['amount', 'maxAmountRequired'];
@@ -206,7 +206,7 @@ describe('copyJson', () => {
 
 describe('field', () => {
   it('reads own properties alone', () => {
-    expect(field({}, 'toString')).toBeUndefined();
-    expect(field({ toString: 'own' }, 'toString')).toBe('own');
+    expect(fieldsOf({})['toString']).toBeUndefined();
+    expect(fieldsOf({ toString: 'own' })['toString']).toBe('own');
   });
 });
