@@ -18,7 +18,8 @@ import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { computeUnitLimit } from '../../src/solana/transactions/instructions.js';
 import { createSeedSigner } from '../../src/solana/keys.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
-import { assembleTransaction, compileMessage } from '../../src/solana/transactions/transaction.js';
+import { compileMessage } from '../../src/solana/transactions/compile.js';
+import { assembleTransaction } from '../../src/solana/transactions/transaction.js';
 import { innerRules } from '../../src/swaps/firewall/inner-rules.js';
 import { BLOCKHASH, fromKit, someKey } from '../unit/swaps/support.js';
 

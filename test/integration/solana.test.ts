@@ -33,9 +33,9 @@ import {
 import { createSeedSigner } from '../../src/solana/keys.js';
 import type { LandedTransaction, Rpc } from '../../src/solana/rpc/rpc.js';
 import { readTables } from '../../src/solana/transactions/tables.js';
+import { compileMessage } from '../../src/solana/transactions/compile.js';
 import {
   assembleTransaction,
-  compileMessage,
   decodeTransaction,
   firstSignature,
 } from '../../src/solana/transactions/transaction.js';

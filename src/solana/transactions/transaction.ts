@@ -1,63 +1,13 @@
 import { base58 } from '@scure/base';
-import {
-  AddressLookupTableAccount,
-  MessageV0,
-  PublicKey,
-  TransactionInstruction,
-} from '@solana/web3.js';
-import { Buffer } from 'buffer';
-import { U64_MAX } from '../../amount.js';
-import { TransactionError } from '../../errors.js';
-import { isAddress } from '../address.js';
 import type { AccountMeta, Address, Instruction, LookupTable } from '../types.js';
+import { MAX_ACCOUNTS, MAX_TRANSACTION_BYTES, SIGNATURE_BYTES, tooLarge } from './compile.js';
 import { decodeMessage, decodeWith } from './message.js';
 import type { DecodedMessage } from './message.js';
-
-/** The most that one packet of the network carries: signatures and message together. */
-export const MAX_TRANSACTION_BYTES = 1232;
-const SIGNATURE_BYTES = 64;
-/** Indexes into the accounts of a message are one byte. */
-const MAX_ACCOUNTS = 256;
 
 /** A v0 transaction in plain data. `message` is what was signed. */
 export interface DecodedTransaction extends DecodedMessage {
   readonly signatures: readonly Uint8Array[];
   readonly message: Uint8Array;
-}
-
-export interface MessageInput {
-  readonly feePayer: Address;
-  readonly instructions: readonly Instruction[];
-  readonly blockhash: string;
-  readonly lookupTables?: readonly LookupTable[];
-}
-
-/**
- * The serialized v0 message, with its version byte. Throws `transaction_too_large` if it would
- * not fit a packet with its signatures.
- */
-export function compileMessage(input: MessageInput): Uint8Array {
-  const { feePayer, instructions, blockhash, lookupTables = [] } = input;
-  if (!isAddress(blockhash)) throw new TypeError('Not a blockhash.');
-  const accounts = new Set([
-    feePayer,
-    ...instructions.flatMap((one) => [
-      one.program,
-      ...one.accounts.map((account) => account.address),
-    ]),
-  ]);
-  if (accounts.size > MAX_ACCOUNTS) throw tooLarge(32 * accounts.size);
-  const compiled = MessageV0.compile({
-    payerKey: publicKey(feePayer),
-    instructions: instructions.map(toWeb3Instruction),
-    recentBlockhash: blockhash,
-    addressLookupTableAccounts: lookupTables.map(toWeb3Table),
-  });
-  // Measured before serializing: web3.js throws a bare RangeError above 1,232 bytes and does not
-  // count the signatures.
-  const bytes = messageBytes(compiled) + signatureBytes(compiled.header.numRequiredSignatures);
-  if (bytes > MAX_TRANSACTION_BYTES) throw tooLarge(bytes);
-  return Uint8Array.from(compiled.serialize());
 }
 
 /** Wire bytes of a message and its signatures; a signer without one gets 64 zero bytes. */
@@ -188,76 +138,4 @@ function resolveAccounts(
 function all<T>(items: readonly (T | undefined)[]): T[] | undefined {
   const present = items.filter((item): item is T => item !== undefined);
   return present.length === items.length ? present : undefined;
-}
-
-function messageBytes(message: MessageV0): number {
-  const counted = (length: number) => (length < 0x80 ? 1 : length < 0x4000 ? 2 : 3) + length;
-  const list = (count: number, bytes: number) => counted(count) - count + bytes;
-  const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
-  return (
-    1 + // version
-    3 + // header
-    list(message.staticAccountKeys.length, 32 * message.staticAccountKeys.length) +
-    32 + // blockhash
-    list(
-      message.compiledInstructions.length,
-      sum(
-        message.compiledInstructions.map(
-          (one) => 1 + counted(one.accountKeyIndexes.length) + counted(one.data.length),
-        ),
-      ),
-    ) +
-    list(
-      message.addressTableLookups.length,
-      sum(
-        message.addressTableLookups.map(
-          (one) => 32 + counted(one.writableIndexes.length) + counted(one.readonlyIndexes.length),
-        ),
-      ),
-    )
-  );
-}
-
-function signatureBytes(count: number): number {
-  return 1 + SIGNATURE_BYTES * count;
-}
-
-function tooLarge(bytes: number): TransactionError {
-  return new TransactionError(
-    'transaction_too_large',
-    `The transaction would take ${bytes} bytes of the ${MAX_TRANSACTION_BYTES} that the network carries; use fewer accounts or a simpler route.`,
-    { details: { bytes } },
-  );
-}
-
-function toWeb3Instruction({ program, accounts, data }: Instruction): TransactionInstruction {
-  return new TransactionInstruction({
-    programId: publicKey(program),
-    keys: accounts.map(({ address, signer, writable }) => ({
-      pubkey: publicKey(address),
-      isSigner: signer,
-      isWritable: writable,
-    })),
-    data: Buffer.from(data),
-  });
-}
-
-function toWeb3Table({ address, addresses }: LookupTable): AddressLookupTableAccount {
-  return new AddressLookupTableAccount({
-    key: publicKey(address),
-    // Only the addresses are used to compile; which of them are usable is judged where the table is
-    // fetched.
-    state: {
-      deactivationSlot: U64_MAX,
-      lastExtendedSlot: 0,
-      lastExtendedSlotStartIndex: 0,
-      addresses: addresses.map(publicKey),
-    },
-  });
-}
-
-/** web3.js takes numbers, arrays and text of any length as keys. */
-function publicKey(address: Address): PublicKey {
-  if (!isAddress(address)) throw new TypeError('Not a Solana address.');
-  return new PublicKey(address);
 }

@@ -7,7 +7,7 @@ import {
   syncNative,
   transferLamports,
 } from '../../solana/transactions/instructions.js';
-import { compileMessage } from '../../solana/transactions/transaction.js';
+import { compileMessage } from '../../solana/transactions/compile.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { guard } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';

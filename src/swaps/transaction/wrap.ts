@@ -1,5 +1,5 @@
 import { maxAmount } from '../../amount.js';
-import { compileMessage } from '../../solana/transactions/transaction.js';
+import { compileMessage } from '../../solana/transactions/compile.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { Floors } from '../firewall/guard.js';
 import {

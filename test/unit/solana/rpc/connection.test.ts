@@ -10,10 +10,8 @@ import { connectRpc } from '../../../../src/solana/rpc/connection.js';
 import type { ConnectOptions } from '../../../../src/solana/rpc/connection.js';
 import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
-import {
-  assembleTransaction,
-  compileMessage,
-} from '../../../../src/solana/transactions/transaction.js';
+import { compileMessage } from '../../../../src/solana/transactions/compile.js';
+import { assembleTransaction } from '../../../../src/solana/transactions/transaction.js';
 import { body, cut, hang, startNode, status } from './fake-node.js';
 
 const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));

@@ -6,10 +6,8 @@ import { addressOf } from '../../../../src/solana/address.js';
 import { landTransaction } from '../../../../src/solana/transactions/confirm.js';
 import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
 import type { Rpc, SignatureStatus } from '../../../../src/solana/rpc/rpc.js';
-import {
-  assembleTransaction,
-  compileMessage,
-} from '../../../../src/solana/transactions/transaction.js';
+import { compileMessage } from '../../../../src/solana/transactions/compile.js';
+import { assembleTransaction } from '../../../../src/solana/transactions/transaction.js';
 import { lookBackAt } from '../../../helpers/look-back.js';
 
 const wallet = addressOf(new Uint8Array(32).fill(1));

@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { isExactChangeError } from '../../../../src/errors.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
+import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import {
   assembleTransaction,
-  compileMessage,
   decodeTransaction,
   firstSignature,
   messageSigners,

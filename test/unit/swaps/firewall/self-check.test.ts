@@ -16,7 +16,7 @@ import {
   transferChecked,
   transferLamports,
 } from '../../../../src/solana/transactions/instructions.js';
-import { compileMessage } from '../../../../src/solana/transactions/transaction.js';
+import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
 import { composeSwap } from '../../../../src/swaps/transaction/compose.js';
 import { type Composition, checkComposed } from '../../../../src/swaps/firewall/self-check.js';

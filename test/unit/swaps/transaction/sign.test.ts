@@ -3,7 +3,7 @@ import { getAddressDecoder, getTransactionDecoder } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
 import type { Signer } from '../../../../src/solana/signer.js';
 import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
-import { compileMessage } from '../../../../src/solana/transactions/transaction.js';
+import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import { signMessage } from '../../../../src/swaps/transaction/sign.js';
 import { BLOCKHASH, STRANGER } from '../support.js';
 
