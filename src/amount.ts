@@ -41,6 +41,14 @@ export function formatUiAmount(amount: bigint, decimals: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
+/** Decimals of a dollar amount inside the library. */
+export const USD_DECIMALS = 6;
+
+/** Millionths of a dollar as text: `1250000n` is `"1.25"`. */
+export function formatUsd(microUsd: bigint): string {
+  return formatUiAmount(microUsd, USD_DECIMALS);
+}
+
 /** Division rounded up; both positive. */
 export function ceilDiv(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;

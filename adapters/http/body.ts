@@ -1,4 +1,4 @@
-import { untilAborted } from '../../src/internal/deadline.js';
+import { untilAborted } from '../../src/internal/abort.js';
 import { isDeeper, MAX_DEPTH } from '../../src/wire/depth.js';
 import { RequestRefusal } from './refusal.js';
 

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2';
 import { hex } from '@scure/base';
-import { throwIfAborted } from '../../src/internal/deadline.js';
+import { throwIfAborted } from '../../src/internal/abort.js';
 import { isAddress } from '../../src/solana/address.js';
 import { RequestRefusal } from './refusal.js';
 import type { Asked } from './route.js';

@@ -1,5 +1,6 @@
 import { isExactChangeError, TransportError } from '../../src/errors.js';
-import { startDeadline, untilAborted, type Deadline } from '../../src/internal/deadline.js';
+import { untilAborted } from '../../src/internal/abort.js';
+import { type Deadline, startDeadline } from '../../src/internal/deadline.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';
 import { pages } from '../../src/wire/operations.js';

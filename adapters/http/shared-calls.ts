@@ -1,5 +1,5 @@
 import { isExactChangeError, TransportError } from '../../src/errors.js';
-import { throwIfAborted } from '../../src/internal/deadline.js';
+import { throwIfAborted } from '../../src/internal/abort.js';
 import { shareWork, type Join } from '../../src/internal/shared-work.js';
 
 export interface SharedCallsOptions {

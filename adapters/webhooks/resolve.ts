@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises';
-import { throwIfAborted } from '../../src/internal/deadline.js';
+import { throwIfAborted } from '../../src/internal/abort.js';
 
 /** All addresses of a name, in numbers. Ends when the signal does. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;

@@ -1,4 +1,4 @@
-import { onAbort } from './abort.js';
+import { followWeakly, onAbort } from './abort.js';
 
 /** A signal that follows the caller's and fires on its own when time is up. */
 export interface Deadline {
@@ -48,88 +48,49 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
   };
 }
 
-/** A signal that follows a caller's in its place. */
-export interface Following {
-  readonly signal: AbortSignal;
-  /** Follows on only for as long as something refers to the signal itself, or to one of `users`. */
-  stop(...users: readonly (object | null)[]): void;
-  /** Lets go of the caller's signal. */
-  end(): void;
-}
+/** Longest delay that timers take; longer ones fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Starts to follow a caller's signal: fetch listens to each that it gets until its garbage is
- * collected, and Node warns of those it finds too many.
+ * Runs `task` under a signal that fires when one of `parents` does, or with `timedOut()` after
+ * `ms`. Settles right then, whatever the task makes of its signal, and leaves neither a timer nor a
+ * listener behind.
  */
-export function followSignal(caller: AbortSignal): Following {
+export function bounded<T>(
+  ms: number,
+  timedOut: () => Error,
+  parents: readonly (AbortSignal | undefined)[],
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const controller = new AbortController();
-  const follow = () => controller.abort(caller.reason);
-  let forget = (): void => undefined;
-  if (caller.aborted) follow();
-  else forget = onAbort(caller, follow);
-  return {
-    signal: controller.signal,
-    stop(...users) {
-      forget();
-      if (!caller.aborted) followWeakly(caller, controller, users);
-    },
-    end: () => forget(),
-  };
-}
-
-/**
- * Controllers of stopped deadlines, by the objects that they are of use to: with the last of those,
- * each goes too.
- */
-const controllers = new WeakMap<object, AbortController>();
-let collected: FinalizationRegistry<() => void> | undefined;
-
-/** A caller's signal may outlive a million calls, so it must not keep what each of them left. */
-function followWeakly(
-  caller: AbortSignal,
-  controller: AbortController,
-  users: readonly (object | null)[],
-): () => void {
-  const { signal } = controller;
-  // Some runtimes of workers have neither; there the caller's signal keeps what follows it.
-  if (typeof WeakRef === 'undefined' || typeof FinalizationRegistry === 'undefined') {
-    return onAbort(caller, () => controller.abort(caller.reason));
-  }
-  for (const user of [signal, ...users]) if (user !== null) controllers.set(user, controller);
-  const forget = onAbort(caller, abortThrough(new WeakRef(signal), caller));
-  registry().register(signal, forget);
-  return forget;
-}
-
-function registry(): FinalizationRegistry<() => void> {
-  return (collected ??= new FinalizationRegistry((forget) => forget()));
-}
-
-/** On its own, as the registry is: a closure keeps all that the closures beside it use. */
-function abortThrough(weak: WeakRef<AbortSignal>, caller: AbortSignal): () => void {
-  return () => {
-    const signal = weak.deref();
-    if (signal !== undefined) controllers.get(signal)?.abort(caller.reason);
-  };
-}
-
-/**
- * Rejects a step that the caller no longer wants. Node 16 has no
- * `AbortSignal.prototype.throwIfAborted`.
- */
-export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw signal.reason;
-}
-
-/**
- * Waits for work no longer than the caller does. The work itself goes on, and what becomes of it is
- * its own business.
- */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    const forget = onAbort(signal, () => reject(signal.reason));
-    work.then(resolve, reject).finally(forget);
+  const signals = parents.filter((parent): parent is AbortSignal => parent !== undefined);
+  let forgets: readonly (() => void)[] = [];
+  return new Promise<T>((resolve, reject) => {
+    const stop = (reason: unknown) => {
+      release();
+      reject(reason);
+      controller.abort(reason);
+    };
+    const follow = () => stop(signals.find((signal) => signal.aborted)?.reason);
+    const timer = setTimeout(() => stop(timedOut()), Math.min(ms, MAX_TIMER_MS));
+    const release = () => {
+      clearTimeout(timer);
+      for (const forget of forgets) forget();
+    };
+    if (signals.some((signal) => signal.aborted)) return follow();
+    forgets = signals.map((signal) => onAbort(signal, follow));
+    task(controller.signal).then(
+      (value) => {
+        release();
+        resolve(value);
+      },
+      (error: unknown) => {
+        release();
+        reject(error);
+        // Of several things that it does at once, one has failed: the others would go on without a
+        // deadline.
+        controller.abort(error);
+      },
+    );
   });
 }

@@ -1,4 +1,4 @@
-import { followSignal, type Following } from './deadline.js';
+import { type Following, followSignal } from './abort.js';
 
 const marked = new WeakSet<AbortSignal>();
 

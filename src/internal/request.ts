@@ -1,4 +1,4 @@
-import { followSignal } from './deadline.js';
+import { followSignal } from './abort.js';
 import { type KeptBody, isOneShot, readKept, keepBody, keepStream } from './kept-body.js';
 
 // What fetch itself drops when a redirect leaves the origin.

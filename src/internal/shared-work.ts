@@ -1,4 +1,4 @@
-import { orAborted } from './bounded.js';
+import { untilAborted } from './abort.js';
 
 /**
  * Waits for work that others may wait for too: for its outcome, or rejects with the reason of one's
@@ -27,7 +27,7 @@ export function shareWork<T>(
   return async (signal) => {
     waiting += 1;
     try {
-      return await orAborted(outcome, signal);
+      return await untilAborted(outcome, signal);
     } finally {
       waiting -= 1;
       if (waiting === 0 && !done) {

@@ -1,4 +1,4 @@
-import { untilAborted } from '../internal/deadline.js';
+import { untilAborted } from '../internal/abort.js';
 
 /** Named locks, first come first served. */
 export interface Locks {

@@ -2,7 +2,7 @@ import type { Config } from '../config/options.js';
 import { parseMint, parseSwapRequest } from '../config/swap-request.js';
 import { ConfigError } from '../errors.js';
 import type { Events, Logger } from '../events.js';
-import { untilAborted } from '../internal/deadline.js';
+import { untilAborted } from '../internal/abort.js';
 import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
 import type { Attempt } from '../journal/types.js';

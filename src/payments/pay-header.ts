@@ -5,7 +5,7 @@ import {
   ProtocolError,
   type Moved,
 } from '../errors.js';
-import { untilAborted } from '../internal/deadline.js';
+import { untilAborted } from '../internal/abort.js';
 import { detectTerms } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';

@@ -1,6 +1,6 @@
 import { amendError, isExactChangeError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import { throwIfAborted, untilAborted } from '../internal/deadline.js';
+import { throwIfAborted, untilAborted } from '../internal/abort.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { announce } from '../journal/registry.js';
@@ -14,7 +14,7 @@ import { present } from './execute/present.js';
 import { releaseClaim } from './execute/release-claim.js';
 import { claimAttempt } from './execute/reservation.js';
 import { secondTryAfter } from './execute/resign.js';
-import { checkHeader, signPayment } from './execute/sign-payment.js';
+import { signPayment } from './execute/sign-payment.js';
 import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
 import { fingerprintOf } from './plan/fingerprint.js';
@@ -137,8 +137,9 @@ export async function preparePayment(
 ): Promise<OpenPayment> {
   const { runtime, network, signer } = context.config;
   const { id, place, signal, emit, startedAt } = task;
-  const { offer, facts, refused } = choice;
-  checkHeader(choice);
+  const { protocol, terms, offer, facts, refused } = choice;
+  // Before anything is swapped or signed for it.
+  protocol.checkHeader(terms, offer);
   const { mint, payTo } = offer;
   emit('payment.chosen', {
     url: place.url,

@@ -1,3 +1,4 @@
+import { formatUsd } from '../amount.js';
 import { PolicyError } from '../errors.js';
 import type { CostParts } from '../receipt.js';
 import {
@@ -11,7 +12,6 @@ import {
   type Cost,
   type Expense,
 } from './cost.js';
-import { formatUsd } from './dollars.js';
 import { plainHost, portless } from './hosts.js';
 import { periodOf } from './periods.js';
 

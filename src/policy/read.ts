@@ -1,9 +1,8 @@
-import { parseUiAmount, toAmount } from '../amount.js';
+import { parseUiAmount, toAmount, USD_DECIMALS } from '../amount.js';
 import { refuse } from '../internal/options.js';
 import { pinnedMint } from '../network.js';
 import { isAddress } from '../solana/address.js';
 import type { Address } from '../solana/types.js';
-import { USD_DECIMALS } from './dollars.js';
 
 /** The entries of a list, each read under its own name. */
 export function readList<E, T>(

@@ -14,7 +14,7 @@ import { fateOf } from '../payments/reconcile/fate.js';
 import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import { checkPayment } from '../policy/caps.js';
 import { checkOffer, checkPlace } from '../policy/lists.js';
-import { createPaymentId, encodePayment, offersPaymentId } from '../protocols/x402/payload.js';
+import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
 import type { Receipt } from '../receipt.js';
 import type { PaymentResult } from '../transport.js';
 import { planner } from './auto-pay.js';
@@ -32,8 +32,6 @@ import {
   type PaidAttempt,
 } from './records.js';
 import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
-
-const PAYMENT_ID_BYTES = 16;
 
 /**
  * Puts a signed payment on record, then gives its header; what became of it, if it is there
@@ -218,12 +216,12 @@ function paymentOf(
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
   bound: Bound,
 ): SignedPayment {
-  const hasPaymentId = offersPaymentId(envelope);
-  const paymentId = hasPaymentId
-    ? { paymentId: createPaymentId(config.runtime.randomBytes(PAYMENT_ID_BYTES)) }
-    : {};
+  const { header, hasPaymentId } = attachPayment({
+    ...{ terms: envelope, offer, transaction: bytes },
+    random: config.runtime.randomBytes(PAYMENT_ID_BYTES),
+  });
   return {
-    header: encodePayment({ paymentRequired: envelope, offer, transaction: bytes, ...paymentId }),
+    header,
     ...{ payerSignature, source: facts.source, blockhash },
     ...(memo === undefined ? {} : { memo }),
     ...bound,

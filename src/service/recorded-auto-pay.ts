@@ -1,4 +1,4 @@
-import { untilAborted } from '../internal/deadline.js';
+import { untilAborted } from '../internal/abort.js';
 import { refuse } from '../internal/options.js';
 import type { Journal } from '../journal/types.js';
 import type { PaymentRequired } from '../protocols/types.js';

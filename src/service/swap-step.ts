@@ -1,6 +1,5 @@
 import { amendError, isExactChangeError, ProtocolError } from '../errors.js';
 import { WSOL_MINT } from '../network.js';
-import { checkHeader } from '../payments/execute/sign-payment.js';
 import { swapBound } from '../payments/execute/swap-cost.js';
 import { choose } from '../payments/plan/choose.js';
 import { SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
@@ -97,7 +96,7 @@ async function reserveSwap(
     quote: false,
     refuse: refuseOther,
   });
-  checkHeader(choice);
+  choice.protocol.checkHeader(choice.terms, choice.offer);
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await context.rpc.latestBlockhash({ minContextSlot, signal });
   const reserved = reservedFor(step, choice, swapPrint(signed.signature));

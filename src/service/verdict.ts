@@ -1,4 +1,5 @@
-import { startDeadline, throwIfAborted } from '../internal/deadline.js';
+import { throwIfAborted } from '../internal/abort.js';
+import { startDeadline } from '../internal/deadline.js';
 import type { PaymentContext } from '../payments/context.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { SLOT_MARGIN, type Sent } from '../payments/reconcile/sent-transaction.js';

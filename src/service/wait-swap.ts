@@ -1,4 +1,5 @@
-import { startDeadline, untilAborted } from '../internal/deadline.js';
+import { untilAborted } from '../internal/abort.js';
+import { startDeadline } from '../internal/deadline.js';
 import type { PaymentResult } from '../transport.js';
 import type { Landed } from './landing.js';
 import type { SwapAttempt } from './records.js';

@@ -43,7 +43,7 @@ export const till: PaymentProtocol & LazyProtocol = {
     };
     return { terms, readings: [{ ok: true, offer }] };
   },
-  sizeOf: (offer) => x402Protocol.sizeOf(offer),
+  checkHeader: (terms, offer) => x402Protocol.checkHeader(terms, offer),
   build: (payment) => x402Protocol.build(payment),
   attach: ({ transaction }) => ({
     header: { name: TILL_PAYMENT, value: Buffer.from(transaction).toString('base64') },

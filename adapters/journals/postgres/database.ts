@@ -1,4 +1,5 @@
-import { startDeadline, untilAborted } from '../../../src/internal/deadline.js';
+import { untilAborted } from '../../../src/internal/abort.js';
+import { startDeadline } from '../../../src/internal/deadline.js';
 import { createLocks } from '../../../src/journal/locks.js';
 import { failure } from './failure.js';
 import type { Gate } from './gate.js';

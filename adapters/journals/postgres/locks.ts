@@ -1,5 +1,4 @@
-import { onAbort } from '../../../src/internal/abort.js';
-import { untilAborted } from '../../../src/internal/deadline.js';
+import { onAbort, untilAborted } from '../../../src/internal/abort.js';
 import { createLocks, type Locks } from '../../../src/journal/locks.js';
 import type { Query } from './database.js';
 import { closed } from './failure.js';

@@ -1,5 +1,6 @@
 import type * as Pg from 'pg';
-import { startDeadline, untilAborted } from '../../../src/internal/deadline.js';
+import { untilAborted } from '../../../src/internal/abort.js';
+import { startDeadline } from '../../../src/internal/deadline.js';
 import { loadPeer } from './peer.js';
 import { ignored, type OpenPool } from './pool.js';
 

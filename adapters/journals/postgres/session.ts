@@ -1,4 +1,5 @@
-import { startDeadline, untilAborted } from '../../../src/internal/deadline.js';
+import { untilAborted } from '../../../src/internal/abort.js';
+import { startDeadline } from '../../../src/internal/deadline.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { queryOn, type Database, type Query } from './database.js';
 import { closed as closedError, failure } from './failure.js';

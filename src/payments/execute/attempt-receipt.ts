@@ -1,3 +1,4 @@
+import { formatUsd } from '../../amount.js';
 import type { Attempt } from '../../journal/types.js';
 import { costParts } from '../../policy/caps.js';
 import {
@@ -9,7 +10,6 @@ import {
   type Expense,
   type SwapCost,
 } from '../../policy/cost.js';
-import { formatUsd } from '../../policy/dollars.js';
 import type { Receipt } from '../../receipt.js';
 import { shownAmount } from '../../token-text.js';
 import type { Swapped } from '../reconcile/swap-end.js';

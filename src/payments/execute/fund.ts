@@ -1,7 +1,7 @@
 import { maxAmount } from '../../amount.js';
 import { isExactChangeError, type ExactChangeError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';

@@ -1,6 +1,6 @@
 import { base64 } from '@scure/base';
 import { TransactionError } from '../../errors.js';
-import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { SignedSwap as SwapRecord } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { SignedSwap } from '../../swaps/transaction/prepare.js';

@@ -1,7 +1,7 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { onAbort } from '../../internal/abort.js';
-import { startDeadline, throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { onAbort, throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { startDeadline } from '../../internal/deadline.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader } from '../../protocols/protocol.js';

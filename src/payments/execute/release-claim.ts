@@ -1,4 +1,4 @@
-import { untilAborted } from '../../internal/deadline.js';
+import { untilAborted } from '../../internal/abort.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
 

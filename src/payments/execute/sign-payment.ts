@@ -1,6 +1,6 @@
 import { base58 } from '@scure/base';
 import { TransactionError } from '../../errors.js';
-import { untilAborted } from '../../internal/deadline.js';
+import { untilAborted } from '../../internal/abort.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
 import { isGoodSignature } from '../../solana/keys.js';
@@ -15,7 +15,7 @@ const PAYMENT_ID_BYTES = 16;
 
 // The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little
 // differently.
-const SLOT_MARGIN = 64;
+const FORK_SLOTS = 64;
 
 /** A payment's message, built and checked, and what finds it on chain. */
 export interface Composed {
@@ -63,7 +63,7 @@ export async function composePayment(
     memo,
     blockhash,
     lastValidBlockHeight,
-    slot: own.slot - SLOT_MARGIN,
+    slot: own.slot - FORK_SLOTS,
     blockhashSlot,
   };
 }
@@ -102,15 +102,6 @@ function boundBy(
     lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)),
     slot,
   };
-}
-
-/**
- * Throws `header_too_large` if the payment could not be presented, before anything is swapped or
- * signed for it.
- */
-export function checkHeader({ protocol, terms, offer }: Choice): void {
-  const transaction = new Uint8Array(protocol.sizeOf(offer));
-  protocol.attach({ terms, offer, transaction, random: new Uint8Array(PAYMENT_ID_BYTES) });
 }
 
 /**

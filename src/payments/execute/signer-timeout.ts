@@ -1,4 +1,4 @@
-import { bounded } from '../../internal/bounded.js';
+import { bounded } from '../../internal/deadline.js';
 import type { Signer } from '../../solana/signer.js';
 import type { PaymentContext } from '../context.js';
 

@@ -5,7 +5,7 @@ import {
   type ExactChangeError,
   type OfferRefusal,
 } from '../../errors.js';
-import { startDeadline, type Deadline } from '../../internal/deadline.js';
+import { type Deadline, startDeadline } from '../../internal/deadline.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { checkPayment, type Spend } from '../../policy/caps.js';
 import { checkOffer, checkPlace } from '../../policy/lists.js';

@@ -44,11 +44,13 @@ export async function readOfferAccounts(
   signal: AbortSignal | undefined,
 ): Promise<ReadOffer[]> {
   const { memory } = context;
-  const wanted = await Promise.all(offers.map((offer) => unknowns(context, memory, offer)));
-  const accounts = await readAll(context, [...new Set(wanted.flat())], signal);
+  const known = await Promise.all(offers.map((offer) => lookUp(context, memory, offer)));
+  const unknown = new Set(known.flatMap((one) => one.unknown));
+  const accounts = await readAll(context, [...unknown], signal);
+  const available = new Map(known.flatMap((one) => [...one.available]));
   const read: ReadOffer[] = [];
   for (const offer of offers) {
-    const facts = await learn(context, memory, offer, accounts);
+    const facts = await learn(context, memory, offer, accounts, available);
     read.push('code' in facts ? { offer, error: facts } : { offer, facts });
   }
   return read;
@@ -70,7 +72,8 @@ export function knownAvailable(
  * machine has seen whose clock is a little ahead.
  */
 export function freshIn({ config: { runtime } }: PaymentContext): IsFresh {
-  return (at) => Math.abs(runtime.now() - at) <= BALANCE_MAX_AGE_MS;
+  const now = runtime.now();
+  return (at) => Math.abs(now - at) <= BALANCE_MAX_AGE_MS;
 }
 
 function programsOf(context: PaymentContext, memory: Memory, mint: Address): readonly Address[] {
@@ -80,20 +83,30 @@ function programsOf(context: PaymentContext, memory: Memory, mint: Address): rea
   return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
 }
 
-async function unknowns(
+interface Known {
+  /** What has to be read. */
+  readonly unknown: readonly Address[];
+  /** What our accounts have available that need not be. */
+  readonly available: ReadonlyMap<Address, bigint>;
+}
+
+async function lookUp(
   context: PaymentContext,
   memory: Memory,
   { mint, payTo }: Offer,
-): Promise<Address[]> {
+): Promise<Known> {
   const wallet = context.config.signer.address;
-  const wanted: Address[] = memory.mints.has(mint) ? [] : [mint];
+  const unknown: Address[] = memory.mints.has(mint) ? [] : [mint];
+  const available = new Map<Address, bigint>();
   for (const program of programsOf(context, memory, mint)) {
     const source = associatedTokenAddress(wallet, mint, program);
-    if ((await knownAvailable(context, source)) === undefined) wanted.push(source);
     const destination = associatedTokenAddress(payTo, mint, program);
-    if (!memory.payees.has(destination)) wanted.push(payTo, destination);
+    const amount = await knownAvailable(context, source);
+    if (amount === undefined) unknown.push(source);
+    else available.set(source, amount);
+    if (!memory.payees.has(destination)) unknown.push(payTo, destination);
   }
-  return wanted;
+  return { unknown, available };
 }
 
 interface Read {
@@ -122,6 +135,7 @@ async function learn(
   memory: Memory,
   offer: Offer,
   accounts: ReadonlyMap<Address, Read>,
+  available: ReadonlyMap<Address, bigint>,
 ): Promise<OfferFacts | ExactChangeError> {
   const { mint, payTo } = offer;
   const { signer, network, runtime } = context.config;
@@ -188,7 +202,7 @@ async function learn(
     decimals,
     source,
     destination,
-    available: (await knownAvailable(context, source)) ?? 0n,
+    available: available.get(source) ?? (await knownAvailable(context, source)) ?? 0n,
   };
 }
 

@@ -1,4 +1,5 @@
-import { untilAborted } from '../../internal/deadline.js';
+import { formatUsd } from '../../amount.js';
+import { untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import {
   capUse,
@@ -10,7 +11,6 @@ import {
   type CapUse,
   type Spend,
 } from '../../policy/caps.js';
-import { formatUsd } from '../../policy/dollars.js';
 import type { Plan } from '../../policy/plan.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';

@@ -1,5 +1,5 @@
 import { isExactChangeError } from '../../errors.js';
-import { throwIfAborted } from '../../internal/deadline.js';
+import { throwIfAborted } from '../../internal/abort.js';
 import { isRecord } from '../../internal/record.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { Offer } from '../../protocols/types.js';

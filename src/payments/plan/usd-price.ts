@@ -1,11 +1,9 @@
-import { ceilDiv, minAmount, parseAmount, U64_MAX } from '../../amount.js';
+import { ceilDiv, minAmount, parseAmount, U64_MAX, USD_DECIMALS } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
-import { orAborted } from '../../internal/bounded.js';
-import { throwIfAborted } from '../../internal/deadline.js';
+import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { isLowPriority } from '../../internal/low-priority.js';
 import { sinceThen } from '../../internal/runtime.js';
 import { pinnedMint, pinnedMints, type PinnedMint } from '../../network.js';
-import { USD_DECIMALS } from '../../policy/dollars.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
@@ -158,7 +156,7 @@ async function askTogether(
   const name = JSON.stringify([mint, dollar.mint, isLowPriority(signal)]);
   for (let other = pricesAsked.get(name); other !== undefined; other = pricesAsked.get(name)) {
     try {
-      return await orAborted(other, signal);
+      return await untilAborted(other, signal);
     } catch (error) {
       throwIfAborted(signal);
       if (isExactChangeError(error)) throw error;

@@ -1,4 +1,4 @@
-import { orAborted } from '../../internal/bounded.js';
+import { untilAborted } from '../../internal/abort.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
@@ -135,7 +135,7 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
       const pages = await listings.get(minContextSlot, signal, async () =>
         createPages(rpc, account, minContextSlot),
       );
-      return orAborted(pages.since(slot), signal);
+      return untilAborted(pages.since(slot), signal);
     },
     async read(id, signal) {
       const known = looked.get(id);
@@ -214,7 +214,7 @@ function keptForASlot<T>({ now }: Pick<Runtime, 'now'>) {
           if (kept === next) kept = undefined;
         });
       }
-      return orAborted(kept.answer, signal);
+      return untilAborted(kept.answer, signal);
     },
     outdate() {
       kept = undefined;

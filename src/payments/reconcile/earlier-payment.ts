@@ -1,6 +1,6 @@
 import { isExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';

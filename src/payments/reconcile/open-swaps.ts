@@ -1,6 +1,6 @@
 import { TransactionError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Attempt, SignedSwap, SwapOutcome } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';

@@ -1,5 +1,6 @@
 import type { Emit } from '../../events.js';
-import { startDeadline, throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { startDeadline } from '../../internal/deadline.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
@@ -70,6 +71,8 @@ async function watch(context: PaymentContext, open: OpenPayment, emit: Emit): Pr
     context.histories.outdate(source),
   );
   try {
+    // The seller's answer goes to its caller first.
+    await context.config.runtime.sleep(0, signal).catch(() => undefined);
     for (let look = true; !signal.aborted;) {
       let failed = false;
       if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {

@@ -1,12 +1,12 @@
 import { hex } from '@scure/base';
 import { TransactionError } from '../../errors.js';
+import { compileMessage } from '../../solana/transactions/compile.js';
 import {
   computeUnitLimit,
   computeUnitPrice,
   memo,
   transferChecked,
 } from '../../solana/transactions/instructions.js';
-import { compileMessage } from '../../solana/transactions/compile.js';
 import type { BuiltPayment, PaymentFacts } from '../protocol.js';
 
 /** What hosted facilitators take without question (x402.md 2.4). */

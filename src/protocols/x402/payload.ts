@@ -2,6 +2,7 @@ import { base64, hex } from '@scure/base';
 import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
+import { exactPaymentBytes } from './exact.js';
 import { encodeHeader } from './header.js';
 import { fieldsOf, isJsonObject } from './json.js';
 
@@ -11,6 +12,11 @@ const PAYMENT_ID = 'payment-identifier';
  * P11).
  */
 const LIMIT_BYTES = 12_288;
+/** More than the names around what is echoed take. */
+const OWN_BYTES = 512;
+
+/** Random bytes of a payment identifier. */
+export const PAYMENT_ID_BYTES = 16;
 
 export interface EncodePaymentInput {
   readonly paymentRequired: PaymentRequired;
@@ -66,6 +72,20 @@ export function attachPayment({
   const paymentId = hasPaymentId ? createPaymentId(random) : undefined;
   const header = encodePayment({ paymentRequired: terms, offer, transaction, paymentId });
   return { header, hasPaymentId };
+}
+
+/**
+ * Throws `header_too_large` if no payment for the offer could be presented, before anything is
+ * swapped or signed for it.
+ */
+export function checkHeader(terms: PaymentRequired, offer: Offer): void {
+  const bytes = exactPaymentBytes(offer);
+  const echoed = JSON.stringify([offer.raw, terms.resource, terms.extensions]).length;
+  // A character is three bytes of UTF-8 at most, and these are four of base64; the transaction
+  // becomes base64 twice. Terms are far below the limit, but for a catalogue's.
+  if (4 * echoed + 2 * bytes + OWN_BYTES <= LIMIT_BYTES) return;
+  const transaction = new Uint8Array(bytes);
+  attachPayment({ terms, offer, transaction, random: new Uint8Array(PAYMENT_ID_BYTES) });
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { PaymentProtocol } from '../protocol.js';
-import { buildExactPayment, exactPaymentBytes } from './exact.js';
+import { buildExactPayment } from './exact.js';
 import { x402 } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';
 import { isParsed, parsePaymentRequired } from './parse.js';
-import { attachPayment } from './payload.js';
+import { attachPayment, checkHeader } from './payload.js';
 import { checkOwnPayment } from './self-check.js';
 
 /** All of x402. */
@@ -15,7 +15,7 @@ export const x402Protocol: PaymentProtocol = {
   parse: (body) => parsePaymentRequired({ body }),
   owns: isParsed,
   offers: judgeOffers,
-  sizeOf: exactPaymentBytes,
+  checkHeader,
   build(payment) {
     const built = buildExactPayment(payment);
     checkOwnPayment(built.message, payment);

@@ -1,4 +1,4 @@
-import { throwIfAborted } from '../../internal/deadline.js';
+import { throwIfAborted } from '../../internal/abort.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { shareWork, type Join } from '../../internal/shared-work.js';
 import type { Address } from '../types.js';

@@ -1,4 +1,4 @@
-import { orAborted } from '../../internal/bounded.js';
+import { untilAborted } from '../../internal/abort.js';
 import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import type { Lifetime } from '../types.js';
 import type { CallOptions, Rpc } from './rpc.js';
@@ -53,9 +53,9 @@ export function createBlockhashSource(
       if (signal?.aborted === true) throw signal.reason;
       const minSlot = minContextSlot ?? 0;
       if (cached !== undefined && isFresh(cached, minSlot)) return cached.value;
-      const shared = pending === undefined ? undefined : await orAborted(pending, signal);
+      const shared = pending === undefined ? undefined : await untilAborted(pending, signal);
       if (shared !== undefined && isFresh(shared, minSlot)) return shared.value;
-      return (await orAborted(request(minContextSlot), signal)).value;
+      return (await untilAborted(request(minContextSlot), signal)).value;
     },
     drop() {
       cached = undefined;

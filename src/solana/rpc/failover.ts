@@ -1,5 +1,5 @@
 import type { Connection } from '@solana/web3.js';
-import { bounded } from '../../internal/bounded.js';
+import { bounded } from '../../internal/deadline.js';
 import { systemRuntime } from '../../internal/runtime.js';
 import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
 import { afterFault, askedRest, HEALTHY, takeTurns, type NodeHealth } from './node-health.js';

@@ -1,4 +1,4 @@
-import { bounded } from '../../internal/bounded.js';
+import { bounded } from '../../internal/deadline.js';
 import { isAddress } from '../address.js';
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';

@@ -9,10 +9,10 @@ import {
 } from '@solana/spl-token';
 import { ComputeBudgetProgram, PublicKey, SystemProgram } from '@solana/web3.js';
 import type { TransactionInstruction } from '@solana/web3.js';
+import { Buffer } from 'buffer';
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
 import { MEMO_PROGRAM } from '../../network.js';
-import { ensureBuffer } from '../buffer.js';
 import type { Address, Instruction } from '../types.js';
 
 /** Transfers tokens; the chain refuses it unless the mint has these decimals. */
@@ -174,4 +174,17 @@ function selfCheckFailed(reason: string): TransactionError {
 
 function key(address: Address): PublicKey {
   return new PublicKey(address);
+}
+
+/**
+ * spl-token uses the global `Buffer`, which browsers lack. To be called before each use of it: a
+ * module that only has the side effect of setting a global gets dropped by bundlers.
+ */
+function ensureBuffer(): void {
+  if (!('Buffer' in globalThis))
+    Object.defineProperty(globalThis, 'Buffer', {
+      value: Buffer,
+      configurable: true,
+      writable: true,
+    });
 }

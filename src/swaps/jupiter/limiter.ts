@@ -1,4 +1,4 @@
-import { orAborted } from '../../internal/bounded.js';
+import { untilAborted } from '../../internal/abort.js';
 import type { RequestLimiter } from '../../internal/http.js';
 import { isLowPriority } from '../../internal/low-priority.js';
 import type { Runtime } from '../../internal/runtime.js';
@@ -80,7 +80,7 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
       const turn = last[line].then(() => admit(line, signal));
       // One that gave up leaves its place to the next.
       last[line] = turn.catch(() => undefined);
-      return orAborted(turn, signal);
+      return untilAborted(turn, signal);
     },
     observe(status, headers) {
       const remaining = count(headers.get('x-ratelimit-remaining'));

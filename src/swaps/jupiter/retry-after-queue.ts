@@ -1,6 +1,5 @@
-import { onAbort } from '../../internal/abort.js';
+import { onAbort, untilAborted } from '../../internal/abort.js';
 import { askedWait } from '../../internal/backoff.js';
-import { orAborted } from '../../internal/bounded.js';
 import type { RequestLimiter } from '../../internal/http.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { rateLimited } from './http.js';
@@ -113,7 +112,7 @@ function createLine(runtime: Runtime): Line {
       // One that gave up leaves its place to the next.
       last = turn.catch(() => undefined);
       try {
-        await orAborted(turn, own.signal);
+        await untilAborted(turn, own.signal);
       } finally {
         waiting -= 1;
         forget?.();

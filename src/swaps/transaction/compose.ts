@@ -1,4 +1,5 @@
 import { WSOL_MINT } from '../../network.js';
+import { compileMessage } from '../../solana/transactions/compile.js';
 import {
   closeTokenAccount,
   computeUnitLimit,
@@ -7,7 +8,6 @@ import {
   syncNative,
   transferLamports,
 } from '../../solana/transactions/instructions.js';
-import { compileMessage } from '../../solana/transactions/compile.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { guard } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';

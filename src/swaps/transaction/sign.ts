@@ -1,5 +1,5 @@
 import { TransactionError } from '../../errors.js';
-import { orAborted } from '../../internal/bounded.js';
+import { untilAborted } from '../../internal/abort.js';
 import { verifySignature } from '../../solana/keys.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import {
@@ -31,7 +31,7 @@ export async function signMessage(
   try {
     // A copy: what is verified and sent below stays ours. The caller may stop waiting before the
     // signer's own deadline.
-    signature = await orAborted(signer.signMessage(message.slice(), intent), signal);
+    signature = await untilAborted(signer.signMessage(message.slice(), intent), signal);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     throw new TransactionError(

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { startDeadline, throwIfAborted } from '../../../src/internal/deadline.js';
+import { throwIfAborted } from '../../../src/internal/abort.js';
+import { startDeadline } from '../../../src/internal/deadline.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 
 afterEach(() => {

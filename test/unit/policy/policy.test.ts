@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
-import { formatUsd } from '../../../src/policy/dollars.js';
+import { formatUsd } from '../../../src/amount.js';
 import { parsePolicy } from '../../../src/policy/policy.js';
 import { capsOf, parse, refusedOption } from './parse.js';
 

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { U64_MAX } from '../../../../src/amount.js';
 import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import type { Offer } from '../../../../src/protocols/types.js';
+import { exactPaymentBytes } from '../../../../src/protocols/x402/exact.js';
 import { x402Protocol } from '../../../../src/protocols/x402/protocol.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
@@ -31,7 +32,7 @@ it('the size that is told ahead is that of the payment, whatever is offered', ()
           nonce: new Uint8Array(16).fill(7),
           price: 5n,
         });
-        expect(x402Protocol.sizeOf(offer)).toBe(assembleTransaction(message, new Map()).length);
+        expect(exactPaymentBytes(offer)).toBe(assembleTransaction(message, new Map()).length);
       },
     ),
     { numRuns: 40 },
