@@ -1,3 +1,4 @@
+import { costIn, countedAt, type Counted } from './counting.js';
 import { isFromService } from './service-attempts.js';
 import type { Attempt, Owner } from './types.js';
 
@@ -45,4 +46,24 @@ export function namesOf(attempt: Attempt): string[] {
     ...(isFoundByRequest(attempt) ? [requestName(fingerprint)] : []),
     ...(idempotencyKey === undefined ? [] : [keyName(idempotencyKey)]),
   ];
+}
+
+/** An attempt, with what the store needs of it at each step. */
+export interface Entry extends Counted {
+  readonly names: readonly string[];
+  readonly owner: string;
+  readonly place: string;
+  /** When it counts as spent. Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export function entryOf(attempt: Attempt): Entry {
+  return {
+    attempt,
+    names: namesOf(attempt),
+    owner: ownerName(attempt),
+    place: placeName(attempt),
+    at: countedAt(attempt),
+    cost: costIn(attempt),
+  };
 }

@@ -2,24 +2,17 @@ import { counts, type Cap } from '../policy/caps.js';
 import type { Cost } from '../policy/cost.js';
 import { copyOf } from './attempt-json.js';
 import {
+  entryOf,
   isClosed,
   isOf,
+  keyName,
   ownerName,
   placeName,
   requestName,
-  keyName,
-  namesOf,
+  type CapScope,
+  type Entry,
 } from './attempt-names.js';
-import type { CapScope } from './attempt-names.js';
-import {
-  costIn,
-  countedAt,
-  countsLonger,
-  dropsSwap,
-  firstFull,
-  mayRelease,
-  type Counted,
-} from './counting.js';
+import { countsLonger, dropsSwap, firstFull, mayRelease } from './counting.js';
 import { createSpendWindows, type SpendWindows } from './spend-window.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
@@ -73,11 +66,6 @@ export interface AttemptStore {
   content(): StoreContent;
 }
 
-/** An attempt, with what the store needs of it at each step. */
-interface Entry extends Counted {
-  readonly names: readonly string[];
-}
-
 interface Kept extends Entry {
   readonly ordinal: number;
 }
@@ -107,10 +95,14 @@ export function createAttemptStore({
   // A call that reserves without caps must not make the caps of others forget.
   let widestMs = Math.max(DAY_MS, widest ?? 0);
 
-  const spotsOf = (owner: Owner): Map<string, Spot> =>
-    entry(owners, ownerName(owner), () => new Map<string, Spot>());
-  const spotOf = ({ wallet, network, host, payTo, mint }: CapScope): Spot =>
-    entry(spotsOf({ wallet, network }), placeName({ host, payTo, mint }), () => ({
+  const spotsOf = (owner: string): Map<string, Spot> =>
+    entry(owners, owner, () => new Map<string, Spot>());
+  const spotOf = (
+    owner: string,
+    place: string,
+    { wallet, network, host, payTo, mint }: CapScope,
+  ): Spot =>
+    entry(spotsOf(owner), place, () => ({
       place: { wallet, network, host, payTo, mint },
       spending: createSpendWindows(),
       carried: new Map(),
@@ -118,13 +110,13 @@ export function createAttemptStore({
     }));
 
   const take = (one: Entry): void => {
-    const { attempt, names, cost } = one;
+    const { attempt, names, owner, place, at, cost } = one;
     for (const name of names) entry(index, name, () => new Set()).add(attempt.id);
-    if (cost.size > 0) spotOf(attempt).spending.add(countedAt(attempt), cost);
+    if (cost.size > 0) spotOf(owner, place, attempt).spending.add(at, cost);
     if (isClosed(attempt)) closed.add(attempt.id);
     if (openStates.includes(attempt.state)) undecided.set(attempt.id, one);
   };
-  const leave = ({ attempt, names, cost }: Entry): void => {
+  const leave = ({ attempt, names, owner, place, at, cost }: Entry): void => {
     undecided.delete(attempt.id);
     for (const name of names) {
       const ids = index.get(name);
@@ -133,9 +125,9 @@ export function createAttemptStore({
     }
     closed.delete(attempt.id);
     if (cost.size === 0) return;
-    const { spending, carried: gone } = spotOf(attempt);
-    spending.subtract(countedAt(attempt), cost);
-    if (spending.isEmpty && gone.size === 0) spotsOf(attempt).delete(placeName(attempt));
+    const { spending, carried: gone } = spotOf(owner, place, attempt);
+    spending.subtract(at, cost);
+    if (spending.isEmpty && gone.size === 0) spotsOf(owner).delete(place);
   };
   const keep = (one: Entry): void => {
     const { id } = one.attempt;
@@ -153,7 +145,7 @@ export function createAttemptStore({
   };
   const carry = (place: CapScope, cost: Cost, at: number): void => {
     if (cost.size === 0) return;
-    const spot = spotOf(place);
+    const spot = spotOf(ownerName(place), placeName(place), place);
     for (const [unit, value] of cost)
       spot.carried.set(unit, (spot.carried.get(unit) ?? 0n) + value);
     spot.carriedUntil = Math.max(spot.carriedUntil, at);
@@ -162,8 +154,8 @@ export function createAttemptStore({
   const prune = (before: number): void => {
     for (const id of closed) {
       const one = kept.get(id);
-      if (kept.size <= KEPT || one === undefined || countedAt(one.attempt) >= before) return;
-      carry(one.attempt, one.cost, countedAt(one.attempt));
+      if (kept.size <= KEPT || one === undefined || one.at >= before) return;
+      carry(one.attempt, one.cost, one.at);
       remove(id);
     }
   };
@@ -171,7 +163,9 @@ export function createAttemptStore({
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
     let sum = 0n;
-    for (const { place, spending, carried: gone, carriedUntil } of spotsOf(owner).values()) {
+    for (const { place, spending, carried: gone, carriedUntil } of spotsOf(
+      ownerName(owner),
+    ).values()) {
       if (!counts(cap, place)) continue;
       sum += spending.after(since, cap.unit);
       // Of what is forgotten, a window wider than any before counts too much rather than too
@@ -273,10 +267,6 @@ export function createAttemptStore({
       widestMs,
     }),
   };
-}
-
-function entryOf(attempt: Attempt): Entry {
-  return { attempt, names: namesOf(attempt), cost: costIn(attempt) };
 }
 
 function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {

@@ -98,7 +98,7 @@ function rpcOver(all: Nodes): Rpc {
 
   const rpc: Rpc = {
     accounts: async (addresses, call) => {
-      const keys = addresses.map(toKey);
+      const keys = toKeys(addresses);
       return ask('getMultipleAccounts', call, async (node) => {
         const { context, value } = await node.getMultipleAccountsInfoAndContext(keys, {
           ...settings(call),
@@ -173,7 +173,7 @@ function rpcOver(all: Nodes): Rpc {
       }),
 
     priorityFees: async (accounts, call) => {
-      const lockedWritableAccounts = accounts.map(toKey);
+      const lockedWritableAccounts = toKeys(accounts);
       return ask('getRecentPrioritizationFees', call, async (node) => {
         const fees = await node.getRecentPrioritizationFees({ lockedWritableAccounts });
         return fees.map((fee) => BigInt(safeInteger(fee.prioritizationFee)));
@@ -290,4 +290,9 @@ function rpcOver(all: Nodes): Rpc {
 function toKey(address: string): PublicKey {
   if (!isAddress(address)) throw new TypeError('Not a Solana address.');
   return new PublicKey(address);
+}
+
+function toKeys(addresses: readonly string[]): PublicKey[] {
+  if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
+  return addresses.map((address) => new PublicKey(address));
 }

@@ -72,13 +72,15 @@ export async function askNodes<T>(
   { method, signal, ask, unchecked }: Question<T>,
 ): Promise<T> {
   const late = () => new Fault('timeout', 'it did not answer in time');
-  const until = systemRuntime.now() + timeoutMs;
-  const left = () => Math.max(1, until - systemRuntime.now());
+  const startedAt = systemRuntime.now();
+  const leftAt = (now: number) => Math.max(1, startedAt + timeoutMs - now);
 
+  /** @param from - When it begins. Milliseconds since the epoch. */
   const round = async (
     stop: AbortSignal,
-    now: number,
+    from: number,
   ): Promise<{ value: T } | readonly Fault[]> => {
+    let now = from;
     const { turns, left: alone } = takeTurns(nodes.map(standingOf), now);
     const faults = alone.map(({ fault }) => fault);
     const isOver = () => stop.aborted;
@@ -86,7 +88,7 @@ export async function askNodes<T>(
       const node = nodes[index];
       if (node === undefined || isOver()) break;
       const next = turns.length - count - 1;
-      const share = left() / (next + 1);
+      const share = leftAt(now) / (next + 1);
       const note = watchNode(node, probe);
       try {
         const task = async (own: AbortSignal) => {
@@ -109,10 +111,9 @@ export async function askNodes<T>(
         const fault = error instanceof Fault ? error : node.explain(error);
         // That the caller gave up says nothing of the node.
         const isGivenUp = isOver() && fault.kind !== 'timeout';
+        now = systemRuntime.now();
         note((before) =>
-          isGivenUp
-            ? { ...before, probing: false }
-            : afterFault(before, fault, systemRuntime.now()),
+          isGivenUp ? { ...before, probing: false } : afterFault(before, fault, now),
         );
         fault.host ??= node.host;
         faults.push(fault);
@@ -125,13 +126,16 @@ export async function askNodes<T>(
     return await bounded(timeoutMs, late, [signal, closed], async (stop) => {
       let faults: readonly Fault[] = [];
       for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
-        const pause = rounds === 0 ? pauseBefore(nodes, left()) : pauseAfter(faults);
-        if (pause === undefined || pause >= left()) break;
-        // Timers may be early: a call that waited as long as a node had asked for has waited long
-        // enough.
-        const waited = systemRuntime.now() + pause;
-        if (pause > 0) await systemRuntime.sleep(pause, stop);
-        const answer = await round(stop, Math.max(waited, systemRuntime.now()));
+        let now = rounds === 0 ? startedAt : systemRuntime.now();
+        const pause = rounds === 0 ? pauseBefore(nodes, now, leftAt(now)) : pauseAfter(faults);
+        if (pause === undefined || pause >= leftAt(now)) break;
+        if (pause > 0) {
+          await systemRuntime.sleep(pause, stop);
+          // Timers may be early: a call that waited as long as a node had asked for has waited long
+          // enough.
+          now = Math.max(now + pause, systemRuntime.now());
+        }
+        const answer = await round(stop, now);
         if ('value' in answer) return answer.value;
         faults = answer;
       }
@@ -150,9 +154,9 @@ export async function askNodes<T>(
  * The rest of a short pause that the only node has asked for, of whichever call: if there is
  * another, that one is asked.
  */
-function pauseBefore([node, ...others]: readonly Node[], leftMs: number): number {
+function pauseBefore([node, ...others]: readonly Node[], now: number, leftMs: number): number {
   if (node === undefined || others.length > 0) return 0;
-  const ms = askedRest(standingOf(node), systemRuntime.now());
+  const ms = askedRest(standingOf(node), now);
   return ms <= MAX_PAUSE_MS && ms < leftMs ? ms : 0;
 }
 
