@@ -22,8 +22,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/policy/cost.ts',
-        now: 'const swaps = plusSwap(swapped ?? noSwapCost, swapping ?? noSwapCost);',
-        before: 'const swaps = noSwapCost;',
+        now: '? (swapped ?? swapping ?? noSwapCost)',
+        before: '? noSwapCost',
       },
     ],
   },
@@ -187,7 +187,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/protocols/x402/offers.ts',
-        now: "const takesMemo = x402Version === 2 || name.includes(':') || isYounger(field(entry, 'extra'));",
+        now: "const takesMemo = x402Version === 2 || name.includes(':') || isYounger(extra);",
         before: 'const takesMemo = x402Version === 2;',
       },
     ],
