@@ -32,7 +32,6 @@ import { allBalances, balancesOf, type AccountReads } from './balance.js';
 // What is built is built for the wallet.
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
-const BLOCKHASH_MAX_AGE_MS = 2_000;
 
 /** @internal It has the instruction of a swap at hand, and is not distant. */
 export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
@@ -65,7 +64,7 @@ export async function createOperations(
   const provider = firstRoute(
     await Promise.all(sources.map(({ connect }) => connect(settings, taker))),
   );
-  const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
+  const blockhashes = createBlockhashSource(rpc, runtime);
   // For balances that are asked for alone. What decides on money reads for itself.
   const reads: AccountReads = {
     accounts: batchAccounts(rpc, runtime),

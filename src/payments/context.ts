@@ -5,11 +5,10 @@ import type { Events, Logger } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal } from '../journal/types.js';
 import type { LazyProtocol, PaymentProtocol } from '../protocols/protocol.js';
-import { createBlockhashSource } from '../solana/rpc/blockhash.js';
+import { createBlockhashSource, type BlockhashSource } from '../solana/rpc/blockhash.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
-import type { Lifetime } from '../solana/types.js';
 import type { SwapDecoder, SwapSource } from '../swaps/provider.js';
 import { swapSources } from '../swaps/sources.js';
 import type { Transport } from '../transport.js';
@@ -17,9 +16,6 @@ import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeout
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
 import { transportWithTimeouts, locksWithTimeout } from './transport-timeouts.js';
-
-// Half of a slow slot: fresh enough to last, old enough to serve calls that come together.
-const BLOCKHASH_MAX_AGE_MS = 2_000;
 
 const ID_BYTES = 12;
 
@@ -43,10 +39,7 @@ export interface PaymentContext extends Coordination {
   readonly recovery: Recovery;
   /** What the chain shows of the accounts that payments leave from. */
   readonly histories: Histories;
-  readonly blockhashes: {
-    fresh(options?: { signal?: AbortSignal | undefined }): Promise<Lifetime & { slot: number }>;
-    drop(): void;
-  };
+  readonly blockhashes: BlockhashSource;
   /** Resolves once the node has shown that it serves our network; asked once. */
   ready(): Promise<void>;
   /** Aborts work in the background when the client closes. */
@@ -124,7 +117,7 @@ export function contextOver(config: Config, parts: ContextParts): PaymentContext
     memory: createMemory(),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),
-    blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),
+    blockhashes: createBlockhashSource(rpc, runtime),
     ready: askOnce(() => checkNetwork(rpc, network)),
     closing: new AbortController(),
   };

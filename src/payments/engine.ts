@@ -137,7 +137,7 @@ export function createEngine(
     async warm() {
       await Promise.all([
         context.ready(),
-        context.blockhashes.fresh(),
+        context.blockhashes.recent(),
         readHoldings(context, pinnedMints(config.network), undefined),
       ]);
     },

@@ -242,7 +242,7 @@ async function chooseOnce(
   { place, signal }: Task,
   refuse: ChooseOptions['refuse'],
 ): Promise<Choice> {
-  context.blockhashes.fresh({ signal }).catch(() => undefined);
+  context.blockhashes.recent({ signal }).catch(() => undefined);
   const ready = untilAborted(context.ready(), signal);
   const { host } = new URL(place.url);
   const choosing = choose(context, terms, {

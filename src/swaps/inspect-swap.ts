@@ -26,8 +26,6 @@ export interface InspectionDeps {
 /** What the swap may do, and of which wallet. */
 export type InspectionBounds = Omit<SwapTerms, 'maxPriorityFee' | 'decoders'>;
 
-const BLOCKHASH_MAX_AGE_MS = 2_000;
-
 /**
  * Judges a foreign transaction as it is, and composes its swap anew if nothing holds it to its
  * bounds when it lands.
@@ -54,7 +52,7 @@ async function recompose(
   bounds: InspectionBounds,
   signal: AbortSignal | undefined,
 ): Promise<SwapVerdict['recomposed']> {
-  const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
+  const blockhashes = createBlockhashSource(rpc, runtime);
   try {
     const build = await extractSwap(rpc, transaction, bounds.wallet, { signal, decoders });
     const order = {

@@ -160,7 +160,7 @@ export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promis
   const deps = {
     decoders,
     ...{ rpc, signer, runtime: systemRuntime, network: SOLANA_MAINNET, limits: defaultSwapLimits },
-    blockhashes: createBlockhashSource(rpc, systemRuntime, 2_000),
+    blockhashes: createBlockhashSource(rpc, systemRuntime),
   };
   const vaults = await accountsOf(POOL_AUTHORITY, mints);
   const config = await derived(VENUE, 'config');

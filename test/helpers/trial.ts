@@ -216,7 +216,7 @@ export class Trial {
         network: SOLANA_MAINNET,
         limits: defaultSwapLimits,
       },
-      blockhashes: createBlockhashSource(this.node, systemRuntime, 60_000),
+      blockhashes: createBlockhashSource(this.node, systemRuntime),
     };
     const signed = await unlessRefused(
       signSwap(deps, { bounds: terms, build: () => Promise.resolve(build) }),

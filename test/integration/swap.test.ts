@@ -68,7 +68,7 @@ async function swapper(funds: Partial<Record<MintSymbol, string>>): Promise<Swap
     second: createJupiterV2({ ...options, taker: signer.address }),
     runtime,
   });
-  const blockhashes = createBlockhashSource(rpc, runtime, 2_000);
+  const blockhashes = createBlockhashSource(rpc, runtime);
   return {
     wallet,
     provider,

@@ -38,7 +38,7 @@ export async function composePayment(
 ): Promise<Composed> {
   const { signer, runtime } = context.config;
   const [own, theirs] = await Promise.all([
-    context.blockhashes.fresh({ signal }),
+    context.blockhashes.recent({ signal }),
     judgeHash(context, offer.recentBlockhash, signal),
   ]);
   const {

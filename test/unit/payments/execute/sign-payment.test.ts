@@ -56,8 +56,7 @@ function coreOf(
     ...wallet.coordination,
     wallet,
     blockhashes: {
-      fresh: () => Promise.resolve({ blockhash, lastValidBlockHeight: 700n, slot: 5_000 }),
-      drop: () => undefined,
+      recent: () => Promise.resolve({ blockhash, lastValidBlockHeight: 700n, slot: 5_000 }),
     },
   } as unknown as Core;
 }
@@ -96,10 +95,10 @@ describe("a seller's blockhash", () => {
     const own = ownHash();
     let asked = false;
     const core = coreOf(own, () => ((asked = true), Promise.resolve({ slot: 5_000, valid: true })));
-    const fresh = { blockhash: own, lastValidBlockHeight: 700n, slot: 5_000 };
+    const recent = { blockhash: own, lastValidBlockHeight: 700n, slot: 5_000 };
     const blockhashes = {
-      fresh: () => Promise.resolve().then(() => (expect(asked).toBe(true), fresh)),
-      drop: () => undefined,
+      ...core.blockhashes,
+      recent: () => Promise.resolve().then(() => (expect(asked).toBe(true), recent)),
     };
     expect((await compose({ ...core, blockhashes }, { recentBlockhash: theirs })).blockhash).toBe(
       theirs,

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { LOOKUP_TABLE_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import type { Runtime } from '../../../../src/internal/runtime.js';
@@ -59,11 +59,25 @@ describe('createBlockhashSource', () => {
       },
     });
     return {
-      blockhashes: createBlockhashSource(rpc, runtime, 1_000),
+      blockhashes: createBlockhashSource(rpc, runtime),
       asked,
       answers,
       advance: (ms: number) => (now += ms),
     };
+  }
+
+  /** A source that has seen 400 ms a slot, and a blockhash of slot 10 that was just asked for. */
+  async function paced(slots = 10) {
+    const made = source();
+    const { blockhashes, answers, advance } = made;
+    const first = blockhashes.fresh();
+    answers[0]?.resolve(0);
+    await first;
+    advance(4_000);
+    const second = blockhashes.fresh();
+    answers[1]?.resolve(slots);
+    await second;
+    return made;
   }
 
   it('makes one request for callers at the same time, and none while it is fresh', async () => {
@@ -71,7 +85,7 @@ describe('createBlockhashSource', () => {
     const both = Promise.all([blockhashes.fresh(), blockhashes.fresh()]);
     answers[0]?.resolve(5);
     expect((await both).map((one) => one.slot)).toEqual([5, 5]);
-    advance(999);
+    advance(1_999);
     expect(await blockhashes.fresh()).toEqual({
       blockhash: key(5),
       lastValidBlockHeight: 5n,
@@ -87,15 +101,75 @@ describe('createBlockhashSource', () => {
   it('counts age from the request', async () => {
     const { blockhashes, asked, answers, advance } = source();
     const slow = blockhashes.fresh();
-    advance(1_000);
+    advance(2_000);
     answers[0]?.resolve(5);
     await slow;
     void blockhashes.fresh();
     expect(asked).toHaveLength(2);
   });
 
-  it('asks again for a later slot, after a drop, and after a failure', async () => {
-    const { blockhashes, asked, answers } = source();
+  it('makes one more request for all that waited for a reply that came too late', async () => {
+    const { blockhashes, asked, answers, advance } = source();
+    const first = blockhashes.fresh();
+    const waiting = Array.from({ length: 1_000 }, () => blockhashes.fresh());
+    advance(2_000);
+    answers[0]?.resolve(5);
+    await first;
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(1));
+    advance(2_000);
+    answers[1]?.resolve(6);
+    expect(new Set((await Promise.all(waiting)).map(({ slot }) => slot))).toEqual(new Set([6]));
+    expect(asked).toHaveLength(2);
+  });
+
+  it('gives a recent one at once, and fetches the next beside', async () => {
+    const { blockhashes, asked, answers, advance } = await paced();
+    advance(1_999);
+    expect((await blockhashes.recent()).slot).toBe(10);
+    expect(asked).toHaveLength(2);
+    advance(13_000);
+    expect((await blockhashes.recent()).slot).toBe(10);
+    expect((await blockhashes.recent()).slot).toBe(10);
+    expect(asked).toHaveLength(3);
+    answers[2]?.resolve(48);
+    await vi.waitFor(async () => expect((await blockhashes.recent()).slot).toBe(48));
+    expect(asked).toHaveLength(3);
+  });
+
+  it.each([
+    { what: '15 s', slots: 10, ms: 15_000 },
+    { what: '15 s of a chain that stands still', slots: 0, ms: 15_000 },
+    { what: '40 slots', slots: 40, ms: 4_000 },
+    { what: '2 s, however fast the chain goes', slots: 4_000, ms: 2_000 },
+  ])('gives none as recent that is older than $what', async ({ slots, ms }) => {
+    const { blockhashes, asked, answers, advance } = await paced(slots);
+    advance(ms - 1);
+    expect((await blockhashes.recent()).slot).toBe(slots);
+    // The one beside the caller fails, which is no caller's failure.
+    answers[2]?.reject(new Error('down'));
+    await new Promise(setImmediate);
+    advance(1);
+    const next = blockhashes.recent();
+    answers[asked.length - 1]?.resolve(5_000);
+    expect((await next).slot).toBe(5_000);
+  });
+
+  it('gives a first one as recent for as long as it is fresh, and none from before the clock went back', async () => {
+    const { blockhashes, asked, answers, advance } = source();
+    const first = blockhashes.recent();
+    answers[0]?.resolve(1);
+    await first;
+    advance(2_000);
+    const second = blockhashes.recent();
+    answers[1]?.resolve(6);
+    expect((await second).slot).toBe(6);
+    advance(-1);
+    void blockhashes.recent();
+    expect(asked).toHaveLength(3);
+  });
+
+  it('asks again for a later slot, and after a failure', async () => {
+    const { blockhashes, asked, answers, advance } = source();
     const first = blockhashes.fresh();
     answers[0]?.resolve(5);
     await first;
@@ -103,7 +177,7 @@ describe('createBlockhashSource', () => {
     answers[1]?.resolve(7);
     expect((await later).slot).toBe(7);
     expect(asked[1]).toMatchObject({ minContextSlot: 6 });
-    blockhashes.drop();
+    advance(2_000);
     const failing = blockhashes.fresh();
     answers[2]?.reject(new Error('down'));
     await expect(failing).rejects.toThrow('down');
@@ -112,13 +186,13 @@ describe('createBlockhashSource', () => {
     expect((await again).slot).toBe(8);
   });
 
-  it('does not keep what was dropped while under way', async () => {
+  it('does not keep what came after a request for a later slot had begun', async () => {
     const { blockhashes, answers, asked } = source();
     const early = blockhashes.fresh();
-    blockhashes.drop();
-    const late = blockhashes.fresh();
+    const late = blockhashes.fresh({ minContextSlot: 6 });
     answers[0]?.resolve(5);
     expect((await early).slot).toBe(5);
+    await vi.waitFor(() => expect(asked).toHaveLength(2));
     answers[1]?.resolve(6);
     expect((await late).slot).toBe(6);
     expect((await blockhashes.fresh()).slot).toBe(6);
