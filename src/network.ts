@@ -9,28 +9,26 @@ export const SOLANA_TESTNET = 'solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z';
  * Names that are read as a cluster (x402 v1 names, and aliases seen in the wild); what we echo is
  * always the seller's own string.
  */
-const NETWORK_NAMES: Readonly<Record<string, string>> = {
-  solana: SOLANA_MAINNET,
-  'solana-mainnet': SOLANA_MAINNET,
-  'solana-mainnet-beta': SOLANA_MAINNET,
-  'solana:mainnet': SOLANA_MAINNET,
-  [SOLANA_MAINNET]: SOLANA_MAINNET,
-  'solana-devnet': SOLANA_DEVNET,
-  'solana:devnet': SOLANA_DEVNET,
-  [SOLANA_DEVNET]: SOLANA_DEVNET,
-  'solana-testnet': SOLANA_TESTNET,
-  'solana:testnet': SOLANA_TESTNET,
-  [SOLANA_TESTNET]: SOLANA_TESTNET,
-};
+const NETWORK_NAMES: ReadonlyMap<string, string> = new Map([
+  ['solana', SOLANA_MAINNET],
+  ['solana-mainnet', SOLANA_MAINNET],
+  ['solana-mainnet-beta', SOLANA_MAINNET],
+  ['solana:mainnet', SOLANA_MAINNET],
+  [SOLANA_MAINNET, SOLANA_MAINNET],
+  ['solana-devnet', SOLANA_DEVNET],
+  ['solana:devnet', SOLANA_DEVNET],
+  [SOLANA_DEVNET, SOLANA_DEVNET],
+  ['solana-testnet', SOLANA_TESTNET],
+  ['solana:testnet', SOLANA_TESTNET],
+  [SOLANA_TESTNET, SOLANA_TESTNET],
+]);
 
 /**
  * The CAIP-2 id that a seller's or caller's network name stands for; undefined if it is no
  * Solana cluster we know.
  */
 export function toNetwork(name: string): string | undefined {
-  return Object.prototype.hasOwnProperty.call(NETWORK_NAMES, name.trim())
-    ? NETWORK_NAMES[name.trim()]
-    : undefined;
+  return NETWORK_NAMES.get(name.trim());
 }
 
 /** As {@link toNetwork}, and by plain names (`"devnet"`), which a caller's option may have. */

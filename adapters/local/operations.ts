@@ -32,7 +32,6 @@ import { allBalances, balancesOf, type AccountReads } from './balance.js';
 // What is built is built for the wallet.
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
-
 /** @internal It has the instruction of a swap at hand, and is not distant. */
 export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
   resume(): Promise<void>;

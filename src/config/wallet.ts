@@ -9,20 +9,14 @@ import type { ClientOptions } from './options.js';
  * The wallet that pays, given in one of three ways. Throws `ConfigError` (`invalid_option`,
  * `invalid_key`).
  */
-export function parseSigner({ walletSecretKey, walletSeed, signer }: ClientOptions): Signer {
-  if (walletSeed !== undefined) {
-    const other =
-      signer === undefined
-        ? walletSecretKey === undefined
-          ? undefined
-          : 'walletSecretKey'
-        : 'signer';
-    if (other !== undefined)
-      throw refuse('walletSeed', `and ${other} exclude each other. Give one.`);
-    return createSeedSigner(walletSeed);
-  }
-  if (signer !== undefined && walletSecretKey !== undefined)
-    throw refuse('signer', 'and walletSecretKey exclude each other. Give one.');
+export function parseSigner(options: ClientOptions): Signer {
+  const { walletSeed, signer, walletSecretKey } = options;
+  const [one, other] = (['walletSeed', 'signer', 'walletSecretKey'] as const).filter(
+    (name) => options[name] !== undefined,
+  );
+  if (one !== undefined && other !== undefined)
+    throw refuse(one, `and ${other} exclude each other. Give one.`);
+  if (walletSeed !== undefined) return createSeedSigner(walletSeed);
   if (signer !== undefined) return readSigner(signer);
   if (walletSecretKey === undefined || walletSecretKey === '')
     throw refuse('walletSecretKey', 'is missing. Give the wallet key, or a signer.');
