@@ -80,11 +80,13 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime): BlockhashSour
   };
 }
 
-/** How long a chain takes for 40 slots shows from two replies; after one alone, it is not known. */
+/**
+ * How long a chain takes for 40 slots shows from two replies. After one alone it is not known, nor
+ * by a node that has come no further: it may be behind the one that was asked before, or stuck.
+ */
 function recentFor(slot: number, at: number, earlier: Dated | undefined): number {
-  if (earlier === undefined || at <= earlier.at) return FRESH_MS;
-  const slots = Math.max(0, slot - earlier.value.slot);
-  // Over no slots at all it divides to Infinity.
+  const slots = slot - (earlier?.value.slot ?? slot);
+  if (earlier === undefined || slots <= 0) return FRESH_MS;
   const ms = ((at - earlier.at) * RECENT_SLOTS) / slots;
   return Math.min(RECENT_MS, Math.max(FRESH_MS, ms));
 }
