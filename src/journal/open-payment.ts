@@ -13,6 +13,8 @@ export interface OpenPayment {
   readonly isForeign?: boolean;
   /** The last write of it, done or under way; never rejects. */
   lastWrite?: Promise<unknown>;
+  /** The transaction id that the seller claimed last, and whether it is this payment's. */
+  claim?: { readonly id: string; readonly isProven: boolean };
 }
 
 /**

@@ -33,6 +33,8 @@ export interface PaymentProtocol {
   build(payment: PaymentFacts): BuiltPayment;
   /** The request header that carries a transaction. Throws `header_too_large`. */
   attach(payment: PaymentToAttach): AttachedPayment;
+  /** The transaction that such a header carries; undefined if it carries none. */
+  transactionIn(header: PaymentHeader): Uint8Array | undefined;
   /** What an answer to a paid request says of its payment. The body is read only of a 402. */
   readOutcome(response: Response, options: ReadOptions): Promise<SellersWord>;
 }

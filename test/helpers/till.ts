@@ -49,6 +49,7 @@ export const till: PaymentProtocol & LazyProtocol = {
     header: { name: TILL_PAYMENT, value: Buffer.from(transaction).toString('base64') },
     hasPaymentId: false,
   }),
+  transactionIn: ({ value }) => Uint8Array.from(Buffer.from(value, 'base64')),
   readOutcome(response) {
     const word = response.headers.get(TILL_WORD) ?? undefined;
     return Promise.resolve(word === 'paid' ? {} : { reason: word });

@@ -1,6 +1,7 @@
 import { untilAborted } from '../../internal/abort.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { Reading } from '../../journal/account-balance.js';
+import { batchStatuses, type StatusOf } from '../../solana/rpc/batch-statuses.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
@@ -57,6 +58,8 @@ export interface AccountHistory {
    * reason.
    */
   read(id: string, signal: AbortSignal): Promise<LookedAt | undefined>;
+  /** The status of a transaction by its id, asked for together with those of other sources. */
+  readonly statusOf: StatusOf;
   /** As {@link AccountHistory.read} gave it before. */
   known(id: string): LookedAt | undefined;
   /** What it gave was wrong, or may have been: the next look asks anew. */
@@ -78,31 +81,48 @@ const SLOT_MS = 400;
 const MAX_SOURCES = 64;
 const MAX_KNOWN = 10_000;
 
-export function createHistories(rpc: Pick<Rpc, 'alone'>, runtime: Pick<Runtime, 'now'>): Histories {
-  const all = new Map<Rpc, Map<string, KeptHistory>>();
+export function createHistories(
+  rpc: Pick<Rpc, 'alone'>,
+  runtime: Pick<Runtime, 'now' | 'sleep'>,
+): Histories {
+  const all = new Map<Rpc, KeptNode>();
   const nameOf = ({ unit, account }: Source) => `${unit} ${account}`;
   return {
     of: (source) =>
       rpc.alone().map((node) => {
-        const known = all.get(node) ?? new Map<string, KeptHistory>();
-        all.set(node, known);
+        const kept = all.get(node) ?? {
+          known: new Map<string, KeptHistory>(),
+          statusOf: batchStatuses(node, runtime),
+        };
+        all.set(node, kept);
+        const { known, statusOf } = kept;
         const name = nameOf(source);
-        const history = known.get(name) ?? createHistory(node, source, runtime);
+        const history = known.get(name) ?? createHistory(node, source, statusOf, runtime);
         // What was asked for last is forgotten last.
         known.delete(name);
         return keep(known, name, history, MAX_SOURCES);
       }),
     outdate(source) {
-      for (const known of all.values()) known.get(nameOf(source))?.outdate();
+      for (const { known } of all.values()) known.get(nameOf(source))?.outdate();
     },
   };
+}
+
+interface KeptNode {
+  readonly known: Map<string, KeptHistory>;
+  readonly statusOf: StatusOf;
 }
 
 interface KeptHistory extends AccountHistory {
   outdate(): void;
 }
 
-function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>): KeptHistory {
+function createHistory(
+  rpc: Rpc,
+  source: Source,
+  statusOf: StatusOf,
+  runtime: Pick<Runtime, 'now'>,
+): KeptHistory {
   const { account } = source;
   const looked = new Map<string, LookedAt>();
   const expired = new Map<string, number>();
@@ -146,6 +166,7 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
       if (found === null || (found !== 'newer' && found.signatures[0] !== id)) return undefined;
       return keep(looked, id, lookedAt(found, source), MAX_KNOWN);
     },
+    statusOf,
     known: (id) => looked.get(id),
     forget: (id) => void looked.delete(id),
     balance: (minContextSlot, signal) =>

@@ -33,13 +33,11 @@ const VOTE_PROGRAM: Address = 'Vote111111111111111111111111111111111111111';
  */
 const INDEX_BLOCKS = 2_250n;
 
-// A transaction id is the fee payer's signature, which only the facilitator makes; ours is inside.
-const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
-
 /**
  * Asks the chain once what became of a transaction. Our own signature in a landed transaction is
- * proof that it landed. That it failed is told by two nodes, if there are two, each with a
- * transaction that moved nothing, in a final block. That it never will land takes two witnesses,
+ * proof that it landed, and so is the fee payer's over our message, which is its id. That it failed
+ * is told by two nodes, if there are two, each with a transaction that moved nothing, in a final
+ * block. That it never will land takes two witnesses,
  * which no index can delay together, from two nodes if there are two:
  * - the search: at a final slot past the life of the blockhash, as the node itself judges that, the
  *   source's whole history has no such transaction, and
@@ -192,18 +190,19 @@ async function landedAs(
   return judge(node, await node.read(signature, signal), { signature, slot }, signature) ?? OPEN;
 }
 
-/** What the seller claims is read in vain at worst: it must not keep the search from being made. */
+/** The node is asked in vain at worst: it must not keep the search from being made. */
 async function claimed(
   node: AccountHistory,
-  { claim, signature }: Sent,
+  { claim }: Sent,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
-  if (claim === undefined || !SIGNATURE.test(claim)) return undefined;
-  const found = await node.read(claim, signal);
+  if (claim === undefined) return undefined;
+  const status = await node.statusOf(claim, signal).catch(() => null);
+  if (signal.aborted) throw signal.reason;
   // That it failed is for the list to say, which tells the slot of now.
-  return found?.error === null
-    ? judge(node, found, { signature: claim, slot: found.slot }, signature)
-    : undefined;
+  if (status === null || status.error !== null || status.commitment === 'processed')
+    return undefined;
+  return { state: 'landed', signature: claim, slot: status.slot, error: null };
 }
 
 /**

@@ -16,7 +16,7 @@ export interface Sent {
   /** Whether our signature is the transaction's id: it is if we pay the fee. */
   readonly isId: boolean;
   /**
-   * The id that the seller says it has: looked at first, believed only with our signature in it.
+   * Its id, as the seller says it and the fee payer's signature in it proves: looked at first.
    */
   readonly claim?: string | undefined;
   /** What its memo says, if it has one of its own. */
@@ -81,15 +81,15 @@ export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
 
 /** What the chain is asked about a signed payment. */
 export function sentPayment(
-  { mint, receipt }: Pick<Attempt, 'mint' | 'receipt'>,
+  { mint }: Pick<Attempt, 'mint'>,
   payment: SignedPayment,
+  claim?: string,
 ): Sent {
   const { payerSignature, memo, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } =
     payment;
-  const claim = receipt?.settlement?.transaction;
   return {
     ...{ signature: payerSignature, isId: false, memo, slot, blockhash },
-    claim: claim === '' ? undefined : claim,
+    claim,
     ...{ source: sourceOf(payment), mint },
     before: readingOf(before),
     blockhashSlot,

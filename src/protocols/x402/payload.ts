@@ -3,7 +3,7 @@ import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
 import { exactPaymentBytes } from './exact.js';
-import { encodeHeader } from './header.js';
+import { decodeHeader, encodeHeader } from './header.js';
 import { fieldsOf, isJsonObject } from './json.js';
 
 const PAYMENT_ID = 'payment-identifier';
@@ -72,6 +72,17 @@ export function attachPayment({
   const paymentId = hasPaymentId ? createPaymentId(random) : undefined;
   const header = encodePayment({ paymentRequired: terms, offer, transaction, paymentId });
   return { header, hasPaymentId };
+}
+
+/** The transaction in a header of {@link encodePayment}; undefined if there is none. */
+export function transactionIn({ value }: PaymentHeader): Uint8Array | undefined {
+  const { transaction } = fieldsOf(fieldsOf(decodeHeader(value))['payload']);
+  if (typeof transaction !== 'string') return undefined;
+  try {
+    return base64.decode(transaction);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

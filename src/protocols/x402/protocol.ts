@@ -4,7 +4,7 @@ import { x402 } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';
 import { isParsed, parsePaymentRequired } from './parse.js';
-import { attachPayment, checkHeader } from './payload.js';
+import { attachPayment, checkHeader, transactionIn } from './payload.js';
 import { checkOwnPayment } from './self-check.js';
 
 /** All of x402. */
@@ -22,5 +22,6 @@ export const x402Protocol: PaymentProtocol = {
     return built;
   },
   attach: attachPayment,
+  transactionIn,
   readOutcome,
 };

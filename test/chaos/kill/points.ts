@@ -113,7 +113,7 @@ const ANSWERED = [
   'event payment.answered',
   'journal put answered after',
   'caller read',
-  ...around('rpc getTransaction', 'journal put settled'),
+  ...around('rpc getSignatureStatuses', 'journal put settled'),
   'event payment.settled',
 ];
 

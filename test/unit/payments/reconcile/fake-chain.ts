@@ -1,7 +1,13 @@
 import { TransportError } from '../../../../src/errors.js';
 import type { SignedPayment } from '../../../../src/journal/types.js';
 import { TOKEN_PROGRAM } from '../../../../src/network.js';
-import type { LandedTransaction, Rpc, SignatureInfo } from '../../../../src/solana/rpc/rpc.js';
+import type {
+  Commitment,
+  LandedTransaction,
+  Rpc,
+  SignatureInfo,
+  SignatureStatus,
+} from '../../../../src/solana/rpc/rpc.js';
 
 /** A transaction of the payer's token account, as one node has it. */
 export interface FakeTransaction {
@@ -20,6 +26,8 @@ export interface FakeTransaction {
   readonly tokens?: 'absent' | 'untold';
   /** What the node answers instead when it is asked for it. */
   readonly read?: 'newer' | null | Error;
+  /** How final the node says it is, or what it answers instead; default: `confirmed`. */
+  readonly status?: Commitment | Error;
 }
 
 export interface FakeNode {
@@ -75,7 +83,8 @@ export function fakeRpc(
       priorityFees: unused,
       simulate: unused,
       send: unused,
-      statuses: unused,
+      statuses: (signatures) =>
+        answer('statuses', (node) => signatures.map((one) => statusOf(node, one))),
       transaction: (signature) => answer('transaction', (node) => transactionOf(node, signature)),
       genesisHash: unused,
       isBlockhashValid: (_, options) =>
@@ -145,6 +154,14 @@ function transactionOf({ history = {} }: FakeNode, id: string): LandedTransactio
     tellsTokens: tokens !== 'untold',
     lamports: new Map(),
   };
+}
+
+function statusOf({ history = {} }: FakeNode, id: string): SignatureStatus | null {
+  const transaction = history[id];
+  if (transaction === undefined) return null;
+  const { status = 'confirmed', slot, error = null } = transaction;
+  if (status instanceof Error) throw status;
+  return { slot, error, commitment: status };
 }
 
 function page(node: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): SignatureInfo[] {

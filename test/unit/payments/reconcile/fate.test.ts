@@ -16,14 +16,12 @@ import {
 } from './fake-chain.js';
 
 const until = new AbortController().signal;
-const sent = (part: Partial<SignedPayment> = {}, claim?: string) => {
-  const settlement = { success: true, transaction: claim ?? '', network: '' };
-  return sentPayment({ mint: 'mint', receipt: { settlement } as never }, payment(part));
-};
+const sent = (part: Partial<SignedPayment> = {}, claim?: string) =>
+  sentPayment({ mint: 'mint' }, payment(part), claim);
 /** Time passes by more than a slot between two looks. */
 const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
   let now = 0;
-  return createHistories(rpc, { now: () => (now += 1_000) });
+  return createHistories(rpc, { now: () => (now += 1_000), sleep: () => Promise.resolve() });
 };
 const ask = (
   nodes: readonly FakeNode[],
@@ -50,7 +48,6 @@ const settles: FakeTransaction = {
 const landed = { state: 'landed', signature: 'tx', slot: 1_010, error: null };
 const never = { state: 'never' };
 const open = { state: 'open' };
-const CLAIM = '5'.repeat(88);
 const dust = (count: number, memo: string | null, change = 1n) =>
   Object.fromEntries(
     Array.from({ length: count }, (_, index) => [`dust${index}`, { slot: 1_500, memo, change }]),
@@ -79,10 +76,26 @@ describe('a payment that landed', () => {
     expect(await ask([past({}, { down: true }), past({ tx: settles })])).toEqual(landed);
   });
 
-  it('is found when the claim of the seller cannot be read', async () => {
-    expect(
-      await ask([past({ tx: settles, [CLAIM]: { slot: 1, read: refused() } })], {}, CLAIM),
-    ).toEqual(landed);
+  it('is found by its id alone, those of several accounts in one request', async () => {
+    const rpc = fakeRpc([past({ a: settles, b: { ...settles, slot: 1_011 } })]);
+    const histories = historiesOf(rpc);
+    const look = (claim: string, source: string) =>
+      fateOf(histories, sent({ source }, claim), until);
+    expect(await Promise.all([look('a', 'source'), look('b', 'second')])).toEqual([
+      { ...landed, signature: 'a' },
+      { ...landed, signature: 'b', slot: 1_011 },
+    ]);
+    expect(rpc.asked).toEqual(['statuses']);
+  });
+
+  it.each<[string, Partial<FakeTransaction>]>([
+    ['refuses', { status: refused() }],
+    ['tells to have failed', { error: '"X"' }],
+    ['has not confirmed', { status: 'processed' }],
+  ])('is searched for when its id is one that the node %s', async (_, part) => {
+    const id = { id: { slot: 1_500, memo: 'other', ...part } };
+    expect(await ask([past({ ...id, tx: settles })], {}, 'id')).toEqual(landed);
+    expect(await ask([past({ tx: settles })], {}, 'unknown')).toEqual(landed);
   });
 
   it('is found when other transactions cannot be read', async () => {
@@ -412,7 +425,7 @@ describe('the search', () => {
 
   it('asks for all open payments of an account at once, and not again within a slot', async () => {
     const rpc = fakeRpc([past({}, { height: 1n })]);
-    const histories = createHistories(rpc, { now: () => 0 });
+    const histories = createHistories(rpc, { now: () => 0, sleep: () => Promise.resolve() });
     const many = Array.from({ length: 60 }, (_, index) =>
       sent({ payerSignature: `ours ${index}`, memo: `nonce ${index}` }),
     );

@@ -1,0 +1,111 @@
+import { ed25519 } from '@noble/curves/ed25519';
+import { base58 } from '@scure/base';
+import { Keypair, SystemProgram, TransactionMessage, VersionedTransaction } from '@solana/web3.js';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { OpenPayment } from '../../../../src/journal/open-payment.js';
+import { provenClaim } from '../../../../src/payments/reconcile/claim.js';
+import { x402Protocol } from '../../../../src/protocols/x402/protocol.js';
+import { till, TILL_PAYMENT } from '../../../helpers/till.js';
+import { payment } from './fake-chain.js';
+
+const facilitator = Keypair.fromSeed(new Uint8Array(32).fill(1));
+const payer = Keypair.fromSeed(new Uint8Array(32).fill(2));
+
+function signed(lamports: number) {
+  const transaction = new VersionedTransaction(
+    new TransactionMessage({
+      payerKey: facilitator.publicKey,
+      recentBlockhash: payer.publicKey.toBase58(),
+      instructions: [
+        SystemProgram.transfer({
+          fromPubkey: payer.publicKey,
+          toPubkey: facilitator.publicKey,
+          lamports,
+        }),
+      ],
+    }).compileToV0Message(),
+  );
+  transaction.sign([payer]);
+  return transaction;
+}
+
+const ours = signed(1);
+const idOf = ({ message }: VersionedTransaction, key = facilitator) =>
+  ed25519.sign(message.serialize(), key.secretKey.slice(0, 32));
+const id = idOf(ours);
+const header = (transaction: Uint8Array, name = 'PAYMENT-SIGNATURE') => {
+  const text = Buffer.from(transaction).toString('base64');
+  const json = JSON.stringify({ x402Version: 2, payload: { transaction: text } });
+  return { name, value: name === TILL_PAYMENT ? text : Buffer.from(json).toString('base64') };
+};
+const open = (part: Parameters<typeof payment>[0] = {}): OpenPayment => ({
+  attempt: {
+    payment: payment({
+      header: header(ours.serialize()),
+      payerSignature: base58.encode(ours.signatures[1] ?? new Uint8Array()),
+      ...part,
+    }),
+  } as never,
+});
+const judge = (one: OpenPayment, claim: string | undefined) => {
+  const settlement = { success: true, transaction: claim, network: '' };
+  one.attempt = { ...one.attempt, receipt: { settlement } as never };
+  return provenClaim([x402Protocol, till], one);
+};
+const proven = (claim: string | undefined, part: Parameters<typeof payment>[0] = {}) =>
+  judge(open(part), claim);
+
+describe('the transaction id that a seller claims', () => {
+  it('is that of our payment if the fee payer signed our message with it', () => {
+    const claim = base58.encode(id);
+    expect(proven(claim)).toBe(claim);
+    expect(proven(claim, { header: header(ours.serialize(), TILL_PAYMENT) })).toBe(claim);
+  });
+
+  it('is not with one bit of it changed, whichever', () => {
+    fc.assert(
+      fc.property(fc.nat(63), fc.nat(7), (byte, bit) => {
+        const changed = Uint8Array.from(id);
+        changed[byte] = (changed[byte] ?? 0) ^ (1 << bit);
+        expect(proven(base58.encode(changed))).toBeUndefined();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each<[string, string | undefined]>([
+    ['absent', undefined],
+    ['empty', ''],
+    ['a word', 'settled'],
+    ['too long', '5'.repeat(5_000)],
+    ['no 64 bytes', '1'.repeat(88)],
+    ['of zeros', '1'.repeat(64)],
+    ['our own signature', base58.encode(ours.signatures[1] ?? new Uint8Array())],
+    ['of another payment', base58.encode(idOf(signed(2)))],
+    ['of another fee payer', base58.encode(idOf(ours, Keypair.fromSeed(new Uint8Array(32))))],
+  ])('is not: %s', (_, claim) => {
+    expect(proven(claim)).toBeUndefined();
+  });
+
+  it.each<[string, Parameters<typeof payment>[0]]>([
+    ['another transaction', { header: header(signed(2).serialize()) }],
+    ['no transaction', { header: header(Uint8Array.of(1, 2, 3)) }],
+    [
+      'no base64',
+      { header: { name: 'PAYMENT-SIGNATURE', value: '{"payload":{"transaction":"?"}}' } },
+    ],
+    ['no header of ours', { header: { name: 'PAYMENT-SIGNATURE', value: 'x' } }],
+    ['one that we did not sign', { payerSignature: base58.encode(id) }],
+  ])('is not if the record holds %s', (_, part) => {
+    expect(proven(base58.encode(id), part)).toBeUndefined();
+  });
+
+  it('is judged once for a payment, and anew if the seller claims another', () => {
+    const one = open();
+    const claim = base58.encode(id);
+    const other = base58.encode(idOf(signed(2)));
+    const said = [claim, claim, other, other, claim].map((text) => judge(one, text));
+    expect(said).toEqual([claim, claim, undefined, undefined, claim]);
+  });
+});
