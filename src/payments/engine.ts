@@ -6,7 +6,6 @@ import { untilAborted } from '../internal/abort.js';
 import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
 import type { Attempt } from '../journal/types.js';
-import { pinnedMints } from '../network.js';
 import { capsSeen, type CapUse } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
 import type { PaymentProtocol } from '../protocols/protocol.js';
@@ -28,12 +27,12 @@ import { ownerOf } from './owner.js';
 import { payHeader, type Payment, type PayOptions } from './pay-header.js';
 import { payForCall, type CallOptions } from './pay.js';
 import { checkBalances } from './plan/check-balances.js';
-import { readHoldings } from './plan/holdings.js';
 import { makePlan, usesOf } from './plan/plan.js';
 import { checkFit } from './plan/swap-quote.js';
 import { inBaseUnits } from './plan/ui-amount.js';
 import { resume } from './reconcile/resume.js';
 import { logSteps } from './step-log.js';
+import { warm } from './warm.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {
@@ -134,13 +133,7 @@ export function createEngine(
       }
       return usesOf(context, capsSeen(config.policy, spends));
     },
-    async warm() {
-      await Promise.all([
-        context.ready(),
-        context.blockhashes.recent(),
-        readHoldings(context, pinnedMints(config.network), undefined),
-      ]);
-    },
+    warm: () => warm(context),
     close() {
       context.closing.abort(clientClosed());
       context.rpc.close();

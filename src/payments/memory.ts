@@ -1,5 +1,6 @@
 import type { FreedReceipt } from '../receipt.js';
 import type { Address } from '../solana/types.js';
+import type { Holdings } from '../swaps/quote/candidates.js';
 
 /** `reference` base units of a mint sold for `microUsd` millionths of a dollar. */
 export interface PriceSeen {
@@ -18,11 +19,10 @@ export interface Memory {
   readonly prices: Map<Address, readonly PriceSeen[]>;
   /** When a mint was found to have no price. Milliseconds since the epoch. */
   readonly unpriced: Map<Address, number>;
-  /**
-   * Prices that are being asked for, by mint, dollar token and whether the question gives way to
-   * others.
-   */
+  /** Prices that are being asked for, by mint and whether the question gives way to others. */
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
+  /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
+  holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
 }
@@ -54,6 +54,7 @@ export function createMemory(): Memory {
     prices: new Map(),
     unpriced: new Map(),
     pricesAsked: new Map(),
+    holdings: undefined,
     servicePlanFailedAt: -Infinity,
   };
 }

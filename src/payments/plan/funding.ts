@@ -9,8 +9,9 @@ import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quot
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
-import { MAX_UNSELLABLE, firstThatPays, mayPay, candidatesByValue } from './candidate-queue.js';
-import { readHoldings } from './holdings.js';
+import { concernsCandidate } from './candidate-errors.js';
+import { MAX_UNSELLABLE, candidatesByValue, firstThatPays, mayPay } from './candidate-queue.js';
+import { outdateHoldings, shareHoldings } from './holdings.js';
 import type { OfferFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { short } from './short-of.js';
@@ -63,11 +64,26 @@ export async function findFunding(
   offer: Offer,
   facts: OfferFacts,
   needed: bigint,
+  options: FundingOptions,
+): Promise<Funding> {
+  const holdings = await shareHoldings(context, options.signal);
+  return fundingOutOf(context, holdings, offer, facts, needed, options).catch((error: unknown) => {
+    // What the caller does about it shows at once.
+    outdateHoldings(context);
+    throw error;
+  });
+}
+
+async function fundingOutOf(
+  context: PaymentContext,
+  holdings: Holdings,
+  offer: Offer,
+  facts: OfferFacts,
+  needed: bigint,
   { signal, except = new Set(), toSwap = false, exact = false }: FundingOptions,
 ): Promise<Funding> {
   const { mint } = offer;
   const missing = needed - facts.available;
-  const holdings = await readHoldings(context, [], signal);
   if (
     mint === WSOL_MINT &&
     context.config.swapFrom?.includes(WSOL_MINT) !== false &&
@@ -120,7 +136,8 @@ export async function findFunding(
       // tokens by the trillion.
       if (quote.code === 'no_route' || quote.code === 'price_unknown')
         unsellable.add(candidate.mint);
-      else compared += 1;
+      // So is told what is worth too little, of a candidate whose price was not known yet.
+      else if (quote.code !== 'insufficient_funds' || !isPinned(context, mint)) compared += 1;
     }
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
@@ -239,32 +256,6 @@ async function floatOf(
 function noneWithoutPrice(error: unknown): bigint {
   if (isExactChangeError(error)) return 0n;
   throw error;
-}
-
-// Before anything was signed: what a token, its account or its market is to blame for.
-const CANDIDATE_CODES: readonly string[] = [
-  'account_unusable',
-  'unknown_mint',
-  'mint_not_supported',
-  'unsafe_swap',
-  'transaction_too_large',
-  'simulation_failed',
-  'no_route',
-  'price_impact_too_high',
-  'swap_overhead_too_high',
-  'price_unknown',
-  'quote_mismatch',
-  'amount_over_limit',
-];
-
-/**
- * Whether a swap that failed may well do from another token: nothing of it was signed, and only its
- * own token is to blame.
- */
-export function concernsCandidate(error: unknown): error is ExactChangeError {
-  return (
-    isExactChangeError(error) && error.funds === 'untouched' && CANDIDATE_CODES.includes(error.code)
-  );
 }
 
 /**
