@@ -50,7 +50,7 @@ export function addressOf(bytes: Uint8Array): Address {
   return base58.encode(bytes);
 }
 
-const RESERVED: ReadonlySet<Address> = new Set([
+export const reservedAddresses: ReadonlySet<Address> = new Set([
   // Its address is 32 zero bytes, the key of no wallet.
   SYSTEM_PROGRAM,
   TOKEN_PROGRAM,
@@ -93,5 +93,5 @@ const RESERVED: ReadonlySet<Address> = new Set([
 
 /** True for programs, sysvars and the incinerator: never a payee, a fee payer or a wallet. */
 export function isReservedAddress(address: Address): boolean {
-  return RESERVED.has(address);
+  return reservedAddresses.has(address);
 }
