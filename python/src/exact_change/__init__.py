@@ -1,0 +1,1 @@
+"""A client that pays for calls."""
