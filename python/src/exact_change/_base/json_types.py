@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Mapping, cast
 
 from typing_extensions import TypeGuard
 
@@ -27,6 +27,11 @@ def is_integer(value: object) -> TypeGuard[int]:
 def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a number that JSON can hold."""
     return is_integer(value) or (isinstance(value, float) and value - value == 0)
+
+
+def mapping_of(value: object) -> Mapping[str, object] | None:
+    """A mapping of the caller's; None for anything else."""
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
 
 
 def record_of(value: object) -> Record:

@@ -19,6 +19,8 @@ T = TypeVar("T")
 class ThreadHost:
     """Runs tasks in worker threads; the caller's thread waits."""
 
+    is_gone = False
+
     def enter(self, work: Callable[[], None]) -> None:
         if workers.is_here:
             run_turn(work)
@@ -61,6 +63,11 @@ class LoopHost:
         # The loop knows its host: it must not be kept by it.
         self._loop = weakref.ref(loop)
         self._thread = threading.get_ident()
+
+    @property
+    def is_gone(self) -> bool:
+        loop = self._loop()
+        return loop is None or loop.is_closed()
 
     def enter(self, work: Callable[[], None]) -> None:
         if threading.get_ident() == self._thread:

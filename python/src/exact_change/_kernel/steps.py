@@ -49,7 +49,8 @@ def background(steps: Steps[Any]) -> Steps[None]:
     yield _Start(steps)
 
 
-def _fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
+def fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
+    """Wakes with the reason of the first signal that fires; returns how to call that off."""
     forgets: list[Forget] = []
     for signal in signals:
         if signal is None:
@@ -65,7 +66,7 @@ def join(task: Task[T], *signals: Signal | None) -> Steps[T]:
     """The outcome of a task, or the reason of the first signal. The task goes on."""
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
-        forgets = _fails_on(wake, signals)
+        forgets = fails_on(wake, signals)
         return [*forgets, task.then(lambda: wake.run(task.result))]
 
     value: T = yield _Park(register)
@@ -100,7 +101,7 @@ def bounded(
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
         return [
-            *_fails_on(wake, parents),
+            *fails_on(wake, parents),
             host.later(ms, lambda: wake.fail(late())),
             task.then(lambda: wake.run(task.result)),
         ]
@@ -191,7 +192,7 @@ def sleep(ms: float, signal: Signal | None = None) -> Steps[None]:
     """Waits; raises the signal's reason if it fires."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return [*_fails_on(wake, [signal]), host.later(ms, wake)]
+        return [*fails_on(wake, [signal]), host.later(ms, wake)]
 
     yield _Park(register)
 
@@ -200,7 +201,7 @@ def call(work: Callable[[], T], signal: Signal | None = None) -> Steps[T]:
     """What blocking work returns, run in a thread. Given up, it goes on, and is not looked at."""
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
-        forgets = _fails_on(wake, [signal])
+        forgets = fails_on(wake, [signal])
         workers.submit(lambda: wake.run(work))
         return forgets
 
@@ -212,7 +213,7 @@ def await_(make: Callable[[], Any], signal: Signal | None = None) -> Steps[Any]:
     """What an awaitable gives, on an event loop. Given up, it is cancelled."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return [*_fails_on(wake, [signal]), host.await_(make, wake)]
+        return [*fails_on(wake, [signal]), host.await_(make, wake)]
 
     return (yield _Park(register))
 
@@ -221,7 +222,7 @@ def hook(ask: Callable[..., object], *args: object, signal: Signal | None = None
     """What code of the caller answers, be it a function or a coroutine function."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return [*_fails_on(wake, [signal]), host.hook(functools.partial(ask, *args), wake)]
+        return [*fails_on(wake, [signal]), host.hook(functools.partial(ask, *args), wake)]
 
     return (yield _Park(register))
 

@@ -25,6 +25,11 @@ Steps = Generator[Effect, Any, T]
 class Host(Protocol):
     """Where tasks run: threads, or an event loop."""
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing runs there any more."""
+        ...
+
     def enter(self, work: Callable[[], None]) -> None:
         """Runs work in a turn on this host, soon; from any thread."""
 
@@ -141,6 +146,16 @@ class Wake:
     def fail(self, error: BaseException) -> None:
         """Resumes with an error."""
         self._end(None, error)
+
+    def give(self) -> bool:
+        """Hands something over, in a turn; False if the task is awake for another reason."""
+        if self.is_used or self.task.host.is_gone:
+            return False
+        # From now on no signal takes it back.
+        self.is_used = True
+        self.forget()
+        self.task.host.enter(lambda: self.task.advance(None, None))
+        return True
 
     def run(self, work: Callable[[], object]) -> None:
         """Resumes with what work returns or raises."""

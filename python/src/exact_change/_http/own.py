@@ -1,0 +1,181 @@
+"""Requests of our own, to nodes, Jupiter and services: small answers, and no redirect followed.
+
+They go by httpx' transports, not its clients: a client prints the whole address of each request to
+its log, and addresses of nodes hold keys.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, NamedTuple, Sequence
+
+import httpx
+from typing_extensions import Protocol
+
+from .._base.headers import Headers
+from .._kernel.signals import Signal
+from .._kernel.steps import await_, call
+from .._kernel.task import Steps
+
+# Tells requests of the library from its caller's, to an interceptor that patches all of httpx.
+OWN = "exact_change.own"
+_LIMITS = httpx.Limits(max_connections=256, max_keepalive_connections=32)
+
+
+class Request(NamedTuple):
+    """A request."""
+
+    method: str
+    url: str
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes = b""
+    # Of one wait for the network; the whole is bounded by a signal.
+    timeout_ms: float = 10_000
+    max_body: int = 2 * 1024 * 1024
+
+
+class Answer(NamedTuple):
+    """An answer, read whole."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class LostError(Exception):
+    """No answer, or one that broke off."""
+
+
+class TooLongError(Exception):
+    """An answer longer than any honest one."""
+
+
+class HttpPort(Protocol):
+    """What sends requests."""
+
+    def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
+        """The answer; raises ``LostError``, ``TooLongError`` or the signal's reason."""
+        ...
+
+    def close(self) -> Steps[None]:
+        """Closes its connections."""
+        ...
+
+
+def to_httpx(request: Request) -> httpx.Request:
+    """As httpx sends it. Bodies come as they are: one that is packed may unpack to anything."""
+    seconds = max(0.001, request.timeout_ms / 1000)
+    timeout = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+    headers = [("accept-encoding", "identity"), *request.headers]
+    extensions: Mapping[str, Any] = {"timeout": timeout, OWN: True}
+    return httpx.Request(
+        request.method, request.url, headers=headers, content=request.body, extensions=extensions
+    )
+
+
+class _Body:
+    """The parts of an answer as they come, within a bound."""
+
+    def __init__(self, request: Request, signal: Signal | None) -> None:
+        self._most = request.max_body
+        self._signal = signal
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> None:
+        if self._signal is not None and self._signal.aborted:
+            raise LostError("it was given up")
+        self._size += len(part)
+        if self._size > self._most:
+            raise TooLongError
+        self._parts.append(part)
+
+    def answer(self, response: httpx.Response) -> Answer:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise LostError("it is packed")
+        headers = Headers.of_bytes(response.headers.raw)
+        return Answer(response.status_code, headers, b"".join(self._parts))
+
+
+class ThreadHttp:
+    """Sends by a transport that blocks, in worker threads."""
+
+    def __init__(self, given: httpx.BaseTransport | None) -> None:
+        self._given = given
+        self._own: httpx.BaseTransport | None = None
+        self._process = 0
+
+    def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
+        return call(lambda: self._send(request, signal), signal)
+
+    def close(self) -> Steps[None]:
+        own, self._own = self._own, None
+        if own is not None:
+            yield from call(own.close)
+
+    def transport(self) -> httpx.BaseTransport:
+        """Of this process: a forked child must not write on its parent's sockets."""
+        if self._given is not None:
+            return self._given
+        if self._own is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._own = httpx.HTTPTransport(limits=_LIMITS, trust_env=False)
+        return self._own
+
+    def _send(self, request: Request, signal: Signal | None) -> Answer:
+        body = _Body(request, signal)
+        try:
+            response = self.transport().handle_request(to_httpx(request))
+            try:
+                for part in response.iter_raw():
+                    body.add(part)
+            finally:
+                response.close()
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            raise LostError(str(error) or type(error).__name__) from error
+        return body.answer(response)
+
+
+class LoopHttp:
+    """Sends by a transport of asyncio."""
+
+    def __init__(self, given: httpx.AsyncBaseTransport | None) -> None:
+        self._given = given
+        self._own: httpx.AsyncBaseTransport | None = None
+        self._place: tuple[int, int] = (0, 0)
+
+    def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
+        return await_(lambda: self._send(request, signal), signal)
+
+    def close(self) -> Steps[None]:
+        own, self._own = self._own, None
+        if own is not None and self._place == _here():
+            yield from await_(own.aclose)
+
+    def transport(self) -> httpx.AsyncBaseTransport:
+        """Of this loop in this process: connections belong to the loop that made them."""
+        if self._given is not None:
+            return self._given
+        if self._own is None or self._place != _here():
+            self._place = _here()
+            self._own = httpx.AsyncHTTPTransport(limits=_LIMITS, trust_env=False)
+        return self._own
+
+    async def _send(self, request: Request, signal: Signal | None) -> Answer:
+        body = _Body(request, signal)
+        try:
+            response = await self.transport().handle_async_request(to_httpx(request))
+            try:
+                async for part in response.aiter_raw():
+                    body.add(part)
+            finally:
+                await response.aclose()
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            raise LostError(str(error) or type(error).__name__) from error
+        return body.answer(response)
+
+
+def _here() -> tuple[int, int]:
+    import asyncio
+
+    return os.getpid(), id(asyncio.get_running_loop())
