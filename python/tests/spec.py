@@ -32,6 +32,20 @@ def data(text: str) -> bytes:
     return base64.b64decode(text)
 
 
+def piece(delta: Any, known: list[bytes]) -> bytes:
+    """Bytes of a row, written as what differs from those of an earlier one."""
+    if isinstance(delta, str):
+        one = data(delta)
+    else:
+        like = known[delta["like"]]
+        one = b"".join(
+            data(part) if isinstance(part, str) else like[part[0] : part[0] + part[1]]
+            for part in delta["parts"]
+        )
+    known.append(one)
+    return one
+
+
 def plain(value: object) -> Any:
     """A value as rows have it: named tuples as objects, bytes as base64, absent for None."""
     if isinstance(value, bytes):

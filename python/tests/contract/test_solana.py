@@ -19,17 +19,11 @@ from exact_change._solana.tokens import (
     decode_token_account,
     uncounted_lamports,
 )
-from exact_change._solana.types import AccountMeta, Instruction, LookupTable
+from exact_change._solana.types import LookupTable
 from exact_change.errors import ExactChangeError
 
 from ..spec import data, of, plain, vectors
-
-
-def instruction_of(row: dict[str, Any]) -> Instruction:
-    accounts = [
-        AccountMeta(one["address"], one["signer"], one["writable"]) for one in row["accounts"]
-    ]
-    return Instruction(row["program"], accounts, data(row["data"]))
+from .rows import instruction_of
 
 
 def test_messages_are_byte_for_byte_those_of_typescript() -> None:

@@ -43,9 +43,8 @@ def payment_of(row: dict[str, Any]) -> tuple[Any, PaymentFacts]:
     (offer,) = judge_offers(terms, SOLANA_MAINNET, row["payer"]).readings
     assert isinstance(offer, Offer)
     names = ("payer", "source", "destination", "tokenProgram", "decimals", "blockhash")
-    return terms, PaymentFacts(
-        offer, *(row[name] for name in names), data(row["nonce"]), int(row["price"])
-    )
+    facts = [offer, *(row[name] for name in names), data(row["nonce"]), int(row["price"])]
+    return terms, PaymentFacts._make(facts)
 
 
 def test_payments_are_byte_for_byte_those_of_typescript() -> None:
