@@ -1,18 +1,28 @@
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from exact_change._base.names import camel_keys
 from exact_change._firewall.guard import OwnAccount
 from exact_change._firewall.self_check import check_composed
+from exact_change._jupiter.answer import read_quote
 from exact_change._jupiter.layout import decode_jupiter
+from exact_change._jupiter.refusal import refusal_of
+from exact_change._solana.tokens import TokenAccount
 from exact_change._solana.types import AccountMeta, Instruction
 from exact_change._swap.budget import ComputeBudget
+from exact_change._swap.candidates import (
+    CandidateChoice,
+    Holding,
+    Holdings,
+    order_candidates,
+)
+from exact_change._swap.check_quote import check_quote
 from exact_change._swap.compose import SwapFacts, compose_swap
-from exact_change._swap.types import ReservedAmounts
+from exact_change._swap.types import QuoteIntent, ReservedAmounts
 from exact_change.errors import ExactChangeError
 
-from ..spec import data, plain, vectors
+from ..spec import data, of, plain, vectors
 from .rows import expected_of, instruction_of
 
 JUPITER = "JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4"
@@ -76,3 +86,76 @@ def test_swaps_are_composed_byte_for_byte_as_in_typescript() -> None:
             assert out["check"].get("refused") == error.code, (error, out["check"])
         else:
             assert "refused" not in out["check"], out["check"]
+
+
+def intent_of(row: Mapping[str, Any]) -> QuoteIntent:
+    mints = row["inputMint"], row["outputMint"]
+    return QuoteIntent(*mints, int(row["amount"]), row["swapMode"], row["slippageBps"])
+
+
+def outcome(work: Callable[[], Any]) -> dict[str, Any]:
+    try:
+        return {"out": work()}
+    except ExactChangeError as error:
+        return {"refused": error.code, "details": camel_keys(dict(error.details))}
+
+
+def test_quotes_are_read_and_checked_as_in_typescript() -> None:
+    for row in of("quotes", "quote"):
+        intent = intent_of(row["intent"])
+        read = outcome(lambda: read_quote(row["raw"], intent, "jupiter-v1", 7))  # noqa: B023
+        if "out" not in read:
+            assert read == row["read"], row
+            continue
+        quote = read["out"]
+        shown = {**plain(quote), "priceImpactBps": quote.price_impact_bps}
+        assert shown == row["read"]["out"], row
+        checked = outcome(lambda: check_quote(quote, intent))  # noqa: B023
+        assert {**checked, "out": None} == {**row["checked"], "out": None}, row
+
+
+def test_refusals_of_jupiter_mean_what_they_mean_in_typescript() -> None:
+    for row in of("quotes", "refusal"):
+        mints = row["out"]["details"].get("inputMint", "in"), "out"
+        error = refusal_of(row["status"], row["body"].encode(), *mints)
+        out = row["out"]
+        assert (error.code, error.retry, dict(error.untrusted)) == (
+            out["code"],
+            out["retry"],
+            out["untrusted"],
+        )
+
+
+def test_tokens_are_tried_in_the_order_of_typescript() -> None:
+    for row in vectors("candidates"):
+        given, choice = row["holdings"], row["choice"]
+        tokens = [Holding(one["address"], token_of(one["account"])) for one in given["tokens"]]
+        found = order_candidates(
+            Holdings(given["network"], given["wallet"], int(given["lamports"]), tokens),
+            CandidateChoice(
+                choice["outputMint"],
+                int(choice["keepLamports"]),
+                choice.get("swapFrom"),
+                {mint: int(amount) for mint, amount in choice["reserved"].items()},
+                {mint: int(value) for mint, value in choice["values"].items()},
+            ),
+        )
+        assert [(one.mint, str(one.available)) for one in found] == [
+            (one["mint"], one["available"]) for one in row["out"]
+        ]
+
+
+def token_of(row: Mapping[str, Any]) -> TokenAccount:
+    return TokenAccount(
+        row["tokenProgram"],
+        row["mint"],
+        row["owner"],
+        int(row["amount"]),
+        row.get("delegate"),
+        int(row["delegatedAmount"]),
+        row.get("closeAuthority"),
+        row["state"],
+        row["isNative"],
+        row["extensions"],
+        row["requiresMemo"],
+    )

@@ -15,8 +15,9 @@ from .._solana.message import assemble_transaction
 from .._solana.rpc.types import Account, Simulation
 from .._solana.tables import TableCache
 from .._solana.types import Instruction
-from .._swap.prepare import read_exposed
+from .._swap.market import read_exposed
 from .._swap.read_facts import (
+    TOKEN_ACCOUNT_BYTES,
     Making,
     RawLeg,
     Reads,
@@ -48,8 +49,6 @@ from .simulation import (
 from .surroundings import SURROUNDINGS_RULES, closes_wrapped, created_in
 
 T = TypeVar("T")
-# Of the older token program.
-_TOKEN_ACCOUNT_BYTES = 165
 
 
 class InspectionNode(Reads, Protocol):
@@ -223,7 +222,7 @@ class Inspection:
             return None, None
         (read, rent) = yield from both(
             self._node.accounts([address], min_slot=slot, signal=self._signal),
-            self._node.rent(_TOKEN_ACCOUNT_BYTES, signal=self._signal),
+            self._node.rent(TOKEN_ACCOUNT_BYTES, signal=self._signal),
         )
         account: Account | None = read.accounts[0]
         return Temporary(address, rent, not is_there(account)), account

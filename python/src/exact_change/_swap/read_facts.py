@@ -79,6 +79,8 @@ class Reads(Protocol):
         ...
 
 
+# Of the older token program.
+TOKEN_ACCOUNT_BYTES = 165
 # What each extension of a mint adds to a new account of it: type and length, then the value.
 _ACCOUNT_EXTENSION_BYTES = {"transferFeeConfig": 12, "transferHook": 5, "pausable": 4}
 
@@ -185,7 +187,7 @@ def account_bytes(mint: Mint) -> int:
     Token-2022 adds its kind and the mark of an immutable owner to every one.
     """
     if mint.token_program == TOKEN_PROGRAM:
-        return 165
+        return TOKEN_ACCOUNT_BYTES
     return 170 + sum(_ACCOUNT_EXTENSION_BYTES.get(name, 0) for name in mint.extensions)
 
 

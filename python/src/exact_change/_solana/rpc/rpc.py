@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence, TypeVar
 
 from ..._base.json_types import record_of
 from ..._base.network import TOKEN_PROGRAMS
-from ..._base.runtime import Runtime
+from ..._base.runtime import Runtime, since_then
 from ..._http.own import HttpPort
 from ..._kernel.signals import Signal
 from ..._kernel.steps import all_of, both, done
@@ -46,6 +46,10 @@ from .types import (
 
 T = TypeVar("T")
 _COMMITMENT: Commitment = "confirmed"
+# Rent follows from a constant of the cluster, which changes between epochs at most. A transaction
+# that counts on an older one fails in simulation.
+_RENT_MS = 10 * 60_000
+_MAX_RENTS = 64
 # What a version above 0 is, which is never ours.
 NEWER = "newer"
 
@@ -61,6 +65,8 @@ class Rpc:
     def __init__(self, failover: Failover) -> None:
         self._all = failover
         self._singles: dict[Node, Rpc] = {}
+        # Lamports by size, and when they were asked for.
+        self._rents: dict[int, tuple[int, int]] = {}
 
     def accounts(
         self,
@@ -174,7 +180,11 @@ class Rpc:
         return self._ask("getFirstAvailableBlock", [], whole, signal)
 
     def rent(self, size: int, *, signal: Signal | None = None) -> Steps[int]:
-        """Lamports that make an account of ``size`` bytes rent-exempt."""
+        """Lamports that make an account of ``size`` bytes rent-exempt, at most 10 minutes old."""
+        runtime = self._all.runtime
+        known = self._rents.get(size)
+        if known is not None and since_then(runtime, known[1]) < _RENT_MS:
+            return known[0]
 
         def read(result: Any) -> int:
             lamports = whole(result)
@@ -183,7 +193,13 @@ class Rpc:
             return lamports
 
         params = [size, {"commitment": _COMMITMENT}]
-        return self._ask("getMinimumBalanceForRentExemption", params, read, signal)
+        at = runtime.now()
+        lamports = yield from self._ask("getMinimumBalanceForRentExemption", params, read, signal)
+        # A token account has one of few sizes, whatever its mint.
+        if len(self._rents) >= _MAX_RENTS:
+            self._rents.clear()
+        self._rents[size] = (lamports, at)
+        return lamports
 
     def priority_fees(
         self, accounts: Sequence[Address], *, signal: Signal | None = None
