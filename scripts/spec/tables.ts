@@ -1,3 +1,4 @@
+import { parseOptions } from '../../src/config/parse-options.js';
 import { CODES, errorCodes, isErrorCode } from '../../src/errors/codes.js';
 import { UNSAFE } from '../../src/errors.js';
 import { attemptStates } from '../../src/journal/states.js';
@@ -99,7 +100,11 @@ const tokens = {
 };
 
 const { approve: _approve, ...policy } = parsePolicy({}, SOLANA_MAINNET);
-const defaults = { policy, periods: Object.fromEntries(PERIODS), json: JSON_LIMITS };
+const { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network } = parseOptions({
+  walletSeed: new Uint8Array(32),
+});
+const client = { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network };
+const defaults = { client, policy, periods: Object.fromEntries(PERIODS), json: JSON_LIMITS };
 
 /** The ranges of code points that are not shown, both ends included. */
 function unsafeRanges(): number[][] {

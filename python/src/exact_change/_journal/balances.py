@@ -193,15 +193,15 @@ class Ledger:
     """Accounts are token account addresses, and the wallet's own for lamports."""
 
     def __init__(self, store: BalanceStore) -> None:
-        self._store = store
+        self.store = store
 
     def available(self, account: str, is_fresh: IsFresh) -> Steps[int | None]:
         """What can be spent; None if the balance was not seen lately and has to be read."""
-        return (yield from self._store.read(account)).available(is_fresh)
+        return (yield from self.store.read(account)).available(is_fresh)
 
     def held(self, account: str) -> Steps[int]:
         """What is promised to attempts in flight."""
-        return (yield from self._store.read(account)).held
+        return (yield from self.store.read(account)).held
 
     def see(
         self, account: str, amount: int, at: int, slot: int | None = None, moved: int = 0
@@ -223,7 +223,7 @@ class Ledger:
                 return balance.hold(id_, amount), taken
             return balance, taken if balance.is_held(id_) else None
 
-        return self._store.change(account, change)
+        return self.store.change(account, change)
 
     def hold(self, account: str, id_: str, amount: int) -> Steps[None]:
         """Holds an amount for an attempt that has signed it already."""
@@ -238,4 +238,4 @@ class Ledger:
         return self._to(account, lambda balance: balance.release(id_))
 
     def _to(self, account: str, after: Callable[[AccountBalance], AccountBalance]) -> Steps[None]:
-        return self._store.change(account, lambda balance: (after(balance), None))
+        return self.store.change(account, lambda balance: (after(balance), None))

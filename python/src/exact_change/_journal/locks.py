@@ -11,8 +11,11 @@ from .._base.js import utf16_key
 from .._kernel.signals import Signal, check
 from .._kernel.steps import Forget, fails_on, park
 from .._kernel.task import Host, Steps, Wake
+from ..errors import ExactChangeError, failure
 
 T = TypeVar("T")
+# A signer that is a person, a swap that lands late, and others before us.
+LOCK_WAIT_MS = 15 * 60_000
 
 
 class Locks(Protocol):
@@ -26,8 +29,9 @@ class Locks(Protocol):
     ) -> Steps[T]:
         """Runs work while holding all names, taken in one order everywhere.
 
-        A call that waits for one leaves the queue if a signal fires, with its reason; work that
-        has begun is not stopped.
+        A call that waits for one leaves the queue if a signal fires, with its reason, or with
+        ``timeout`` after longer than any work under a lock can take. Work that has begun is not
+        stopped.
         """
         ...
 
@@ -64,7 +68,7 @@ class MemoryLocks:
             self._queues[name] = deque()
             return
 
-        def register(_host: Host, wake: Wake) -> Sequence[Forget]:
+        def register(host: Host, wake: Wake) -> Sequence[Forget]:
             waiting = self._queues.get(name)
             # A holder may be collected at any moment, also in this one.
             if waiting is None:
@@ -77,7 +81,8 @@ class MemoryLocks:
                 if wake in waiting:
                     waiting.remove(wake)
 
-            return [*fails_on(wake, signals), leave]
+            late = host.later(LOCK_WAIT_MS, lambda: wake.fail(late_for("lock", LOCK_WAIT_MS)))
+            return [*fails_on(wake, signals), leave, late]
 
         yield park(register)
 
@@ -89,3 +94,12 @@ class MemoryLocks:
             if wake.give():
                 return
         del self._queues[name]
+
+
+def late_for(step: str, ms: float) -> ExactChangeError:
+    """No answer in time, before anything more was signed."""
+    return failure(
+        "timeout",
+        f"No answer within {ms:g} ms, so nothing more was signed. Try again.",
+        {"step": step, "timeout_ms": ms},
+    )

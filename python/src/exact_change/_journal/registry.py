@@ -10,7 +10,7 @@ from .._kernel.steps import Forget, park
 from .._kernel.task import Host, Steps, Task, Wake
 from .coordination import MemoryCoordination
 from .memory import MemoryJournal
-from .types import Attempt, Journal
+from .types import Attempt, Journal, SignedPayment
 
 
 class OpenPayment:
@@ -18,13 +18,27 @@ class OpenPayment:
 
     def __init__(self, attempt: Attempt, *, is_foreign: bool = False) -> None:
         # With its payment and its receipt.
-        self.attempt = attempt
+        self.attempt: Attempt = attempt
         # Taken from the journal, so others may know more of it by now.
         self.is_foreign = is_foreign
         # The last write of it, done or under way.
         self.last_write: Task[None] | None = None
         # The transaction id that the seller claimed last, and whether it is this payment's.
         self.claim: tuple[str, bool] | None = None
+
+    @property
+    def payment(self) -> SignedPayment:
+        """What was signed."""
+        payment = self.attempt.get("payment")
+        if payment is None:
+            raise TypeError("An open payment is a signed one.")
+        return payment
+
+    @property
+    def receipt(self) -> dict[str, Any]:
+        """Its receipt, as it is on record."""
+        receipt: dict[str, Any] = self.attempt.get("receipt") or {}
+        return receipt
 
 
 class Monitored:

@@ -175,9 +175,20 @@ class Claims(Protocol):
 class Coordination(Protocol):
     """What the payers of one wallet share, besides its attempts."""
 
-    ledger: Ledger
-    locks: Locks
-    claims: Claims
+    @property
+    def ledger(self) -> Ledger:
+        """What accounts hold, and what is promised."""
+        ...
+
+    @property
+    def locks(self) -> Locks:
+        """Locks by name."""
+        ...
+
+    @property
+    def claims(self) -> Claims:
+        """Which attempts a call is at."""
+        ...
 
     def next(self, name: str) -> Steps[int]:
         """Counts up under a name, from 1 or more, never twice the same."""

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Callable, NamedTuple
+
 from .._kernel.signals import Signal, check
-from .._kernel.steps import hook
 from .._kernel.task import Steps
-from .._solana.keys import KeySigner, Signer, SigningIntent, is_good_signature, signature_text
+from .._solana.keys import Signer, SigningIntent, is_good_signature, signature_text
 from .._solana.message import assemble_transaction, message_signers
+from .._solana.types import Lifetime
 from ..errors import failure
+from .prepare import PreparedSwap, SwapOutlook
+
+# What a signer answers, in time.
+Ask = Callable[[bytes, SigningIntent], Steps[object]]
 
 
-def ask_signer(
-    signer: Signer, message: bytes, intent: SigningIntent, signal: Signal | None
-) -> Steps[object]:
-    """What a signer answers; raises what it raises, or the signal's reason."""
-    if isinstance(signer, KeySigner):
-        return signer.sign_message(message, intent)
-    return (yield from hook(signer.sign_message, message, intent, signal=signal))
+class SwapSigned(NamedTuple):
+    """A swap that may leave."""
+
+    # Wire bytes.
+    data: bytes
+    signature: str
+    lifetime: Lifetime
+    expected: SwapOutlook
 
 
-def sign_message(
-    signer: Signer, message: bytes, intent: SigningIntent, signal: Signal | None = None
-) -> Steps[tuple[bytes, str]]:
-    """Wire bytes and signature of a swap.
+def sign_swap(
+    signer: Signer, ask: Ask, network: str, prepared: PreparedSwap, signal: Signal | None
+) -> Steps[SwapSigned]:
+    """Raises ``signing_failed`` if the signer refuses or signs something else.
 
-    Raises ``signing_failed`` if the signer refuses or signs something else, and
-    ``self_check_failed`` if the message asks for another wallet's signature.
+    And ``self_check_failed`` if the message asks for another wallet's signature.
     """
-    address = signer.address
+    message, address, bounds = prepared.message, signer.address, prepared.expected.bounds
     if list(message_signers(message)) != [address]:
         reason = "the transaction would need another signature"
         raise failure(
@@ -35,8 +41,16 @@ def sign_message(
             f"Nothing was signed: {reason}. Report this.",
             {"reason": reason},
         )
+    intent: SigningIntent = {
+        "kind": "swap",
+        "network": network,
+        "input_mint": bounds.input_mint,
+        "max_in_amount": str(bounds.max_in),
+        "output_mint": bounds.output_mint,
+        "min_out_amount": str(bounds.min_out),
+    }
     try:
-        signature = yield from ask_signer(signer, message, intent, signal)
+        signature = yield from ask(message, intent)
     except Exception as cause:
         check(signal)
         raise failure(
@@ -53,4 +67,5 @@ def sign_message(
             "the message. Nothing was sent.",
             {"address": address},
         )
-    return assemble_transaction(message, {address: signature}), signature_text(signature)
+    data = assemble_transaction(message, {address: signature})
+    return SwapSigned(data, signature_text(signature), prepared.lifetime, prepared.expected)

@@ -47,21 +47,22 @@ def quote_exact_output(
     if wanted.max_in <= 0:
         raise _short(wanted, 1)
     if not provider.supports_exact_out:
-        return (yield from _size_exact_in(provider, wanted, signal))
+        return (yield from size_exact_in(provider, wanted, signal))
     try:
         quote = yield from _ask(provider, wanted, "ExactOut", wanted.target, signal)
     except ExactChangeError as error:
         if not is_code(error, "no_route"):
             raise
-        return (yield from _size_exact_in(provider, wanted, signal))
+        return (yield from size_exact_in(provider, wanted, signal))
     if quote.max_in > wanted.max_in:
         raise _short(wanted, quote.max_in)
     return _covered(quote, wanted)
 
 
-def _size_exact_in(
+def size_exact_in(
     provider: SwapProvider, wanted: ExactOutput, signal: Signal | None
 ) -> Steps[SwapQuote]:
+    """The same by exact inputs alone."""
     target, max_in = wanted.target, wanted.max_in
     seed = max_in if wanted.seed_in is None else wanted.seed_in
     amount = seed if 0 < seed <= max_in else max_in

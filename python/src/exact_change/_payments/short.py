@@ -1,0 +1,40 @@
+"""Refusals of a price that the wallet cannot pay."""
+
+from __future__ import annotations
+
+from .._base.token_text import amount_text
+from .._journal.types import Owner
+from .._solana.address import Address
+from .._x402.types import Offer
+from ..errors import ExactChangeError, failure
+from .offer_accounts import OfferFacts
+
+
+def short_of(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChangeError:
+    """The wallet holds too little of an offer's token."""
+    price = amount_text(owner.network, offer.mint, offer.amount, facts.decimals)
+    message = (
+        f"The price is {price}, and {_holding(owner, offer.mint, facts)}. Fund it, or turn "
+        "auto_swap on to swap from another token."
+    )
+    return _too_little(offer.mint, offer.amount, facts, message)
+
+
+def short(owner: Owner, mint: Address, needed: int, facts: OfferFacts) -> ExactChangeError:
+    """The same if no token that the wallet holds is worth the difference."""
+    need = amount_text(owner.network, mint, needed, facts.decimals)
+    message = (
+        f"The payment needs {need}, {_holding(owner, mint, facts)}, and no token it holds is worth "
+        "the difference. Fund the wallet."
+    )
+    return _too_little(mint, needed, facts, message)
+
+
+def _holding(owner: Owner, mint: Address, facts: OfferFacts) -> str:
+    can = amount_text(owner.network, mint, facts.available, facts.decimals)
+    return f"the wallet {owner.wallet} can spend {can}"
+
+
+def _too_little(mint: Address, required: int, facts: OfferFacts, message: str) -> ExactChangeError:
+    details = {"mint": mint, "required": str(required), "available": str(facts.available)}
+    return failure("insufficient_funds", message, details)
