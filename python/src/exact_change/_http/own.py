@@ -6,8 +6,7 @@ its log, and addresses of nodes hold keys.
 
 from __future__ import annotations
 
-import os
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import httpx
 from typing_extensions import Protocol
@@ -19,7 +18,6 @@ from .._kernel.task import Steps
 
 # Tells requests of the library from its caller's, to an interceptor that patches all of httpx.
 OWN = "exact_change.own"
-_LIMITS = httpx.Limits(max_connections=256, max_keepalive_connections=32)
 
 
 class Request(NamedTuple):
@@ -100,10 +98,12 @@ class _Body:
 class ThreadHttp:
     """Sends by a transport that blocks, in worker threads."""
 
-    def __init__(self, given: httpx.BaseTransport | None) -> None:
+    def __init__(
+        self, given: httpx.BaseTransport | None, make: Callable[[], httpx.BaseTransport]
+    ) -> None:
         self._given = given
+        self._make = make
         self._own: httpx.BaseTransport | None = None
-        self._process = 0
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         return call(lambda: self._send(request, signal), signal)
@@ -113,19 +113,17 @@ class ThreadHttp:
         if own is not None:
             yield from call(own.close)
 
-    def transport(self) -> httpx.BaseTransport:
-        """Of this process: a forked child must not write on its parent's sockets."""
+    def _transport(self) -> httpx.BaseTransport:
         if self._given is not None:
             return self._given
-        if self._own is None or self._process != os.getpid():
-            self._process = os.getpid()
-            self._own = httpx.HTTPTransport(limits=_LIMITS, trust_env=False)
+        if self._own is None:
+            self._own = self._make()
         return self._own
 
     def _send(self, request: Request, signal: Signal | None) -> Answer:
         body = _Body(request, signal)
         try:
-            response = self.transport().handle_request(to_httpx(request))
+            response = self._transport().handle_request(to_httpx(request))
             try:
                 for part in response.iter_raw():
                     body.add(part)
@@ -139,32 +137,32 @@ class ThreadHttp:
 class LoopHttp:
     """Sends by a transport of asyncio."""
 
-    def __init__(self, given: httpx.AsyncBaseTransport | None) -> None:
+    def __init__(
+        self, given: httpx.AsyncBaseTransport | None, make: Callable[[], httpx.AsyncBaseTransport]
+    ) -> None:
         self._given = given
+        self._make = make
         self._own: httpx.AsyncBaseTransport | None = None
-        self._place: tuple[int, int] = (0, 0)
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         return await_(lambda: self._send(request, signal), signal)
 
     def close(self) -> Steps[None]:
         own, self._own = self._own, None
-        if own is not None and self._place == _here():
+        if own is not None:
             yield from await_(own.aclose)
 
-    def transport(self) -> httpx.AsyncBaseTransport:
-        """Of this loop in this process: connections belong to the loop that made them."""
+    def _transport(self) -> httpx.AsyncBaseTransport:
         if self._given is not None:
             return self._given
-        if self._own is None or self._place != _here():
-            self._place = _here()
-            self._own = httpx.AsyncHTTPTransport(limits=_LIMITS, trust_env=False)
+        if self._own is None:
+            self._own = self._make()
         return self._own
 
     async def _send(self, request: Request, signal: Signal | None) -> Answer:
         body = _Body(request, signal)
         try:
-            response = await self.transport().handle_async_request(to_httpx(request))
+            response = await self._transport().handle_async_request(to_httpx(request))
             try:
                 async for part in response.aiter_raw():
                     body.add(part)
@@ -173,9 +171,3 @@ class LoopHttp:
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             raise LostError(str(error) or type(error).__name__) from error
         return body.answer(response)
-
-
-def _here() -> tuple[int, int]:
-    import asyncio
-
-    return os.getpid(), id(asyncio.get_running_loop())

@@ -197,10 +197,18 @@ def sleep(ms: float, signal: Signal | None = None) -> Steps[None]:
     yield _Park(register)
 
 
-def call(work: Callable[[], T], signal: Signal | None = None) -> Steps[T]:
-    """What blocking work returns, run in a thread. Given up, it goes on, and is not looked at."""
+def call(
+    work: Callable[[], T],
+    signal: Signal | None = None,
+    unused: Callable[[T], None] | None = None,
+) -> Steps[T]:
+    """What blocking work returns, run in a thread.
+
+    Given up, it goes on, and ``unused`` is called with what it returns then, in a turn.
+    """
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
+        wake.unused = unused
         forgets = fails_on(wake, [signal])
         workers.submit(lambda: wake.run(work))
         return forgets

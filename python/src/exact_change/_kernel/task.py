@@ -127,7 +127,7 @@ class Task(Generic[T]):
 class Wake:
     """Resumes a task, once, from any thread."""
 
-    __slots__ = ("error", "forgets", "is_used", "task", "thread", "value")
+    __slots__ = ("error", "forgets", "is_used", "task", "thread", "unused", "value")
 
     def __init__(self, task: Task[Any]) -> None:
         self.task = task
@@ -136,6 +136,8 @@ class Wake:
         self.is_used = False
         # How to let go of what else could have woken it.
         self.forgets: Sequence[Callable[[], None]] = ()
+        # What is done with a value that comes too late.
+        self.unused: Callable[[Any], None] | None = None
         self.value: Any = None
         self.error: BaseException | None = None
 
@@ -175,6 +177,8 @@ class Wake:
 
     def _resume(self, value: object, error: BaseException | None) -> None:
         if self.is_used:
+            if error is None and self.unused is not None:
+                self.unused(value)
             return
         self.is_used = True
         self.forget()

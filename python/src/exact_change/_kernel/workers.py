@@ -28,6 +28,9 @@ class Workers:
         self._idle: list[SimpleQueue[Job]] = []
         self._here = _Here()
         self._timers: _Timers | None = None
+        # Reentrant, as no lock is.
+        self._buried: SimpleQueue[Job] = SimpleQueue()
+        self._buries = False
 
     @property
     def is_here(self) -> bool:
@@ -52,6 +55,21 @@ class Workers:
                 self._timers = _Timers(self.submit)
             timers = self._timers
         return timers.add(seconds, job)
+
+    def watch_graves(self) -> None:
+        """To be called before :meth:`bury`."""
+        with self._lock:
+            is_first, self._buries = not self._buries, True
+        if is_first:
+            threading.Thread(target=self._dig, name="exact-change graves", daemon=True).start()
+
+    def bury(self, job: Job) -> None:
+        """Runs a job soon. It may be called wherever an object is collected, under any lock."""
+        self._buried.put(job)
+
+    def _dig(self) -> None:
+        while True:
+            self.submit(self._buried.get())
 
     def _work(self, jobs: SimpleQueue[Job]) -> None:
         self._here.is_worker = True

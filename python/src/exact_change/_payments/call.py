@@ -68,6 +68,14 @@ class BodyEnd(Protocol):
         ...
 
 
+class CallOptions(NamedTuple):
+    """What a caller says of one call besides the request itself."""
+
+    idempotency_key: str | None = None
+    # The request may reach the seller twice.
+    is_repeatable: bool = False
+
+
 class Call(Protocol):
     """A request that was answered with terms."""
 

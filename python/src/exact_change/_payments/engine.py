@@ -25,10 +25,10 @@ from .._transport.local import unknown_mint
 from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
 from .balances import check_balances
-from .call import Call, Reply
+from .call import Call, CallOptions, Reply
 from .context import PaymentContext
 from .landing import Watch
-from .pay import CallOptions, pay_for_call
+from .pay import pay_for_call
 from .pay_header import Payment, pay_header
 from .plan import Place, Plan, make_plan, uses_of
 from .reading import read_terms

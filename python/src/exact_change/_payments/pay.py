@@ -15,7 +15,7 @@ from .._x402.payload import check_header
 from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError, Moved, SettlementError, amended
 from .approval import Approval
-from .call import Call, Reply
+from .call import Call, CallOptions, Reply
 from .choose import Choice, Refuse, choose
 from .claims import release_claim
 from .context import PaymentContext
@@ -30,14 +30,6 @@ from .request_checks import check_request
 from .reservation import claim_attempt
 from .resign import second_try_after
 from .signing import sign_payment
-
-
-class CallOptions(NamedTuple):
-    """What a caller says of one call besides the request itself."""
-
-    idempotency_key: str | None = None
-    # The request may reach the seller twice.
-    is_repeatable: bool = False
 
 
 class Purpose(NamedTuple):

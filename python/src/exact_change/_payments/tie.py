@@ -8,6 +8,7 @@ from typing import Any
 from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._kernel.signals import Signal
+from .._kernel.steps import bounded
 from .._kernel.task import Steps
 from .._receipt import Receipt, read_receipt
 from .context import PaymentContext
@@ -51,3 +52,31 @@ def live_receipt(response: object) -> LiveReceipt | None:
     """The receipt of a response; None if nothing was paid for it."""
     known = _tied.get(id(response))
     return known[1] if known is not None and known[0]() is response else None
+
+
+def receipt_of(response: object) -> Receipt | None:
+    """The receipt of the payment that a response cost, as it stands now.
+
+    None if nothing was paid. Wait for the chain by ``client.settled(response)``.
+
+    >>> receipt_of(client.get("https://api.example.com/premium")).payment.ui_amount
+    """
+    live = live_receipt(response)
+    return None if live is None else live.read()
+
+
+def settled_within(response: object, timeout: float | None) -> Steps[Receipt | None]:
+    """The receipt of a response once the chain has decided; ``timeout`` in seconds."""
+    live = live_receipt(response)
+    if live is None:
+        return None
+    if timeout is None:
+        return (yield from live.settled(None))
+    return (
+        yield from bounded(
+            timeout * 1000,
+            lambda: TimeoutError(f"The chain did not decide within {timeout:g} s."),
+            [],
+            live.settled,
+        )
+    )

@@ -68,7 +68,8 @@ def fate_of(histories: Histories, sent: Sent, signal: Signal) -> Steps[Fate]:
             in_vain.append(fate)
         # One that failed has cost its fee.
         if len(in_vain) >= min(2, len(nodes)):
-            return next((one for one in in_vain if isinstance(one, Landed)), "never")
+            landed = [one for one in in_vain if isinstance(one, Landed)]
+            return landed[0] if landed else "never"
     if len(failures) == len(nodes):
         raise failures[0]
     return "open"
