@@ -1,3 +1,12 @@
+import { MAX_BODY_BYTES } from '../../adapters/webhooks/event.js';
+import {
+  allowedShapes,
+  headerShapes,
+  neededShapes,
+  timestampShape,
+  type Fields,
+  type Shape,
+} from '../../adapters/webhooks/shapes.js';
 import { parseOptions } from '../../src/config/parse-options.js';
 import { CODES, errorCodes, isErrorCode } from '../../src/errors/codes.js';
 import { UNSAFE } from '../../src/errors.js';
@@ -106,6 +115,21 @@ const { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network }
 const client = { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network };
 const defaults = { client, policy, periods: Object.fromEntries(PERIODS), json: JSON_LIMITS };
 
+const shapeOf = ({ maxLength, pattern }: Shape) => ({ maxLength, pattern: pattern?.source });
+const shapesOf = (fields: Fields = {}) =>
+  Object.fromEntries(Object.entries(fields).map(([name, shape]) => [name, shapeOf(shape)]));
+const webhooks = {
+  maxBodyBytes: MAX_BODY_BYTES,
+  headers: shapesOf(headerShapes),
+  timestamp: shapeOf(timestampShape),
+  events: Object.fromEntries(
+    webhookEvents.map((name) => [
+      name,
+      { needs: shapesOf(neededShapes[name]), allows: shapesOf(allowedShapes[name]) },
+    ]),
+  ),
+};
+
 /** The ranges of code points that are not shown, both ends included. */
 function unsafeRanges(): number[][] {
   const ranges: number[][] = [];
@@ -129,5 +153,5 @@ export const tables: Readonly<Record<string, () => unknown>> = {
   'tokens.json': () => tokens,
   'defaults.json': () => defaults,
   'text.json': () => ({ unsafe: unsafeRanges() }),
-  'webhooks.json': () => ({ events: webhookEvents }),
+  'webhooks.json': () => webhooks,
 };

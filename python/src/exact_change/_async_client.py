@@ -7,7 +7,7 @@ import os
 import weakref
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, Mapping, Sequence
 
 import httpx
 
@@ -19,6 +19,7 @@ from ._http.paying import AsyncPayingTransport
 from ._kernel.hosts import loop_host
 from ._kernel.signals import Signal
 from ._payer import Payer
+from ._tied import settled_within
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -43,7 +44,17 @@ class AsyncClient:
     """
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
-        self._payer = Payer(parse_options(options))
+        self._begin(Payer(parse_options(options)))
+
+    @classmethod
+    def of(cls, payer: Payer) -> AsyncClient:
+        """A client of something that pays already."""
+        client = cls.__new__(cls)
+        client._begin(payer)
+        return client
+
+    def _begin(self, payer: Payer) -> None:
+        self._payer = payer
         self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
             weakref.WeakKeyDictionary()
         )
@@ -106,7 +117,7 @@ class AsyncClient:
         repeatable: bool = False,
         extensions: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncGenerator[httpx.Response, None]:
         """As :meth:`request`, with the body of the answer read by its caller."""
         own = call_options(extensions, idempotency_key, repeatable)
         async with self._own().stream(method, url, extensions=own, **options) as response:
@@ -175,8 +186,6 @@ class AsyncClient:
 
     async def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
         """See :meth:`exact_change.Client.settled`."""
-        from ._payments.tie import settled_within
-
         return await loop_host().run(settled_within(response, timeout))
 
     async def resume(self) -> list[Receipt | FreedReceipt]:

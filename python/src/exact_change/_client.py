@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Sequence
 
 import httpx
 
@@ -17,6 +17,7 @@ from ._http.paying import PayingTransport
 from ._kernel.hosts import threads
 from ._kernel.signals import Signal
 from ._payer import Payer
+from ._tied import settled_within
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -50,7 +51,17 @@ class Client:
     """
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
-        self._payer = Payer(parse_options(options))
+        self._begin(Payer(parse_options(options)))
+
+    @classmethod
+    def of(cls, payer: Payer) -> Client:
+        """A client of something that pays already."""
+        client = cls.__new__(cls)
+        client._begin(payer)
+        return client
+
+    def _begin(self, payer: Payer) -> None:
+        self._payer = payer
         self._http: httpx.Client | None = None
         self._process = os.getpid()
 
@@ -120,7 +131,7 @@ class Client:
         repeatable: bool = False,
         extensions: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Iterator[httpx.Response]:
+    ) -> Generator[httpx.Response, None, None]:
         """As :meth:`request`, with the body of the answer read by its caller."""
         own = call_options(extensions, idempotency_key, repeatable)
         with self._own().stream(method, url, extensions=own, **options) as response:
@@ -219,8 +230,6 @@ class Client:
         final, a minute or two. Raises ``TimeoutError`` after ``timeout`` seconds, and
         ``ConfigError`` (``client_closed``) if the client is closed before.
         """
-        from ._payments.tie import settled_within
-
         return threads.run(settled_within(response, timeout))
 
     def resume(self) -> list[Receipt | FreedReceipt]:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from exact_change._base.network import pinned_mint
+from exact_change._base.network import SOLANA_MAINNET, pinned_mint
+from exact_change._payments.supported_mint import judge_mint
 from exact_change._solana.address import is_address
 from exact_change._solana.compile import compile_message
 from exact_change._solana.keys import KeySigner, key_signer, seed_signer, verify_signature
@@ -20,6 +21,7 @@ from exact_change._solana.tokens import (
     uncounted_lamports,
 )
 from exact_change._solana.types import LookupTable
+from exact_change._swap.read_facts import account_bytes
 from exact_change.errors import ExactChangeError
 
 from ..spec import data, of, plain, vectors
@@ -99,6 +101,11 @@ def test_mints_and_token_accounts_are_read_as_in_typescript() -> None:
             assert row["out"] is None
             continue
         assert plain(mint) == {**row["out"], "supply": int(row["out"]["supply"])}
+        assert account_bytes(mint) == row["bytes"]
+        judged = row["judged"]
+        pinned = pinned_mint(SOLANA_MAINNET, "PYUSD") if judged["pinned"] else None
+        refusal = judge_mint(judged["address"], mint, pinned)
+        assert (refusal and dict(refusal.details)) == judged.get("reason"), row
     for row in of("tokens", "account"):
         account = Account(row["owner"], int(row["lamports"]), data(row["data"]))
         held = decode_token_account(account)

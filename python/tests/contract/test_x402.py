@@ -6,6 +6,7 @@ from typing import Any
 from exact_change._base.headers import Headers
 from exact_change._base.js import stringify
 from exact_change._base.network import SOLANA_MAINNET
+from exact_change._payments.fingerprint import fingerprint_of
 from exact_change._solana.message import assemble_transaction
 from exact_change._x402.exact import build_exact_payment
 from exact_change._x402.facts import PaymentFacts
@@ -65,3 +66,10 @@ def test_payments_are_byte_for_byte_those_of_typescript() -> None:
         }
         assert (shown, has_id) == (row["header"], row["hasId"])
         assert transaction_in(header) == signed
+
+
+def test_requests_are_told_apart_as_in_typescript() -> None:
+    for row in vectors("fingerprints"):
+        headers = Headers([("Content-Type", row["type"])] if "type" in row else [])
+        body = row.get("body", "").encode()
+        assert fingerprint_of(row["method"], row["url"], headers, body) == row["out"], row

@@ -2,22 +2,19 @@ from __future__ import annotations
 
 from exact_change._base.network import SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT
 from exact_change._base.runtime import system_runtime
+from exact_change._http.inner import thread_transport
 from exact_change._http.own import ThreadHttp
 from exact_change._kernel.hosts import threads
 from exact_change._solana.rpc.blockhash import BlockhashSource
-from exact_change._solana.rpc.rpc import Rpc, connect
+from exact_change._solana.rpc.rpc import connect
 from exact_change._solana.tokens import associated_token_address, decode_mint, decode_token_account
 
 from ..node import Sandbox
 
 
-def rpc_of(sandbox: Sandbox, *more: str, network: str = SOLANA_MAINNET) -> Rpc:
-    urls = [sandbox.rpc_url, *more]
-    return connect(urls, ThreadHttp(None), system_runtime, 5_000, network)
-
-
 def test_a_node_is_read(sandbox: Sandbox) -> None:
-    rpc = rpc_of(sandbox)
+    http = ThreadHttp(None, lambda: thread_transport(False))
+    rpc = connect([sandbox.rpc_url], http, system_runtime, 5_000, SOLANA_MAINNET)
     wallet = sandbox.wallet(SOL="0.5", USDC="2")
     mint = sandbox.mint("USDC")
     account = associated_token_address(wallet.address, mint, TOKEN_PROGRAM)
@@ -39,3 +36,4 @@ def test_a_node_is_read(sandbox: Sandbox) -> None:
     assert threads.run(rpc.is_blockhash_valid(latest.blockhash))[1]
     assert threads.run(rpc.statuses(["5" * 87])) == [None]
     assert threads.run(rpc.priority_fees([WSOL_MINT])) is not None
+    threads.run(http.close())

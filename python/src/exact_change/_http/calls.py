@@ -23,7 +23,7 @@ from .replies import LoopReply, ThreadReply
 # The largest request body that is kept to be sent again.
 _BODY_LIMIT_BYTES = 1024 * 1024
 # What a client itself drops when a redirect leaves the origin.
-_CREDENTIALS = ("authorization", "cookie", "host", "proxy-authorization")
+CREDENTIALS = ("authorization", "cookie", "host", "proxy-authorization")
 _FRAMING = ("content-length", "transfer-encoding")
 # How a call's options come along with a request.
 OPTIONS = "exact_change"
@@ -107,7 +107,7 @@ def keep_body(request: httpx.Request) -> KeptBody:
         kept.end()
     elif isinstance(stream, httpx.AsyncByteStream) and not isinstance(stream, httpx.SyncByteStream):
         request.stream = _AsyncKeptStream(stream, kept)
-    elif isinstance(stream, httpx.SyncByteStream):
+    else:
         request.stream = _BothKept(stream, kept)
     return kept
 
@@ -236,12 +236,12 @@ class HttpxCall:
         return ThreadReply(unfollowed(answer), url, request.method)
 
     def _paid(self, url: str, header: PaymentHeader) -> httpx.Request:
-        dropped = set(_FRAMING)
+        dropped: set[str] = set(_FRAMING)
         if url != self.asked_at:
             dropped.add("host")
             here, there = parse_address(self.asked_at), parse_address(url)
             if here is None or there is None or here.origin != there.origin:
-                dropped.update(_CREDENTIALS)
+                dropped.update(CREDENTIALS)
         headers = [
             (name, value)
             for name, value in self._request.headers.raw

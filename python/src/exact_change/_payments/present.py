@@ -21,7 +21,8 @@ from .._kernel.steps import (
     until_aborted,
 )
 from .._kernel.task import Steps, Task
-from .._receipt import read_receipt, write
+from .._receipt import Receipt, read_receipt, write
+from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, ExactChangeError, Moved, failure
 from .call import Call, Reply
@@ -29,10 +30,9 @@ from .claims import body_claim, release_claim, start_release
 from .context import PaymentContext
 from .outcomes import Outcome, outcome_of
 from .reading import read_word
-from .reconcile.monitor import decide_payment, follow_in_background
+from .reconcile.monitor import decide_payment, decided, follow_in_background
 from .rejection import Answer, bounds_of, rejection
 from .saving import Change, as_it_is, save_attempt
-from .tie import tie_receipt
 
 _FIRST_WAIT_MS = 250
 _LONGEST_WAIT_MS = 2_000
@@ -194,7 +194,7 @@ class _Presenting:
             # A wrong idea of our own balance is the likeliest of our own mistakes.
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
-        tie_receipt(reply.native, context, open_, emit)
+        tie_receipt(reply.native, _LiveReceipt(context, open_, emit))
         # Headers are not yet an answer: if the rest is lost on its way, a repeated call must not
         # pay anew, in this process or the next.
         if is_awaited:
@@ -292,6 +292,21 @@ class _Presenting:
         yield from start_release(self._context, self._open, self._body_claim)
         # A reader that has given up is not kept waiting.
         yield from quiet(join(noted, self._signal))
+
+
+class _LiveReceipt:
+    """The receipt of a payment as it stands."""
+
+    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
+        self._context = context
+        self._open = open_
+        self._emit = emit
+
+    def read(self) -> Receipt:
+        return read_receipt(self._open.receipt)
+
+    def settled(self, signal: Signal | None) -> Steps[Receipt]:
+        return decided(self._context, self._open, self._emit, signal)
 
 
 class _BodyEnd:

@@ -17,7 +17,7 @@ from .._solana.tokens import associated_token_address, decode_mint, decode_token
 from .._swap.sizing import ExactOutput, size_exact_in
 from .._swap.types import QuoteIntent, SwapBuild, SwapProvider, SwapQuote
 from ..errors import ExactChangeError, failure, is_code
-from .types import TokenBalance
+from .types import PaymentResult, TokenBalance
 
 _SOL_DECIMALS = 9
 _MAX_ADDRESSES_A_CALL = 100
@@ -75,7 +75,7 @@ class LocalTransport:
             for mint in mints
         ]
 
-    def auto_pay(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[Any]:
+    def auto_pay(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[PaymentResult]:
         raise TypeError("Only a service plans payments.")
 
     def _all(self, wallet: Address, signal: Signal | None) -> Steps[list[TokenBalance]]:

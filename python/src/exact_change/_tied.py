@@ -5,53 +5,38 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._events import Emit
-from .._journal.registry import OpenPayment
-from .._kernel.signals import Signal
-from .._kernel.steps import bounded
-from .._kernel.task import Steps
-from .._receipt import Receipt, read_receipt
-from .context import PaymentContext
-from .reconcile.monitor import decided
+from typing_extensions import Protocol
+
+from ._kernel.signals import Signal, void
+from ._kernel.steps import bounded
+from ._kernel.task import Steps
+from ._receipt import Receipt
 
 
-class LiveReceipt:
+class LiveReceipt(Protocol):
     """The receipt of a payment as it stands, and how to wait for its end."""
-
-    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
-        self._context = context
-        self._open = open_
-        self._emit = emit
 
     def read(self) -> Receipt:
         """As it stands."""
-        return read_receipt(self._open.receipt)
+        ...
 
     def settled(self, signal: Signal | None) -> Steps[Receipt]:
         """Once the chain has decided.
 
         Raises the signal's reason, or ``ConfigError`` (``client_closed``).
         """
-        return decided(self._context, self._open, self._emit, signal)
+        ...
 
 
 # By identity: responses of some clients are equal if their contents are.
 _tied: dict[int, tuple[weakref.ref[Any], LiveReceipt]] = {}
 
 
-def tie_receipt(response: Any, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
+def tie_receipt(response: Any, receipt: LiveReceipt) -> None:
     """Ties a receipt to the response that it paid for, for as long as that is there."""
     key = id(response)
-    _tied[key] = (
-        weakref.ref(response, lambda _: _tied.pop(key, None) and None),
-        LiveReceipt(context, open_, emit),
-    )
-
-
-def live_receipt(response: object) -> LiveReceipt | None:
-    """The receipt of a response; None if nothing was paid for it."""
-    known = _tied.get(id(response))
-    return known[1] if known is not None and known[0]() is response else None
+    forget = weakref.ref(response, lambda _: void(_tied.pop(key, None)))
+    _tied[key] = forget, receipt
 
 
 def receipt_of(response: object) -> Receipt | None:
@@ -61,13 +46,13 @@ def receipt_of(response: object) -> Receipt | None:
 
     >>> receipt_of(client.get("https://api.example.com/premium")).payment.ui_amount
     """
-    live = live_receipt(response)
+    live = _live(response)
     return None if live is None else live.read()
 
 
 def settled_within(response: object, timeout: float | None) -> Steps[Receipt | None]:
     """The receipt of a response once the chain has decided; ``timeout`` in seconds."""
-    live = live_receipt(response)
+    live = _live(response)
     if live is None:
         return None
     if timeout is None:
@@ -80,3 +65,8 @@ def settled_within(response: object, timeout: float | None) -> Steps[Receipt | N
             live.settled,
         )
     )
+
+
+def _live(response: object) -> LiveReceipt | None:
+    known = _tied.get(id(response))
+    return known[1] if known is not None and known[0]() is response else None
