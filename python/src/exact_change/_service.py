@@ -114,7 +114,9 @@ class Service:
         trust_env: bool = False,
     ) -> None:
         self._asked = _Asked(api_url, api_key, headers or {}, timeout)
-        self._make = lambda: ThreadHttp(http_transport, lambda: thread_transport(trust_env))
+        self._make: Callable[[], ThreadHttp] = lambda: ThreadHttp(
+            http_transport, lambda: thread_transport(trust_env)
+        )
         self._http: ThreadHttp | None = None
         self._process = os.getpid()
 
@@ -185,7 +187,9 @@ class AsyncService:
         trust_env: bool = False,
     ) -> None:
         self._asked = _Asked(api_url, api_key, headers or {}, timeout)
-        self._make = lambda: LoopHttp(http_transport, lambda: loop_transport(trust_env))
+        self._make: Callable[[], LoopHttp] = lambda: LoopHttp(
+            http_transport, lambda: loop_transport(trust_env)
+        )
         self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHttp] = (
             weakref.WeakKeyDictionary()
         )

@@ -128,7 +128,6 @@ const REQUESTS: readonly (readonly [string, string, string | undefined, string |
   ['POST', 'https://api.example.com/', '{"q":1}', 'application/json'],
   ['POST', 'https://api.example.com/', '', undefined],
   ['POST', 'https://h.example/u', '--xy\r\na\r\n--xy--', 'multipart/form-data; boundary=xy'],
-  ['POST', 'https://h.example/u', '--xy\r\nü € \u0081\r\n--xy--', 'multipart/mixed; boundary=xy'],
   ['POST', 'https://h.example/u', '--ab\r\na\r\n--ab--', 'multipart/form-data; boundary="ab"'],
 ];
 

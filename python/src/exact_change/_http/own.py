@@ -106,7 +106,9 @@ class ThreadHttp:
         self._own: httpx.BaseTransport | None = None
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
-        return call(lambda: self._send(request, signal), signal)
+        # Here, in a turn: two threads would make one each.
+        transport = self._transport()
+        return call(lambda: _send(transport, request, signal), signal)
 
     def close(self) -> Steps[None]:
         own, self._own = self._own, None
@@ -120,19 +122,6 @@ class ThreadHttp:
             self._own = self._make()
         return self._own
 
-    def _send(self, request: Request, signal: Signal | None) -> Answer:
-        body = _Body(request, signal)
-        try:
-            response = self._transport().handle_request(to_httpx(request))
-            try:
-                for part in response.iter_raw():
-                    body.add(part)
-            finally:
-                response.close()
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            raise LostError(str(error) or type(error).__name__) from error
-        return body.answer(response)
-
 
 class LoopHttp:
     """Sends by a transport of asyncio."""
@@ -145,7 +134,7 @@ class LoopHttp:
         self._own: httpx.AsyncBaseTransport | None = None
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
-        return await_(lambda: self._send(request, signal), signal)
+        return await_(lambda: _send_async(self._transport(), request, signal), signal)
 
     def close(self) -> Steps[None]:
         own, self._own = self._own, None
@@ -159,15 +148,32 @@ class LoopHttp:
             self._own = self._make()
         return self._own
 
-    async def _send(self, request: Request, signal: Signal | None) -> Answer:
-        body = _Body(request, signal)
+
+def _send(transport: httpx.BaseTransport, request: Request, signal: Signal | None) -> Answer:
+    body = _Body(request, signal)
+    try:
+        response = transport.handle_request(to_httpx(request))
         try:
-            response = await self._transport().handle_async_request(to_httpx(request))
-            try:
-                async for part in response.aiter_raw():
-                    body.add(part)
-            finally:
-                await response.aclose()
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            raise LostError(str(error) or type(error).__name__) from error
-        return body.answer(response)
+            for part in response.iter_raw():
+                body.add(part)
+        finally:
+            response.close()
+    except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+        raise LostError(str(error) or type(error).__name__) from error
+    return body.answer(response)
+
+
+async def _send_async(
+    transport: httpx.AsyncBaseTransport, request: Request, signal: Signal | None
+) -> Answer:
+    body = _Body(request, signal)
+    try:
+        response = await transport.handle_async_request(to_httpx(request))
+        try:
+            async for part in response.aiter_raw():
+                body.add(part)
+        finally:
+            await response.aclose()
+    except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+        raise LostError(str(error) or type(error).__name__) from error
+    return body.answer(response)

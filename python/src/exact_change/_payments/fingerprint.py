@@ -26,20 +26,10 @@ def fingerprint_of(method: str, url: str, headers: Headers, body: bytes) -> str:
     boundary = _BOUNDARY.match(headers.get("content-type") or "")
     content = body
     if boundary is not None:
-        content = _characters(body).replace(boundary[1], "").encode()
+        # One character for each byte, so that text can be taken out of any bytes.
+        content = body.decode("latin-1").replace(boundary[1], "").encode()
     parts = [method, _FRAGMENT.sub("", url), hashlib.sha256(content).hexdigest()]
     return hashlib.sha256(stringify(parts).encode()).hexdigest()
-
-
-# What JavaScript calls latin1 is not quite that.
-_WINDOWS = {
-    byte: bytes((byte,)).decode("cp1252", "ignore") or chr(byte) for byte in range(128, 160)
-}
-
-
-def _characters(body: bytes) -> str:
-    """One character for each byte, so that text can be taken out of any bytes."""
-    return body.decode("latin-1").translate(_WINDOWS)
 
 
 def nonce_for(url: str, idempotency_key: str | None, random_bytes: Callable[[int], bytes]) -> bytes:
