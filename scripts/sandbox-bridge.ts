@@ -1,5 +1,8 @@
 import { createInterface } from 'node:readline';
 import { createSandbox } from 'exact-change-sandbox';
+import { apiKeys, createHandler } from '../adapters/http/index.js';
+import { local } from '../adapters/local/index.js';
+import { serve } from '../adapters/mounts/node.js';
 import { plain } from './spec/plain.js';
 
 /**
@@ -41,6 +44,13 @@ const own: Record<string, (...args: never[]) => unknown> = {
     sandbox.createMint({ ...mint, picoUsd: BigInt(String(mint['picoUsd'])) } as never),
   fundToken: (owner: string, symbol: keyof typeof mints, amount: string) =>
     sandbox.chain.fundToken(owner as never, mints[symbol], BigInt(amount)),
+  /** The HTTP service, over this sandbox. Resolves to its address. */
+  serve: async (apiKey?: string) => {
+    const transport = local({ rpcUrl, jupiterUrl });
+    const authorize = apiKey === undefined ? {} : { authorize: apiKeys([apiKey]) };
+    const service = await serve(createHandler(transport, authorize), { port: 0 });
+    return service.url;
+  },
   served: () => sandbox.controls.api.served,
   restore: async () => {
     const { node, aggregator, facilitator, api } = sandbox.controls;

@@ -59,6 +59,15 @@ class Sandbox:
         made = self.call("createWallet", funds)
         return Wallet(made["secretKey"], made["address"])
 
+    def options(self, wallet: Wallet, **options: Any) -> Any:
+        """What a client of a wallet is made with."""
+        return {
+            "wallet_secret_key": wallet.secret_key,
+            "rpc_url": self.rpc_url,
+            "jupiter_url": self.jupiter_url,
+            **options,
+        }
+
     def balance(self, address: str, mint: object) -> int:
         """Base units (lamports for SOL) that a wallet holds."""
         return int(self.call("balance", address, mint))

@@ -14,6 +14,7 @@ from ._events import Listener
 from ._http.calls import OPTIONS, call_options
 from ._http.inner import thread_transport
 from ._http.paying import PayingTransport
+from ._kernel.fork import ForkLock
 from ._kernel.hosts import threads
 from ._kernel.signals import Signal
 from ._payer import Payer
@@ -62,6 +63,7 @@ class Client:
 
     def _begin(self, payer: Payer) -> None:
         self._payer = payer
+        self._lock = ForkLock()
         self._http: httpx.Client | None = None
         self._process = os.getpid()
 
@@ -283,14 +285,15 @@ class Client:
 
     def _own(self) -> httpx.Client:
         """Of this process: a forked child must not write on its parent's sockets."""
-        if self._http is None or self._process != os.getpid():
-            self._process = os.getpid()
-            below = self._below(self._payer.config.http_transport, {})
-            self._http = httpx.Client(
-                transport=PayingTransport(self._payer, below),
-                trust_env=self._payer.config.trust_env,
-            )
-        return self._http
+        with self._lock:
+            if self._http is None or self._process != os.getpid():
+                self._process = os.getpid()
+                below = self._below(self._payer.config.http_transport, {})
+                self._http = httpx.Client(
+                    transport=PayingTransport(self._payer, below),
+                    trust_env=self._payer.config.trust_env,
+                )
+            return self._http
 
     def _below(
         self, below: httpx.BaseTransport | None, options: Mapping[str, Any]

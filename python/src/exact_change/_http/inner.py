@@ -34,9 +34,8 @@ class _Routes(Generic[T]):
             proxy = None
         if proxy is not None and "://" not in proxy:
             proxy = f"http://{proxy}"
-        if proxy not in self.by_proxy:
-            self.by_proxy[proxy] = self._make(proxy)
-        return self.by_proxy[proxy]
+        known = self.by_proxy.get(proxy)
+        return known or self.by_proxy.setdefault(proxy, self._make(proxy))
 
 
 class RoutedTransport(httpx.BaseTransport):
