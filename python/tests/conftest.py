@@ -9,6 +9,7 @@ import pytest
 from exact_change import Client
 
 from .node import Sandbox, Wallet
+from .payer import Payer
 from .seller import Answer, Seller
 
 
@@ -44,8 +45,29 @@ def make_client(sandbox: Sandbox) -> Iterator[MakeClient]:
         client.close()
 
 
+MakePayer = Callable[..., Payer]
+
+
 @pytest.fixture
-def make_seller() -> Iterator[Callable[[Answer], Seller]]:
+def make_payer(sandbox: Sandbox) -> Iterator[MakePayer]:
+    """Makes clients that are watched, of a wallet or of a new one with funds."""
+    made: list[Payer] = []
+
+    def make(wallet: Wallet | None = None, **options: Any) -> Payer:
+        funds = {name: options.pop(name) for name in list(options) if name.isupper()}
+        made.append(Payer(sandbox, wallet or sandbox.wallet(**funds), **options))
+        return made[-1]
+
+    yield make
+    for payer in made:
+        payer.client.close()
+
+
+MakeSeller = Callable[[Answer], Seller]
+
+
+@pytest.fixture
+def make_seller() -> Iterator[MakeSeller]:
     """Makes sellers, and ends them."""
     made: list[Seller] = []
 

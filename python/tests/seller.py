@@ -6,7 +6,7 @@ import base64
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 import httpx
 
@@ -22,6 +22,8 @@ class Seen(NamedTuple):
     path: str
     headers: Mapping[str, str]
     body: bytes
+    # Of the connection that it came by.
+    port: int = 0
 
     @property
     def payment(self) -> Any:
@@ -30,6 +32,11 @@ class Seen(NamedTuple):
             if name in self.headers:
                 return json.loads(base64.b64decode(self.headers[name]))
         return None
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether it has a payment header, whatever that says."""
+        return "payment-signature" in self.headers or "x-payment" in self.headers
 
 
 class Reply(NamedTuple):
@@ -40,6 +47,8 @@ class Reply(NamedTuple):
     body: bytes = b"{}"
     # Bytes of the body after which the connection breaks.
     cut_at: int | None = None
+    # Pieces of a body that is sent in chunks, instead of it.
+    pieces: Iterable[bytes] | None = None
 
 
 Answer = Callable[[Seen], "Reply | None"]
@@ -62,7 +71,7 @@ class Seller:
                 if self.headers.get("transfer-encoding") == "chunked":
                     body = _chunks(self.rfile)
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                seen = Seen(self.command, self.path, headers, body)
+                seen = Seen(self.command, self.path, headers, body, self.client_address[1])
                 seller.seen.append(seen)
                 reply = seller.answer(seen)
                 if reply is None:
@@ -72,6 +81,11 @@ class Seller:
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)
+                if reply.pieces is not None:
+                    self.send_header("transfer-encoding", "chunked")
+                    self.end_headers()
+                    self._send_pieces(reply.pieces)
+                    return
                 self.send_header("content-length", str(len(reply.body)))
                 self.end_headers()
                 if self.command == "HEAD":
@@ -82,7 +96,16 @@ class Seller:
                     self.close_connection = True
                     self.connection.close()
 
-            do_GET = do_POST = do_HEAD = do_PUT = handle_one
+            def _send_pieces(self, pieces: Iterable[bytes]) -> None:
+                try:
+                    for piece in pieces:
+                        self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                        self.wfile.flush()
+                    self.wfile.write(b"0\r\n\r\n")
+                except OSError:
+                    self.close_connection = True
+
+            do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_OPTIONS = do_PATCH = handle_one
 
             def log_message(self, format: str, *args: object) -> None:
                 """Says nothing."""

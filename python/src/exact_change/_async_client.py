@@ -13,7 +13,7 @@ import httpx
 
 from ._config.options import parse_options
 from ._events import Listener
-from ._http.calls import OPTIONS, call_options
+from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import loop_transport
 from ._http.paying import AsyncPayingTransport
 from ._kernel.hosts import loop_host
@@ -143,9 +143,9 @@ class AsyncClient:
         request = own.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
         response = await own.send(request, stream=True, **follow)
         try:
-            reply = LoopReply(response, str(response.url), method)
+            reply = LoopReply(response, bare(response.url), method)
             engine, signal = self._payer.loop_engine(), Signal()
-            at = str(response.url)
+            at = bare(response.url)
             return await loop_host().run(engine.plan(reply, at, method, signal), signal)
         finally:
             await response.aclose()

@@ -11,7 +11,7 @@ import httpx
 
 from ._config.options import parse_options
 from ._events import Listener
-from ._http.calls import OPTIONS, call_options
+from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import thread_transport
 from ._http.paying import PayingTransport
 from ._kernel.fork import ForkLock
@@ -174,9 +174,9 @@ class Client:
         request = own.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
         response = own.send(request, stream=True, **follow)
         try:
-            reply = ThreadReply(response, str(response.url), method)
+            reply = ThreadReply(response, bare(response.url), method)
             engine, signal = self._payer.thread_engine(), Signal()
-            at = str(response.url)
+            at = bare(response.url)
             return threads.run(engine.plan(reply, at, method, signal), signal)
         finally:
             response.close()

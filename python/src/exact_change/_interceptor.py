@@ -14,7 +14,7 @@ from ._async_client import AsyncClient
 from ._base.options import refuse
 from ._client import Client
 from ._config.options import parse_options
-from ._http.calls import is_left_alone
+from ._http.calls import is_own
 from ._http.inner import AsyncOwnTransport, OwnTransport
 from ._http.paying import AsyncPayingTransport, PayingTransport
 from ._payer import Payer
@@ -103,7 +103,7 @@ class HTTPInterceptor:
 
     def _sync(self, below: Any) -> Callable[..., Any]:
         def handle_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            is_ours = isinstance(transport, OwnTransport) or is_left_alone(request)
+            is_ours = isinstance(transport, OwnTransport) or is_own(request)
             if not self._is_on or is_ours:
                 response: httpx.Response = below(transport, request)
                 return response
@@ -114,7 +114,7 @@ class HTTPInterceptor:
 
     def _async(self, below: Any) -> Callable[..., Any]:
         async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            is_ours = isinstance(transport, AsyncOwnTransport) or is_left_alone(request)
+            is_ours = isinstance(transport, AsyncOwnTransport) or is_own(request)
             if not self._is_on or is_ours:
                 response: httpx.Response = await below(transport, request)
                 return response

@@ -3,15 +3,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable
+from typing import Any
 
 import httpx
 
 from exact_change import AsyncClient, ExactChangeError, receipt_of
 
-from ..conftest import MakeClient
+from ..conftest import MakeClient, MakeSeller
 from ..node import Sandbox
-from ..seller import Answer, Reply, Seen, Seller
+from ..seller import Reply, Seen
 
 CENT = 10_000
 JSON = {"content-type": "application/json"}
@@ -127,7 +127,7 @@ def test_threads_and_loops_of_one_wallet_pay_side_by_side(
 
 
 async def test_a_warm_payment_calls_no_node_on_its_way(
-    sandbox: Sandbox, make_seller: Callable[[Answer], Seller]
+    sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     may_answer = threading.Event()
     may_answer.set()

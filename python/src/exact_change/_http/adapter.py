@@ -21,9 +21,9 @@ from .._payer import Payer
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
-from .calls import CREDENTIALS, KeptBody
+from .calls import CREDENTIALS, KeptBody, bare
 from .requests_bodies import keep_body
-from .requests_replies import RequestsReply, Unfollowed
+from .requests_replies import RequestsReply, unfollowed
 
 _FIRST_WAIT_MS = 250
 # Requests copies these along with what it is redirected to.
@@ -62,7 +62,7 @@ class PayingAdapter(BaseAdapter):
     ) -> requests.Response:
         """Sends a request, and pays for it if that is asked for."""
         if any(name in request.headers for name in PAYMENT_HEADERS):
-            return self._pass(request, **options)
+            return unfollowed(self._pass(request, **options))
         hop, kept = _hop_of(request), keep_body(request)
         unpaid = self._send(request, options)
         if unpaid.status_code != 402:
@@ -124,7 +124,7 @@ class _RequestsCall:
         self._send = send
         self._kept = kept
         self._seconds = timeout_ms / 1000
-        self.asked_at = str(request.url)
+        self.asked_at = bare(request.url)
         self.sent_as = str(request.method)
         self.url = self.asked_at if hop is None else hop.url
         self.method = self.sent_as if hop is None else hop.method
@@ -156,16 +156,14 @@ class _RequestsCall:
             signal,
             lambda late: workers.submit(late.close),
         )
-        if response.is_redirect:
-            response.__class__ = Unfollowed
-        return RequestsReply(response, url, self.sent_as)
+        return RequestsReply(unfollowed(response), url, self.sent_as)
 
 
 def _hop_of(request: requests.PreparedRequest) -> _Hop | None:
     """The redirect that a request follows; None if its caller made it."""
     hooks: Any = request.hooks
     hop: _Hop | None = hooks.pop(_HOP, None)
-    return hop if hop is not None and _bare(str(request.url)) == hop.following else None
+    return hop if hop is not None and bare(request.url) == hop.following else None
 
 
 def _note_hop(
@@ -177,8 +175,4 @@ def _note_hop(
     following = urljoin(str(request.url), response.headers["location"])
     url, method = (str(request.url), str(request.method)) if hop is None else hop[:2]
     hooks: Any = request.hooks
-    hooks[_HOP] = _Hop(url, method, _bare(following))
-
-
-def _bare(url: str) -> str:
-    return url.partition("#")[0]
+    hooks[_HOP] = _Hop(url, method, bare(following))

@@ -144,7 +144,7 @@ def hop_of(request: httpx.Request) -> Hop | None:
     them for several.
     """
     hop: Hop | None = request.extensions.pop(_HOP, None)
-    return hop if hop is not None and _bare(str(request.url)) == hop.following else None
+    return hop if hop is not None and bare(request.url) == hop.following else None
 
 
 def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) -> None:
@@ -156,16 +156,22 @@ def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) 
     except httpx.InvalidURL:
         return
     url, method = (str(request.url), request.method) if hop is None else hop[:2]
-    request.extensions[_HOP] = Hop(url, method, _bare(str(following)))
+    request.extensions[_HOP] = Hop(url, method, bare(following))
 
 
-def _bare(url: str) -> str:
-    return url.partition("#")[0]
+def bare(url: object) -> str:
+    """An address as it is sent: without its fragment."""
+    return str(url).partition("#")[0]
 
 
-def is_left_alone(request: httpx.Request) -> bool:
-    """Whether a request is of the library itself, or pays already."""
-    return OWN in request.extensions or any(name in request.headers for name in PAYMENT_HEADERS)
+def is_own(request: httpx.Request) -> bool:
+    """Whether a request is of the library itself."""
+    return OWN in request.extensions
+
+
+def pays_itself(request: httpx.Request) -> bool:
+    """Whether a request has a payment of its caller's. Where it is redirected to is not paid."""
+    return any(name in request.headers for name in PAYMENT_HEADERS)
 
 
 def call_options(
@@ -209,7 +215,7 @@ class HttpxCall:
         self._is_async = is_async
         self._kept = kept
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_ms / 1000)
-        self.asked_at = str(request.url)
+        self.asked_at = bare(request.url)
         self.url, self.method = (
             (self.asked_at, request.method) if hop is None else (hop.url, hop.method)
         )

@@ -14,11 +14,13 @@ from .calls import (
     OPTIONS,
     HttpxCall,
     hop_of,
-    is_left_alone,
+    is_own,
     is_planned,
     keep_body,
     note_hop,
     options_of,
+    pays_itself,
+    unfollowed,
 )
 from .own import OWN
 from .replies import LoopReply, ThreadReply
@@ -37,8 +39,10 @@ class PayingTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if that is asked for."""
-        if is_left_alone(request):
+        if is_own(request):
             return self._below.handle_request(request)
+        if pays_itself(request):
+            return unfollowed(self._pass(request))
         hop, kept = hop_of(request), keep_body(request)
         unpaid = self._send(request)
         if unpaid.status_code != 402 or is_planned(request):
@@ -92,8 +96,10 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if that is asked for."""
-        if is_left_alone(request):
+        if is_own(request):
             return await self._below.handle_async_request(request)
+        if pays_itself(request):
+            return unfollowed(await self._pass(request))
         hop, kept = hop_of(request), keep_body(request)
         unpaid = await self._send(request)
         if unpaid.status_code != 402 or is_planned(request):

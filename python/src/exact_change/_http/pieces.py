@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import AsyncIterator, Callable, Iterator, Mapping
 
 import httpx
 
 # A packed piece of that size unpacks to some hundred KiB at most.
 _SLICE = 512
+_SHORT = 64 * 1024
+_QUICK_SECONDS = 1.0
+
+
+class Rest:
+    """What is left of a body that nobody reads: read to its end while that is little and quick.
+
+    Its connection can be used again then.
+    """
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._end = time.monotonic() + _QUICK_SECONDS
+
+    def is_worth(self, piece: bytes) -> bool:
+        """Whether to read on after a piece."""
+        self._size += len(piece)
+        return self._size <= _SHORT and time.monotonic() < self._end
 
 
 class Pieces:

@@ -13,10 +13,8 @@ from .._kernel.steps import await_, call, join, start
 from .._kernel.task import Steps
 from .._payments.call import BodyEnd, Peeked
 from .endings import AsyncWatchedStream, Ending, WatchedStream
-from .pieces import AsyncPieces, Pieces, unpacked, unpacked_async
+from .pieces import AsyncPieces, Pieces, Rest, unpacked, unpacked_async
 
-# What is short enough is read to its end, so that its connection can be used again.
-_SHORT = 64 * 1024
 _PACKING = ("content-encoding", "content-length", "transfer-encoding")
 
 
@@ -82,11 +80,10 @@ class ThreadReply(_Reply):
         yield from call(self._dispose)
 
     def _dispose(self) -> None:
-        pieces, size = self._looked_into(), 0
+        pieces, rest = self._looked_into(), Rest()
         try:
             for piece in pieces.drain():
-                size += len(piece)
-                if size > _SHORT:
+                if not rest.is_worth(piece):
                     break
         except httpx.HTTPError:
             pass
@@ -153,11 +150,10 @@ class LoopReply(_Reply):
         yield from await_(self._dispose)
 
     async def _dispose(self) -> None:
-        pieces, size = self._looked_into(), 0
+        pieces, rest = self._looked_into(), Rest()
         try:
             async for piece in pieces.drain():
-                size += len(piece)
-                if size > _SHORT:
+                if not rest.is_worth(piece):
                     break
         except httpx.HTTPError:
             pass

@@ -13,19 +13,25 @@ from .._kernel.steps import call
 from .._kernel.task import Steps
 from .._payments.call import BodyEnd, Peeked
 from .endings import Ending
-from .pieces import Pieces
+from .pieces import Pieces, Rest
 
 _SLICE = 512
-_SHORT = 64 * 1024
 
 
-class Unfollowed(requests.Response):
+class _Unfollowed(requests.Response):
     """An answer to a paid request: a redirect that it asks for is its caller's to follow."""
 
     @property
     def is_redirect(self) -> bool:
         """No: a session would follow it."""
         return False
+
+
+def unfollowed(response: requests.Response) -> requests.Response:
+    """A response whose redirect no session follows."""
+    if response.is_redirect:
+        response.__class__ = _Unfollowed
+    return response
 
 
 class RequestsReply:
@@ -80,14 +86,13 @@ class RequestsReply:
         yield from call(self._dispose)
 
     def _dispose(self) -> None:
-        pieces, size = self._looked_into(), 0
+        pieces, rest = self._looked_into(), Rest()
         try:
             for piece in pieces.drain():
-                size += len(piece)
-                if size > _SHORT:
+                if not rest.is_worth(piece):
                     break
         except Exception:
-            size = 0
+            pass
         finally:
             pieces.close()
 

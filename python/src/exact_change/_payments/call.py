@@ -8,8 +8,12 @@ from typing_extensions import Protocol
 
 from .._base.headers import Headers
 from .._kernel.signals import Signal
+from .._kernel.steps import bounded, quiet
 from .._kernel.task import Steps
 from .._x402.types import PaymentHeader
+
+# So long the next request waits for the connection of an answer that is read no further.
+_LET_GO_MS = 250
 
 
 class Reply(Protocol):
@@ -44,6 +48,14 @@ class Reply(Protocol):
     def dispose(self) -> Steps[None]:
         """Lets go of its connection. What is short is read, so that it can be used again."""
         ...
+
+
+def let_go(reply: Reply) -> Steps[None]:
+    """Lets go of an answer's connection before the next request, which may use it then.
+
+    A seller may keep it waiting for no longer than a moment.
+    """
+    yield from quiet(bounded(_LET_GO_MS, TimeoutError, [], lambda _: reply.dispose()))
 
 
 class Peeked(NamedTuple):

@@ -25,7 +25,7 @@ from .._transport.local import unknown_mint
 from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
 from .balances import check_balances
-from .call import Call, CallOptions, Reply
+from .call import Call, CallOptions, Reply, let_go
 from .context import PaymentContext
 from .landing import Watch
 from .pay import pay_for_call
@@ -67,7 +67,7 @@ class Engine:
         if terms is None:
             return unpaid
         # The first answer is not read any more; unread, it would keep its connection.
-        yield from quiet(unpaid.dispose())
+        yield from let_go(unpaid)
         return (yield from pay_for_call(context, call, unpaid, terms, options))
 
     def terms(self, reply: Reply, signal: Signal | None) -> Steps[PaymentRequired | None]:
@@ -77,7 +77,7 @@ class Engine:
     def plan(self, reply: Reply, url: str, method: str, signal: Signal | None) -> Steps[Plan]:
         """What paying for the call would take that this is the unpaid answer to."""
         terms = yield from self.terms(reply, signal)
-        yield from quiet(reply.dispose())
+        yield from let_go(reply)
         address = parse_address(url)
         place = Place(url, method, reply.status, "" if address is None else address.host)
         return (yield from make_plan(self.context, place, terms, signal))

@@ -25,7 +25,7 @@ from .._receipt import Receipt, read_receipt, write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, ExactChangeError, Moved, failure
-from .call import Call, Reply
+from .call import Call, Reply, let_go
 from .claims import body_claim, release_claim, start_release
 from .context import PaymentContext
 from .outcomes import Outcome, outcome_of
@@ -118,7 +118,7 @@ class _Presenting:
                 check(signal)
                 is_settled = open_.attempt["state"] == "settled"
                 if shown.outcome.ask_first and is_settled and self._may_repeat():
-                    yield from quiet(shown.answer.reply.dispose())
+                    yield from let_go(shown.answer.reply)
                     shown = yield from self._once(claimed, deadline.signal)
             if isinstance(shown, _Shown):
                 self._is_awaited = shown.is_awaited
