@@ -159,7 +159,7 @@ def _send(transport: httpx.BaseTransport, request: Request, signal: Signal | Non
         finally:
             response.close()
     except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-        raise LostError(str(error) or type(error).__name__) from error
+        raise LostError(f"{type(error).__name__}: {error}") from None
     return body.answer(response)
 
 
@@ -175,5 +175,5 @@ async def _send_async(
         finally:
             await response.aclose()
     except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-        raise LostError(str(error) or type(error).__name__) from error
+        raise LostError(f"{type(error).__name__}: {error}") from None
     return body.answer(response)

@@ -51,7 +51,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     try:
         value = parse_json(body)
     except ValueError as cause:
-        raise invalid_answer("it is not JSON", cause) from None
+        raise invalid_answer("it is not JSON", cause)
     if not is_record(value):
         raise invalid_answer("it is not an object")
     return value
@@ -157,7 +157,7 @@ def _read_data(value: object) -> bytes:
     try:
         data = base64.b64decode(value.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as cause:
-        raise invalid_answer("the data of the swap instruction is not base64", cause) from None
+        raise invalid_answer("the data of the swap instruction is not base64", cause)
     if base64.b64encode(data).decode() != value:
         raise invalid_answer("the data of the swap instruction is not base64")
     return data

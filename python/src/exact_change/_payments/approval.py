@@ -63,7 +63,7 @@ class Approval:
             check(signal)
             if is_code(cause, "client_closed"):
                 raise
-            raise _refused(cause) from None
+            raise _refused(cause)
         # Anything but True is a no.
         return answer is True
 

@@ -137,7 +137,7 @@ def _present_again(
     except Exception as cause:
         # It may have been taken all the same, and would keep every later call away.
         yield from background(quiet(context.claims.drop(id_)))
-        raise undecided(open_, cause) from None
+        raise undecided(open_, cause)
     shown = yield from present(
         context,
         open_,
@@ -224,7 +224,7 @@ def _ask(
     except ExactChangeError as error:
         check(signal)
         # Whatever kept us from asking, that payment is out there.
-        raise undecided(open_, error) from None
+        raise undecided(open_, error)
 
 
 def _tell(context: PaymentContext, settled: Sequence[OpenPayment]) -> Steps[None]:

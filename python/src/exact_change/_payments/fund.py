@@ -180,7 +180,7 @@ class _Fund:
                 # That nothing else is worth the difference says less than what was wrong with the
                 # best.
                 if reason is not None and is_code(error, "insufficient_funds"):
-                    raise reason from None
+                    raise reason from reason.__cause__
                 raise
             try:
                 return (yield from self._swap_into(funding, on_confirmed))
@@ -196,7 +196,7 @@ class _Fund:
                 reason = error if reason is None else reason
                 excluded |= {funding.input_mint}
                 if len(excluded) >= MAX_CANDIDATES:
-                    raise reason from None
+                    raise reason from reason.__cause__
 
     def _find(
         self, facts: OfferFacts, needed: int | None, excluded: frozenset[Address]
@@ -298,7 +298,7 @@ class _Fund:
             return (yield from run_swap(context, task))
         except ExactChangeError as error:
             if is_approved and is_code(error, "insufficient_funds"):
-                raise no_longer_approved(error) from None
+                raise no_longer_approved(error)
             raise
 
     def _hold_now(self) -> Steps[Taken | None]:

@@ -40,7 +40,7 @@ class _Within:
                 "Repair it, then try again.",
                 {"step": step},
                 cause=cause,
-            ) from None
+            )
 
     def _late(self) -> Exception:
         return TimeoutError(

@@ -142,7 +142,7 @@ def _ask(
             "was sent; see the cause.",
             {"address": signer.address},
             cause=cause,
-        ) from None
+        )
     if isinstance(signature, bytes) and is_good_signature(signer, message, signature):
         return signature
     raise failure(

@@ -79,7 +79,7 @@ def swap_bound(
             if not isinstance(error, (TransportError, QuoteError)):
                 raise
             if not is_bounded:
-                raise _unknown(mint, error) from None
+                raise _unknown(mint, error)
             return None
 
     brought, drained = max(0, min_out - leeway), max(0, leeway - min_out)

@@ -59,7 +59,7 @@ def sign_swap(
             "time. Nothing was sent; see the cause.",
             {"address": address},
             cause=cause,
-        ) from None
+        )
     if not isinstance(signature, bytes) or not is_good_signature(signer, message, signature):
         raise failure(
             "signing_failed",

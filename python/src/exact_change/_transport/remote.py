@@ -232,7 +232,7 @@ def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
             f"it is not what {operation.path} promises",
             is_sent,
             {"field": misfit.path, "rule": misfit.rule},
-        ) from None
+        )
 
 
 def _refusal_in(answer: Answer, is_sent: bool) -> ExactChangeError:

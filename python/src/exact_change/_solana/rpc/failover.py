@@ -61,7 +61,7 @@ class Failover:
             # Too late altogether: whose doing that was is clear if there is one node.
             if len(self.nodes) == 1:
                 fault.host = fault.host or self.nodes[0].host
-            raise to_error(fault, method, self.timeout_ms) from None
+            raise to_error(fault, method, self.timeout_ms)
 
     def _rounds(self, ask: Ask[T], stop: Signal, unchecked: bool) -> Steps[T]:
         began = self.runtime.now()

@@ -63,7 +63,7 @@ class Node:
         try:
             answer = yield from self._http.send(request, signal)
         except LostError as error:
-            raise Fault("unavailable", "the connection failed", cause=error) from None
+            raise Fault("unavailable", "the connection failed", cause=error)
         except TooLongError:
             # No other node has a shorter one.
             reason = f"its answer is longer than {_MAX_BODY_BYTES} bytes"
