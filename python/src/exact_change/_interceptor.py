@@ -15,7 +15,6 @@ from ._base.options import refuse
 from ._client import Client
 from ._config.options import parse_options
 from ._http.calls import is_own
-from ._http.inner import AsyncOwnTransport, OwnTransport
 from ._http.paying import AsyncPayingTransport, PayingTransport
 from ._payer import Payer
 
@@ -103,8 +102,7 @@ class HTTPInterceptor:
 
     def _sync(self, below: Any) -> Callable[..., Any]:
         def handle_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            is_ours = isinstance(transport, OwnTransport) or is_own(request)
-            if not self._is_on or is_ours:
+            if not self._is_on or is_own(request):
                 response: httpx.Response = below(transport, request)
                 return response
             passed = _Passed(functools.partial(below, transport))
@@ -114,8 +112,7 @@ class HTTPInterceptor:
 
     def _async(self, below: Any) -> Callable[..., Any]:
         async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            is_ours = isinstance(transport, AsyncOwnTransport) or is_own(request)
-            if not self._is_on or is_ours:
+            if not self._is_on or is_own(request):
                 response: httpx.Response = await below(transport, request)
                 return response
             passed = _AsyncPassed(functools.partial(below, transport))
@@ -124,10 +121,11 @@ class HTTPInterceptor:
         return handle_async_request
 
     def _requests(self, below: Any) -> Callable[..., Any]:
-        from ._http.adapter import OwnAdapter, PayingAdapter
+        # The module keeps requests' own way to send, as that is now.
+        from ._http.adapter import PayingAdapter
 
         def send(adapter: Any, request: Any, **options: Any) -> Any:
-            if not self._is_on or isinstance(adapter, OwnAdapter):
+            if not self._is_on:
                 return below(adapter, request, **options)
             paying = PayingAdapter(self._payer, {}, functools.partial(below, adapter))
             return paying.send(request, **options)

@@ -161,7 +161,9 @@ def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) 
 
 def bare(url: object) -> str:
     """An address as it is sent: without its fragment."""
-    return str(url).partition("#")[0]
+    text = str(url).partition("#")[0]
+    address = parse_address(text)
+    return text if address is None else address.href
 
 
 def is_own(request: httpx.Request) -> bool:
@@ -243,7 +245,9 @@ class HttpxCall:
 
     def _paid(self, url: str, header: PaymentHeader) -> httpx.Request:
         dropped: set[str] = set(_FRAMING)
+        to: httpx.URL | str = self._request.url
         if url != self.asked_at:
+            to = url
             dropped.add("host")
             here, there = parse_address(self.asked_at), parse_address(url)
             if here is None or there is None or here.origin != there.origin:
@@ -257,7 +261,7 @@ class HttpxCall:
         extensions = {**self._request.extensions, "timeout": self._timeout, OWN: True}
         body = self._kept.whole()
         return httpx.Request(
-            self._request.method, url, headers=headers, content=body, extensions=extensions
+            self._request.method, to, headers=headers, content=body, extensions=extensions
         )
 
 

@@ -12,11 +12,15 @@ _LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=100)
 
 
 class OwnTransport(httpx.HTTPTransport):
-    """One of ours: an interceptor that patches all of httpx leaves it alone."""
+    """One of ours: whatever patches all of httpx later, as tracers do, sees nothing of it."""
+
+    handle_request = httpx.HTTPTransport.handle_request
 
 
 class AsyncOwnTransport(httpx.AsyncHTTPTransport):
     """The same on an event loop."""
+
+    handle_async_request = httpx.AsyncHTTPTransport.handle_async_request
 
 
 class _Routes(Generic[T]):

@@ -62,7 +62,8 @@ class HttpPort(Protocol):
 
 def to_httpx(request: Request) -> httpx.Request:
     """As httpx sends it. Bodies come as they are: one that is packed may unpack to anything."""
-    seconds = max(0.001, request.timeout_ms / 1000)
+    # Whoever asks gives up before that.
+    seconds = request.timeout_ms / 1000 + 1
     timeout = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
     headers = [("accept-encoding", "identity"), *request.headers]
     extensions: Mapping[str, Any] = {"timeout": timeout, OWN: True}
@@ -104,23 +105,29 @@ class ThreadHttp:
         self._given = given
         self._make = make
         self._own: httpx.BaseTransport | None = None
+        self._is_closed = False
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         # Here, in a turn: two threads would make one each.
-        transport = self._transport()
-        return call(lambda: _send(transport, request, signal), signal)
+        if self._given is None and self._own is None:
+            self._own = self._make()
+        return call(lambda: self._send(request, signal), signal)
 
     def close(self) -> Steps[None]:
-        own, self._own = self._own, None
-        if own is not None:
-            yield from call(own.close)
+        self._is_closed = True
+        if self._own is not None:
+            yield from call(self._own.close)
 
-    def _transport(self) -> httpx.BaseTransport:
-        if self._given is not None:
-            return self._given
-        if self._own is None:
-            self._own = self._make()
-        return self._own
+    def _send(self, request: Request, signal: Signal | None) -> Answer:
+        transport = self._given or self._own
+        if transport is None or (self._is_closed and self._own is not None):
+            raise LostError("The client was closed.")
+        try:
+            return _send(transport, request, signal)
+        finally:
+            # What nobody waited for any more has left its connection open.
+            if self._is_closed and self._own is not None:
+                self._own.close()
 
 
 class LoopHttp:

@@ -84,6 +84,8 @@ class Workers:
                 # It was taken in this very moment: its job is about to come.
                 job = jobs.get()
             job()
+            # An idle thread keeps nothing of what it did: an answer may be waited to be forgotten.
+            del job
             with self._lock:
                 self._idle.append(jobs)
 
@@ -121,6 +123,7 @@ class _Timers:
             # It may be called off in this moment.
             for job in entry[:1]:
                 self._submit(job)
+                del job
 
 
 workers = Workers()
