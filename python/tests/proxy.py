@@ -22,13 +22,15 @@ class Proxy(Seller):
         self._upstream = upstream
         self._http = httpx.Client(timeout=30)
         self.lies: dict[str, Change] = {}
+        # What is said instead of any answer: a reply, or a function of the honest one.
+        self.instead: Callable[[Reply], Reply | None] | None = None
 
     def close(self) -> None:
         """Ends it."""
         super().close()
         self._http.close()
 
-    def _pass(self, seen: Seen) -> Reply:
+    def _pass(self, seen: Seen) -> Reply | None:
         kept: Mapping[str, str] = {
             name: value
             for name, value in seen.headers.items()
@@ -41,4 +43,5 @@ class Proxy(Seller):
         lie = self.lies.get(seen.path.partition("?")[0])
         if lie is not None and answer.status_code == 200:
             body = json.dumps(lie(json.loads(body), seen)).encode()
-        return Reply(answer.status_code, headers, body)
+        reply = Reply(answer.status_code, headers, body)
+        return reply if self.instead is None else self.instead(reply)
