@@ -69,7 +69,11 @@ export interface ChooseOptions {
   /** Find the swap even if there is nothing to compare it with. */
   readonly quote: boolean;
   /** Refuses offers for a reason of the call's own. */
-  readonly refuse?: (offer: Offer, microUsd: bigint | undefined) => ExactChangeError | undefined;
+  readonly refuse?: (
+    offer: Offer,
+    microUsd: bigint | undefined,
+    facts: OfferFacts,
+  ) => ExactChangeError | undefined;
 }
 
 /**
@@ -154,7 +158,7 @@ async function chooseBefore(
       return undefined;
     }
     const spend = spendOf({ offer: one.offer, microUsd }, options.host);
-    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd);
+    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd, one.facts);
     if (refusal !== undefined) refused.set(one.offer.index, refusal);
     return refusal === undefined ? { ...one, microUsd } : undefined;
   };
