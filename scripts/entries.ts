@@ -14,6 +14,10 @@ export const ENTRIES = {
   './journal/file': 'adapters/journals/file.ts',
   './journal/postgres': 'adapters/journals/postgres.ts',
   './node': 'adapters/mounts/node.ts',
+  './signers/kms': 'adapters/signers/kms.ts',
+  './signers/ledger': 'adapters/signers/ledger.ts',
+  './wallet-adapter': 'adapters/signers/wallet-adapter.ts',
+  './wallet-standard': 'adapters/signers/wallet-standard.ts',
   './webhooks': 'adapters/webhooks/index.ts',
   './webhooks/verify': 'adapters/webhooks/verify.ts',
 } as const;

@@ -133,8 +133,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Report it',
   },
   signing_failed: {
-    when: 'The signer refused, failed, or changed the message',
-    remedy: 'Look at `cause`',
+    when: 'The signer refused, failed, or changed what it signed',
+    remedy: 'Look at `cause` and `details.rule`',
   },
   swap_failed: {
     when: 'The swap landed and failed; only its network fee is gone',

@@ -83,7 +83,8 @@ export interface ErrorDetails {
   transaction_too_large: { readonly bytes: number };
   simulation_failed: { readonly reason: string };
   self_check_failed: { readonly reason: string };
-  signing_failed: { readonly address: string };
+  /** `rule`: why what the wallet signed is refused, if it changed what it was given. */
+  signing_failed: { readonly address: string; readonly rule?: string };
   /**
    * `feeLamports`: what all tries of this swap that landed cost. Fees are no tokens: `funds` is
    * `untouched`.

@@ -31,6 +31,11 @@ export interface PaymentProtocol {
   checkHeader(terms: PaymentRequired, offer: Offer): void;
   /** The message to sign, checked by code that has no part in building it. */
   build(payment: PaymentFacts): BuiltPayment;
+  /**
+   * Why no facilitator of an offer's kind takes a payment that the wallet has added instructions
+   * to, as the end of a sentence; undefined if they take it.
+   */
+  refusesForm(offer: Offer, message: Uint8Array): string | undefined;
   /** The request header that carries a transaction. Throws `header_too_large`. */
   attach(payment: PaymentToAttach): AttachedPayment;
   /** The transaction that such a header carries; undefined if it carries none. */

@@ -1,5 +1,6 @@
 import type { PaymentProtocol } from '../protocol.js';
 import { buildExactPayment } from './exact.js';
+import { refusesForm } from './form.js';
 import { x402 } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';
@@ -21,6 +22,7 @@ export const x402Protocol: PaymentProtocol = {
     checkOwnPayment(built.message, payment);
     return built;
   },
+  refusesForm,
   attach: attachPayment,
   transactionIn,
   readOutcome,
