@@ -1,9 +1,4 @@
-import type {
-  KitMessageSigner,
-  KitModifyingSigner,
-  KitTransaction,
-  KitTransactionSigner,
-} from '../solana/signer.js';
+import type { KitSigner } from '../solana/signer.js';
 import {
   assembleTransaction,
   decodeTransaction,
@@ -11,35 +6,45 @@ import {
 } from '../solana/transactions/transaction.js';
 import type { Address } from '../solana/types.js';
 
-/** The signature of a message, as a signer of kit gives it; empty if it gives none. */
-export async function signatureByKit(
-  signer: KitMessageSigner | KitTransactionSigner,
-  address: Address,
-  message: Uint8Array,
-): Promise<Uint8Array> {
-  const [signatures] =
-    'signTransactions' in signer
-      ? await signer.signTransactions([transactionOf(message)])
-      : await signer.signMessages([{ content: message, signatures: {} }]);
-  return signatures?.[address] ?? new Uint8Array();
-}
-
-/** What a signer of kit makes of wire bytes; empty if it makes nothing. */
-export async function transactionByKit(
-  signer: KitModifyingSigner,
+/**
+ * Has a signer of kit sign wire bytes: by the method that lets it change them, if it has that. What
+ * comes back is judged as with each signer that is not ours; it is empty if the signer gave nothing.
+ */
+export async function signByKit(
+  signer: KitSigner,
   address: Address,
   wire: Uint8Array,
 ): Promise<Uint8Array> {
   const { message } = decodeTransaction(wire) ?? {};
   if (message === undefined) throw new TypeError('Not a v0 transaction.');
-  const [signed] = await signer.modifyAndSignTransactions([transactionOf(message)]);
-  const signature = signed?.signatures[address] ?? undefined;
-  if (signed === undefined || signature === undefined) return new Uint8Array();
-  const made = Uint8Array.from(signed.messageBytes);
-  return assembleTransaction(made, new Map([[address, Uint8Array.from(signature)]]));
+  const { messageBytes, signature } = await signMessage(signer, address, message);
+  if (messageBytes === undefined || signature === undefined || signature === null)
+    return new Uint8Array();
+  return assembleTransaction(
+    Uint8Array.from(messageBytes),
+    new Map([[address, Uint8Array.from(signature)]]),
+  );
 }
 
-function transactionOf(message: Uint8Array): KitTransaction {
-  const unsigned = messageSigners(message).map((address) => [address, null] as const);
-  return { messageBytes: message, signatures: Object.fromEntries(unsigned) };
+interface Signed {
+  readonly messageBytes?: ArrayLike<number> | undefined;
+  readonly signature?: ArrayLike<number> | null | undefined;
+}
+
+async function signMessage(
+  signer: KitSigner,
+  address: Address,
+  messageBytes: Uint8Array,
+): Promise<Signed> {
+  const unsigned = messageSigners(messageBytes).map((one) => [one, null] as const);
+  const transaction = { messageBytes, signatures: Object.fromEntries(unsigned) };
+  if ('modifyAndSignTransactions' in signer) {
+    const [signed] = await signer.modifyAndSignTransactions([transaction]);
+    return { messageBytes: signed?.messageBytes, signature: signed?.signatures[address] };
+  }
+  const [signatures] =
+    'signTransactions' in signer
+      ? await signer.signTransactions([transaction])
+      : await signer.signMessages([{ content: messageBytes, signatures: {} }]);
+  return { messageBytes, signature: signatures?.[address] };
 }

@@ -1,13 +1,7 @@
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
-import type {
-  KitMessageSigner,
-  KitModifyingSigner,
-  KitTransactionSigner,
-  Signer,
-} from '../solana/signer.js';
-import type { Address } from '../solana/types.js';
+import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
 
 /**
@@ -35,15 +29,19 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
     const { address } = signer;
     if (isAddress(address)) {
       if (can(signer, 'signTransaction') || can(signer, 'signMessage')) return signer;
-      if (can(signer, 'modifyAndSignTransactions')) return modifyingSigner(signer, address);
-      if (can(signer, 'signTransactions') || can(signer, 'signMessages'))
-        return kitSigner(signer, address);
+      if (
+        can(signer, 'modifyAndSignTransactions') ||
+        can(signer, 'signTransactions') ||
+        can(signer, 'signMessages')
+      )
+        return {
+          address,
+          signTransaction: async (wire) =>
+            (await import('./kit-signer.js')).signByKit(signer, address, wire),
+        };
     }
   }
-  throw refuse(
-    'signer',
-    'must have an address and signMessage or signTransaction, or be of kit, or a Keypair.',
-  );
+  throw refuse('signer', 'must have an address and signMessage, or be of kit, or a Keypair.');
 }
 
 function can<S extends object, N extends string>(
@@ -51,21 +49,4 @@ function can<S extends object, N extends string>(
   method: N,
 ): signer is Extract<S, Readonly<Record<N, unknown>>> {
   return typeof Reflect.get(signer, method) === 'function';
-}
-
-/** What it signs is checked against the address, as with each signer that is not ours. */
-function kitSigner(signer: KitMessageSigner | KitTransactionSigner, address: Address): Signer {
-  return {
-    address,
-    signMessage: async (message) =>
-      (await import('./kit-signer.js')).signatureByKit(signer, address, message),
-  };
-}
-
-function modifyingSigner(signer: KitModifyingSigner, address: Address): Signer {
-  return {
-    address,
-    signTransaction: async (wire) =>
-      (await import('./kit-signer.js')).transactionByKit(signer, address, wire),
-  };
 }
