@@ -27,6 +27,8 @@ export interface PaymentProtocol {
   owns(terms: PaymentRequired): boolean;
   /** Judges what the terms offer, as far as no chain is needed to tell. */
   offers(terms: PaymentRequired, network: string, self: Address): JudgedOffers;
+  /** Name of the request header that carries a payment for terms. */
+  headerOf(terms: PaymentRequired): string;
   /** Throws `header_too_large` if no payment for an offer of these terms could be presented. */
   checkHeader(terms: PaymentRequired, offer: Offer): void;
   /** The message to sign, checked by code that has no part in building it. */

@@ -43,6 +43,7 @@ export const till: PaymentProtocol & LazyProtocol = {
     };
     return { terms, readings: [{ ok: true, offer }] };
   },
+  headerOf: () => TILL_PAYMENT,
   checkHeader: (terms, offer) => x402Protocol.checkHeader(terms, offer),
   refusesForm: () => undefined,
   build: (payment) => x402Protocol.build(payment),

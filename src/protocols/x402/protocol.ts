@@ -16,6 +16,7 @@ export const x402Protocol: PaymentProtocol = {
   parse: (body) => parsePaymentRequired({ body }),
   owns: isParsed,
   offers: judgeOffers,
+  headerOf: ({ x402Version }) => (x402Version === 1 ? 'X-PAYMENT' : 'PAYMENT-SIGNATURE'),
   checkHeader,
   build(payment) {
     const built = buildExactPayment(payment);

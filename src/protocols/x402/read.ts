@@ -48,6 +48,12 @@ export async function readPaymentRequired(
     );
   }
   const body = await peekBody(response, options);
+  // What an official seller says to a page that it does not show its header.
+  if (response.type === 'cors' && /^\s*(?:\{\s*\})?\s*$/.test(body.text) && body.end === 'whole')
+    throw malformedPaymentRequired(
+      'this page may not read its header (CORS); it lacks Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE',
+      response,
+    );
   const found = findPaymentRequired(body.end === 'whole' ? { ...parts, body: body.text } : parts);
   if (isReadable(found) || body.end === 'whole' || body.end === 'dismissed')
     return orThrow(found, response);

@@ -147,6 +147,25 @@ describe('readPaymentRequired', () => {
     await response.body?.cancel();
   });
 
+  it.each([
+    ['', true],
+    [' {} ', true],
+    ['{"error":"quota"}', false],
+    ['Pay at the desk', false],
+  ])('says that a page may not read the terms beside %j: %s', async (text, isHidden) => {
+    const crossOrigin = new Response(text, { status: 402, headers: json });
+    Object.defineProperty(crossOrigin, 'type', { value: 'cors' });
+    const reading = readPaymentRequired(crossOrigin, options);
+    if (!isHidden) expect(await reading).toBeUndefined();
+    else
+      await expect(reading).rejects.toMatchObject({
+        code: 'malformed_payment_required',
+        response: crossOrigin,
+      });
+    const sameOrigin = new Response(text, { status: 402, headers: json });
+    expect(await readPaymentRequired(sameOrigin, options)).toBeUndefined();
+  });
+
   it('calls terms that do not end malformed', async () => {
     const { stream } = body(['{"x402Version":1,"accepts":[', '{},'.repeat(40_000)]);
     const response = respond(stream);
