@@ -87,7 +87,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   insufficient_funds: {
     when: 'The wallet lacks the token, or anything to swap for it',
-    remedy: 'Fund the wallet, or turn `autoSwap` on',
+    remedy: 'Fund the wallet: `details.link`; or turn `autoSwap` on',
   },
   insufficient_sol: {
     when: 'Too little SOL for fees and rent',

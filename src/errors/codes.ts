@@ -59,12 +59,18 @@ export interface ErrorDetails {
   approval_refused: { readonly reason: 'refused' | 'changed' };
   fees_over_limit: { readonly lamports: string; readonly limitLamports: string };
   // FundsError: the wallet or the payee cannot take part
+  /** `link`: a `solana:` link to send the wallet what is missing; never one of a service. */
   insufficient_funds: {
     readonly mint: string;
     readonly required: string;
     readonly available: string;
+    readonly link?: string;
   };
-  insufficient_sol: { readonly requiredLamports: string; readonly availableLamports: string };
+  insufficient_sol: {
+    readonly requiredLamports: string;
+    readonly availableLamports: string;
+    readonly link?: string;
+  };
   payee_account_missing: {
     readonly payTo: string;
     readonly mint: string;

@@ -12,7 +12,7 @@ import { ownerOf } from '../owner.js';
 import { concernsCandidate } from './candidate-errors.js';
 import { MAX_UNSELLABLE, candidatesByValue, firstThatPays, mayPay } from './candidate-queue.js';
 import { outdateHoldings, shareHoldings } from './holdings.js';
-import type { OfferFacts } from './offer-accounts.js';
+import { forgetBalance, type OfferFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { short } from './short-of.js';
 import { quoteForPayment, checkAvailable } from './swap-quote.js';
@@ -67,11 +67,14 @@ export async function findFunding(
   options: FundingOptions,
 ): Promise<Funding> {
   const holdings = await shareHoldings(context, options.signal);
-  return fundingOutOf(context, holdings, offer, facts, needed, options).catch((error: unknown) => {
-    // What the caller does about it shows at once.
-    outdateHoldings(context);
-    throw error;
-  });
+  return fundingOutOf(context, holdings, offer, facts, needed, options).catch(
+    async (error: unknown) => {
+      // What the caller does about it shows at once.
+      outdateHoldings(context);
+      await forgetBalance(context, facts);
+      throw error;
+    },
+  );
 }
 
 async function fundingOutOf(
