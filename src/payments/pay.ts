@@ -43,7 +43,7 @@ export async function payForCall(
 ): Promise<Response> {
   // Where a redirect led, the terms are that place's, and so is the paid request.
   const url = unpaid.url === '' ? call.url : unpaid.url;
-  const sign = signFor(context, checkCors(context, call, unpaid, terms));
+  const sign = signFor(context, () => checkCors(context, call, unpaid, terms));
   const response = await asPurchase(
     context,
     { call, url, terms, unpaid },
@@ -154,14 +154,16 @@ async function asPurchase<T extends Response | undefined>(
 /**
  * Chooses the offer to pay, and signs the payment for it.
  *
- * @param allowed - Rejects if no payment could be presented.
+ * @param checkPlace - Rejects if no payment could be presented.
  */
-function signFor(context: PaymentContext, allowed?: Promise<void>): SignFor {
-  allowed?.catch(() => undefined);
+function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
   return async (terms, task, refuse) => {
     const onCounted = announce(context.wallet);
     try {
-      const [choice] = await Promise.all([chooseOnce(context, terms, task, refuse), allowed]);
+      const [choice] = await Promise.all([
+        chooseOnce(context, terms, task, refuse),
+        checkPlace?.(),
+      ]);
       return await preparePayment(context, choice, task, onCounted);
     } finally {
       onCounted();

@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../errors.js';
+import { isCrossOrigin } from '../../internal/cross-origin.js';
 import type { Call } from '../../internal/request.js';
 import { protocolOf } from '../../protocols/protocol.js';
 import type { PaymentRequired } from '../../protocols/types.js';
@@ -17,7 +18,7 @@ export async function checkCors(
   unpaid: Response,
   terms: PaymentRequired,
 ): Promise<void> {
-  if (unpaid.type !== 'cors') return;
+  if (!isCrossOrigin(unpaid)) return;
   const { url } = unpaid;
   const header = protocolOf(protocols, terms).headerOf(terms);
   const asked = `${call.method} ${header} ${new URL(url).origin}`;

@@ -1,5 +1,6 @@
 import { TransportError } from '../../errors.js';
 import { onAbort } from '../../internal/abort.js';
+import { isCrossOrigin } from '../../internal/cross-origin.js';
 import { systemRuntime } from '../../internal/runtime.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
@@ -49,7 +50,7 @@ export async function readPaymentRequired(
   }
   const body = await peekBody(response, options);
   // What an official seller says to a page that it does not show its header.
-  if (response.type === 'cors' && /^\s*(?:\{\s*\})?\s*$/.test(body.text) && body.end === 'whole')
+  if (isCrossOrigin(response) && /^\s*(?:\{\s*\})?\s*$/.test(body.text) && body.end === 'whole')
     throw malformedPaymentRequired(
       'this page may not read its header (CORS); it lacks Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE',
       response,
