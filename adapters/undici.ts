@@ -8,16 +8,14 @@ import type { Client } from '../src/client.js';
 import { refuseUnknown } from '../src/internal/options.js';
 import { receiptOf, type Receipt } from '../src/receipt.js';
 
-type HeaderValue = string | readonly string[] | undefined;
-
 /** What is taken of the options of undici's `request`; any other is refused. */
 export interface UndiciRequestOptions {
   readonly method?: string | undefined;
   /** An object, pairs, or a flat list of names and values. */
   readonly headers?:
-    | Readonly<Record<string, HeaderValue>>
+    | Readonly<Record<string, string | readonly string[] | undefined>>
     | readonly string[]
-    | Iterable<readonly [string, HeaderValue]>
+    | Iterable<readonly [string, string | readonly string[] | undefined]>
     | null
     | undefined;
   readonly body?: BodyInit | Readable | null | undefined;

@@ -56,8 +56,6 @@ export interface KitTransaction {
   readonly signatures: Readonly<Record<string, ArrayLike<number> | null>>;
 }
 
-type KitSignatures = Promise<readonly Readonly<Record<string, Uint8Array>>[]>;
-
 /** What the signers of `@solana/kit` have in common, its `KeyPairSigner` among them. */
 export interface KitMessageSigner {
   readonly address: string;
@@ -66,13 +64,15 @@ export interface KitMessageSigner {
       readonly content: Uint8Array;
       readonly signatures: Readonly<Record<string, never>>;
     }[],
-  ): KitSignatures;
+  ): Promise<readonly Readonly<Record<string, Uint8Array>>[]>;
 }
 
 /** A `TransactionPartialSigner` of `@solana/kit`. */
 export interface KitTransactionSigner {
   readonly address: string;
-  signTransactions(transactions: readonly KitTransaction[]): KitSignatures;
+  signTransactions(
+    transactions: readonly KitTransaction[],
+  ): Promise<readonly Readonly<Record<string, Uint8Array>>[]>;
 }
 
 /** A `TransactionModifyingSigner` of `@solana/kit`: a wallet, mostly. */
