@@ -4,10 +4,13 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** One row: ours, theirs, and the ratio that is worth comparing between machines. */
-export function row(name: string, ours: number, theirs: number, unit: 'ms' | 'µs' = 'ms'): string {
-  const time = (value: number) => `${value.toFixed(1)} ${unit}`.padStart(10);
-  return `${name.padEnd(44)} ${time(ours)} ${time(theirs)} ${(ours / theirs).toFixed(2).padStart(7)}`;
+/** Medians of both sides of some pairs, and of the ratios of each pair. */
+export function paired(pairs: readonly { readonly ours: number; readonly other: number }[]) {
+  return {
+    ours: median(pairs.map(({ ours }) => ours)),
+    other: median(pairs.map(({ other }) => other)),
+    ratio: median(pairs.map(({ ours, other }) => ours / other)),
+  };
 }
 
 export async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -15,3 +18,9 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   await work();
   return performance.now() - from;
 }
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
