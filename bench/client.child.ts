@@ -1,31 +1,37 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { isExactChangeError } from 'exact-change';
+import { isExactChangeError, memoryJournal, type Journal } from 'exact-change';
 import { sleep } from './measure.js';
 import { payers, type Kind, type Payer, type PayerOptions } from './payers.js';
 import { answer, cpuMs } from './process.js';
+import { recording, setClock } from './recording.js';
 
 // One client alone in its process: what the process takes, the client takes.
 
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
 let payer: Payer | undefined;
+let other: Payer | undefined;
 /** Milliseconds of requests to sellers, up to their status. */
 let legsMs = 0;
+
+let recorded: ReturnType<typeof recording> | undefined;
 
 const paying = (): Payer => {
   if (payer === undefined) throw new Error('No client is open.');
   return payer;
 };
 
+/** What no seller is at. */
+let nodes: readonly string[] = [];
+const { fetch } = globalThis;
 /** Every client finds it as the global one at each call. */
-function timeLegs(nodes: readonly string[]): void {
-  const { fetch } = globalThis;
-  globalThis.fetch = async (input, init) => {
-    const url = input instanceof Request ? input.url : String(input);
-    const from = performance.now();
-    const response = await fetch(input, init);
-    if (!nodes.some((node) => url.startsWith(node))) legsMs += performance.now() - from;
-    return response;
-  };
-}
+globalThis.fetch = async (input, init) => {
+  const url = input instanceof Request ? input.url : String(input);
+  const from = performance.now();
+  const response = await fetch(input, init);
+  if (!nodes.some((node) => url.startsWith(node))) legsMs += performance.now() - from;
+  return response;
+};
 
 async function pay(url: string): Promise<{ readonly ms: number; readonly outsideMs: number }> {
   legsMs = 0;
@@ -38,11 +44,22 @@ async function pay(url: string): Promise<{ readonly ms: number; readonly outside
   return { ms, outsideMs };
 }
 
+/** Where a client keeps its payments; none: where it does by itself. */
+export type Place = 'memory';
+
+const opened = (_place: Place): Promise<Journal> => Promise.resolve(memoryJournal());
+
 const client = {
-  async open(kind: Kind, options: PayerOptions) {
-    timeLegs([options.rpcUrl, options.jupiterUrl]);
-    payer = await payers[kind](options);
+  async open(kind: Kind, options: PayerOptions, place?: Place) {
+    nodes = [options.rpcUrl, options.jupiterUrl];
+    // What is replayed comes after what was paid, and not after the present.
+    if (place !== undefined) setClock(Date.now() - DAY_MS);
+    recorded = place === undefined ? undefined : recording(await opened(place));
+    other = payer;
+    payer = await payers[kind]({ ...options, journal: recorded?.journal });
   },
+  /** Pays by the client that was there before, and next time by this one again. */
+  turn: () => void ([payer, other] = [other, payer]),
   prepare: (url: string, count: number) => paying().prepare(url, count),
   /** Pays one after the other; CPU to the end of all that the payments leave to do. */
   async batch(url: string, count: number) {
@@ -68,6 +85,16 @@ const client = {
     await paying().settled();
     const refused = codes.filter((code) => code !== 'paid');
     return { ms, stallMs: delay.max / 1e6, paid: count - refused.length, refused };
+  },
+  /** Adds the attempts of a day, as the first was; `steps` is what was written of each. */
+  async replay(count: number, atOnce: number, mostMs?: number) {
+    if (recorded === undefined) throw new Error('No journal is recorded.');
+    return { ...(await recorded.replay(count, DAY_MS, atOnce, mostMs)), steps: recorded.steps() };
+  },
+  /** Megabytes that are in use. */
+  heap() {
+    globalThis.gc?.();
+    return process.memoryUsage().heapUsed / 2 ** 20;
   },
 };
 

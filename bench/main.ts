@@ -2,12 +2,15 @@
 // do at best. The ratios are what compares between machines.
 import { buildLibrary } from './build.js';
 import { crowd } from './crowd.js';
+import { growth, memory } from './growth.js';
 import { payments } from './payments.js';
 import { type Figure, type Figures, type Group, header, line, ROWS } from './table.js';
 
 const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   payments,
   crowd,
+  growth,
+  memory,
 };
 
 const isGroup = (name: string): name is Group => name in GROUPS;

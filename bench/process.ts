@@ -12,7 +12,7 @@ export interface Child<C extends Commands> {
     name: N,
     ...args: Parameters<C[N]>
   ) => Promise<Awaited<ReturnType<C[N]>>>;
-  end(): void;
+  readonly end: () => void;
 }
 
 interface Reply {
@@ -57,7 +57,7 @@ export function start<C extends Commands>(
         });
         child.send({ id, name, args });
       }),
-    end: () => child.disconnect(),
+    end: () => void (child.connected && child.disconnect()),
   };
 }
 
