@@ -3,6 +3,7 @@
 import { buildLibrary } from './build.js';
 import { crowd } from './crowd.js';
 import { growth, memory } from './growth.js';
+import { load } from './load.js';
 import { payments } from './payments.js';
 import { type Figure, type Figures, type Group, header, line, ROWS } from './table.js';
 
@@ -11,6 +12,7 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   crowd,
   growth,
   memory,
+  load,
 };
 
 const isGroup = (name: string): name is Group => name in GROUPS;
