@@ -5,6 +5,7 @@ import { crowd } from './crowd.js';
 import { growth, memory } from './growth.js';
 import { load } from './load.js';
 import { payments } from './payments.js';
+import { swap } from './swap.js';
 import { type Figure, type Figures, type Group, header, line, ROWS } from './table.js';
 
 const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
@@ -13,6 +14,7 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   growth,
   memory,
   load,
+  swap,
 };
 
 const isGroup = (name: string): name is Group => name in GROUPS;

@@ -14,6 +14,8 @@ import { sleep } from './measure.js';
 
 /** How far `/far` is: milliseconds that each request takes. */
 export const FAR_MS = 50;
+/** Where it sells for two and a half dollars. */
+export const EXPENSIVE = '/expensive';
 const BACKLOG = 4_096;
 
 const toHeader = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64');
@@ -29,7 +31,7 @@ export async function startQuickSeller(sandbox: Sandbox): Promise<string> {
   const { headers } = await fetch(`${sandbox.apiUrl}/usdc`);
   const terms = JSON.parse(
     Buffer.from(headers.get('payment-required') ?? '', 'base64').toString(),
-  ) as { resource: object; accepts: { network: string; extra: object }[] };
+  ) as { resource: object; accepts: { network: string; amount: string; extra: object }[] };
   for (const offer of terms.accepts) offer.extra = { ...offer.extra, feePayer: address };
 
   const settle = async (header: string): Promise<object> => {
@@ -61,8 +63,10 @@ export async function startQuickSeller(sandbox: Sandbox): Promise<string> {
       response.end(JSON.stringify({ ok: true, size }));
       return;
     }
+    const amount = url === EXPENSIVE ? '2500000' : '10000';
+    const accepts = terms.accepts.map((offer) => ({ ...offer, amount }));
     const resource = { ...terms.resource, url: `${base}${url}` };
-    response.setHeader('payment-required', toHeader({ ...terms, resource }));
+    response.setHeader('payment-required', toHeader({ ...terms, resource, accepts }));
     response.writeHead(402, { 'content-type': 'application/json' }).end('{}');
   };
   const server = createServer((request, response) => {
