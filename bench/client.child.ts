@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isExactChangeError, memoryJournal, type Journal } from 'exact-change';
-import { sleep } from './measure.js';
+import { sleep, type Pair } from './measure.js';
 import { payers, type Kind, type Payer, type PayerOptions } from './payers.js';
 import { answer, cpuMs } from './process.js';
 import { recording, setClock } from './recording.js';
@@ -49,6 +49,13 @@ export type Place = 'memory';
 
 const opened = (_place: Place): Promise<Journal> => Promise.resolve(memoryJournal());
 
+const MEGABYTE = 1_000_000;
+const BODIES = {
+  none: {},
+  text: { method: 'POST', body: 'x'.repeat(MEGABYTE) },
+  bytes: { method: 'POST', body: new Uint8Array(MEGABYTE) },
+};
+
 const client = {
   async open(kind: Kind, options: PayerOptions, place?: Place) {
     nodes = [options.rpcUrl, options.jupiterUrl];
@@ -85,6 +92,24 @@ const client = {
     await paying().settled();
     const refused = codes.filter((code) => code !== 'paid');
     return { ms, stallMs: delay.max / 1e6, paid: count - refused.length, refused };
+  },
+  /** Pairs of requests that are free, by the client and by plain fetch. */
+  async free(url: string, body: keyof typeof BODIES, count: number) {
+    const init = BODIES[body];
+    const by = async (send: Payer['fetch']) => {
+      const from = performance.now();
+      await (await send(url, init)).text();
+      return performance.now() - from;
+    };
+    const pairs: Pair[] = [];
+    // Each goes first in every other pair; the first of all are not yet compiled.
+    for (let at = -count / 2; at < count; at += 1) {
+      const before = at % 2 === 0 ? await by(globalThis.fetch) : undefined;
+      const ours = await by(paying().fetch);
+      const other = before ?? (await by(globalThis.fetch));
+      if (at >= 0) pairs.push({ ours, other });
+    }
+    return pairs;
   },
   /** Adds the attempts of a day, as the first was; `steps` is what was written of each. */
   async replay(count: number, atOnce: number, mostMs?: number) {

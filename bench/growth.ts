@@ -1,5 +1,5 @@
 import { startWorld } from './clients.js';
-import { paired } from './measure.js';
+import { paired, type Pair } from './measure.js';
 
 const MANY = 10_000;
 const AT_ONCE = 100;
@@ -25,7 +25,7 @@ export async function growth() {
   await client('ours', {}, one);
   await one.call('batch', url, BATCH);
 
-  const cpu: { ours: number; other: number }[] = [];
+  const cpu: Pair[] = [];
   while (cpu.length < ROUNDS) {
     const other = (await one.call('batch', url, BATCH)).cpuMs;
     await one.call('turn');

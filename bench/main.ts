@@ -2,6 +2,7 @@
 // do at best. The ratios are what compares between machines.
 import { buildLibrary } from './build.js';
 import { crowd } from './crowd.js';
+import { free } from './free.js';
 import { growth, memory } from './growth.js';
 import { load } from './load.js';
 import { payments } from './payments.js';
@@ -15,6 +16,7 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   memory,
   load,
   swap,
+  free,
 };
 
 const isGroup = (name: string): name is Group => name in GROUPS;

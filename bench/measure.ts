@@ -1,11 +1,17 @@
-/** Median of some measurements. */
-export function median(values: readonly number[]): number {
+/** Median of some measurements, or another share of them that is below. */
+export function median(values: readonly number[], share = 0.5): number {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+}
+
+/** One measurement of each side, right after each other. */
+export interface Pair {
+  readonly ours: number;
+  readonly other: number;
 }
 
 /** Medians of both sides of some pairs, and of the ratios of each pair. */
-export function paired(pairs: readonly { readonly ours: number; readonly other: number }[]) {
+export function paired(pairs: readonly Pair[]) {
   return {
     ours: median(pairs.map(({ ours }) => ours)),
     other: median(pairs.map(({ other }) => other)),
@@ -13,10 +19,17 @@ export function paired(pairs: readonly { readonly ours: number; readonly other: 
   };
 }
 
-export async function timed(work: () => Promise<unknown>): Promise<number> {
-  const from = performance.now();
-  await work();
-  return performance.now() - from;
+/**
+ * Lower quartiles of both sides: of what takes a millisecond, most of the rest is what else the
+ * machine does.
+ */
+export function undisturbed(pairs: readonly Pair[]) {
+  const of = (side: keyof Pair) =>
+    median(
+      pairs.map((pair) => pair[side]),
+      0.25,
+    );
+  return { ours: of('ours'), other: of('other') };
 }
 
 export function sum(values: readonly number[]): number {

@@ -6,7 +6,7 @@ import { sleep } from './measure.js';
 export type Kind = 'ours' | 'official' | 'floor';
 
 export interface Payer {
-  fetch(url: string): Promise<Response>;
+  readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
   /** Resolves once nothing of what was paid is left to do. */
   settled(): Promise<void>;
   /** Makes headers for so many payments. */
@@ -36,7 +36,7 @@ export const payers: Record<Kind, (options: PayerOptions) => Promise<Payer>> = {
     client.on('payment.settled', () => (open -= 1));
     client.on('payment.unsettled', () => (open -= 1));
     return {
-      fetch: (url) => client.fetch(url),
+      fetch: client.fetch,
       prepare: () => client.warm(),
       async settled() {
         while (open > 0) await sleep(5);
@@ -47,7 +47,7 @@ export const payers: Record<Kind, (options: PayerOptions) => Promise<Payer>> = {
     const { wrapFetchWithPaymentFromConfig } = await import('@x402/fetch');
     const config = { schemes: [{ network: 'solana:*' as const, client: await scheme(options) }] };
     const paying = wrapFetchWithPaymentFromConfig((...call) => fetch(...call), config);
-    return { fetch: (url) => paying(url), settled: nothing, prepare: nothing };
+    return { fetch: paying, settled: nothing, prepare: nothing };
   },
   async floor(options) {
     const { x402Client, x402HTTPClient } = await import('@x402/fetch');

@@ -1,5 +1,5 @@
 import { startWorld } from './clients.js';
-import { median, paired, sleep } from './measure.js';
+import { median, paired, sleep, type Pair } from './measure.js';
 
 const NODE_MS = 40;
 const WARM_UP = 60;
@@ -29,7 +29,7 @@ export async function payments() {
   }
   await world.call('latency', 'client', NODE_MS);
 
-  const warm: { ours: number; other: number }[] = [];
+  const warm: Pair[] = [];
   const sparse: { ours: number; other: number; floor: number }[] = [];
   const once = async (one: typeof ours) => (await one.call('batch', url, 1)).each[0]!;
   while (warm.length < WARM)

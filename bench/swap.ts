@@ -1,5 +1,5 @@
 import { startWorld } from './clients.js';
-import { median, paired } from './measure.js';
+import { median, paired, type Pair } from './measure.js';
 import { EXPENSIVE } from './quick-seller.js';
 
 const TRIP_MS = 40;
@@ -20,7 +20,7 @@ export async function swap() {
   await floor.call('prepare', `${quickUrl}/usdc`, RUNS);
   await world.call('latency', 'client', TRIP_MS, TRIP_MS);
   await world.call('resetCalls');
-  const runs: { ours: number; other: number }[] = [];
+  const runs: Pair[] = [];
   while (runs.length < RUNS) {
     const legs = (await floor.call('batch', `${quickUrl}/usdc`, 1)).each[0]!.ms;
     const { ms } = (await ours.call('batch', expensive, 1)).each[0]!;
