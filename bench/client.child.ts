@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { isExactChangeError, memoryJournal, type Journal } from 'exact-change';
+import { isExactChangeError, SOLANA_MAINNET } from 'exact-change';
 import { sleep, type Pair } from './measure.js';
 import { payers, type Kind, type Payer, type PayerOptions } from './payers.js';
+import { asked, openJournal, type Place } from './places.js';
 import { answer, cpuMs } from './process.js';
 import { recording, setClock } from './recording.js';
 
@@ -33,21 +34,23 @@ globalThis.fetch = async (input, init) => {
   return response;
 };
 
-async function pay(url: string): Promise<{ readonly ms: number; readonly outsideMs: number }> {
+interface Paid {
+  readonly ms: number;
+  readonly outsideMs: number;
+  readonly syncs: number;
+}
+
+async function pay(url: string): Promise<Paid> {
   legsMs = 0;
+  const { syncs } = asked;
   const from = performance.now();
   const response = await paying().fetch(url);
   const ms = performance.now() - from;
-  const outsideMs = ms - legsMs;
+  const paid = { ms, outsideMs: ms - legsMs, syncs: asked.syncs - syncs };
   if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
   await response.text();
-  return { ms, outsideMs };
+  return paid;
 }
-
-/** Where a client keeps its payments; none: where it does by itself. */
-export type Place = 'memory';
-
-const opened = (_place: Place): Promise<Journal> => Promise.resolve(memoryJournal());
 
 const MEGABYTE = 1_000_000;
 const BODIES = {
@@ -61,17 +64,29 @@ const client = {
     nodes = [options.rpcUrl, options.jupiterUrl];
     // What is replayed comes after what was paid, and not after the present.
     if (place !== undefined) setClock(Date.now() - DAY_MS);
-    recorded = place === undefined ? undefined : recording(await opened(place));
+    recorded = place === undefined ? undefined : recording(await openJournal(place));
     other = payer;
     payer = await payers[kind]({ ...options, journal: recorded?.journal });
   },
   /** Pays by the client that was there before, and next time by this one again. */
   turn: () => void ([payer, other] = [other, payer]),
   prepare: (url: string, count: number) => paying().prepare(url, count),
+  /** What the journal has asked for so far; from now on each statement waits so long. */
+  asked(waitMs = 0) {
+    asked.waitMs = waitMs;
+    return { ...asked };
+  },
+  /** CPU of looking into the journal of a process that has not yet. */
+  async openJournal(place: Place, wallet: string) {
+    const journal = await openJournal(place);
+    const before = cpuMs();
+    await journal.used({ wallet, network: SOLANA_MAINNET }, [], Date.now());
+    return cpuMs() - before;
+  },
   /** Pays one after the other; CPU to the end of all that the payments leave to do. */
   async batch(url: string, count: number) {
     const before = cpuMs();
-    const each: { readonly ms: number; readonly outsideMs: number }[] = [];
+    const each: Paid[] = [];
     while (each.length < count) each.push(await pay(url));
     await paying().settled();
     return { each, cpuMs: (cpuMs() - before) / count };

@@ -1,5 +1,6 @@
-import type { Client, Place } from './client.child.js';
+import type { Client } from './client.child.js';
 import type { Kind, PayerOptions } from './payers.js';
+import type { Place } from './places.js';
 import { start, type Child } from './process.js';
 import type { World } from './world.child.js';
 
@@ -7,6 +8,8 @@ interface Opened extends Pick<PayerOptions, 'options'> {
   /** What it is called at the node. */
   readonly caller?: string;
   readonly funds?: Readonly<Record<string, string>>;
+  /** Of a wallet that others have too; without it, it gets one of its own. */
+  readonly secretKey?: string;
   readonly place?: Place;
 }
 
@@ -20,19 +23,19 @@ export async function startWorld(confirmationMs = 0) {
   return {
     ...facts,
     world,
-    /** A client with a wallet of its own, in a process of its own unless there is one. */
+    /** A client, in a process of its own unless there is one. */
     async client(
       kind: Kind,
-      { caller = 'client', funds, place, options = {} }: Opened = {},
+      { caller = 'client', funds = { USDC: '10000' }, place, options = {}, ...own }: Opened = {},
       child = start<Client>('client.child.ts', { flags: FLAGS }),
     ) {
       ends.add(child.end);
-      const { secretKey } = await world.call('wallet', funds ?? { USDC: '10000' });
+      const { secretKey } = { ...(await world.call('wallet', funds)), ...own };
       const { rpcUrl, jupiterUrl } = facts;
       const wallet = { secretKey, rpcUrl: `${rpcUrl}/?caller=${caller}`, jupiterUrl, options };
       await child.call('open', kind, wallet, place);
       return child;
     },
-    end: () => ends.forEach((end) => end()),
+    end: () => Promise.all([...ends].map((end) => end())),
   };
 }

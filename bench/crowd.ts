@@ -36,7 +36,7 @@ export async function crowd() {
     runs.push({ ours: await pay(ours, 'crowd'), other: await pay(official, 'crowd') });
     blockhashes.push((await calls('ours'))['getLatestBlockhash'] ?? 0);
   }
-  end();
+  await end();
   const rate = ({ ms }: Run) => (CROWD * 1_000) / ms;
   const stall = ({ stallMs }: Run) => stallMs / 1_000;
   const both = (value: (run: Run) => number) => ({

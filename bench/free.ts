@@ -14,6 +14,6 @@ export async function free() {
     text: undisturbed(await ours.call('free', url, 'text', POSTS)),
     bytes: undisturbed(await ours.call('free', url, 'bytes', POSTS)),
   };
-  end();
+  await end();
   return figures;
 }

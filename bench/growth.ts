@@ -32,7 +32,7 @@ export async function growth() {
     cpu.push({ ours: (await one.call('batch', url, BATCH)).cpuMs, other });
     await one.call('turn');
   }
-  end();
+  await end();
   return { cpu: paired(cpu), real };
 }
 
@@ -49,14 +49,14 @@ export async function memory() {
     const before = await one.call('heap');
     const { added, took, steps } = await one.call('replay', attempts, 1, MOST_MS);
     const perAttempt = ((await one.call('heap')) - before) / added;
-    one.end();
+    await one.end();
     const note = added < attempts ? `from the first ${added}` : `each: ${steps.join(', ')}`;
     return { ours: perAttempt * attempts, note, took };
   };
   const looks = [];
   while (looks.length < LOOKS) looks.push(await grown(ATTEMPTS));
   const million = await grown(MILLION);
-  end();
+  await end();
   // What else the machine does, and the collector of garbage, comes at another step each time.
   const [first, ...others] = looks.map(({ took }) => took);
   const least = first!.map((ms, at) => Math.min(ms, ...others.map((other) => other[at]!)));

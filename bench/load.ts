@@ -52,7 +52,7 @@ await paid.text();`;
     return taken(`const from = performance.now(); ${requires.join(' ')}`, 'commonjs');
   });
   const [ours, other] = [await bundled('ours', page), await bundled('other', page)];
-  end();
+  await end();
   return {
     fresh: fresh.ms,
     freshCpu: fresh.cpu,

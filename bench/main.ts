@@ -4,6 +4,7 @@ import { buildLibrary } from './build.js';
 import { crowd } from './crowd.js';
 import { free } from './free.js';
 import { growth, memory } from './growth.js';
+import { file, postgres } from './journals.js';
 import { load } from './load.js';
 import { payments } from './payments.js';
 import { swap } from './swap.js';
@@ -17,6 +18,8 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   load,
   swap,
   free,
+  postgres,
+  file,
 };
 
 const isGroup = (name: string): name is Group => name in GROUPS;

@@ -64,7 +64,7 @@ export async function payments() {
   const own = await far(ours);
   const presigning = await client('ours', { options: PRESIGN }).catch(() => undefined);
   const presigned = presigning && (await far(presigning));
-  end();
+  await end();
   const least = (rows: readonly { readonly floor: number }[]) =>
     median(rows.map((row) => row.floor));
   return {

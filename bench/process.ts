@@ -1,4 +1,5 @@
 import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 /** Where the package is built for the bench: as it is published, but for its types. */
@@ -12,7 +13,8 @@ export interface Child<C extends Commands> {
     name: N,
     ...args: Parameters<C[N]>
   ) => Promise<Awaited<ReturnType<C[N]>>>;
-  readonly end: () => void;
+  /** Resolves once the process is gone. */
+  readonly end: () => Promise<void>;
 }
 
 interface Reply {
@@ -57,18 +59,25 @@ export function start<C extends Commands>(
         });
         child.send({ id, name, args });
       }),
-    end: () => void (child.connected && child.disconnect()),
+    async end() {
+      if (child.exitCode !== null) return;
+      const gone = once(child, 'exit');
+      if (child.connected) child.disconnect();
+      await gone;
+    },
   };
 }
 
 /** For the child: does what it is asked to, and ends with its parent. */
 export function answer(commands: Commands): void {
   const run = async (name: string, args: never[]): Promise<unknown> => commands[name]?.(...args);
+  // A parent that is gone wants no reply.
+  const reply = (one: Reply) => process.send?.(one, undefined, {}, () => undefined);
   process.on('message', ({ id, name, args }: { id: number; name: string; args: never[] }) => {
     run(name, args).then(
-      (value) => process.send?.({ id, value }),
+      (value) => reply({ id, value }),
       (error: unknown) =>
-        process.send?.({ id, error: error instanceof Error ? error.stack : String(error) }),
+        reply({ id, error: (error instanceof Error && error.stack) || String(error) }),
     );
   });
   process.on('disconnect', () => process.exit());

@@ -30,16 +30,15 @@ export function recording(journal: Journal) {
     },
   });
 
-  /** One more attempt; returns how long each step of it took, in milliseconds. */
-  const again = async (at: number, spacingMs: number): Promise<number[]> => {
+  /** One more attempt; returns how long each step took, in milliseconds. */
+  const again = async (at: number, leftAt: number): Promise<number[]> => {
     const [first] = steps;
     if (first === undefined) throw new Error('Nothing was paid yet.');
     const id = (made += 1).toString(16).padStart(first.attempt.id.length, '0');
     const took: number[] = [];
     for (const { method, attempt, rest } of steps) {
       const copy = renamed(attempt, id);
-      const leftAt = Math.min((copy.leftAt ?? copy.at) - copy.at, spacingMs / 2);
-      const dated = { ...copy, at, ...(copy.leftAt !== undefined && { leftAt: at + leftAt }) };
+      const dated = { ...copy, at, ...(copy.leftAt !== undefined && { leftAt }) };
       const from = performance.now();
       const refused = await call(method, [dated, ...rest]);
       took.push(performance.now() - from);
@@ -65,7 +64,9 @@ export function recording(journal: Journal) {
         const ats = Array.from({ length: Math.min(atOnce, count - done) }, () =>
           Math.floor(start + spacing * (done += 1)),
         );
-        const each = await Promise.all(ats.map((at) => again(at, spacing)));
+        // What is later is written later: a journal may count on it.
+        const leftAt = Math.floor(start + spacing * (done + 0.5));
+        const each = await Promise.all(ats.map((at) => again(at, leftAt)));
         took.push(...each.flat());
         setClock(start + spacing * done);
       }

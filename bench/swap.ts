@@ -29,7 +29,7 @@ export async function swap() {
   // A client sends swaps alone by itself.
   const { sendTransaction: swaps = 0 } = await world.call('nodeCalls', 'client');
   const legs = median(runs.map(({ other }) => other)) - NEEDED_MS;
-  end();
+  await end();
   if (swaps < RUNS) throw new Error(`${RUNS} payments made ${swaps} swaps.`);
   return { trips: { ...paired(runs), note: `legs ${legs.toFixed(0)} ms` } };
 }
