@@ -7,6 +7,7 @@ import { growth, memory } from './growth.js';
 import { file, postgres } from './journals.js';
 import { load } from './load.js';
 import { payments } from './payments.js';
+import { service } from './service/cpu.js';
 import { swap } from './swap.js';
 import { type Figure, type Figures, type Group, header, line, ROWS } from './table.js';
 
@@ -20,6 +21,7 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   free,
   postgres,
   file,
+  service,
 };
 
 const isGroup = (name: string): name is Group => name in GROUPS;

@@ -8,11 +8,19 @@ export const BUILD = fileURLToPath(new URL('dist', import.meta.url));
 /** What a child process does on demand. What goes in and comes out is structured-cloned. */
 type Commands = Readonly<Record<string, (...args: never[]) => unknown>>;
 
+/** Of a process, so far: milliseconds of one core, and bytes. */
+export interface Figures {
+  readonly cpuMs: number;
+  readonly rss: number;
+  readonly peak: number;
+}
+
 export interface Child<C extends Commands> {
   readonly call: <N extends keyof C & string>(
     name: N,
     ...args: Parameters<C[N]>
   ) => Promise<Awaited<ReturnType<C[N]>>>;
+  readonly figures: () => Promise<Figures>;
   /** Resolves once the process is gone. */
   readonly end: () => Promise<void>;
 }
@@ -47,18 +55,20 @@ export function start<C extends Commands>(
   if (core !== undefined && process.platform === 'linux')
     execFileSync('taskset', ['-acp', String(core), String(child.pid)], { stdio: 'ignore' });
   let last = 0;
+  const ask = (name: string, args: readonly unknown[] = []) =>
+    new Promise<unknown>((resolve, reject) => {
+      const id = (last += 1);
+      waiting.set(id, ({ value, error }) => {
+        waiting.delete(id);
+        if (error === undefined) resolve(value);
+        else reject(new Error(`${file} ${name}: ${error}`));
+      });
+      child.send({ id, name, args });
+    });
   return {
-    call: (name, ...args) =>
-      new Promise((resolve, reject) => {
-        const id = (last += 1);
-        waiting.set(id, ({ value, error }) => {
-          waiting.delete(id);
-          // What a command of this name gives.
-          if (error === undefined) resolve(value as Awaited<ReturnType<C[typeof name]>>);
-          else reject(new Error(`${file} ${name}: ${error}`));
-        });
-        child.send({ id, name, args });
-      }),
+    // What a command of the name gives.
+    call: (name, ...args) => ask(name, args) as Promise<Awaited<ReturnType<C[typeof name]>>>,
+    figures: () => ask('figures') as Promise<Figures>,
     async end() {
       if (child.exitCode !== null) return;
       const gone = once(child, 'exit');
@@ -70,7 +80,8 @@ export function start<C extends Commands>(
 
 /** For the child: does what it is asked to, and ends with its parent. */
 export function answer(commands: Commands): void {
-  const run = async (name: string, args: never[]): Promise<unknown> => commands[name]?.(...args);
+  const all: Commands = { ...commands, figures };
+  const run = async (name: string, args: never[]): Promise<unknown> => all[name]?.(...args);
   // A parent that is gone wants no reply.
   const reply = (one: Reply) => process.send?.(one, undefined, {}, () => undefined);
   process.on('message', ({ id, name, args }: { id: number; name: string; args: never[] }) => {
@@ -81,6 +92,11 @@ export function answer(commands: Commands): void {
     );
   });
   process.on('disconnect', () => process.exit());
+}
+
+function figures(): Figures {
+  const { maxRSS } = process.resourceUsage();
+  return { cpuMs: cpuMs(), rss: process.memoryUsage.rss(), peak: maxRSS * 1_024 };
 }
 
 /** Milliseconds of one core that this process has taken. */
