@@ -1,6 +1,7 @@
 // `npm run bench [-- <group> ...]`: this client beside the official one, and beside what it could
 // do at best. The ratios are what compares between machines.
 import { buildLibrary } from './build.js';
+import { code } from './code.js';
 import { crowd } from './crowd.js';
 import { free } from './free.js';
 import { growth, memory } from './growth.js';
@@ -22,6 +23,7 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   postgres,
   file,
   service,
+  code,
 };
 
 const isGroup = (name: string): name is Group => name in GROUPS;
