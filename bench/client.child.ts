@@ -62,12 +62,12 @@ const BODIES = {
 const client = {
   async open(kind: Kind, options: PayerOptions, place?: Place) {
     nodes = [options.rpcUrl, options.jupiterUrl];
-    // What is replayed comes after what was paid, and not after the present.
-    if (place !== undefined) setClock(Date.now() - DAY_MS);
     recorded = place === undefined ? undefined : recording(await openJournal(place));
     other = payer;
     payer = await payers[kind]({ ...options, journal: recorded?.journal });
   },
+  /** Sets the clock back: what is replayed comes after what is paid, and not after the present. */
+  yesterday: () => setClock(Date.now() - DAY_MS),
   /** Pays by the client that was there before, and next time by this one again. */
   turn: () => void ([payer, other] = [other, payer]),
   prepare: (url: string, count: number) => paying().prepare(url, count),

@@ -1,7 +1,7 @@
 import type { Client } from './client.child.js';
 import type { Kind, PayerOptions } from './payers.js';
 import type { Place } from './places.js';
-import { start, type Child } from './process.js';
+import { start } from './process.js';
 import type { World } from './world.child.js';
 
 interface Opened extends Pick<PayerOptions, 'options'> {

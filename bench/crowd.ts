@@ -26,7 +26,8 @@ export async function crowd() {
 
   await world.call('resetCalls');
   await Promise.all([ours, official].map((one) => pay(one, 'minute', MINUTE_MS / CROWD)));
-  const minute = { ours: await all('ours'), other: await all('official') };
+  const note = JSON.stringify(await calls('ours'));
+  const minute = { note, ours: await all('ours'), other: await all('official') };
 
   const runs: { ours: Run; other: Run }[] = [];
   const blockhashes: number[] = [];

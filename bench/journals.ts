@@ -52,6 +52,7 @@ export async function file() {
 
   const wallet = await world.call('wallet', { USDC: '100' });
   const writer = await client('ours', { ...wallet, place: place('large') });
+  await writer.call('yesterday');
   const syncs: number[] = [];
   while (syncs.length < RUNS) syncs.push((await writer.call('batch', url, 1)).each[0]!.syncs);
   await writer.call('replay', ATTEMPTS, AT_ONCE);

@@ -29,48 +29,44 @@ export async function payments() {
   }
   await world.call('latency', 'client', NODE_MS);
 
-  const warm: Pair[] = [];
-  const sparse: { ours: number; other: number; floor: number }[] = [];
-  const once = async (one: typeof ours) => (await one.call('batch', url, 1)).each[0]!;
-  while (warm.length < WARM)
-    warm.push({ ours: (await once(ours)).outsideMs, other: (await once(official)).outsideMs });
-  while (sparse.length < SPARSE) {
-    const ms: number[] = [];
-    for (const one of all) {
-      if (one === floor) await floor.call('prepare', url, 1);
-      const pause = sleep(SPARSE_MS);
-      ms.push((await once(one)).ms);
-      await pause;
-    }
-    const [mine = 0, other = 0, least = 0] = ms;
-    sparse.push({ ours: mine, other, floor: least });
-  }
-
-  await world.call('latency', 'client', 0);
   const far = async (one: typeof ours) => {
     const { each } = await one.call('batch', `${quickUrl}/far`, FAR);
     return median(each.map(({ ms }) => ms));
   };
-  const cpu: { ours: number; other: number; floor: number }[] = [];
-  while (cpu.length < CPU_ROUNDS) {
-    const ms: number[] = [];
-    for (const one of all) {
-      if (one === floor) await floor.call('prepare', quickUrl, CPU_BATCH);
-      ms.push((await one.call('batch', `${quickUrl}/cpu`, CPU_BATCH)).cpuMs);
+  const once = async (one: typeof ours) => (await one.call('batch', url, 1)).each[0]!;
+  /** Some of each, with the floor's headers made beforehand. */
+  const rounds = async (count: number, at: string, payments: number, work: Work) => {
+    const found: { ours: number; other: number; floor: number }[] = [];
+    while (found.length < count) {
+      const [mine, other] = [await work(ours), await work(official)];
+      await floor.call('prepare', at, payments);
+      found.push({ ours: mine, other, floor: await work(floor) });
     }
-    const [mine = 0, other = 0, least = 0] = ms;
-    cpu.push({ ours: mine, other, floor: least });
-  }
+    return { ...paired(found), floor: median(found.map((one) => one.floor)) };
+  };
+  type Work = (one: typeof ours) => Promise<number>;
+
+  const warm: Pair[] = [];
+  while (warm.length < WARM)
+    warm.push({ ours: (await once(ours)).outsideMs, other: (await once(official)).outsideMs });
+  const sparse = await rounds(SPARSE, url, 1, async (one) => {
+    const pause = sleep(SPARSE_MS);
+    const { ms } = await once(one);
+    await pause;
+    return ms;
+  });
+  await world.call('latency', 'client', 0);
+  const cpu = await rounds(CPU_ROUNDS, quickUrl, CPU_BATCH, async (one) => {
+    return (await one.call('batch', `${quickUrl}/cpu`, CPU_BATCH)).cpuMs;
+  });
   const own = await far(ours);
   const presigning = await client('ours', { options: PRESIGN }).catch(() => undefined);
   const presigned = presigning && (await far(presigning));
   await end();
-  const least = (rows: readonly { readonly floor: number }[]) =>
-    median(rows.map((row) => row.floor));
   return {
     warm: paired(warm),
-    sparse: { ...paired(sparse), floor: least(sparse) },
-    cpu: { ...paired(cpu), floor: least(cpu) },
+    sparse: { ...sparse, note: `floor/official ${(sparse.floor / sparse.other).toFixed(2)}` },
+    cpu,
     presign: { ours: presigned ?? 'none', other: own },
   };
 }

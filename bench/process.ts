@@ -9,7 +9,7 @@ export const BUILD = fileURLToPath(new URL('dist', import.meta.url));
 type Commands = Readonly<Record<string, (...args: never[]) => unknown>>;
 
 /** Of a process, so far: milliseconds of one core, and bytes. */
-export interface Figures {
+export interface Usage {
   readonly cpuMs: number;
   readonly rss: number;
   readonly peak: number;
@@ -20,7 +20,7 @@ export interface Child<C extends Commands> {
     name: N,
     ...args: Parameters<C[N]>
   ) => Promise<Awaited<ReturnType<C[N]>>>;
-  readonly figures: () => Promise<Figures>;
+  readonly usage: () => Promise<Usage>;
   /** Resolves once the process is gone. */
   readonly end: () => Promise<void>;
 }
@@ -68,7 +68,7 @@ export function start<C extends Commands>(
   return {
     // What a command of the name gives.
     call: (name, ...args) => ask(name, args) as Promise<Awaited<ReturnType<C[typeof name]>>>,
-    figures: () => ask('figures') as Promise<Figures>,
+    usage: () => ask('usage') as Promise<Usage>,
     async end() {
       if (child.exitCode !== null) return;
       const gone = once(child, 'exit');
@@ -80,7 +80,7 @@ export function start<C extends Commands>(
 
 /** For the child: does what it is asked to, and ends with its parent. */
 export function answer(commands: Commands): void {
-  const all: Commands = { ...commands, figures };
+  const all: Commands = { ...commands, usage };
   const run = async (name: string, args: never[]): Promise<unknown> => all[name]?.(...args);
   // A parent that is gone wants no reply.
   const reply = (one: Reply) => process.send?.(one, undefined, {}, () => undefined);
@@ -94,7 +94,7 @@ export function answer(commands: Commands): void {
   process.on('disconnect', () => process.exit());
 }
 
-function figures(): Figures {
+function usage(): Usage {
   const { maxRSS } = process.resourceUsage();
   return { cpuMs: cpuMs(), rss: process.memoryUsage.rss(), peak: maxRSS * 1_024 };
 }

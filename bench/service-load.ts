@@ -52,11 +52,11 @@ async function run(title: string, open: (part: Child<Service>) => Promise<string
   const part = startService();
   const url = await open(part);
   await openLoop(url, shots.slice(0, perSecond * WARM_UP_SECONDS), perSecond);
-  const before = await part.figures();
+  const before = await part.usage();
   const [ownBefore, from] = [cpuMs(), performance.now()];
   const timed = await openLoop(url, shots, perSecond);
   const [own, ms] = [cpuMs() - ownBefore, performance.now() - from];
-  const after = await part.figures();
+  const after = await part.usage();
   await part.end();
   const share = (spent: number) =>
     `${Math.round((100 * spent) / ms)} % (${(spent / timed.length).toFixed(2)} ms a request)`;

@@ -77,12 +77,12 @@ const good = drawn(local, GOOD_PER_SECOND * Number(seconds));
 
 await openLoop(url, good.slice(0, GOOD_PER_SECOND * 3), GOOD_PER_SECOND);
 const quiet = await openLoop(url, good, GOOD_PER_SECOND);
-const before = await service.figures();
+const before = await service.usage();
 const attack = startAttack(Number(sockets));
 const attacked = await openLoop(url, good, GOOD_PER_SECOND);
-const during = await service.figures();
+const during = await service.usage();
 attack.stop();
-const after = await service.figures();
+const after = await service.usage();
 await Promise.all([service.end(), world.end()]);
 
 say(

@@ -60,12 +60,12 @@ export async function answersOf(url: string, mix: Mix): Promise<ReadonlyMap<stri
 
 async function cpu(child: Child<Service>, url: string, shots: readonly Shot[], count: number) {
   const agent = new Agent({ keepAlive: true });
-  const before = await child.figures();
+  const before = await child.usage();
   for (let at = 0; at < count; at += 1) {
     const { status, body } = await send(url, shots[at % shots.length]!, agent);
     if (status >= 500) throw new Error(`${status}: ${body}`);
   }
-  const after = await child.figures();
+  const after = await child.usage();
   agent.destroy();
   return (after.cpuMs - before.cpuMs) / count;
 }
