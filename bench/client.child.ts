@@ -35,8 +35,10 @@ globalThis.fetch = async (input, init) => {
 };
 
 interface Paid {
+  /** Until the answer was read, and what of it was outside the requests to the seller. */
   readonly ms: number;
   readonly outsideMs: number;
+  /** Of the disk, until then. */
   readonly syncs: number;
 }
 
@@ -45,11 +47,10 @@ async function pay(url: string): Promise<Paid> {
   const { syncs } = asked;
   const from = performance.now();
   const response = await paying().fetch(url);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${response.status}: ${text}`);
   const ms = performance.now() - from;
-  const paid = { ms, outsideMs: ms - legsMs, syncs: asked.syncs - syncs };
-  if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
-  await response.text();
-  return paid;
+  return { ms, outsideMs: ms - legsMs, syncs: asked.syncs - syncs };
 }
 
 const MEGABYTE = 1_000_000;

@@ -4,7 +4,7 @@ import { median, paired, sleep, type Pair } from './measure.js';
 const NODE_MS = 40;
 const WARM_UP = 60;
 const WARM = 25;
-const SPARSE = 10;
+const SPARSE = 14;
 const FAR = 12;
 const SPARSE_MS = 1_000;
 const CPU_ROUNDS = 8;
