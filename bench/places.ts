@@ -1,4 +1,4 @@
-import { open, rm, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { memoryJournal, type Journal } from 'exact-change';
 import type { PoolClient } from 'pg';
 import { sleep } from './measure.js';
@@ -12,7 +12,7 @@ export const asked = { syncs: 0, statements: 0, waitMs: 0, waitedMs: 0 };
 export async function openJournal(place: Place): Promise<Journal> {
   if (place === 'memory') return memoryJournal();
   if ('file' in place) {
-    await countSyncs(`${place.file}.probe`);
+    await countSyncs();
     const { fileJournal } = await import('exact-change/journal/file');
     return fileJournal(place.file);
   }
@@ -20,12 +20,11 @@ export async function openJournal(place: Place): Promise<Journal> {
   return postgresJournal({ pool: await countingPool(place.postgres) });
 }
 
-/** All open files of `node:fs/promises` share a prototype, which this takes from one of its own. */
-async function countSyncs(path: string): Promise<void> {
-  const handle = await open(path, 'w');
+/** All open files of `node:fs/promises` share a prototype, which any of them shows. */
+async function countSyncs(): Promise<void> {
+  const handle = await open(process.execPath);
   const methods = Object.getPrototypeOf(handle) as FileHandle;
   await handle.close();
-  await rm(path);
   for (const name of ['sync', 'datasync'] as const) {
     const sync = methods[name];
     methods[name] = function (this: FileHandle) {
