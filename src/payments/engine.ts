@@ -25,7 +25,7 @@ import { createContext, newId, type Composition } from './context.js';
 import { runSwap } from './execute/run-swap.js';
 import { ownerOf } from './owner.js';
 import { payHeader, type Payment, type PayOptions } from './pay-header.js';
-import { payForCall, type CallOptions } from './pay.js';
+import { payAhead, payForCall, type CallOptions } from './pay.js';
 import { checkBalances } from './plan/check-balances.js';
 import { makePlan, usesOf } from './plan/plan.js';
 import { checkFit } from './plan/swap-quote.js';
@@ -54,6 +54,8 @@ export interface Engine {
     terms: PaymentRequired,
     options: CallOptions,
   ): Promise<Response>;
+  /** Pays by terms that are known; undefined if the call has to be asked first. */
+  payAhead(call: Call, options: CallOptions): Promise<Response | undefined>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
   swap(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
@@ -81,6 +83,7 @@ export function createEngine(
   if (logger !== undefined) logSteps(events, logger, config.network);
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
+    payAhead: (call, options) => payAhead(context, call, options),
     plan: (call, unpaid, terms) => makePlan(context, call, unpaid, terms),
     pay: (paymentRequired, options) => payHeader(context, paymentRequired, options),
     async swap(request, signal) {

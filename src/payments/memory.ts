@@ -1,3 +1,4 @@
+import type { PaymentRequired } from '../protocols/types.js';
 import type { FreedReceipt } from '../receipt.js';
 import type { Address } from '../solana/types.js';
 import type { Holdings } from '../swaps/quote/candidates.js';
@@ -23,6 +24,12 @@ export interface Memory {
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
   /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
   holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
+  /** Origins that have charged for a call. */
+  readonly charging: Set<string>;
+  /** Terms that the next call is paid by ahead, by method and URL, and until when. */
+  readonly stableTerms: Map<string, { readonly terms: PaymentRequired; readonly until: number }>;
+  /** Which payment headers the browser lets a page send, each with its method and origin. */
+  readonly allowedByCors: Set<string>;
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
 }
@@ -44,7 +51,7 @@ export interface Recovery {
   readonly freed: Map<string, FreedReceipt>;
 }
 
-/** Of mints and accounts, each: sellers may name any number of them. */
+/** Of mints, accounts and addresses, each: sellers may name any number of them. */
 const MOST = 1_000;
 
 export function createMemory(): Memory {
@@ -55,6 +62,9 @@ export function createMemory(): Memory {
     unpriced: new Map(),
     pricesAsked: new Map(),
     holdings: undefined,
+    charging: new Set(),
+    stableTerms: new Map(),
+    allowedByCors: new Set(),
     servicePlanFailedAt: -Infinity,
   };
 }
