@@ -16,6 +16,7 @@ from ._config.options import parse_ms
 from ._config.swap_request import check_names
 from ._http.inner import loop_transport, thread_transport
 from ._http.own import HttpPort, LoopHttp, ThreadHttp
+from ._http.terms import parts_of
 from ._kernel.hosts import loop_host, threads
 from ._kernel.signals import Signal
 from ._kernel.task import Steps
@@ -83,11 +84,11 @@ def _quote_asked(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _payment_asked(
-    payment_required: Mapping[str, Any], wallet: str, options: Mapping[str, Any]
+    payment_required: Any, wallet: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     given = refuse_unknown(options, list(_PAY_NAMES))
     return {
-        "paymentRequired": dict(payment_required),
+        "paymentRequired": dict(parts_of(payment_required)),
         "wallet": wallet,
         **{_PAY_NAMES[name]: value for name, value in given.items() if value is not None},
     }
@@ -134,13 +135,14 @@ class Service:
         mints = [mint] if isinstance(mint, str) else mint
         return self._run(lambda remote, signal: remote.balance(wallet, mints, signal))
 
-    def parse_payment(self, payment_required: Mapping[str, Any]) -> ParsedPayment:
-        """The offers of a 402 as it came: its ``url``, ``status``, ``headers`` and ``body``."""
-        return self._run(lambda remote, signal: remote.parse_payment(payment_required, signal))
+    def parse_payment(self, payment_required: Any) -> ParsedPayment:
+        """The offers of a 402: a response of httpx or requests, or its ``url``, ``status``,
+        ``headers`` and ``body``."""
+        return self._run(
+            lambda remote, signal: remote.parse_payment(parts_of(payment_required), signal)
+        )
 
-    def auto_pay(
-        self, payment_required: Mapping[str, Any], wallet: str, **options: Any
-    ) -> PaymentResult:
+    def auto_pay(self, payment_required: Any, wallet: str, **options: Any) -> PaymentResult:
         """Plans a payment step by step, without a key: each answer says what to sign and send next.
 
         ``options``: ``auto_swap``, ``limits`` (base units that the payment may cost, by mint),
@@ -210,15 +212,13 @@ class AsyncService:
         mints = [mint] if isinstance(mint, str) else mint
         return await self._run(lambda remote, signal: remote.balance(wallet, mints, signal))
 
-    async def parse_payment(self, payment_required: Mapping[str, Any]) -> ParsedPayment:
+    async def parse_payment(self, payment_required: Any) -> ParsedPayment:
         """See :meth:`exact_change.Service.parse_payment`."""
         return await self._run(
-            lambda remote, signal: remote.parse_payment(payment_required, signal)
+            lambda remote, signal: remote.parse_payment(parts_of(payment_required), signal)
         )
 
-    async def auto_pay(
-        self, payment_required: Mapping[str, Any], wallet: str, **options: Any
-    ) -> PaymentResult:
+    async def auto_pay(self, payment_required: Any, wallet: str, **options: Any) -> PaymentResult:
         """See :meth:`exact_change.Service.auto_pay`."""
         asked = _payment_asked(payment_required, wallet, options)
         return await self._run(lambda remote, signal: remote.auto_pay(asked, signal))

@@ -23,6 +23,18 @@ def terms_in(response: Any) -> PaymentRequired | None:
     return parse_payment_required(headers=Headers(pairs), body=text, url=url or None)
 
 
+def parts_of(given: Any) -> Mapping[str, Any]:
+    """A 402 as a service reads it: of a response of httpx or requests, or as it is given."""
+    if isinstance(given, Mapping):
+        return cast("Mapping[str, Any]", given)
+    return {
+        "url": str(given.url),
+        "status": given.status_code,
+        "headers": {str(name): str(value) for name, value in given.headers.items()},
+        "body": given.text,
+    }
+
+
 def required_terms(given: Any) -> PaymentRequired:
     """Terms as they are, of a 402, or of their JSON. Raises ``malformed_payment_required``."""
     terms: PaymentRequired | None
