@@ -7,9 +7,9 @@ import binascii
 import hashlib
 import hmac
 import re
-from typing import Any, Mapping, NamedTuple, Sequence, cast
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence, cast
 
-from typing_extensions import Literal
+from typing_extensions import Literal, Protocol
 
 from ._base.js import utf16_length
 from ._base.json_types import is_integer, is_list, is_number, is_record
@@ -34,6 +34,12 @@ _MAX_TOLERANCE_SECONDS = 86_400
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
+class Headers(Protocol):
+    """Names and values, as mappings and the messages of ``http.server`` have them."""
+
+    def items(self) -> Iterable[tuple[str, Any]]: ...
+
+
 class WebhookEvent(NamedTuple):
     """What happened to a payment, or to a swap for one."""
 
@@ -48,7 +54,7 @@ class WebhookEvent(NamedTuple):
 
 def verify(
     *,
-    headers: Mapping[str, Any],
+    headers: Headers,
     body: str | bytes,
     secret: str | None = None,
     secrets: Sequence[str] | None = None,
@@ -78,8 +84,7 @@ def verify(
     if not is_number(moment):
         raise refuse("now", "must be milliseconds since the epoch.")
     keys = _read_secrets(secret, secrets)
-    own: Any = headers
-    if not isinstance(own, Mapping):
+    if not callable(getattr(headers, "items", None)):
         raise refuse("headers", "must be a mapping of names and values.")
     if not isinstance(cast("object", body), (str, bytes, bytearray)):
         raise refuse(
@@ -87,10 +92,7 @@ def verify(
             "must be the body as it came, its text or its bytes: what was parsed cannot be "
             "checked.",
         )
-    message = {
-        name: _header(cast("Mapping[str, Any]", own), name, shape)
-        for name, shape in _spec["headers"].items()
-    }
+    message = {name: _header(headers, name, shape) for name, shape in _spec["headers"].items()}
     return _verified(message, body, keys, tolerance_seconds, moment)
 
 
@@ -163,7 +165,7 @@ def _key_of(secret: object) -> bytes | None:
     return key if is_one and _MIN_KEY_BYTES <= len(key) <= _MAX_KEY_BYTES else None
 
 
-def _header(headers: Mapping[str, Any], name: str, shape: Mapping[str, Any]) -> str:
+def _header(headers: Headers, name: str, shape: Mapping[str, Any]) -> str:
     """Reads one header; what is missing, or there twice, is refused."""
     get_list: Any = getattr(headers, "get_list", None)
     values: list[Any]
