@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from exact_change._base.network import SOLANA_MAINNET, pinned_mint
+from exact_change._payments.fingerprint import nonce_for
 from exact_change._payments.supported_mint import judge_mint
 from exact_change._solana.address import is_address
 from exact_change._solana.compile import compile_message
@@ -14,6 +15,7 @@ from exact_change._solana.message import (
     resolve_instructions,
 )
 from exact_change._solana.rpc.types import Account
+from exact_change._solana.tables import read_table
 from exact_change._solana.tokens import (
     associated_token_address,
     decode_mint,
@@ -119,3 +121,18 @@ def test_mints_and_token_accounts_are_read_as_in_typescript() -> None:
     for row in of("tokens", "derived"):
         assert associated_token_address(row["owner"], row["mint"], row["program"]) == row["out"]
     assert pinned_mint("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "PYUSD") is not None
+
+
+def test_lookup_tables_are_read_as_in_typescript() -> None:
+    for row in of("tokens", "table"):
+        out = row["out"]
+        account = Account(row["owner"], 0, data(row["data"]))
+        (address, keys), state = read_table(out["address"], account, row["slot"])
+        assert {"address": address, "state": state, "addresses": list(keys)} == out
+
+
+def test_nonces_are_made_as_in_typescript() -> None:
+    for row in of("keys", "nonce"):
+        asked = row["in"]
+        nonce = nonce_for(asked["url"], asked.get("idempotencyKey"), lambda size: b"\7" * size)
+        assert nonce == data(row["out"]), row
