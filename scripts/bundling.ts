@@ -9,9 +9,11 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number];
  * which has an advisory without a fix, is compiled on installation, and prints if that failed:
  * bundled, its pure JavaScript half does, and nothing of it is installed. Of valibot the wire uses
  * a few functions, which are smaller than one more package to install and to trust.
- * standardwebhooks is 4 kB with all that it needs.
+ * standardwebhooks is 4 kB with all that it needs. @noble/ed25519 has no CommonJS build, and is half
+ * the size of @noble/curves.
  */
 export const BUNDLED = [
+  '@noble/ed25519',
   'ky',
   '@solana/spl-token',
   '@solana/buffer-layout-utils',

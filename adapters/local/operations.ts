@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../src/internal/bytes.js';
 import { U64_MAX } from '../../src/amount.js';
 import { connectTo } from '../../src/config/connect.js';
 import type { LocalSettings } from '../../src/config/options.js';

@@ -1,4 +1,4 @@
-import { hex } from '@scure/base';
+import { hex } from '../internal/bytes.js';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events, Logger } from '../events.js';

@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../internal/bytes.js';
 import { maxAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
 import { amendError, ConfigError, isExactChangeError } from '../errors.js';
@@ -198,13 +198,13 @@ export function hostOf({ url }: PaymentRequired): string {
 }
 
 /** The header for a payment that the wallet signed, if it is a payment for one of the offers. */
-function present(
+async function present(
   terms: PaymentRequired,
   network: string,
   wallet: string,
   bytes: Uint8Array,
-): PaymentResult {
-  const { envelope, reading } = readPayment(terms, network, wallet, bytes);
+): Promise<PaymentResult> {
+  const { envelope, reading } = await readPayment(terms, network, wallet, bytes);
   const header = encodePayment({
     paymentRequired: envelope,
     offer: reading.offer,
@@ -223,7 +223,7 @@ async function submit(
   bytes: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
-  const signed = readSigned(wallet, bytes);
+  const signed = await readSigned(wallet, bytes);
   const verdict = await soon(signal, async (within) => {
     const found = await awaitVerdict(context, signed, within);
     return found.state === 'open' ? land(context, signed, found.slot, within) : found;

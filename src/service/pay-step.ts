@@ -39,7 +39,7 @@ import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
  */
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request, signal } = step;
-  const read = readPayment(step.terms, session.context.config.network, request.wallet, bytes);
+  const read = await readPayment(step.terms, session.context.config.network, request.wallet, bytes);
   // A seller's own memo may look like anything.
   if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
     throw refuse(

@@ -1,4 +1,4 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../internal/bytes.js';
 import { refuse } from '../internal/options.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
@@ -32,13 +32,13 @@ export interface SignedBytes {
 }
 
 /** Throws `invalid_option` if the wallet has not signed it as the payer of its fee. */
-export function readSigned(wallet: string, bytes: Uint8Array): SignedBytes {
+export async function readSigned(wallet: string, bytes: Uint8Array): Promise<SignedBytes> {
   const decoded = decodeTransaction(bytes);
   const [signature] = decoded?.signatures ?? [];
   if (
     decoded?.staticAccounts[0] !== wallet ||
     signature === undefined ||
-    !verifySignature(decoded.message, signature, wallet)
+    !(await verifySignature(decoded.message, signature, wallet))
   ) {
     throw refuse('signedSwap', 'must be the transaction of the step before, signed by the wallet.');
   }

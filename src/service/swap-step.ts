@@ -17,7 +17,7 @@ import { submittedSwap, waitFor } from './wait-swap.js';
 /** Sends a signed swap, on record first, and plans the payment once it has landed. */
 export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request } = step;
-  const signed = readSigned(request.wallet, bytes);
+  const signed = await readSigned(request.wallet, bytes);
   const { signature } = signed;
   const known = await findSwap(session.context, signature);
   if (known !== undefined && isPaid(known)) return resultSoFar(step, known);

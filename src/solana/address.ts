@@ -1,4 +1,4 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../internal/bytes.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   COMPUTE_BUDGET_PROGRAM,
@@ -17,8 +17,8 @@ const KEY_BYTES = 32;
 // the square of the length.
 const SHAPE = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
-/** Seen to be addresses: the same few are checked at every step, and decoding one is slow. */
-const known = new Set<Address>();
+/** What was seen to be an address, with its bytes: the same few are read at every step. */
+const known = new Map<Address, Uint8Array>();
 const MAX_KNOWN = 1_000;
 
 /** True for the one canonical base58 spelling of 32 bytes. */
@@ -30,7 +30,7 @@ export function isAddress(value: unknown): value is Address {
   if (bytes.length !== KEY_BYTES || spelling !== value) return false;
   if (known.size >= MAX_KNOWN) known.clear();
   // Not the value: it may be a slice, and would keep all of the text that it was cut from.
-  known.add(spelling);
+  known.set(spelling, bytes);
   return true;
 }
 
@@ -40,7 +40,7 @@ export function isAddress(value: unknown): value is Address {
  */
 export function addressBytes(address: Address): Uint8Array {
   if (!isAddress(address)) throw new TypeError('Not a Solana address.');
-  return base58.decode(address);
+  return known.get(address)?.slice() ?? base58.decode(address);
 }
 
 /** The address of 32 bytes. */

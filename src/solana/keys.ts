@@ -1,7 +1,7 @@
-import { ed25519 } from '@noble/curves/ed25519';
-import { base58 } from '@scure/base';
 import { ConfigError } from '../errors.js';
+import { base58 } from '../internal/bytes.js';
 import { addressBytes, addressOf, isAddress } from './address.js';
+import { isStrictKey, publicKeyOf, sign, verify } from './ed25519.js';
 import { isTransactionSigner, type MessageSigner, type Signer } from './signer.js';
 import type { Address } from './types.js';
 
@@ -15,6 +15,8 @@ const PKCS8_PREFIX = [
   0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
+const ED25519 = { name: 'Ed25519' };
+
 type Sign = (message: Uint8Array) => Promise<Uint8Array>;
 
 /**
@@ -27,7 +29,8 @@ type Sign = (message: Uint8Array) => Promise<Uint8Array>;
  * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
  */
 export function createKeySigner(secret: string | Uint8Array | readonly number[]): MessageSigner {
-  return signerOf(readKeypair(secret));
+  const { seed, address } = readKeypair(secret);
+  return signerOf(seed, address);
 }
 
 /**
@@ -41,17 +44,16 @@ export function createSeedSigner(seed: Uint8Array): MessageSigner {
       'walletSeed is not a Uint8Array of 32 bytes',
       'Give the seed as those bytes, or the whole key as walletSecretKey.',
     );
-  return signerOf(Uint8Array.from(seed));
+  return signerOf(Uint8Array.from(seed), addressOf(publicKeyOf(seed)));
 }
 
 /** Takes over the seed. */
-function signerOf(seed: Uint8Array): MessageSigner {
-  const address = addressOf(ed25519.getPublicKey(seed));
-  const sign = keep(seed);
+function signerOf(seed: Uint8Array, address: Address): MessageSigner {
+  const signKept = keep(seed);
   // A copy, because the caller may reuse its buffer before the runtime gets to signing.
   const signer = Object.freeze({
     address,
-    signMessage: (message: Uint8Array) => sign(Uint8Array.from(message)),
+    signMessage: (message: Uint8Array) => signKept(Uint8Array.from(message)),
   });
   keySigners.add(signer);
   return signer;
@@ -82,11 +84,11 @@ export function wrapSigner(
  * Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any
  * other is not believed.
  */
-export function isGoodSignature(
+export async function isGoodSignature(
   signer: Signer,
   message: Uint8Array,
   signature: Uint8Array,
-): boolean {
+): Promise<boolean> {
   if (keySigners.has(signer)) return signature.length === KEYPAIR_BYTES;
   return verifySignature(message, signature, signer.address);
 }
@@ -95,17 +97,43 @@ export function isGoodSignature(
  * Whether the signature is the address's own over exactly these bytes, as strictly as the network
  * checks it.
  */
-export function verifySignature(
+export async function verifySignature(
   message: Uint8Array,
   signature: Uint8Array,
   address: Address,
-): boolean {
+): Promise<boolean> {
   if (signature.length !== KEYPAIR_BYTES || !isAddress(address)) return false;
-  try {
-    return ed25519.verify(signature, message, addressBytes(address), { zip215: false });
-  } catch {
-    return false;
+  const key = addressBytes(address);
+  const subtle = quietSubtle();
+  const imported = subtle === undefined ? undefined : await publicKey(subtle, address, key);
+  if (subtle === undefined || imported === undefined) return verify(signature, message, key);
+  return subtle.verify(ED25519, imported, Uint8Array.from(signature), Uint8Array.from(message));
+}
+
+/** By address, the last used ones: the same few facilitators sign what is verified. */
+const publicKeys = new Map<Address, Promise<CryptoKey | undefined>>();
+const MAX_KEYS = 64;
+
+/**
+ * Undefined if the runtime has no Ed25519, or takes signatures of this key that the network does
+ * not.
+ */
+function publicKey(
+  subtle: SubtleCrypto,
+  address: Address,
+  bytes: Uint8Array,
+): Promise<CryptoKey | undefined> {
+  let key = publicKeys.get(address);
+  if (key === undefined) {
+    key = isStrictKey(bytes)
+      ? subtle
+          .importKey('raw', Uint8Array.from(bytes), ED25519, false, ['verify'])
+          .catch(() => undefined)
+      : Promise.resolve(undefined);
+    if (publicKeys.size >= MAX_KEYS) publicKeys.clear();
+    publicKeys.set(address, key);
   }
+  return key;
 }
 
 /** Takes over the seed: into the runtime and then zeroed, or into the closure. */
@@ -115,7 +143,7 @@ function keep(seed: Uint8Array): Sign {
       seed.fill(0);
       return sign;
     },
-    (): Sign => (message) => Promise.resolve(ed25519.sign(message, seed)),
+    (): Sign => (message) => Promise.resolve(sign(message, seed)),
   );
   return async (message) => (await imported)(message);
 }
@@ -126,9 +154,9 @@ async function importKey(seed: Uint8Array): Promise<Sign> {
   if (subtle === undefined) throw new Error('No Ed25519 in this runtime.');
   const pkcs8 = Uint8Array.of(...PKCS8_PREFIX, ...seed);
   try {
-    const key = await subtle.importKey('pkcs8', pkcs8, { name: 'Ed25519' }, false, ['sign']);
+    const key = await subtle.importKey('pkcs8', pkcs8, ED25519, false, ['sign']);
     return async (message) =>
-      new Uint8Array(await subtle.sign({ name: 'Ed25519' }, key, Uint8Array.from(message)));
+      new Uint8Array(await subtle.sign(ED25519, key, Uint8Array.from(message)));
   } finally {
     pkcs8.fill(0);
   }
@@ -152,8 +180,8 @@ function quietSubtle(): SubtleCrypto | undefined {
   return crypto?.subtle;
 }
 
-/** The seed of a keypair that is whole. */
-function readKeypair(secret: unknown): Uint8Array {
+/** The seed of a keypair that is whole, and its address. */
+function readKeypair(secret: unknown): { readonly seed: Uint8Array; readonly address: Address } {
   const bytes = typeof secret === 'string' ? readText(secret.trim()) : readBytes(secret);
   if (bytes === undefined)
     throw invalidKey('it is neither base58 text, nor a JSON array of bytes, nor bytes');
@@ -165,11 +193,12 @@ function readKeypair(secret: unknown): Uint8Array {
     if (bytes.length !== KEYPAIR_BYTES)
       throw invalidKey(`it is ${bytes.length} bytes long, not ${KEYPAIR_BYTES}`);
     const seed = bytes.slice(0, SEED_BYTES);
-    if (addressOf(ed25519.getPublicKey(seed)) !== addressOf(bytes.subarray(SEED_BYTES))) {
+    const address = addressOf(publicKeyOf(seed));
+    if (address !== addressOf(bytes.subarray(SEED_BYTES))) {
       seed.fill(0);
       throw invalidKey('its second half is not the public key of its first half');
     }
-    return seed;
+    return { seed, address };
   } finally {
     bytes.fill(0);
   }

@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../internal/bytes.js';
 import { TransactionError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { SignedSwap as SwapRecord } from '../../journal/types.js';

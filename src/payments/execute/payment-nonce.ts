@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2';
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils';
-import { hex } from '@scure/base';
+import { hex } from '../../internal/bytes.js';
 
 const NONCE_BYTES = 16;
 const RANDOM_BYTES = 8;

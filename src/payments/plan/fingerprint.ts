@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { hex } from '@scure/base';
+import { hex } from '../../internal/bytes.js';
 
 /** What a request is told by. */
 export interface RequestFacts {
