@@ -116,8 +116,13 @@ export function buildClient(
     return (loading ??= Promise.all([
       import('./payments/engine.js'),
       Promise.all(protocols.map((one) => one.load())),
-      config.logger ?? compose.logger?.(),
-    ]).then(([{ createEngine }, ...rest]) => createEngine(config, events, compose, ...rest)));
+      logSteps(),
+    ]).then(([{ createEngine }, loaded]) => createEngine(config, events, compose, loaded)));
+  };
+  const logSteps = async () => {
+    const logger = config.logger ?? (await compose.logger?.());
+    if (logger === undefined) return;
+    (await import('./payments/step-log.js')).logSteps(events, logger, config.network);
   };
   return {
     address: config.signer.address,

@@ -9,8 +9,7 @@ import { createBlockhashSource, type BlockhashSource } from '../solana/rpc/block
 import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
-import type { SwapDecoder, SwapSource } from '../swaps/provider.js';
-import { swapSources } from '../swaps/sources.js';
+import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
 import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
@@ -23,8 +22,8 @@ const ID_BYTES = 12;
 export interface PaymentContext extends Coordination {
   readonly config: Config;
   readonly protocols: readonly PaymentProtocol[];
-  /** What reads the instructions of each program that may swap. */
-  readonly decoders: readonly SwapDecoder[];
+  /** Where swaps come from; undefined for all that there are. */
+  readonly sources: readonly SwapSource[] | undefined;
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
@@ -60,7 +59,7 @@ export interface Composition {
   /** Where swaps come from; default: all that there are. */
   readonly sources?: readonly SwapSource[];
   /** The sources, and the context's own connection. */
-  local(config: Config, rpc: Rpc, sources: readonly SwapSource[]): Transport;
+  local(config: Config, rpc: Rpc, sources: readonly SwapSource[] | undefined): Transport;
   /** The service at an address. */
   remote(apiUrl: string, config: Config): Transport;
 }
@@ -72,11 +71,11 @@ export function createContext(
   protocols: readonly PaymentProtocol[],
 ): PaymentContext {
   const rpc = connectTo(config);
-  const { sources = swapSources } = compose;
+  const { sources } = compose;
   const prices = compose.local(config, rpc, sources);
   return contextOver(config, {
     protocols,
-    decoders: sources.map(({ decoder }) => decoder),
+    sources,
     events,
     rpc,
     transport: transportOf(config, compose) ?? prices,
@@ -95,7 +94,7 @@ function transportOf(config: Config, compose: Composition): Transport | undefine
 /** What a context is put together from; without `prices` its transport is our own. */
 type ContextParts = Pick<
   PaymentContext,
-  'protocols' | 'decoders' | 'events' | 'rpc' | 'transport' | 'wallet'
+  'protocols' | 'sources' | 'events' | 'rpc' | 'transport' | 'wallet'
 > &
   Partial<Pick<PaymentContext, 'prices'>>;
 

@@ -20,7 +20,7 @@ import { isAddress } from '../solana/address.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { landTransaction } from '../solana/transactions/confirm.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
-import type { SwapDecoder } from '../swaps/provider.js';
+import type { SwapSource } from '../swaps/provider.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
 import { throwIfFailed } from './landing.js';
 import { parsedOffer, termsOf } from './parse-payment.js';
@@ -32,7 +32,7 @@ import { awaitVerdict, sentBytes, soon, type SwapState } from './verdict.js';
 /** @internal What a step works with. */
 export interface AutoPayDeps {
   readonly settings: LocalSettings;
-  readonly decoders: readonly SwapDecoder[];
+  readonly sources: readonly SwapSource[] | undefined;
   readonly rpc: Rpc;
   readonly transport: Transport;
 }
@@ -78,7 +78,7 @@ export async function autoPayStep(
  * A context that plans one step for a wallet, within what the request asks for, and keeps nothing.
  */
 export function planner(
-  { settings, decoders, rpc, transport }: AutoPayDeps,
+  { settings, sources, rpc, transport }: AutoPayDeps,
   request: AutoPayRequest,
   autoSwap: boolean,
 ): PaymentContext {
@@ -98,7 +98,7 @@ export function planner(
   };
   return contextOver(config, {
     protocols: [x402Protocol],
-    decoders,
+    sources,
     events: createEvents(settings.runtime.now),
     rpc,
     transport,

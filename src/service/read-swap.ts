@@ -19,6 +19,7 @@ import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';
 import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';
 import { enforce } from '../swaps/firewall/rule.js';
 import { createdIn, surroundingsRules } from '../swaps/firewall/surroundings.js';
+import { decodersOf } from '../swaps/sources.js';
 import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
 import { swapLimits } from '../swaps/transaction/finish.js';
 import { readRawWallet } from '../swaps/transaction/read-facts.js';
@@ -71,11 +72,12 @@ export interface ReadSwap {
  * would count. Throws `invalid_option` if it is not the wallet's.
  */
 export async function readSwap(
-  { rpc, config, decoders }: PaymentContext,
+  { rpc, config, sources }: PaymentContext,
   { decoded }: SignedBytes,
   signal: AbortSignal | undefined,
 ): Promise<ReadSwap> {
   const wallet = config.signer.address;
+  const decoders = decodersOf(sources);
   const [first] = decoded.instructions;
   // A transaction counts by a nonce if its first instruction advances one: it could land for as
   // long as its sender likes.

@@ -1,6 +1,6 @@
 import { amendError, isExactChangeError, ProtocolError } from '../errors.js';
 import { WSOL_MINT } from '../network.js';
-import { swapBound } from '../payments/execute/swap-cost.js';
+import { swapBound } from '../payments/execute/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
 import { SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import type { PaymentResult } from '../transport.js';
