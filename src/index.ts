@@ -3,12 +3,10 @@
  *
  * @module exact-change
  */
-import { localOver } from '../adapters/local/index.js';
-import { remoteOver } from '../adapters/remote/index.js';
 import { buildClient, type Client } from './client.js';
 import type { ClientOptions } from './config/options.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
-import { x402 } from './protocols/x402/index.js';
+import { X402_HEADERS } from './protocols/x402/index.js';
 
 /**
  * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
@@ -27,10 +25,8 @@ import { x402 } from './protocols/x402/index.js';
  */
 export function createClient(options: ClientOptions): Client {
   return buildClient(options, {
-    protocols: [x402],
-    local: localOver,
-    remote: remoteOver,
-    logger: async () => (await import('../adapters/debug.js')).debugLogger(),
+    headers: X402_HEADERS,
+    load: async () => (await import('./parts.js')).parts,
   });
 }
 

@@ -1,10 +1,10 @@
 import { hex } from '../internal/bytes.js';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
-import type { Events, Logger } from '../events.js';
+import type { Events } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal } from '../journal/types.js';
-import type { LazyProtocol, PaymentProtocol } from '../protocols/protocol.js';
+import type { PaymentProtocol } from '../protocols/protocol.js';
 import { createBlockhashSource, type BlockhashSource } from '../solana/rpc/blockhash.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
@@ -51,11 +51,9 @@ export function newId({ config }: Pick<PaymentContext, 'config'>): string {
 }
 
 /** What a client is composed of: this part of the library knows no protocol and no transport. */
-export interface Composition {
-  /** What steps are told to if no option says. */
-  readonly logger?: () => Promise<Logger | undefined>;
+export interface Parts {
   /** In the order in which a response is read by them. */
-  readonly protocols: readonly LazyProtocol[];
+  readonly protocols: readonly PaymentProtocol[];
   /** Where swaps come from; default: all that there are. */
   readonly sources?: readonly SwapSource[];
   /** The sources, and the context's own connection. */
@@ -64,30 +62,25 @@ export interface Composition {
   remote(apiUrl: string, config: Config): Transport;
 }
 
-export function createContext(
-  config: Config,
-  events: Events,
-  compose: Composition,
-  protocols: readonly PaymentProtocol[],
-): PaymentContext {
+export function createContext(config: Config, events: Events, parts: Parts): PaymentContext {
   const rpc = connectTo(config);
-  const { sources } = compose;
-  const prices = compose.local(config, rpc, sources);
+  const { protocols, sources } = parts;
+  const prices = parts.local(config, rpc, sources);
   return contextOver(config, {
     protocols,
     sources,
     events,
     rpc,
-    transport: transportOf(config, compose) ?? prices,
+    transport: transportOf(config, parts) ?? prices,
     wallet: walletOf(config.signer.address, config.network),
     prices,
   });
 }
 
 /** What another operator runs. */
-function transportOf(config: Config, compose: Composition): Transport | undefined {
+function transportOf(config: Config, parts: Parts): Transport | undefined {
   const { apiUrl, transport, timeouts } = config;
-  if (apiUrl !== undefined) return compose.remote(apiUrl, config);
+  if (apiUrl !== undefined) return parts.remote(apiUrl, config);
   return transport === undefined ? undefined : transportWithTimeouts(transport, timeouts.jupiter);
 }
 

@@ -5,7 +5,6 @@ import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
 import type { CapUse } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
-import type { PaymentProtocol } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import {
   fits,
@@ -16,7 +15,7 @@ import {
 } from '../receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import type { TokenBalance } from '../transport.js';
-import { createContext, type Composition } from './context.js';
+import { createContext, type Parts } from './context.js';
 import { ownerOf } from './owner.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
@@ -63,13 +62,8 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export function createEngine(
-  config: Config,
-  events: Events,
-  compose: Composition,
-  protocols: readonly PaymentProtocol[],
-): Engine {
-  const context = createContext(config, events, compose, protocols);
+export function createEngine(config: Config, events: Events, parts: Parts): Engine {
+  const context = createContext(config, events, parts);
   const more = () => import('./swap-engine.js');
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),

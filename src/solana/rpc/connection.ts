@@ -2,13 +2,11 @@ import type { Connection } from '@solana/web3.js';
 import { base64 } from '../../internal/bytes.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { isAddress } from '../address.js';
-import { readInner } from '../transactions/inner.js';
 import { askNodes, inTurn } from './failover.js';
 import type { Node, Request } from './failover.js';
 import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
 import { tipAt } from './height.js';
-import { readLanded } from './landed.js';
 import { checkUrls, connectionNode, httpNode } from './nodes.js';
 import {
   asAddress,
@@ -19,14 +17,13 @@ import {
   asText,
   errorText,
   orNull,
-  rawErrorText,
   readAccount,
   readContext,
   readStatus,
   safeInteger,
 } from './reply.js';
 import type { CallOptions, Rpc, Tip } from './rpc.js';
-import { createSignatureSocket, type SignatureSocket } from './signature-socket.js';
+import type { AccountWatch, SignatureSocket } from './signature-socket.js';
 import { COMMITMENT, leastSlot, readBlockhash, readTip, settings } from './tip.js';
 
 export type { Connection } from '@solana/web3.js';
@@ -49,8 +46,8 @@ export interface ConnectOptions {
   readonly network?: string;
 }
 
-/** The node's refusal of a transaction whose version is above the greatest that is asked for. */
-const NEWER_VERSION = -32015;
+/** What a payment does without that settles as its seller says. */
+const seldom = () => import('./seldom.js');
 
 /** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
 export function connectRpc(options: ConnectOptions): Rpc {
@@ -66,11 +63,10 @@ export function connectRpc(options: ConnectOptions): Rpc {
     network === undefined
       ? given
       : given.map((node) => checkedNode(node, network, timeoutMs, closing.signal));
-  const socket = createSignatureSocket(
+  const socket = socketWhenNeeded(
     connection === undefined ? urls[0] : wsUrl === undefined ? undefined : connection.rpcEndpoint,
     wsUrl,
   );
-
   return rpcOver({ nodes, timeoutMs, closing, socket });
 }
 
@@ -168,32 +164,11 @@ function rpcOver(all: Nodes): Rpc {
         asList(result).map((fee) => BigInt(safeInteger(asFields(fee)['prioritizationFee']))),
       ),
 
-    simulate: (transaction, watch, call) => {
-      const config = {
-        ...settings(call),
-        encoding: 'base64',
-        sigVerify: false,
-        replaceRecentBlockhash: true,
-        innerInstructions: true,
-        accounts: { encoding: 'base64', addresses: watch },
-      };
-      return ask('simulateTransaction', [base64.encode(transaction), config], call, (result) => {
-        const { slot, value } = readContext(result, call);
-        const { err, logs, accounts, unitsConsumed, innerInstructions } = asFields(value);
-        const shown = orNull(accounts, asList) ?? [];
-        const error = rawErrorText(err);
-        // A transaction that fails before it runs has no accounts to show.
-        if (error === null) asAnswers(shown, watch, 'accounts');
-        return {
-          slot,
-          error,
-          logs: orNull(logs, asList)?.map(asText) ?? [],
-          unitsConsumed: BigInt(safeInteger(unitsConsumed ?? 0)),
-          accounts: watch.map((_, index) => orNull(shown[index], readAccount)),
-          inner: orNull(innerInstructions, readInner) ?? undefined,
-        };
-      });
-    },
+    simulate: (transaction, watch, call) =>
+      askBy('simulateTransaction', call, async (request) => {
+        const { simulate } = await seldom();
+        return simulate(request, transaction, watch, call);
+      }),
 
     send: (transaction, call) => {
       const config = {
@@ -214,17 +189,11 @@ function rpcOver(all: Nodes): Rpc {
       );
     },
 
-    transaction: (signature, call) => {
-      const config = { commitment: COMMITMENT, maxSupportedTransactionVersion: 0 };
-      return askBy('getTransaction', call, async (request) => {
-        try {
-          return orNull(await request('getTransaction', [signature, config]), readLanded);
-        } catch (error) {
-          if (error instanceof Fault && error.code === NEWER_VERSION) return 'newer';
-          throw error;
-        }
-      });
-    },
+    transaction: (signature, call) =>
+      askBy('getTransaction', call, async (request) => {
+        const { readTransaction } = await seldom();
+        return readTransaction(request, signature);
+      }),
 
     signaturesFor: async (address, call) => {
       const { limit, before, until } = call ?? {};
@@ -269,4 +238,45 @@ function rpcOver(all: Nodes): Rpc {
 function checked(addresses: readonly string[]): readonly string[] {
   if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
   return addresses;
+}
+
+/** A socket whose code is loaded with its first listener. */
+function socketWhenNeeded(
+  endpoint: string | undefined,
+  wsUrl: string | undefined,
+): SignatureSocket {
+  let loading: Promise<SignatureSocket> | undefined;
+  let closed = false;
+  const load = () =>
+    (loading ??= seldom().then(({ createSignatureSocket }) =>
+      createSignatureSocket(endpoint, wsUrl),
+    ));
+  // Each listener polls as well.
+  const silent = () => undefined;
+  const watch = (begin: (socket: SignatureSocket) => AccountWatch): AccountWatch => {
+    let watched: AccountWatch | undefined;
+    let ended = false;
+    load().then((socket) => {
+      if (!ended && !closed) watched = begin(socket);
+    }, silent);
+    return {
+      subscription: () => watched?.subscription(),
+      end() {
+        ended = true;
+        watched?.end();
+      },
+    };
+  };
+  return {
+    subscribe: (signature, listener) =>
+      watch((socket) => ({
+        subscription: silent,
+        end: socket.subscribe(signature, listener),
+      })).end,
+    watchAccount: (address, listener) => watch((socket) => socket.watchAccount(address, listener)),
+    close() {
+      closed = true;
+      loading?.then((socket) => socket.close(), silent);
+    },
+  };
 }

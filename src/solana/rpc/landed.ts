@@ -1,11 +1,29 @@
 import { parseAmount } from '../../amount.js';
 import type { Address } from '../types.js';
+import type { Request } from './failover.js';
 import { Fault } from './fault.js';
 import { asAddress, asFields, asList, asText, errorText, orNull, safeInteger } from './reply.js';
 import type { LandedTransaction, TokenBalanceChange } from './rpc.js';
+import { COMMITMENT } from './tip.js';
 
-/** Reads the node's record of a transaction. */
-export function readLanded(result: unknown): LandedTransaction {
+/** The node's refusal of a transaction whose version is above the greatest that is asked for. */
+const NEWER_VERSION = -32015;
+
+/** Asks a node for its record of a transaction. */
+export async function readTransaction(
+  request: Request,
+  signature: string,
+): Promise<LandedTransaction | 'newer' | null> {
+  const config = { commitment: COMMITMENT, maxSupportedTransactionVersion: 0 };
+  try {
+    return orNull(await request('getTransaction', [signature, config]), readLanded);
+  } catch (error) {
+    if (error instanceof Fault && error.code === NEWER_VERSION) return 'newer';
+    throw error;
+  }
+}
+
+function readLanded(result: unknown): LandedTransaction {
   const { meta, slot, transaction } = asFields(result);
   if (meta === null) throw new Fault('invalid', 'the transaction comes without its effects');
   const { err, fee, preBalances, postBalances, preTokenBalances, postTokenBalances, ...rest } =
