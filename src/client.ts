@@ -150,8 +150,7 @@ export function buildClient(
       const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers);
       if (call === undefined) return config.fetch(input, init);
       // An empty key would be one key for every call.
-      const idempotencyKey =
-        init?.idempotencyKey || call.headers.get('idempotency-key') || undefined;
+      const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
       const callOptions = { idempotencyKey, repeatable: init?.repeatable };
       try {
         const ahead = call.paysItself || closed ? undefined : await loading;
