@@ -3,32 +3,8 @@
  *
  * @module exact-change
  */
-import { buildClient, type Client } from './client.js';
-import type { ClientOptions } from './config/options.js';
+import { createClient } from './create-client.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
-import { X402_HEADERS } from './protocols/x402/index.js';
-
-/**
- * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
- * is sent before the first call.
- *
- * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
- *
- * @example
- * const client = createClient({
- *   walletSecretKey,
- *   autoSwap: true,
- *   policy: { maxPerPayment: '0.25', maxPerDay: '5.00' },
- * });
- * const response = await client.fetch('https://api.example.com/premium');
- * console.log(receiptOf(response)?.payment.amount);
- */
-export function createClient(options: ClientOptions): Client {
-  return buildClient(options, {
-    headers: X402_HEADERS,
-    load: async () => (await import('./parts.js')).parts,
-  });
-}
 
 /**
  * Makes the global fetch pay. Constructing it takes effect at once; `restore()` or `using` undoes
@@ -46,6 +22,7 @@ export class HTTPInterceptor extends Interceptor {
   }
 }
 
+export { createClient };
 export { local, type LocalTransport } from '../adapters/local/index.js';
 export { remote, type RemoteOptions } from '../adapters/remote/index.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
@@ -58,7 +35,7 @@ export {
   type ReceiptFilter,
 } from './receipt.js';
 export { explorerUrl, formatReceipt } from './receipt-text.js';
-export { memoryJournal } from './journal/memory.js';
+export { memoryJournal } from './memory-journal.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './protocols/x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
 export {

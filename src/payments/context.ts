@@ -1,4 +1,4 @@
-import { hex } from '../internal/bytes.js';
+import { hex } from '../internal/hex.js';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';

@@ -1,7 +1,8 @@
 import { base64 } from '../internal/bytes.js';
 import { maxAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
-import { amendError, ConfigError, isExactChangeError } from '../errors.js';
+import { ConfigError, isExactChangeError } from '../errors.js';
+import { amendError } from '../errors/amend.js';
 import { createEvents } from '../events.js';
 import { refuse } from '../internal/options.js';
 import { newWallet } from '../journal/registry.js';

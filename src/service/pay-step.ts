@@ -13,7 +13,7 @@ import { usdValueOf } from '../payments/plan/usd-price.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import { checkPayment } from '../policy/caps.js';
-import { checkOffer, checkPlace } from '../policy/lists.js';
+import { checkOffer, checkPlace } from '../policy/check-lists.js';
 import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
 import type { Receipt } from '../receipt.js';
 import type { PaymentResult } from '../transport.js';

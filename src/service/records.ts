@@ -1,5 +1,5 @@
-import { sha256 } from '../internal/sha2.js';
-import { hex } from '../internal/bytes.js';
+import { sha256 } from '../internal/sha256.js';
+import { hex } from '../internal/hex.js';
 import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/service-attempts.js';
 import type { Attempt } from '../journal/types.js';

@@ -1,4 +1,5 @@
-import { amendError, isExactChangeError, ProtocolError } from '../errors.js';
+import { isExactChangeError, ProtocolError } from '../errors.js';
+import { amendError } from '../errors/amend.js';
 import { WSOL_MINT } from '../network.js';
 import { swapBound } from '../payments/execute/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';

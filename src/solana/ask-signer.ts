@@ -1,6 +1,7 @@
 import { TransactionError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
-import { isGoodSignature, isUint8Array } from './keys.js';
+import { isUint8Array } from './keys.js';
+import { isGoodSignature } from './signatures.js';
 import {
   isTransactionSigner,
   type Signer,

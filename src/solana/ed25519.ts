@@ -5,7 +5,7 @@ import {
   sign as signWith,
   verify as verifyWith,
 } from '@noble/ed25519';
-import { sha512 } from '../internal/sha2.js';
+import { sha512 } from '../internal/sha512.js';
 
 /** The public key that belongs to a seed of 32 bytes: RFC 8032, 5.1.5. */
 export function publicKeyOf(seed: Uint8Array): Uint8Array {

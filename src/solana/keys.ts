@@ -1,8 +1,9 @@
 import { ConfigError } from '../errors.js';
 import { base58 } from '../internal/bytes.js';
-import { addressBytes, addressOf, isAddress } from './address.js';
-import { isStrictKey, publicKeyOf, sign, verify } from './ed25519.js';
+import { addressOf } from './address.js';
+import { publicKeyOf, sign } from './ed25519.js';
 import { isTransactionSigner, type MessageSigner, type Signer } from './signer.js';
+import { ED25519, quietSubtle } from './web-crypto.js';
 import type { Address } from './types.js';
 
 const SEED_BYTES = 32;
@@ -14,8 +15,6 @@ const BASE58_KEY = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
 const PKCS8_PREFIX = [
   0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
-
-const ED25519 = { name: 'Ed25519' };
 
 type Sign = (message: Uint8Array) => Promise<Uint8Array>;
 
@@ -80,60 +79,9 @@ export function wrapSigner(
   return wrapped;
 }
 
-/**
- * Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any
- * other is not believed.
- */
-export async function isGoodSignature(
-  signer: Signer,
-  message: Uint8Array,
-  signature: Uint8Array,
-): Promise<boolean> {
-  if (keySigners.has(signer)) return signature.length === KEYPAIR_BYTES;
-  return verifySignature(message, signature, signer.address);
-}
-
-/**
- * Whether the signature is the address's own over exactly these bytes, as strictly as the network
- * checks it.
- */
-export async function verifySignature(
-  message: Uint8Array,
-  signature: Uint8Array,
-  address: Address,
-): Promise<boolean> {
-  if (signature.length !== KEYPAIR_BYTES || !isAddress(address)) return false;
-  const key = addressBytes(address);
-  const subtle = quietSubtle();
-  const imported = subtle === undefined ? undefined : await publicKey(subtle, address, key);
-  if (subtle === undefined || imported === undefined) return verify(signature, message, key);
-  return subtle.verify(ED25519, imported, Uint8Array.from(signature), Uint8Array.from(message));
-}
-
-/** By address, the last used ones: the same few facilitators sign what is verified. */
-const publicKeys = new Map<Address, Promise<CryptoKey | undefined>>();
-const MAX_KEYS = 64;
-
-/**
- * Undefined if the runtime has no Ed25519, or takes signatures of this key that the network does
- * not.
- */
-function publicKey(
-  subtle: SubtleCrypto,
-  address: Address,
-  bytes: Uint8Array,
-): Promise<CryptoKey | undefined> {
-  let key = publicKeys.get(address);
-  if (key === undefined) {
-    key = isStrictKey(bytes)
-      ? subtle
-          .importKey('raw', Uint8Array.from(bytes), ED25519, false, ['verify'])
-          .catch(() => undefined)
-      : Promise.resolve(undefined);
-    if (publicKeys.size >= MAX_KEYS) publicKeys.clear();
-    publicKeys.set(address, key);
-  }
-  return key;
+/** Whether a signer was made here: it signs what it gets. */
+export function isKeySigner(signer: Signer): boolean {
+  return keySigners.has(signer);
 }
 
 /** Takes over the seed: into the runtime and then zeroed, or into the closure. */
@@ -160,24 +108,6 @@ async function importKey(seed: Uint8Array): Promise<Sign> {
   } finally {
     pkcs8.fill(0);
   }
-}
-
-/**
- * WebCrypto, unless its Ed25519 prints a warning: Node did until 20.20, 22.13 and 23.5. Absent
- * before Node 19 and in insecure pages.
- */
-function quietSubtle(): SubtleCrypto | undefined {
-  // The types promise both everywhere; neither is there in each runtime.
-  const { crypto, process } = globalThis as {
-    crypto?: Partial<Crypto>;
-    process?: { versions?: { node?: string } };
-  };
-  const node = process?.versions?.node;
-  const [major = NaN, minor = NaN] = (node ?? '').split('.').map(Number);
-  const firstQuiet: Readonly<Record<number, number>> = { 20: 20, 22: 13, 23: 5 };
-  if (node !== undefined && major < 24 && !(minor >= (firstQuiet[major] ?? Infinity)))
-    return undefined;
-  return crypto?.subtle;
 }
 
 /** The seed of a keypair that is whole, and its address. */

@@ -16,8 +16,8 @@ const ROWS: readonly (readonly string[])[] = [
   ['config'],
   ['payments'],
   ['service', 'inspect-engine'],
-  ['client', 'inspect'],
-  ['interceptor', 'parts'],
+  ['client', 'inspect', 'memory-journal'],
+  ['interceptor', 'parts', 'create-client'],
   ['index'],
 ];
 
@@ -25,7 +25,7 @@ const ROWS: readonly (readonly string[])[] = [
 const SHARED_ROWS = [0, 5];
 
 /** What the composition root may take from the edges: src/index.ts, and the part of it for later. */
-const ROOTS = /^src\/(index|parts)\.ts$/;
+const ROOTS = /^src\/(index|parts|create-client)\.ts$/;
 const COMPOSED = new Set([
   'adapters/debug.ts',
   'adapters/local/index.ts',
@@ -81,7 +81,7 @@ const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
  * routes say.
  */
 const PROTOCOL = /^src\/protocols\/[^/]+\//;
-const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|(index|parts)\.ts$)/;
+const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|(index|parts|create-client)\.ts$)/;
 
 /** Behind a port as well: only the list of sources knows which there are. */
 const SOURCE = /^src\/swaps\/jupiter\//;

@@ -1,5 +1,5 @@
 import { isExactChangeError, PolicyError } from '../../errors.js';
-import { bounded } from '../../internal/deadline.js';
+import { bounded } from '../../internal/bounded.js';
 import type { PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
 import type { Funding } from '../plan/funding.js';

@@ -1,5 +1,5 @@
-import { sha256 } from '../../internal/sha2.js';
-import { hex } from '../../internal/bytes.js';
+import { sha256 } from '../../internal/sha256.js';
+import { hex } from '../../internal/hex.js';
 
 const NONCE_BYTES = 16;
 const RANDOM_BYTES = 8;

@@ -9,7 +9,7 @@ import { type Deadline, startDeadline } from '../../internal/deadline.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint } from '../../network.js';
 import { checkPayment, type Spend } from '../../policy/caps.js';
-import { checkOffer, checkPlace } from '../../policy/lists.js';
+import { checkOffer, checkPlace } from '../../policy/check-lists.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';

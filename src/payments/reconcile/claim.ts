@@ -1,7 +1,7 @@
 import { base58 } from '../../internal/bytes.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader, type PaymentProtocol } from '../../protocols/protocol.js';
-import { verifySignature } from '../../solana/keys.js';
+import { verifySignature } from '../../solana/signatures.js';
 import { decodeTransaction } from '../../solana/transactions/transaction.js';
 
 /** 64 bytes. */

@@ -1,4 +1,4 @@
-import { bounded } from '../../internal/deadline.js';
+import { bounded } from '../../internal/bounded.js';
 import { systemRuntime } from '../../internal/runtime.js';
 import { Fault, toTransportError, worstFault } from './fault.js';
 import { afterFault, askedRest, HEALTHY, takeTurns, type NodeHealth } from './node-health.js';

@@ -1,4 +1,4 @@
-import { bounded } from '../../internal/deadline.js';
+import { bounded } from '../../internal/bounded.js';
 import { isAddress } from '../address.js';
 import type { Node, Request } from './failover.js';
 import { Fault } from './fault.js';

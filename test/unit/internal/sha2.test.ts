@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { sha256, sha512 } from '../../../src/internal/sha2.js';
+import { sha512 } from '../../../src/internal/sha512.js';
+import { sha256 } from '../../../src/internal/sha256.js';
 
 const hashOf = (name: string, message: Uint8Array) =>
   createHash(name).update(message).digest('hex');

@@ -11,7 +11,7 @@ import {
   sign,
   verify,
 } from '../../../src/solana/ed25519.js';
-import { verifySignature } from '../../../src/solana/keys.js';
+import { verifySignature } from '../../../src/solana/signatures.js';
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 

@@ -1,6 +1,6 @@
-/** SHA-256 and SHA-512: FIPS 180-4. */
+/** SHA-512: FIPS 180-4. */
 
-const ROUNDS = { of32: 64, of64: 80 };
+const ROUNDS = 80;
 const MASK = 2n ** 64n - 1n;
 
 interface Constants {
@@ -13,10 +13,10 @@ interface Constants {
 let constants: Constants | undefined;
 
 /** For words of 64 bits; those for words of 32 are their upper halves. */
-function knownConstants(): Constants {
+export function knownConstants(): Constants {
   if (constants !== undefined) return constants;
   const primes: number[] = [];
-  for (let one = 2; primes.length < ROUNDS.of64; one += 1)
+  for (let one = 2; primes.length < ROUNDS; one += 1)
     if (primes.every((prime) => one % prime !== 0)) primes.push(one);
   return (constants = {
     rounds: primes.map((prime) => fractionOf(prime, 3)),
@@ -36,59 +36,6 @@ function fractionOf(prime: number, power: 2 | 3): bigint {
   }
 }
 
-let constants32: { readonly rounds: Int32Array; readonly start: Int32Array } | undefined;
-
-export function sha256(message: Uint8Array): Uint8Array<ArrayBuffer> {
-  const upper = (words: readonly bigint[]) =>
-    Int32Array.from(words, (word) => Number(word >> 32n) | 0);
-  constants32 ??= {
-    rounds: upper(knownConstants().rounds),
-    start: upper(knownConstants().start),
-  };
-  const { rounds, start } = constants32;
-  const state = Int32Array.from(start);
-  const words = new Int32Array(ROUNDS.of32);
-  const view = padded(message, 64);
-  for (let block = 0; block < view.byteLength; block += 64) {
-    for (let index = 0; index < 16; index += 1) words[index] = view.getInt32(block + 4 * index);
-    for (let index = 16; index < ROUNDS.of32; index += 1) {
-      const early = words[index - 15] ?? 0;
-      const late = words[index - 2] ?? 0;
-      words[index] =
-        (words[index - 16] ?? 0) +
-        (turned(early, 7) ^ turned(early, 18) ^ (early >>> 3)) +
-        (words[index - 7] ?? 0) +
-        (turned(late, 17) ^ turned(late, 19) ^ (late >>> 10));
-    }
-    let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
-    for (let index = 0; index < ROUNDS.of32; index += 1) {
-      const first =
-        h +
-        (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) +
-        ((e & f) ^ (~e & g)) +
-        (rounds[index] ?? 0) +
-        (words[index] ?? 0);
-      const second = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-      h = g;
-      g = f;
-      f = e;
-      e = (d + first) | 0;
-      d = c;
-      c = b;
-      b = a;
-      a = (first + second) | 0;
-    }
-    [a, b, c, d, e, f, g, h].forEach((word, index) => (state[index] = (state[index] ?? 0) + word));
-  }
-  const hash = new DataView(new ArrayBuffer(32));
-  state.forEach((word, index) => hash.setInt32(4 * index, word));
-  return new Uint8Array(hash.buffer);
-}
-
-function turned(word: number, bits: number): number {
-  return (word >>> bits) | (word << (32 - bits));
-}
-
 export function sha512(message: Uint8Array): Uint8Array<ArrayBuffer> {
   const { rounds, start } = knownConstants();
   const view = padded(message, 128);
@@ -96,7 +43,7 @@ export function sha512(message: Uint8Array): Uint8Array<ArrayBuffer> {
   for (let block = 0; block < view.byteLength; block += 128) {
     const words = Array.from({ length: 16 }, (_, index) => view.getBigUint64(block + 8 * index));
     const at = (index: number) => words[index] ?? 0n;
-    for (let index = 16; index < ROUNDS.of64; index += 1) {
+    for (let index = 16; index < ROUNDS; index += 1) {
       const [early, late] = [at(index - 15), at(index - 2)];
       words.push(
         (at(index - 16) +
@@ -130,7 +77,7 @@ function turned64(word: bigint, bits: bigint): bigint {
 }
 
 /** Ends with a bit, zeros, and the length in bits, as a whole number of blocks. */
-function padded(message: Uint8Array, blockBytes: number): DataView {
+export function padded(message: Uint8Array, blockBytes: number): DataView {
   // The length has an eighth of a block.
   const least = message.length + 1 + blockBytes / 8;
   const bytes = new Uint8Array(Math.ceil(least / blockBytes) * blockBytes);
