@@ -17,7 +17,8 @@ const ROWS: readonly (readonly string[])[] = [
   ['payments'],
   ['service', 'inspect-engine'],
   ['client', 'inspect', 'memory-journal'],
-  ['interceptor', 'parts', 'create-client'],
+  ['interceptor', 'parts'],
+  ['create-client'],
   ['index'],
 ];
 
