@@ -5,7 +5,7 @@ import {
   sign as signWith,
   verify as verifyWith,
 } from '@noble/ed25519';
-import { sha512 } from '../internal/sha512.js';
+import { sha512 } from '@noble/hashes/sha2';
 
 /** The public key that belongs to a seed of 32 bytes: RFC 8032, 5.1.5. */
 export function publicKeyOf(seed: Uint8Array): Uint8Array {
@@ -59,5 +59,5 @@ export function verify(signature: Uint8Array, message: Uint8Array, key: Uint8Arr
 
 /** The library has none. Before each use: a module that only sets something gets dropped by bundlers. */
 function bringHash(): void {
-  hashes.sha512 = sha512;
+  hashes.sha512 = (message) => Uint8Array.from(sha512(message));
 }

@@ -1,4 +1,4 @@
-import { sha256 } from '../../internal/sha256.js';
+import { sha256 } from '@noble/hashes/sha2';
 import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { addressBytes, addressOf } from '../address.js';
 import { isOnCurve } from '../ed25519.js';
