@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Options } from 'tsup';
+import { ENTRIES } from './entries.js';
 
 type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 type TsupPlugin = NonNullable<Options['plugins']>[number];
@@ -59,7 +60,7 @@ const dropDecimals: Plugin = {
  * What the root export has beside the client: in files of their own, a bundle that uses none of them
  * holds nothing that they need.
  */
-export const APART = [
+const APART = [
   'adapters/local/index.ts',
   'adapters/remote/index.ts',
   'src/inspect.ts',
@@ -68,6 +69,12 @@ export const APART = [
   'src/receipt-text.ts',
   'src/receipt.ts',
 ];
+
+/** What tsup makes of sources: each in its folder below `dist`. */
+export const entryOf = (paths: readonly string[]) =>
+  Object.fromEntries(paths.map((path) => [path.replace(/\.ts$/, ''), path]));
+
+export const ENTRY = entryOf([...Object.values(ENTRIES), ...APART]);
 
 /** What is loaded by a step that needs it, each behind one dynamic import. */
 const LATER =
