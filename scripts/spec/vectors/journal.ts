@@ -25,7 +25,7 @@ import {
 } from '../../../src/policy/caps.js';
 import { costOf, type SwapCost } from '../../../src/policy/cost.js';
 import { parsePolicy } from '../../../src/policy/policy.js';
-import { checkOffer, checkPlace } from '../../../src/policy/lists.js';
+import { checkOffer, checkPlace } from '../../../src/policy/check-lists.js';
 import { SOLANA_MAINNET } from '../../../src/network.js';
 import { attemptOf, DAY_MS, fullAttemptOf, NOW } from '../../../test/helpers/attempts.js';
 import { createRandom, type Random } from '../../../test/simulation/random.js';

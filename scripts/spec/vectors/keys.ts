@@ -2,7 +2,8 @@ import { base58 } from '@scure/base';
 import { Keypair } from '@solana/web3.js';
 import { isExactChangeError } from '../../../src/errors.js';
 import { isAddress } from '../../../src/solana/address.js';
-import { createKeySigner, createSeedSigner, verifySignature } from '../../../src/solana/keys.js';
+import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
+import { verifySignature } from '../../../src/solana/signatures.js';
 import { nonceFor } from '../../../src/payments/execute/payment-nonce.js';
 import { createRandom } from '../../../test/simulation/random.js';
 import { BAD_KEYS, KEYS, RESERVED_KEYS } from '../../../test/fixtures/malformed-402.js';
@@ -64,6 +65,12 @@ export async function keys(): Promise<unknown[]> {
     { message, signature: signature.slice(1) },
     { message, signature: new Uint8Array(64) },
   ];
+  const verified = await Promise.all(
+    [...signed, ...spoilt].map(async (one) => ({
+      ...{ of: 'verify', ...one, address: signer.address },
+      out: await verifySignature(one.message, one.signature, signer.address),
+    })),
+  );
   const purposes = [
     { url: 'https://api.example.com/a' },
     { url: 'https://api.example.com/a', idempotencyKey: 'order 1' },
@@ -82,10 +89,7 @@ export async function keys(): Promise<unknown[]> {
       out: attempt(() => createSeedSigner(Uint8Array.from(bytes))),
     })),
     ...signed.map((one) => ({ of: 'sign', seed, ...one })),
-    ...[...signed, ...spoilt].map((one) => ({
-      ...{ of: 'verify', ...one, address: signer.address },
-      out: verifySignature(one.message, one.signature, signer.address),
-    })),
+    ...verified,
     ...addresses.map((one) => ({ of: 'address', in: one, out: isAddress(one) })),
     ...purposes.map((purpose) => ({
       ...{ of: 'nonce', in: purpose },

@@ -1,7 +1,7 @@
 import { isExactChangeError } from '../../../src/errors.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
 import { addressOf } from '../../../src/solana/address.js';
-import { readInner, type ShownCalls } from '../../../src/solana/transactions/inner.js';
+import { readInner } from '../../../src/solana/transactions/inner.js';
 import { innerRules } from '../../../src/swaps/firewall/inner-rules.js';
 import { brokenBy } from '../../../src/swaps/firewall/rule.js';
 import { checkComposed } from '../../../src/swaps/firewall/self-check.js';
@@ -247,7 +247,7 @@ export function inner(): unknown[] {
   ];
   const transfer = calls[0];
   return [[], ...calls.map((one) => [transfer, one])].map((instructions) => {
-    const shown = [{ index: 3, instructions }] as unknown as readonly ShownCalls[];
+    const shown = [{ index: 3, instructions }];
     try {
       const inner = readInner(shown);
       const subject = { inner, swapIndex: 3, wallet, own };
