@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, Mapping, Sequen
 
 import httpx
 
-from ._config.options import parse_options
+from ._config.options import take_options
 from ._events import Listener
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import loop_transport
@@ -44,7 +44,7 @@ class AsyncClient:
     """
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
-        self._begin(Payer(parse_options(options)))
+        self._begin(Payer(take_options(options)))
 
     @classmethod
     def of(cls, payer: Payer) -> AsyncClient:
@@ -224,7 +224,9 @@ class AsyncClient:
         await self.aclose()
 
     def __repr__(self) -> str:
-        return f"AsyncClient({self.address})"
+        payer = getattr(self, "_payer", None)
+        # Whatever prints a frame may come by one that is not made yet.
+        return "AsyncClient()" if payer is None else f"AsyncClient({self.address})"
 
     def __reduce__(self) -> str:
         raise TypeError("A client is not pickled: it has a key.")

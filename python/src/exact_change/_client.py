@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Sequence
 
 import httpx
 
-from ._config.options import parse_options
+from ._config.options import take_options
 from ._events import Listener
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import thread_transport
@@ -52,7 +52,7 @@ class Client:
     """
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
-        self._begin(Payer(parse_options(options)))
+        self._begin(Payer(take_options(options)))
 
     @classmethod
     def of(cls, payer: Payer) -> Client:
@@ -278,7 +278,9 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Client({self.address})"
+        payer = getattr(self, "_payer", None)
+        # Whatever prints a frame may come by one that is not made yet.
+        return "Client()" if payer is None else f"Client({self.address})"
 
     def __reduce__(self) -> str:
         raise TypeError("A client is not pickled: it has a key.")

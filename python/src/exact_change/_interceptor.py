@@ -13,7 +13,7 @@ import httpx
 from ._async_client import AsyncClient
 from ._base.options import refuse
 from ._client import Client
-from ._config.options import parse_options
+from ._config.options import take_options
 from ._http.calls import is_own
 from ._http.paying import AsyncPayingTransport, PayingTransport
 from ._payer import Payer
@@ -55,11 +55,12 @@ class HTTPInterceptor:
     """
 
     def __init__(self, *, install: bool = True, **options: Unpack[ClientOptions]) -> None:
-        if options.get("http_transport") is not None:
+        config = take_options(options)
+        if config.http_transport is not None:
             raise refuse(
                 "http_transport", "is of a client: an interceptor sends as its caller does."
             )
-        self._payer = Payer(parse_options(options))
+        self._payer = Payer(config)
         # The clients that pay, for all that is no call.
         self.client = Client.of(self._payer)
         self.async_client = AsyncClient.of(self._payer)
@@ -91,6 +92,9 @@ class HTTPInterceptor:
 
     def __enter__(self) -> Self:
         return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("An interceptor is not pickled: it has a key.")
 
     def __exit__(
         self,

@@ -144,6 +144,7 @@ async def test_a_warm_payment_calls_no_node_on_its_way(
         await client.warm()
         url = f"{sandbox.api_url}/usdc"
         await client.settled(await client.get(url))
+        await client.warm()
         may_answer.clear()
         try:
             response = await asyncio.wait_for(client.get(url), 10)

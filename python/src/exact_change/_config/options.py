@@ -13,11 +13,11 @@ from .._base.network import SOLANA_MAINNET, named_network
 from .._base.options import refuse, refuse_unknown
 from .._base.redact import hide_key
 from .._base.runtime import Runtime, system_runtime
-from .._journal.types import Journal
 from .._policy.policy import Policy, PolicyOptions, parse_policy
 from .._policy.read import read_list, read_mint
 from .._solana.keys import Signer
 from .._spec import table
+from ..errors import ExactChangeError
 from .addresses import parse_jupiter_url, parse_rpc_urls, parse_service_url
 from .wallet import parse_signer
 
@@ -42,8 +42,6 @@ class TimeoutOptions(TypedDict, total=False):
     payment: float
     # One answer of the signer, or of `policy.approve`, which may ask a person; default 120000.
     signer: float
-    # One call of the journal; default 10000.
-    journal: float
 
 
 class Timeouts(NamedTuple):
@@ -55,7 +53,6 @@ class Timeouts(NamedTuple):
     terms: float
     payment: float
     signer: float
-    journal: float
 
 
 class ClientOptions(TypedDict, total=False):
@@ -86,8 +83,6 @@ class ClientOptions(TypedDict, total=False):
     # Mints or pinned symbols to swap from, in order; default: any held token.
     swap_from: Sequence[str]
     policy: PolicyOptions
-    # Default: one in memory for each wallet in the process.
-    journal: Journal
     # Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
     # of paying anew; default 60000.
     retry_window: float
@@ -115,7 +110,6 @@ class Config(NamedTuple):
     swap_from: Sequence[str] | None
     policy: Policy
     timeouts: Timeouts
-    journal: Journal | None
     runtime: Runtime
     signer: Signer
     api_url: str | None
@@ -136,11 +130,31 @@ class Config(NamedTuple):
 _NAMES = tuple(ClientOptions.__annotations__)
 
 
+def take_options(options: Any) -> Config:
+    """As :func:`parse_options`, and empties what it was given.
+
+    So no frame of ours that an error comes by holds a key: some loggers print what frames hold.
+    """
+    given: dict[str, Any] = dict(options)
+    options.clear()
+    try:
+        return parse_options(given)
+    except ExactChangeError as error:
+        given.clear()
+        raise error.with_traceback(None) from None
+
+
 def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime) -> Config:
     """Checks options and fills in the defaults.
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
     """
+    if options.get("journal") is not None:
+        raise refuse(
+            "journal",
+            "is for the TypeScript client alone as yet: here one in memory serves each wallet in "
+            "the process. Leave it out, and let one process at a time pay from a wallet.",
+        )
     given = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
@@ -163,7 +177,6 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
         parse_swap_from(given.get("swap_from"), network),
         parse_policy(given.get("policy", {}), network),
         _parse_timeouts(given.get("timeouts", {})),
-        _parse_journal(given.get("journal")),
         runtime,
         parse_signer(given),
         None if api_url is None else parse_service_url("api_url", api_url),
@@ -227,14 +240,3 @@ def _parse_timeouts(timeouts: object) -> Timeouts:
             for name in Timeouts._fields
         )
     )
-
-
-def _parse_journal(journal: Any) -> Journal | None:
-    if journal is None:
-        return None
-    methods = ("reserve", "put", "raise_", "release", "similar", "attempts", "used")
-    missing = next((one for one in methods if not callable(getattr(journal, one, None))), None)
-    if missing is not None:
-        raise refuse("journal", "must be a journal of this library.")
-    found: Journal = journal
-    return found

@@ -8,7 +8,12 @@ from typing import Any, Callable, Generic, TypeVar
 import httpx
 
 T = TypeVar("T")
-_LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=100)
+# Servers of Node close a connection that rests for 5 s: a request on its way meanwhile is lost, and
+# if it was paid, its payment is uncertain.
+_KEEP_SECONDS = 4
+_LIMITS = httpx.Limits(
+    max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS
+)
 
 
 class OwnTransport(httpx.HTTPTransport):

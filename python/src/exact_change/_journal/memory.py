@@ -7,7 +7,7 @@ from typing import Sequence
 from .._kernel.task import Steps
 from .._policy.caps import Cap
 from .store import AttemptStore
-from .types import Attempt, CapBlock, Coordination, KeyTaken, Owner, State
+from .types import Attempt, CapBlock, KeyTaken, Owner, State
 
 
 class MemoryJournal:
@@ -48,9 +48,6 @@ class MemoryJournal:
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
         return self._store.used(owner, caps, now)
         yield
-
-    def coordination(self, owner: Owner) -> Coordination | None:
-        return None
 
     def close(self) -> Steps[None]:
         yield from ()

@@ -234,10 +234,6 @@ class Journal(Protocol):
         """What is spent or reserved of each cap at a time, in the cap's unit."""
         ...
 
-    def coordination(self, owner: Owner) -> Coordination | None:
-        """What keeps payers in several processes apart; None if it is for one process."""
-        ...
-
     def close(self) -> Steps[None]:
         """Ends what it does in the background, and its connections."""
         ...

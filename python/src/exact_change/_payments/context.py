@@ -7,7 +7,7 @@ from .._events import Events
 from .._firewall.decoders import Decoders
 from .._http.own import HttpPort
 from .._journal.registry import wallet_of
-from .._journal.types import Coordination, Journal, Owner
+from .._journal.types import Journal, Owner
 from .._jupiter.connect import connect_jupiter
 from .._jupiter.decoder import jupiter_decoder
 from .._kernel.signals import Signal
@@ -21,7 +21,6 @@ from .._transport.local import LocalTransport
 from .._transport.remote import RemoteTransport
 from .._transport.types import Transport
 from ..errors import failure
-from .journal_timeouts import TimedCoordination, TimedJournal
 from .memory import Memory, Recovery
 from .reconcile.account_history import Histories
 
@@ -55,12 +54,7 @@ class PaymentContext:
         self.owner = Owner(config.wallet, network)
         self.wallet = wallet_of(config.wallet, network)
         self.journal: Journal = self.wallet.journal
-        coordination: Coordination = self.wallet.coordination
-        if config.journal is not None:
-            self.journal = TimedJournal(config.journal, timeouts.journal)
-            shared = config.journal.coordination(self.owner)
-            if shared is not None:
-                coordination = TimedCoordination(shared, timeouts.journal)
+        coordination = self.wallet.coordination
         self.ledger = coordination.ledger
         self.locks = coordination.locks
         self.claims = coordination.claims
