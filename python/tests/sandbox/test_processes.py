@@ -1,0 +1,147 @@
+"""Logs, forks, threads and the end of a process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from ..conftest import MakeClient, MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE
+from ..seller import Reply, Seen
+
+API_KEY = "sk-4711-abcdef-canary"
+JSON = {"content-type": "application/json"}
+
+
+def test_logs_have_neither_keys_nor_payments(
+    sandbox: Sandbox,
+    make_client: MakeClient,
+    make_seller: MakeSeller,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Also where a program logs all that its libraries say."""
+    caplog.set_level(logging.DEBUG)
+    headers: list[str] = []
+
+    def forward(seen: Seen) -> Reply:
+        answer = httpx.request(
+            seen.method,
+            sandbox.api_url + seen.path,
+            headers={key: one for key, one in seen.headers.items() if "payment" in key},
+        )
+        headers.extend(one for key, one in seen.headers.items() if "payment" in key)
+        kept = {key: one for key, one in answer.headers.items() if "payment" in key}
+        return Reply(answer.status_code, {**JSON, **kept}, answer.content)
+
+    seller = make_seller(forward)
+    wallet = sandbox.wallet(SOL="0.5")
+    client = make_client(
+        wallet,
+        auto_swap=True,
+        rpc_url=f"{sandbox.rpc_url}/?api-key={API_KEY}",
+        jupiter_api_key=API_KEY,
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        response = client.get(f"{seller.url}/usdc")
+    finally:
+        logging.getLogger("httpx").setLevel(logging.NOTSET)
+    assert response.status_code == 200 and len(headers) == 1
+    assert "exact-change" in caplog.text
+    for secret in (wallet.secret_key, API_KEY, headers[0], headers[0][:60]):
+        assert secret not in caplog.text
+
+
+def test_threads_pay_under_one_budget(sandbox: Sandbox, make_client: MakeClient) -> None:
+    """Each starts at the same moment, on one client or another of the same wallet."""
+    wallet = sandbox.wallet(USDC="1")
+    policy = {"max_per_day": "0.05"}
+    clients = [make_client(wallet, policy=policy) for _ in range(2)]
+    together = threading.Barrier(12)
+
+    def buy(index: int) -> str:
+        together.wait(20)
+        try:
+            clients[index % 2].get(f"{sandbox.api_url}/usdc")
+        except Exception as error:
+            return str(getattr(error, "code", error))
+        return "paid"
+
+    with ThreadPoolExecutor(12) as pool:
+        ends = sorted(pool.map(buy, range(12)))
+    assert ends == ["budget_exhausted"] * 7 + ["paid"] * 5
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 5 * PRICE
+
+
+FORKED = """
+import os, sys
+from exact_change import Client, receipt_of
+url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+client = Client(**options)
+first = client.get(url)
+child = os.fork()
+if child == 0:
+    response = client.get(url)
+    spent = client.spent()[0].used
+    print("child", response.status_code, receipt_of(response).payment.payer_signature, spent)
+    sys.stdout.flush()
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+last = client.get(url)
+signatures = [receipt_of(one).payment.payer_signature for one in (first, last)]
+print("parent", last.status_code, *signatures, status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_forked_child_pays_on_connections_of_its_own(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    ran = run(sandbox, FORKED, wallet.secret_key)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    child, parent = (line.split() for line in ran.stdout.strip().split("\n"))
+    assert child[:2] == ["child", "200"] and parent[:2] == ["parent", "200"]
+    assert parent[-1] == "0" and len({child[2], *parent[2:4]}) == 3
+    # What the parent had spent counts in the child.
+    assert child[3] == "0.02"
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 3 * PRICE
+
+
+LEFT_OPEN = """
+import sys
+from exact_change import Client
+url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+print(Client(**options).get(url).status_code)
+"""
+
+
+def test_a_process_ends_though_its_client_is_not_closed(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    ran = run(sandbox, LEFT_OPEN, wallet.secret_key)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "200\n", "")
+
+
+def run(sandbox: Sandbox, program: str, secret: str) -> Any:
+    options = {
+        "wallet_secret_key": secret,
+        "rpc_url": sandbox.rpc_url,
+        "jupiter_url": sandbox.jupiter_url,
+    }
+    given = [f"{name}={value}" for name, value in options.items()]
+    command = [sys.executable, "-c", program, f"{sandbox.api_url}/usdc", *given]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_clients_of_one_wallet_are_one_purse(sandbox: Sandbox, make_client: MakeClient) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    one, other = make_client(wallet), make_client(wallet)
+    one.get(f"{sandbox.api_url}/usdc")
+    assert other.spent()[0].used == "0.01"
