@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 /**
  * Installs what the Python client is tested with into `python/.venv*`, then runs its gates and its
  * tests. `--report <file>` writes what came of the tests as vitest does, for `summary.ts`. `PYTHON`
- * names another interpreter than `python3`. Below Python 3.10, which the official x402 package
+ * names another interpreter than `python3`. `--demo` runs the demo instead. Below Python 3.10, which the official x402 package
  * needs, the tests with that package are left out.
  */
 const folder = fileURLToPath(new URL('../python/', import.meta.url));
@@ -82,8 +82,9 @@ function report(junit: string, file: string): void {
   writeFileSync(file, `${JSON.stringify(counts)}\n`);
 }
 
+const isDemo = process.argv.includes('--demo');
 const version = versionOf();
-const hasOfficial = version[1] >= 10;
+const hasOfficial = version[1] >= 10 && !isDemo;
 const [made, official] = await Promise.all([
   environment('.venv', 'dev.txt', ['--no-deps', '--no-build-isolation', '-e', '.']),
   hasOfficial ? environment('.venv-official', 'official.txt', []) : true,
@@ -92,6 +93,7 @@ if (!made || !official) fail('There is no environment to test in.');
 
 const tool = (name: string, ...args: string[]) =>
   run(`${folder}.venv/${binaries}/${name}`, args, { stdio: 'inherit' });
+if (isDemo) process.exit((await tool('python', 'examples/demo.py')) ? 0 : 1);
 const gates = [
   await tool('ruff', 'check', '--quiet'),
   await tool('ruff', 'format', '--check', '--quiet'),

@@ -76,7 +76,7 @@ _fields: Mapping[str, Mapping[str, Schema | Maybe]] = {
     "transaction_too_large": {"bytes": count},
     "simulation_failed": _reason,
     "self_check_failed": _reason,
-    "signing_failed": {"address": _text},
+    "signing_failed": {"address": _text, "rule": Maybe(_text)},
     "swap_failed": {"signature": _text, "reason": _sentence, "feeLamports": digits},
     "swap_expired": _signature,
     "swap_uncertain": {"signature": _text, "lastValidBlockHeight": digits},
