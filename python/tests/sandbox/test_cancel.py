@@ -79,3 +79,26 @@ async def test_while_it_is_paid_the_payment_is_followed_and_never_made_twice(
         assert (spent.value.code, spent.value.funds) == ("already_spent", "spent")
         assert told.count("payment.signed") == 1
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
+
+
+async def test_an_answer_that_came_as_its_task_was_cancelled_is_lost(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    signed: list[Any] = []
+    settled = asyncio.Event()
+    url = f"{sandbox.api_url}/usdc"
+    async with AsyncClient(**sandbox.options(wallet)) as client:
+        task = asyncio.ensure_future(client.get(url))
+        client.on("payment.signed", signed.append)
+        client.on("payment.settled", lambda _: settled.set())
+        client.on("payment.answered", lambda _: void(task.cancel()))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(settled.wait(), 30)
+        with pytest.raises(ExactChangeError) as spent:
+            await client.get(url)
+        assert (spent.value.code, len(signed)) == ("already_spent", 1)
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
+
+
+def void(_: object) -> None:
+    """Drops a value."""

@@ -145,3 +145,54 @@ def test_clients_of_one_wallet_are_one_purse(sandbox: Sandbox, make_client: Make
     one, other = make_client(wallet), make_client(wallet)
     one.get(f"{sandbox.api_url}/usdc")
     assert other.spent()[0].used == "0.01"
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import httpx
+from exact_change import Client, ExactChangeError
+url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+
+class Seller(BaseHTTPRequestHandler):
+    def do_GET(self):
+        paid = {name: one for name, one in self.headers.items() if "payment" in name.lower()}
+        answer = httpx.get(url, headers=paid)
+        if paid and not may_answer.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            may_answer.wait(20)
+        self.send_response(answer.status_code)
+        for name in ("payment-required", "payment-response"):
+            if name in answer.headers:
+                self.send_header(name, answer.headers[name])
+        self.end_headers()
+    def log_message(self, *args):
+        pass
+
+may_answer = threading.Event()
+server = ThreadingHTTPServer(("127.0.0.1", 0), Seller)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+signed, settled = [], threading.Event()
+with Client(**options) as client:
+    client.on("payment.signed", signed.append)
+    client.on("payment.settled", lambda event: settled.set())
+    at = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        client.get(at)
+    except KeyboardInterrupt:
+        print("interrupted")
+    may_answer.set()
+    settled.wait(20)
+    try:
+        client.get(at)
+    except ExactChangeError as error:
+        print(error.code, error.funds, len(signed), client.spent()[0].used)
+"""
+
+
+def test_a_call_that_is_interrupted_is_followed_and_not_paid_twice(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    ran = run(sandbox, INTERRUPTED, wallet.secret_key)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.split("\n")[:2] == ["interrupted", "already_spent spent 1 0.01"]
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE

@@ -76,7 +76,10 @@ class PayingAdapter(BaseAdapter):
         reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
         key = request.headers.get("idempotency-key") or None
         engine = self._payer.thread_engine()
-        answer = threads.run(engine.answer(held, reply, CallOptions(key)), signal)
+        # What reaches no caller is lost, and is not bought again.
+        answer = threads.run(
+            engine.answer(held, reply, CallOptions(key)), signal, lambda late: late.native.close()
+        )
         response: requests.Response = answer.native
         # What was paid with is in no answer.
         response.request = request

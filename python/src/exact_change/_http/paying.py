@@ -9,6 +9,7 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
+from .._kernel.steps import await_
 from .._payer import Payer
 from .calls import (
     OPTIONS,
@@ -54,7 +55,10 @@ class PayingTransport(httpx.BaseTransport):
         options = options_of(request.headers, request.extensions.get(OPTIONS))
         reply = ThreadReply(unpaid, call.asked_at, request.method)
         engine = self._payer.thread_engine()
-        answer = threads.run(engine.answer(call, reply, options), signal)
+        # What reaches no caller is lost, and is not bought again.
+        answer = threads.run(
+            engine.answer(call, reply, options), signal, lambda late: late.native.close()
+        )
         response: httpx.Response = answer.native
         return response
 
@@ -111,7 +115,9 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         options = options_of(request.headers, request.extensions.get(OPTIONS))
         reply = LoopReply(unpaid, call.asked_at, request.method)
         engine = self._payer.loop_engine()
-        answer = await loop_host().run(engine.answer(call, reply, options), signal)
+        answer = await loop_host().run(
+            engine.answer(call, reply, options), signal, lambda late: await_(late.native.aclose)
+        )
         response: httpx.Response = answer.native
         return response
 

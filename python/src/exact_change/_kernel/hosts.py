@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import threading
 import weakref
 from typing import Any, Callable, TypeVar
 
 from .signals import Aborted, Signal
-from .task import Steps, Task, Wake
+from .task import Steps, Task, Wake, begin
 from .turns import run_turn
 from .workers import workers
 
@@ -40,8 +41,16 @@ class ThreadHost:
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
         raise TypeError("There is no event loop.")
 
-    def run(self, steps: Steps[T], signal: Signal | None = None) -> T:
-        """Runs steps to their end. What interrupts the wait fires the signal, and is raised."""
+    def run(
+        self,
+        steps: Steps[T],
+        signal: Signal | None = None,
+        unused: Callable[[T], None] | None = None,
+    ) -> T:
+        """Runs steps to their end. What interrupts the wait fires the signal, and is raised.
+
+        ``unused`` gets what they return all the same, in a thread of its own.
+        """
         over = threading.Event()
         task = Task(self, steps)
         task.then(over.set)
@@ -49,9 +58,13 @@ class ThreadHost:
         try:
             over.wait()
         except BaseException:
-            if signal is not None:
-                # Not in this thread: another interrupt could come in the middle of it.
-                workers.submit(lambda: run_turn(lambda: signal.abort(Aborted())))
+
+            def drop() -> None:
+                if unused is not None and task.error is None:
+                    workers.submit(functools.partial(unused, task.result()))
+
+            # Not in this thread: another interrupt could come in the middle of it.
+            workers.submit(lambda: run_turn(lambda: _give_up(task, signal, drop)))
             raise
         return task.result()
 
@@ -95,8 +108,16 @@ class LoopHost:
         future.add_done_callback(lambda done: wake.run(lambda: _result_of(done)))
         return lambda: void_cancel(future)
 
-    async def run(self, steps: Steps[T], signal: Signal | None = None) -> T:
-        """Runs steps to their end. A cancellation fires the signal, and is raised at once."""
+    async def run(
+        self,
+        steps: Steps[T],
+        signal: Signal | None = None,
+        unused: Callable[[T], Steps[Any]] | None = None,
+    ) -> T:
+        """Runs steps to their end. A cancellation fires the signal, and is raised at once.
+
+        ``unused`` gets what they return all the same: its steps run beside.
+        """
         over: asyncio.Future[None] = self._running().create_future()
         task = Task(self, steps)
         task.then(lambda: None if over.done() else over.set_result(None))
@@ -104,8 +125,12 @@ class LoopHost:
         try:
             await over
         except BaseException:
-            if signal is not None:
-                run_turn(lambda: signal.abort(Aborted()))
+
+            def drop() -> None:
+                if unused is not None and task.error is None:
+                    begin(self, unused(task.result()))
+
+            run_turn(lambda: _give_up(task, signal, drop))
             raise
         return task.result()
 
@@ -125,6 +150,13 @@ class LoopHost:
         if loop is None:
             raise RuntimeError("The event loop is gone.")
         return loop
+
+
+def _give_up(task: Task[Any], signal: Signal | None, drop: Callable[[], None]) -> None:
+    """Nothing waits for a task any more. It may have ended in this very moment."""
+    task.then(drop)
+    if signal is not None:
+        signal.abort(Aborted())
 
 
 threads = ThreadHost()
