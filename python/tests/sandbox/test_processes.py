@@ -115,6 +115,34 @@ def test_a_forked_child_pays_on_connections_of_its_own(sandbox: Sandbox) -> None
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 3 * PRICE
 
 
+IN_A_TURN = """
+import os, threading
+from exact_change._kernel.turns import run_turn
+half, may_end, whole = threading.Event(), threading.Event(), []
+
+def turn():
+    half.set()
+    may_end.wait(20)
+    whole.append(True)
+
+threading.Thread(target=run_turn, args=(turn,)).start()
+half.wait(20)
+threading.Timer(0.2, may_end.set).start()
+child = os.fork()
+if child == 0:
+    run_turn(lambda: None)
+    os._exit(0 if whole else 1)
+print(os.waitpid(child, 0)[1])
+run_turn(lambda: print("parent"))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_child_remembers_no_half_of_what_another_thread_did(sandbox: Sandbox) -> None:
+    ran = run(sandbox, IN_A_TURN, sandbox.wallet().secret_key)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "0\nparent\n", "")
+
+
 LEFT_OPEN = """
 import sys
 from exact_change import Client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from typing import Callable
@@ -23,6 +24,21 @@ class _Turns:
 _turns = _Turns()
 # A thread that held it is not there in a child.
 after_fork(_turns.__init__)  # type: ignore[misc]
+
+
+def _before_fork() -> None:
+    """Waits for the turn of another thread: a child must not remember half of one."""
+    if _turns.here.queue is None:
+        _turns.lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    if _turns.here.queue is None:
+        _turns.lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent)
 
 
 def run_turn(work: Callable[[], None]) -> None:
