@@ -104,11 +104,20 @@ def test_the_body_goes_out_again_with_the_payment(
 
 
 def test_what_cannot_be_paid_says_why(sandbox: Sandbox, make_client: MakeClient) -> None:
-    poor = make_client(sandbox.wallet(SOL="0.1"))
+    wallet = sandbox.wallet(SOL="0.1")
+    poor = make_client(wallet)
     with pytest.raises(FundsError) as short:
         poor.get(f"{sandbox.api_url}/usdc")
     assert (short.value.code, short.value.funds) == ("insufficient_funds", "untouched")
     assert short.value.details["required"] == "10000"
+    link = f"solana:{wallet.address}?amount=0.01&spl-token={sandbox.mint('USDC')}"
+    assert short.value.details["link"] == link and link in str(short.value)
+    broke = sandbox.wallet(USDT="1")
+    with pytest.raises(FundsError) as no_sol:
+        make_client(broke, auto_swap=True).get(f"{sandbox.api_url}/usdc")
+    needed = int(no_sol.value.details["required_lamports"])
+    link = f"solana:{broke.address}?amount={needed / 1e9:.9f}".rstrip("0")
+    assert (no_sol.value.code, no_sol.value.details["link"]) == ("insufficient_sol", link)
     assert short.value.response.status_code == 402
     rich = make_client(sandbox.wallet(USDC="5"), policy={"max_per_payment": "0.005"})
     with pytest.raises(PolicyError) as over:

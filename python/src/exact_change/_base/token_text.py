@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .amounts import format_ui_amount
-from .network import pinned_mint
+from .network import WSOL_MINT, pinned_mint
 
 
 def symbol_of(network: str, mint: str) -> str | None:
@@ -26,3 +26,10 @@ def amount_text(network: str, mint: str, amount: int, decimals: int | None = Non
 def sol_text(lamports: int) -> str:
     """Lamports for people: ``0.00203928 SOL``."""
     return f"{format_ui_amount(lamports, 9)} SOL"
+
+
+def funding_link(wallet: str, mint: str, amount: int, decimals: int) -> str:
+    """What a wallet app opens to send a wallet so much of a token (Solana Pay)."""
+    link = f"solana:{wallet}?amount={format_ui_amount(amount, decimals)}"
+    # Native SOL has no mint, and no wallet app sends wrapped SOL.
+    return link if mint == WSOL_MINT else f"{link}&spl-token={mint}"

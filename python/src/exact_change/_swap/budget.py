@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._base.amounts import ceil_div
-from .._base.token_text import sol_text
+from .._base.network import WSOL_MINT
+from .._base.token_text import funding_link, sol_text
+from .._solana.address import Address
 from ..errors import failure
 
 # What one signature costs; the wallet is the only signer of a swap.
@@ -74,7 +76,9 @@ def bounded_unit_price(wanted: int, unit_limit: int, max_lamports: int) -> int:
     return min(wanted, max_lamports * _MICRO // unit_limit)
 
 
-def check_budget(budget: LamportBudget, available: int, wallet_minimum: int, max_rent: int) -> None:
+def check_budget(
+    wallet: Address, budget: LamportBudget, available: int, wallet_minimum: int, max_rent: int
+) -> None:
     """Raises ``insufficient_sol``, or ``fees_over_limit`` if the rent is above the limit."""
     if budget.rent > max_rent:
         raise failure(
@@ -85,9 +89,15 @@ def check_budget(budget: LamportBudget, available: int, wallet_minimum: int, max
         )
     required = budget.required(wallet_minimum)
     if available < required:
+        link = funding_link(wallet, WSOL_MINT, required - available, 9)
         raise failure(
             "insufficient_sol",
             f"The swap needs {sol_text(required)} for network fees, rent and what it sells; the "
-            f"wallet can spend {sol_text(available)}. Send it SOL.",
-            {"required_lamports": str(required), "available_lamports": str(available)},
+            f"wallet {wallet} can spend {sol_text(available)}. Send it the difference or more "
+            f"({link}).",
+            {
+                "required_lamports": str(required),
+                "available_lamports": str(available),
+                "link": link,
+            },
         )

@@ -11,6 +11,7 @@ from .._firewall.simulation import check_simulation, watched_accounts
 from .._kernel.signals import Signal
 from .._kernel.steps import join, start
 from .._kernel.task import Steps, Task
+from .._solana.address import Address
 from .._solana.message import assemble_transaction
 from .._solana.rpc.blockhash import BlockhashSource
 from .._solana.rpc.rpc import Rpc
@@ -40,6 +41,7 @@ class Finish(NamedTuple):
     """Simulates with the largest compute limit, then composes again with what is needed."""
 
     deps: SwapDeps
+    wallet: Address
     compose: Callable[[ComputeBudget, str, ReservedAmounts], Draft]
     reserved: Callable[[], Steps[ReservedAmounts]]
     wallet_minimum: int
@@ -95,6 +97,7 @@ class Finish(NamedTuple):
 
     def _check_affordable(self, draft: Draft) -> None:
         check_budget(
+            self.wallet,
             draft.budget,
             draft.available_lamports,
             self.wallet_minimum,

@@ -120,7 +120,7 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         return before.larger((yield from order.reserved()))
 
     minimum = rents.wallet_minimum
-    finish = Finish(deps, compose, reserved, minimum, raw.slot, unit_price, signal)
+    finish = Finish(deps, expected.wallet, compose, reserved, minimum, raw.slot, unit_price, signal)
     draft, compute, lifetime = yield from finish.run()
     check_composed(
         draft.message,
@@ -167,7 +167,7 @@ def prepare_wrap(
 
     # Nothing competes for the accounts that it writes: the wallet's own.
     price = yield from start(done(1))
-    finish = Finish(deps, compose, reserved, wallet_minimum, raw.slot, price, signal)
+    finish = Finish(deps, wallet, compose, reserved, wallet_minimum, raw.slot, price, signal)
     draft, compute, lifetime = yield from finish.run()
     outlook = SwapOutlook(
         SwapBounds(WSOL_MINT, WSOL_MINT, amount, amount, 0),
