@@ -50,13 +50,10 @@ def test_logs_have_neither_keys_nor_payments(
         rpc_url=f"{sandbox.rpc_url}/?api-key={API_KEY}",
         jupiter_api_key=API_KEY,
     )
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    try:
-        response = client.get(f"{seller.url}/usdc")
-    finally:
-        logging.getLogger("httpx").setLevel(logging.NOTSET)
+    response = client.get(f"{seller.url}/usdc")
     assert response.status_code == 200 and len(headers) == 1
-    assert "exact-change" in caplog.text
+    names = {record.name.partition(".")[0] for record in caplog.records}
+    assert names >= {"exact_change", "httpx", "httpcore"}
     for secret in (wallet.secret_key, API_KEY, headers[0], headers[0][:60]):
         assert secret not in caplog.text
 
