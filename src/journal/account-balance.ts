@@ -60,13 +60,17 @@ export function heldOf({ holds }: AccountBalance): bigint {
   return holds.reduce((sum, { amount }) => sum + amount, 0n);
 }
 
-/** Whether a balance that was seen then (ms since the epoch) is still taken for true. */
-export type IsFresh = (at: number) => boolean;
+/** Which balances are taken for true: those seen from then on, and until then. Ms since the epoch. */
+export interface Fresh {
+  readonly from: number;
+  readonly to: number;
+}
 
 /** What can be spent: the balance less what is promised, undefined if it was not seen lately. */
-export function availableIn(balance: AccountBalance, isFresh: IsFresh): bigint | undefined {
-  if (balance.known === undefined || !isFresh(balance.known.at)) return undefined;
-  const free = balance.known.amount - heldOf(balance);
+export function availableIn(balance: AccountBalance, { from, to }: Fresh): bigint | undefined {
+  const { known } = balance;
+  if (known === undefined || known.at < from || known.at > to) return undefined;
+  const free = known.amount - heldOf(balance);
   return free > 0n ? free : 0n;
 }
 

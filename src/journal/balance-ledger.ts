@@ -10,7 +10,7 @@ import {
   see,
   spend,
   type AccountBalance,
-  type IsFresh,
+  type Fresh,
   type Known,
   type Reading,
 } from './account-balance.js';
@@ -24,7 +24,7 @@ export interface Ledger {
    * What can be spent of an account; undefined if its balance was not seen lately and has to be
    * read.
    */
-  available(account: string, isFresh: IsFresh): Promise<bigint | undefined>;
+  available(account: string, fresh: Fresh): Promise<bigint | undefined>;
   /** What is promised to attempts in flight. */
   held(account: string): Promise<bigint>;
   /**
@@ -37,7 +37,7 @@ export interface Ledger {
    * Holds an amount for an attempt if it is there, as one step; undefined unless the attempt has
    * its hold.
    */
-  take(account: string, id: string, amount: bigint, isFresh: IsFresh): Promise<Taken | undefined>;
+  take(account: string, id: string, amount: bigint, fresh: Fresh): Promise<Taken | undefined>;
   /**
    * Holds an amount for an attempt that has signed it already; nothing if it is held, or the
    * chain shows that it was spent.
@@ -75,13 +75,13 @@ export function ledgerOver({ read, change }: BalanceStore): Ledger {
   const to = (account: string, next: (balance: AccountBalance) => AccountBalance) =>
     change(account, (balance) => ({ balance: next(balance), result: undefined }));
   return {
-    available: async (account, isFresh) => availableIn(await read(account), isFresh),
+    available: async (account, fresh) => availableIn(await read(account), fresh),
     held: async (account) => heldOf(await read(account)),
     see: (account, known, moved) => to(account, (balance) => see(balance, known, moved)),
     forget: (account) => to(account, forget),
-    take: (account, id, amount, isFresh) =>
+    take: (account, id, amount, fresh) =>
       change(account, (balance) => {
-        const isThere = !isSpent(balance, id) && (availableIn(balance, isFresh) ?? 0n) >= amount;
+        const isThere = !isSpent(balance, id) && (availableIn(balance, fresh) ?? 0n) >= amount;
         const taken = { before: balance.reading };
         if (isThere) return { balance: hold(balance, id, amount), result: taken };
         return { balance, result: isHeld(balance, id) ? taken : undefined };

@@ -9,10 +9,10 @@ import type { PaymentRequired } from '../protocols/types.js';
 import { newId, type PaymentContext } from './context.js';
 import { approvalFor } from './execute/approval.js';
 import { firstReceipt } from './execute/attempt-receipt.js';
-import { fundPayment } from './execute/fund.js';
+import { fundPayment, holdFor } from './execute/fund.js';
 import { present } from './execute/present.js';
-import { releaseClaim } from './execute/release-claim.js';
-import { claimAttempt } from './execute/reservation.js';
+import { releaseClaims } from './execute/release-claim.js';
+import { reservationFor } from './execute/reservation.js';
 import { secondTryAfter } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
 import { checkRequest } from './plan/check-request.js';
@@ -150,14 +150,14 @@ export async function preparePayment(
     payTo,
     refused,
   });
-  const reservation = await claimAttempt(context, {
+  const reservation = reservationFor(context, {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...place,
     at: runtime.now(),
     ...spendOf(choice, new URL(place.url).host),
   });
   try {
-    await reservation.reserve();
+    const taken = await reservation.reserve(holdFor(context, choice));
     const approve = approvalFor(
       context,
       { url: place.url, method: place.method, status: 402 },
@@ -169,6 +169,7 @@ export async function preparePayment(
       reservation,
       approve,
       onCounted,
+      taken,
     });
     const funded = runtime.now();
     throwIfAborted(signal);
@@ -219,7 +220,8 @@ async function presentOrResign(
     });
   });
   // Until both are on record, no other call presents the first again.
-  const letGo = () => (mayResign ? releaseClaim(context, first, call.signal) : Promise.resolve());
+  const letGo = () =>
+    mayResign ? releaseClaims(context, first, [first.attempt.id], call.signal) : Promise.resolve();
   const second = await signing.finally(letGo);
   const shown = await presenting;
   if ('response' in shown) return shown.response;
