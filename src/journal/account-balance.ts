@@ -111,8 +111,9 @@ export function see(
   return { ...balance, known: { amount: left, at, slot, doubtful: held > 0n ? balance.made : 0 } };
 }
 
-export function forget({ known: _known, ...balance }: AccountBalance): AccountBalance {
-  return balance;
+export function forget(balance: AccountBalance): AccountBalance {
+  const { known, ...rest } = balance;
+  return known === undefined ? balance : rest;
 }
 
 /**
@@ -139,7 +140,7 @@ export function hold(balance: AccountBalance, id: string, amount: bigint): Accou
 
 /** The tokens stayed. */
 export function release(balance: AccountBalance, id: string): AccountBalance {
-  return { ...balance, holds: without(balance, id) };
+  return isHeld(balance, id) ? { ...balance, holds: without(balance, id) } : balance;
 }
 
 /**
@@ -168,15 +169,44 @@ export function spend(balance: AccountBalance, id: string, slot?: number): Accou
 }
 
 /** Whether an attempt lately spent what it was promised. */
-export function isSpent({ spent }: AccountBalance, id: string): boolean {
+function isSpent({ spent }: AccountBalance, id: string): boolean {
   return spent.some((one) => one.id === id);
 }
 
 /** Whether an attempt has its promise. */
-export function isHeld({ holds }: AccountBalance, id: string): boolean {
+function isHeld({ holds }: AccountBalance, id: string): boolean {
   return holds.some((one) => one.id === id);
 }
 
 function without({ holds }: AccountBalance, id: string): readonly Held[] {
   return holds.filter((one) => one.id !== id);
+}
+
+/** What happens to a balance. */
+export type BalanceChange =
+  | { readonly see: Known; readonly moved: bigint }
+  | { readonly forget: true }
+  | { readonly hold: string; readonly amount: bigint }
+  | { readonly spend: string; readonly slot?: number | undefined }
+  | { readonly release: string };
+
+export function changed(balance: AccountBalance, change: BalanceChange): AccountBalance {
+  if ('see' in change) return see(balance, change.see, change.moved);
+  if ('forget' in change) return forget(balance);
+  if ('hold' in change) return hold(balance, change.hold, change.amount);
+  if ('spend' in change) return spend(balance, change.spend, change.slot);
+  return release(balance, change.release);
+}
+
+/** What taking an amount for an attempt comes to; `isNew` if it is to be held for it. */
+export function taking(
+  balance: AccountBalance,
+  id: string,
+  amount: bigint,
+  fresh: Fresh,
+): { readonly before: Reading | undefined; readonly isNew: boolean } | undefined {
+  const isThere = !isSpent(balance, id) && (availableIn(balance, fresh) ?? 0n) >= amount;
+  const before = balance.reading;
+  if (isThere) return { before, isNew: true };
+  return isHeld(balance, id) ? { before, isNew: false } : undefined;
 }

@@ -10,12 +10,20 @@ import {
 } from './attempt-names.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease } from './counting.js';
 import { createHeap } from './heap.js';
+import { createNameIndex } from './name-index.js';
 import { createSpending, type Spending } from './spending.js';
-import { briefOf, createSpentKeys, isSpentKey, ofBrief, type Remembered } from './spent-keys.js';
+import {
+  briefOf,
+  createSpentKeys,
+  isSpentKey,
+  leanOf,
+  ofBrief,
+  type SpentKeys,
+} from './spent-keys.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
-/** Closed attempts are kept as long as there are no more than this. */
+/** Closed attempts are kept as long as there are no more than this, and the ids of as many. */
 const MOST_CLOSED = 10_000;
 /** The last of them as they are; of older ones no bytes that no call will present again. */
 const MOST_WHOLE = 1_000;
@@ -26,10 +34,22 @@ export interface Made {
   readonly attempt: Attempt;
 }
 
-/** What may become of an attempt that is put: what stands, and whether it is left so. */
-export interface Replacing {
-  readonly before: Attempt;
-  readonly isLeft: boolean;
+/** All that a store knows, but for what is spent. */
+export interface StoreContent {
+  /** How many attempts were made. */
+  readonly made: number;
+  /** Those that something may still happen to, and those that are closed, in the order of both. */
+  readonly kept: readonly Made[];
+  readonly closed: readonly Made[];
+  readonly keys: ReturnType<SpentKeys['content']>;
+}
+
+/** Where a store that keeps all attempts puts those that are closed. */
+export interface Archive {
+  /** The attempt that stands there. */
+  recall(place: number): Attempt;
+  /** Ids of some that were closed last, the oldest first. */
+  readonly past: Iterable<string>;
 }
 
 /**
@@ -41,8 +61,11 @@ export interface Replacing {
 export interface AttemptStore {
   /** As the journal's: why an attempt cannot be made. Throws `TypeError` if its id is there. */
   refusal(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
-  /** As the journal's `put`, and with caps its `raise`. Throws if the attempt must not go on. */
-  replacing(attempt: Attempt, caps?: readonly Cap[]): Replacing | CapBlock;
+  /**
+   * As the journal's `put`, and with caps its `raise`: what the attempt would replace; undefined if
+   * that is left as it is. Throws if the attempt must not go on.
+   */
+  replacing(attempt: Attempt, caps?: readonly Cap[]): Attempt | CapBlock | undefined;
   /** The attempt of an id if it may be released. */
   releasable(id: string): Attempt | undefined;
   /** Takes down an attempt as it is from now on; no rule is asked. */
@@ -55,6 +78,15 @@ export interface AttemptStore {
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
   get(id: string): Attempt | undefined;
+  /** How many attempts were made before it. */
+  madeBefore(id: string): number;
+  /** So many attempts were made before the next one that is kept. */
+  count(made: number): void;
+  /** A purchase under a key was over at a time: where it stands. */
+  spend(owner: Owner, key: string, place: number, at: number): void;
+  content(): StoreContent;
+  /** Ids of some that were closed last, the oldest first. */
+  past(): Iterable<string>;
   readonly spending: Spending;
 }
 
@@ -69,15 +101,17 @@ interface Over {
   readonly text: string;
 }
 
-export function createAttemptStore(): AttemptStore {
+/** @param archive - With one, closed attempts stay until their content was taken. */
+export function createAttemptStore(archive?: Archive): AttemptStore {
   const open = new Map<string, Open>();
   const over = new Map<string, Over>();
   /** Of those, the ones that nothing more happens to, in the order in which that came about. */
   const [whole, lean] = [new Set<string>(), new Set<string>()];
+  const past = new Set(archive?.past);
   const keys = createSpentKeys();
   const spending = createSpending();
   // Ids by what a repeated call is found by: its fingerprint, or its key.
-  const index = new Map<string, string | Set<string>>();
+  const index = createNameIndex();
   /** What is open, the oldest first, and what was. */
   const ages = createHeap<{ readonly id: string; readonly at: number }>((a, b) => a.at < b.at);
   let made = 0;
@@ -91,23 +125,12 @@ export function createAttemptStore(): AttemptStore {
   };
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
-  const name = (one: string, id: string): void => {
-    const ids = index.get(one);
-    if (typeof ids === 'object') ids.add(id);
-    else index.set(one, ids === undefined || ids === id ? id : new Set([ids, id]));
-  };
-  const unname = (one: string, id: string): void => {
-    const ids = index.get(one);
-    if (typeof ids === 'object') ids.delete(id);
-    if (ids === id || (typeof ids === 'object' && ids.size === 0)) index.delete(one);
-  };
-
   const forget = (id: string, names: readonly string[]): void => {
     open.delete(id);
     over.delete(id);
     whole.delete(id);
     lean.delete(id);
-    for (const one of names) unname(one, id);
+    index.remove(names, id);
   };
   const remove = (id: string): void => {
     const attempt = get(id);
@@ -118,6 +141,7 @@ export function createAttemptStore(): AttemptStore {
   };
   /** Makes room: of what is closed for longest, its bytes go first, then all but its key. */
   const prune = (): void => {
+    if (archive !== undefined) return;
     for (const id of whole) {
       if (whole.size <= MOST_WHOLE) break;
       const one = over.get(id);
@@ -126,12 +150,17 @@ export function createAttemptStore(): AttemptStore {
       if (one !== undefined) over.set(id, { ...one, text: JSON.stringify(leanOf(textOf(one))) });
     }
     for (const id of lean) {
-      if (whole.size + lean.size <= MOST_CLOSED) return;
+      if (whole.size + lean.size <= MOST_CLOSED) break;
       const attempt = get(id);
       if (attempt === undefined) continue;
       const { names, at } = entryOf(attempt);
       forget(id, names);
+      past.add(id);
       if (isSpentKey(attempt)) keys.add(attempt, attempt.idempotencyKey, briefOf(attempt), at);
+    }
+    for (const id of past) {
+      if (past.size <= MOST_CLOSED) break;
+      past.delete(id);
     }
   };
   const keep = (attempt: Attempt): void => {
@@ -139,7 +168,7 @@ export function createAttemptStore(): AttemptStore {
     const number = madeOf(id) ?? made++;
     remove(id);
     const one = entryOf(attempt);
-    for (const text of one.names) name(text, id);
+    index.add(one.names, id);
     spending.add(attempt, one.at, one.cost);
     if (openStates.includes(attempt.state)) {
       open.set(id, { ...one, made: number });
@@ -175,14 +204,18 @@ export function createAttemptStore(): AttemptStore {
     return firstFull(caps, sums, entryOf(attempt), before && entryOf(before));
   };
   const named = (owner: Owner, one: string): Attempt[] => {
-    const ids = index.get(one) ?? [];
-    return (typeof ids === 'string' ? [ids] : [...ids])
+    return index
+      .find(one)
       .map((id) => ({ attempt: get(id), made: madeOf(id) ?? 0 }))
       .sort((a, b) => a.made - b.made)
       .flatMap(({ attempt }) => (attempt !== undefined && isOf(attempt, owner) ? attempt : []));
   };
   const bearing = (owner: Owner, key: string): Attempt[] => {
-    const spent = keys.find(owner, key).map((one) => ofBrief(owner, key, String(one)));
+    const spent = keys
+      .find(owner, key)
+      .flatMap((one) =>
+        typeof one === 'string' ? ofBrief(owner, key, one) : (archive?.recall(one) ?? []),
+      );
     return [...spent, ...named(owner, keyName(key))];
   };
 
@@ -197,15 +230,17 @@ export function createAttemptStore(): AttemptStore {
     replacing(attempt, caps = []) {
       const { id, state } = attempt;
       const before = get(id);
-      if (before === undefined)
+      if (before === undefined) {
+        if (past.has(id)) return undefined;
         throw new Error(`The attempt ${id} was released: it must not go on.`);
+      }
       if (!mayFollow(before.state, state)) {
-        if (attemptStates[before.state].decided) return { before, isLeft: true };
+        if (attemptStates[before.state].decided) return undefined;
         throw new Error(`The attempt ${id} is ${before.state} by now: it must not go on.`);
       }
       if (dropsSwap(before, attempt))
         throw new Error(`The attempt ${id} has signed a swap by now: it must not end without it.`);
-      return blocked(attempt, caps, before) ?? { before, isLeft: false };
+      return blocked(attempt, caps, before) ?? before;
     },
     releasable(id) {
       const attempt = get(id);
@@ -235,20 +270,26 @@ export function createAttemptStore(): AttemptStore {
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
     get,
+    madeBefore: (id) => madeOf(id) ?? made,
+    count: (number) => void (made = number),
+    spend: keys.add,
+    content() {
+      const all = [...open, ...over].flatMap(([id, one]) => {
+        const attempt = get(id);
+        return attempt === undefined ? [] : [{ made: one.made, attempt }];
+      });
+      const inOrder = all.sort((a, b) => a.made - b.made);
+      const isOver = ({ attempt: { id } }: Made) => whole.has(id) || lean.has(id);
+      return {
+        made,
+        kept: inOrder.filter((one) => !isOver(one)),
+        closed: inOrder.filter(isOver),
+        keys: keys.content(),
+      };
+    },
+    *past() {
+      yield* [...past, ...whole, ...lean].slice(-MOST_CLOSED);
+    },
     spending,
-  };
-}
-
-/** Without what could be presented or sent again, if no call will. */
-function leanOf(attempt: Attempt): Attempt {
-  const { swap, payment, ...rest } = attempt;
-  // A repeat under the same key presents what is delivered too.
-  if (isSpentKey(attempt)) return attempt;
-  return {
-    ...rest,
-    ...(swap === undefined ? {} : { swap: { ...swap, transaction: '' } }),
-    ...(payment === undefined
-      ? {}
-      : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
   };
 }

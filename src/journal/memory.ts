@@ -21,11 +21,10 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
   const outbox = wantsOutbox(options) ? createOutbox() : undefined;
   const replace = (given: Attempt, caps?: readonly Cap[]) => {
     const attempt = copyOf(given);
-    const done = store.replacing(attempt, caps);
-    if ('cap' in done) return done;
-    if (done.isLeft) return undefined;
+    const before = store.replacing(attempt, caps);
+    if (before === undefined || 'cap' in before) return before;
     store.keep(attempt);
-    outbox?.tell(done.before, attempt);
+    outbox?.tell(before, attempt);
     return undefined;
   };
   // The store knows no promises: in one process that makes each call one step.
@@ -60,19 +59,18 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
 function createOutbox() {
   const store = createOutboxStore();
   const listeners = createOutboxListeners();
+  const write = (records: readonly OutboxRecord[]) => {
+    records.forEach(store.apply);
+    const trimmed = store.trimming();
+    trimmed.forEach(store.apply);
+    announce(listeners, records, trimmed);
+  };
   return {
-    tell(before: Attempt | undefined, after: Attempt | undefined) {
-      const { jobs } = store.add(jobsOf(before, after, systemRuntime.now()));
-      announce(
-        listeners,
-        store,
-        jobs.map((job) => ({ job })),
-      );
-    },
-    port: outboxOver(async (work) => {
-      const records: OutboxRecord[] = [];
-      const result = work(store, (record) => records.push(record));
-      announce(listeners, store, records);
+    tell: (before: Attempt | undefined, after: Attempt | undefined) =>
+      write(store.adding(jobsOf(before, after, systemRuntime.now()))),
+    port: outboxOver(async (decide) => {
+      const { records, result } = decide(store);
+      write(records);
       return result;
     }, listeners),
   };

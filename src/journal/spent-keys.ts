@@ -9,6 +9,14 @@ const FEWEST = 10_000;
 /** A purchase under a key: the attempt in brief, or where it can be read. */
 export type Remembered = string | number;
 
+/** A key, and when its purchase was over. Milliseconds since the epoch. */
+export interface SpentKey {
+  readonly owner: Owner;
+  readonly key: string;
+  readonly one: Remembered;
+  readonly at: number;
+}
+
 /** Keys of purchases that are over, which must not be paid again. */
 export interface SpentKeys {
   /** @param at - When it was over. Milliseconds since the epoch. */
@@ -16,11 +24,11 @@ export interface SpentKeys {
   /** In the order in which they were added. */
   find(owner: Owner, key: string): readonly Remembered[];
   /** All, those first that were added first. */
-  content(): { readonly owner: Owner; readonly key: string; readonly one: Remembered }[];
+  content(): SpentKey[];
 }
 
 interface Generation {
-  readonly since: number;
+  readonly at: number;
   readonly keys: Map<string, Remembered | readonly Remembered[]>;
 }
 
@@ -43,8 +51,8 @@ export function createSpentKeys(): SpentKeys {
   return {
     add(owner, key, one, at) {
       let last = generations[generations.length - 1];
-      if (last === undefined || (at - last.since >= DAY_MS && last.keys.size >= FEWEST)) {
-        last = { since: at, keys: new Map() };
+      if (last === undefined || (at - last.at >= DAY_MS && last.keys.size >= FEWEST)) {
+        last = { at, keys: new Map() };
         generations = [...generations.slice(-1), last];
       }
       const name = `${numberOf(owner)} ${key}`;
@@ -56,13 +64,13 @@ export function createSpentKeys(): SpentKeys {
       return generations.flatMap(({ keys }) => listOf(keys.get(name)));
     },
     content: () =>
-      generations.flatMap(({ keys }) =>
+      generations.flatMap(({ keys, at }) =>
         [...keys].flatMap(([name, found]) => {
-          const at = name.indexOf(' ');
-          const owner = owners[Number(name.slice(0, at))];
+          const space = name.indexOf(' ');
+          const owner = owners[Number(name.slice(0, space))];
           return owner === undefined
             ? []
-            : listOf(found).map((one) => ({ owner, key: name.slice(at + 1), one }));
+            : listOf(found).map((one) => ({ owner, key: name.slice(space + 1), one, at }));
         }),
       ),
   };
@@ -127,5 +135,19 @@ export function ofBrief(
       ...(swap === null ? {} : { swap }),
       cost: { networkFeeLamports: '0', rentLamports: '0' },
     },
+  };
+}
+
+/** Without what could be presented or sent again, if no call will. */
+export function leanOf(attempt: Attempt): Attempt {
+  const { swap, payment, ...rest } = attempt;
+  // A repeat under the same key presents what is delivered too.
+  if (isSpentKey(attempt)) return attempt;
+  return {
+    ...rest,
+    ...(swap === undefined ? {} : { swap: { ...swap, transaction: '' } }),
+    ...(payment === undefined
+      ? {}
+      : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
   };
 }

@@ -42,17 +42,17 @@ export interface SpentSums {
 }
 
 export function createSpentSums(): SpentSums {
-  let periods: { readonly after: number; readonly until: number; value: bigint }[] = [];
+  // Apart, numbers take half of what they take in objects.
+  let [afters, untils, values]: [number[], number[], bigint[]] = [[], [], []];
   let total = 0n;
   let most = FEWEST;
 
   /** The place of the first period that fits; all before do not. */
   const placeOf = (fits: (until: number) => boolean): number => {
-    let [low, high] = [0, periods.length];
+    let [low, high] = [0, untils.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const period = periods[middle];
-      if (period === undefined || fits(period.until)) high = middle;
+      if (fits(untils[middle] ?? Infinity)) high = middle;
       else low = middle + 1;
     }
     return low;
@@ -61,23 +61,33 @@ export function createSpentSums(): SpentSums {
   const change = (at: number, by: bigint, { after, until } = shortest(at)): void => {
     total += by;
     const place = placeOf((end) => end >= at);
-    const period = periods[place];
-    if (period !== undefined && period.after < at) period.value += by;
-    else periods.splice(place, 0, { after, until, value: by });
+    const isNew = place === untils.length || (afters[place] ?? -Infinity) >= at;
+    afters.splice(place, isNew ? 0 : 1, isNew ? after : (afters[place] ?? after));
+    untils.splice(place, isNew ? 0 : 1, isNew ? until : (untils[place] ?? until));
+    values.splice(place, isNew ? 0 : 1, isNew ? by : (values[place] ?? 0n) + by);
   };
+  const periods = (): SpentPeriod[] =>
+    untils.flatMap((until, place) => {
+      const [after = 0, value = 0n] = [afters[place], values[place]];
+      return value === 0n ? [] : [{ after, until, value }];
+    });
   const coarsen = (now: number): void => {
-    const finer = periods;
-    periods = [];
+    const finer = periods();
+    [afters, untils, values] = [[], [], []];
+    total = 0n;
     for (const { after, until, value } of finer) {
-      if (value === 0n) continue;
       const length = lengthAt(until, now);
       const end = Math.ceil(until / length) * length;
-      const last = periods[periods.length - 1];
-      if (last !== undefined && last.until === end) last.value += value;
-      else if (until - after >= length) periods.push({ after, until, value });
-      else periods.push({ after: end - length, until: end, value });
+      // After a clock was set back it may be longer already.
+      const isLonger = until - after > length;
+      change(until, value, isLonger ? { after, until } : { after: end - length, until: end });
     }
-    most = Math.max(FEWEST, 2 * periods.length);
+    most = Math.max(FEWEST, 2 * untils.length);
+  };
+  const sum = (from: number, to: number): bigint => {
+    let all = 0n;
+    for (let place = from; place < to; place += 1) all += values[place] ?? 0n;
+    return all;
   };
 
   return {
@@ -86,23 +96,17 @@ export function createSpentSums(): SpentSums {
     },
     add(at, value) {
       change(at, value);
-      if (periods.length > most) coarsen(at);
+      if (untils.length > most) coarsen(at);
     },
     subtract: (at, value) => change(at, -value),
     since(moment) {
       const place = placeOf((until) => until > moment);
       // Most windows begin near one of the ends.
-      return place < periods.length / 2
-        ? total - sumOf(periods.slice(0, place))
-        : sumOf(periods.slice(place));
+      return place < untils.length / 2 ? total - sum(0, place) : sum(place, untils.length);
     },
-    periods: () => periods.filter(({ value }) => value !== 0n).map((period) => ({ ...period })),
+    periods,
     restore: (period) => change(period.until, period.value, period),
   };
-}
-
-function sumOf(periods: readonly { readonly value: bigint }[]): bigint {
-  return periods.reduce((sum, { value }) => sum + value, 0n);
 }
 
 function shortest(at: number): { readonly after: number; readonly until: number } {

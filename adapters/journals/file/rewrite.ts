@@ -1,0 +1,102 @@
+import { setImmediate } from 'node:timers/promises';
+import { systemRuntime } from '../../../src/internal/runtime.js';
+import { removeFile, type Disk, type OpenFile } from './disk.js';
+import { encodeHeader } from './header.js';
+import type { History } from './history.js';
+import { encodeLine } from './line.js';
+import { linesOf, snapshotOf, type Says } from './snapshot.js';
+import type { State } from './state.js';
+import type { Tail } from './tail.js';
+
+/** How often what came meanwhile is written behind, before nothing more may come. */
+const ROUNDS = 5;
+/** So many lines are made before other work has its turn. */
+const TURN = 32;
+
+/**
+ * Writes a file anew, without what is over, and gives it the path. To be done by one process at a
+ * time. What fails before the new file has the name leaves the old one as it is.
+ * Resolves to the new file, which has all that counts in the old one, and nothing more can.
+ */
+export async function writeAnew(
+  path: string,
+  tail: Tail,
+  history: History,
+  disk: Disk,
+): Promise<OpenFile> {
+  const draft = `${path}.compact`;
+  const now = systemRuntime.now();
+  const snapshot = snapshotOf(tail.state, now);
+  tail.collect(true);
+  let file: OpenFile | undefined;
+  let isSealed = false;
+  try {
+    const { places, length } = await history.append(tail.state.history, snapshot.closed, now);
+    removeFile(disk, draft);
+    file = disk.create(draft);
+    const writer = createWriter(file);
+    await writer.write(linesOf(snapshot, places, length));
+    for (let round = 1, rest = tail.collected(); ; round += 1) {
+      await writer.write(rest);
+      await file.sync();
+      tail.read();
+      rest = tail.collected();
+      if (isSealed && rest.length === 0) break;
+      if (!isSealed && (rest.length === 0 || round > ROUNDS)) {
+        isSealed = tail.append([{ sealed: true }]);
+        rest = [...rest, ...tail.collected()];
+        if (isSealed && rest.length === 0) break;
+      }
+    }
+    disk.rename(draft, path);
+    return file;
+  } catch (error) {
+    tail.collect(false);
+    if (isSealed) tail.append([{ sealed: false }]);
+    file?.close();
+    removeFile(disk, draft);
+    throw error;
+  }
+}
+
+/** A file with what a state says, under another name. */
+export async function writeState(
+  draft: string,
+  state: State,
+  history: History,
+  disk: Disk,
+): Promise<OpenFile> {
+  const now = systemRuntime.now();
+  const snapshot = snapshotOf(state, now);
+  const { places, length } = await history.append(0, snapshot.closed, now);
+  removeFile(disk, draft);
+  const file = disk.create(draft);
+  await createWriter(file).write(linesOf(snapshot, places, length));
+  await file.sync();
+  return file;
+}
+
+/** Writes lines into a new file, each after the one before. */
+function createWriter(file: OpenFile): { write(lines: readonly Says[]): Promise<void> } {
+  const put = (bytes: Buffer): void => {
+    if (file.append(bytes) < bytes.length) throw new Error('ENOSPC: there is no room for it.');
+  };
+  let end = encodeHeader().length;
+  let isFirst = true;
+  return {
+    async write(lines) {
+      const parts: Buffer[] = [];
+      for (const [index, line] of lines.entries()) {
+        const bytes = encodeLine(end, JSON.stringify(line));
+        end += bytes.length;
+        parts.push(bytes);
+        if (index % TURN === TURN - 1) await setImmediate();
+      }
+      const bytes = Buffer.concat(parts);
+      // It says how much was on the disk before the file got its name.
+      if (isFirst) put(encodeHeader(bytes.length));
+      isFirst = false;
+      put(bytes);
+    },
+  };
+}
