@@ -92,8 +92,11 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   function take<T>(decide: Decide<T>): Step<T> | undefined {
     for (;;) {
       tail.read();
+      // Another process may have replaced it a moment ago: then it has said so before.
+      const isReplaced = tail.isReplaced();
+      if (isReplaced) tail.read();
       if (tail.state.sealedBy !== undefined) return undefined;
-      if (tail.isReplaced()) throw new Error('Another file has been put in its place.');
+      if (isReplaced) throw new Error('Another file has been put in its place.');
       if (leftover.length > 0) {
         if (tail.append(leftover)) leftover = [];
         continue;
@@ -256,6 +259,11 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     for (const seat of tail.state.seats.values())
       if ((await processes.judge(seat, directory)) === 'unknown') throw lockedBy(path, seat);
     await living(tail.state.seats.keys());
+    // What it leaves in the directory is found by its name if it is ended.
+    await perform(({ seats }) => ({
+      records: seats.has(me) ? [] : [{ seat: life.process }],
+      result: undefined,
+    }));
     return log;
   } catch (error) {
     await log.close();

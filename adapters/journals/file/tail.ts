@@ -79,7 +79,8 @@ export async function tailOf(
     append(records) {
       const { file, scanner, state } = current;
       const all: readonly FileRecord[] = [
-        ...(state.seats.has(me.id) ? [] : [{ seat: me }]),
+        // Another process took it for ended, as its sign was taken away.
+        ...(state.seats.has(me.id) || 'seat' in (records[0] ?? {}) ? [] : [{ seat: me }]),
         ...(known > 0 ? [{ synced: known }] : []),
         ...records,
       ];
