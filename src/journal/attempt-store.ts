@@ -156,7 +156,9 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       const { names, at } = entryOf(attempt);
       forget(id, names);
       past.add(id);
-      if (isSpentKey(attempt)) keys.add(attempt, attempt.idempotencyKey, briefOf(attempt), at);
+      if (!isSpentKey(attempt)) continue;
+      const brief = briefOf(attempt);
+      if (brief !== undefined) keys.add(attempt, attempt.idempotencyKey, brief, at);
     }
     for (const id of past) {
       if (past.size <= MOST_CLOSED) break;

@@ -76,24 +76,17 @@ export function createSpentKeys(): SpentKeys {
   };
 }
 
-type Paid = Attempt & Required<Pick<Attempt, 'payment' | 'receipt'>>;
-
 /** Whether an attempt, once it is over, has to be found by its key. */
-export function isSpentKey(attempt: Attempt): attempt is Paid & { idempotencyKey: string } {
-  const { state, idempotencyKey, payment, receipt } = attempt;
-  return (
-    state === 'settled' &&
-    idempotencyKey !== undefined &&
-    payment !== undefined &&
-    receipt !== undefined
-  );
+export function isSpentKey(attempt: Attempt): attempt is Attempt & { idempotencyKey: string } {
+  return attempt.state === 'settled' && attempt.idempotencyKey !== undefined;
 }
 
 /**
  * What has to be remembered of a delivered purchase under a key: for what it was, and what shows
- * that it is paid. It cannot be presented again.
+ * that it is paid. It cannot be presented again. Undefined if nothing shows it.
  */
-export function briefOf({ payment, receipt, ...attempt }: Paid): string {
+export function briefOf({ receipt, ...attempt }: Attempt): string | undefined {
+  if (receipt === undefined) return undefined;
   const { id, at, url, method, host, fingerprint, payTo, mint, amount } = attempt;
   const { payerSignature, signature, decimals, uiAmount } = receipt.payment;
   const place = [id, at, url, method, host, fingerprint, payTo, mint, amount];

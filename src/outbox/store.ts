@@ -90,7 +90,7 @@ export function createOutboxStore(): OutboxStore {
   const ends = createHeap<{ readonly id: string; readonly until: number }>(
     (one, other) => one.until < other.until,
   );
-  const turns = createTurns(({ id }) => jobs.has(id) && !leases.has(id));
+  const turns = createTurns((turn) => jobs.get(turn.id) === turn && !leases.has(turn.id));
   // No id is given twice, also by stores that follow each other on one file, or share it.
   const name = hex.encode(randomBytes(8));
   let made = 0;
@@ -127,21 +127,30 @@ export function createOutboxStore(): OutboxStore {
   const giveBack = (ids: readonly string[]): void => {
     for (const id of ids) {
       const one = jobs.get(id);
-      if (leases.delete(id) && one !== undefined) turns.add(one);
+      if (!leases.delete(id) || one === undefined) continue;
+      // Its last turn may still be in the lane.
+      const again = { ...one };
+      jobs.set(id, again);
+      turns.add(again);
     }
   };
-  const freeLate = (now: number): void => {
+  /** Ends leases that are over; returns them. */
+  const freeLate = (now: number) => {
+    const late: { readonly id: string; readonly until: number }[] = [];
     for (let next = ends.first(); next !== undefined && next.until <= now; next = ends.first()) {
       ends.removeFirst();
-      if (leases.get(next.id) === next.until) giveBack([next.id]);
+      if (leases.get(next.id) !== next.until) continue;
+      giveBack([next.id]);
+      late.push(next);
     }
+    return late;
   };
 
   return {
     adding: (next) => next.map(named),
     taking(options) {
       const { leaseMs, now } = options;
-      freeLate(now);
+      const late = freeLate(now);
       const until = now + leaseMs;
       const ids = turns.take(options).map(({ id }) => id);
       // They have left their lanes: no other call of this process may take them meanwhile.
@@ -149,7 +158,10 @@ export function createOutboxStore(): OutboxStore {
       return {
         records: ids.length === 0 ? [] : [{ taken: [until, ...ids] }],
         result: ids.flatMap((id) => jobs.get(id)?.job ?? []),
-        undo: () => giveBack(ids),
+        undo() {
+          giveBack(ids);
+          for (const one of late) lease(one.id, one.until);
+        },
       };
     },
     finishing: (id, next) => ({

@@ -55,7 +55,7 @@ if (task.what === 'race') {
   await journal.close();
 } else if (task.what === 'hold') {
   await journal.reserve(attemptOf({ id: task.id, idempotencyKey: 'key' }), [dayCap(10_000n)]);
-  await claims.take(task.id);
+  await claims.take([task.id]);
   await locks.hold(['swap'], () => {
     tell('holding');
     // Until it is killed: a promise alone would not keep the process.
@@ -63,7 +63,7 @@ if (task.what === 'race') {
   });
 } else {
   await journal.reserve(attemptOf(), []);
-  await claims.take('one');
+  await claims.take(['one']);
   await locks.hold(['swap'], async () => tell(await next('blockhash')));
   if (task.close) await journal.close();
 }

@@ -103,7 +103,7 @@ describe('tables', () => {
     expect(
       await two!.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)]),
     ).toBeUndefined();
-    await one!.coordination(owner).claims.take(attempt.id);
+    await one!.coordination(owner).claims.take([attempt.id]);
     expect(await two!.coordination(owner).claims.live([attempt.id])).toEqual(new Set());
     await one!
       .coordination(owner)
@@ -144,7 +144,7 @@ describe('tables', () => {
     const { ledger, locks, claims, next } = journal.coordination(owner);
     expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
     await ledger.see('account', { amount: 5n, at: 0 });
-    await claims.take('one');
+    await claims.take(['one']);
     expect([
       await locks.hold(['swap'], () => next('name')),
       await ledger.available('account', seenSince(0)),
@@ -255,7 +255,7 @@ describe('what is stored', () => {
       });
     }
     const { claims } = journal.coordination(owner);
-    for (const text of odd) await claims.take(text);
+    for (const text of odd) await claims.take([text]);
     expect(await claims.live(odd)).toEqual(new Set(odd));
     await journal.close();
   });
@@ -299,8 +299,8 @@ describe('connections', () => {
     const journal = postgresJournal({ connectionString: address });
     const { locks, claims } = journal.coordination(owner);
     const one = async () => {
-      await locks.hold(['a', 'b'], () => claims.take('one'));
-      await claims.drop('one');
+      await locks.hold(['a', 'b'], () => claims.take(['one']));
+      await claims.drop(['one']);
     };
     await one();
     const before = await connectionsOf();
@@ -318,7 +318,7 @@ describe('connections', () => {
     const journal = postgresJournal({ pool, timeoutMs: 5_000 });
     const { locks, claims, ledger } = journal.coordination(owner);
     const attempts = Array.from({ length: 20 }, () => attemptOf());
-    await claims.take('one');
+    await claims.take(['one']);
     await locks.hold(['swap'], () =>
       Promise.all(attempts.map((attempt) => journal.reserve(attempt, [dayCap(150_000n)]))),
     );
@@ -347,7 +347,7 @@ describe('connections', () => {
     const calls = [
       journal.used(owner, [], NOW),
       listOf(journal.attempts(owner)),
-      claims.take('one'),
+      claims.take(['one']),
       locks.hold(['a'], async () => 'held'),
     ];
     for (const call of calls)

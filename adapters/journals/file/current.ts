@@ -13,6 +13,8 @@ export interface Current {
   readonly id: FileId;
   readonly scanner: Scanner;
   readonly state: State;
+  /** Bytes that it began with. */
+  readonly whole: number;
 }
 
 /** What a line says that counts. */
@@ -28,7 +30,8 @@ export async function readCurrent(file: OpenFile, archive: Archive): Promise<Cur
   const header = readHeader(file);
   if (header?.version !== VERSION) throw new Damage(0);
   const scanner = createScanner(header.length, header.whole);
-  const current = { file, id: file.id(), scanner, state: createState(archive) };
+  const { whole } = header;
+  const current = { file, id: file.id(), scanner, state: createState(archive), whole };
   for (let seen = -1; seen < scanner.seen;) {
     ({ seen } = scanner);
     catchUp(current, CHUNK);

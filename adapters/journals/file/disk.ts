@@ -45,6 +45,8 @@ export interface Disk {
   rename(from: string, to: string): void;
   unlink(path: string): void;
   identify(path: string): FileId;
+  /** The names in a directory. */
+  list(path: string): readonly string[];
   realpath(path: string): string;
   /** Resolves once the names in a directory are on the disk itself. */
   syncDirectory(path: string): Promise<void>;
@@ -62,6 +64,7 @@ export const nodeDisk: Disk = onPlatform(platform, {
   rename: fs.renameSync,
   unlink: fs.unlinkSync,
   identify: (path) => idOf(fs.statSync(path, { bigint: true })),
+  list: (path) => fs.readdirSync(path),
   realpath: (path) => fs.realpathSync(path),
   async syncDirectory(path) {
     const directory = fs.openSync(path, 'r');

@@ -1,5 +1,6 @@
 import { crc32 } from './crc32.js';
 
+const NEWLINE = 0x0a;
 const HEAD = /^([0-9a-f]{8}) ([0-9]{1,15}) ([0-9]{1,15}) /;
 const PART_OF_HEAD =
   /^[0-9a-f]{0,8}$|^[0-9a-f]{8} [0-9]{0,15}$|^[0-9a-f]{8} [0-9]{1,15} [0-9]{0,15}$/;
@@ -48,6 +49,7 @@ export function readLine(bytes: Buffer, isLast: boolean): Line | NoLine {
   const text = bytes.toString('latin1', 1, 1 + LONGEST_HEAD);
   const [head, crc, length, after] = HEAD.exec(text) ?? [];
   const [part, hole] = isLast ? (['open', 'open'] as const) : (['fragment', 'hole'] as const);
+  if (bytes[0] !== NEWLINE) return bytes[0] === 0 ? hole : 'damage';
   if (head === undefined || after === undefined) {
     if (bytes.includes(HOLE)) return hole;
     return bytes.length <= LONGEST_HEAD && PART_OF_HEAD.test(text) ? part : 'damage';

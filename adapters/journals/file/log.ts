@@ -74,16 +74,17 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   const history = historyAt(`${path}.history`, disk);
   const life = await processes.live(directory);
   const me = life.process.id;
-  const first = await openFile(path, parts, history, life.process).catch(async (error: unknown) => {
-    await life.end();
-    throw error;
-  });
-  const tail = await tailOf(path, first, life.process, disk, history.recall);
+  const tail = await openFile(path, parts, history, life.process)
+    .then((file) => tailOf(path, file, life.process, disk, history.recall))
+    .catch(async (error: unknown) => {
+      await life.end();
+      throw error;
+    });
   const syncs = createSyncs(tail, () => disk.syncDirectory(directory), rewrite);
   const underWay = new Set<Promise<unknown>>();
   /** What is to be written before anything else. */
   let leftover: readonly FileRecord[] = [];
-  let checkAt = Math.max(compactFrom, 2 * tail.size);
+  let checkAt = Math.max(compactFrom, 2 * tail.whole);
   let isClosed = false;
   let changing: Promise<void> | undefined;
   let rewriting: Promise<void> | undefined;
@@ -164,7 +165,8 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     if (trimmed.length > 0) note(trimmed);
     announce(listeners, records, trimmed);
     if (tail.size < checkAt) return;
-    checkAt = Math.max(compactFrom, 2 * tail.size);
+    // If that fails, or another process is at it, it is tried again a little later.
+    checkAt = tail.size + compactFrom / 4;
     rewrite().catch(() => undefined);
   }
 
@@ -184,8 +186,8 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   }
   async function goOver(file: OpenFile): Promise<void> {
     const last = await tail.goOver(file);
-    checkAt = Math.max(compactFrom, 2 * tail.size);
-    await syncs.over(last);
+    checkAt = Math.max(compactFrom, 2 * tail.whole);
+    await syncs.over();
     last.close();
   }
 
@@ -248,7 +250,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       try {
         if (tail.state.seats.has(me)) await perform(() => leave(me));
       } finally {
-        await syncs.over(tail.file);
+        await syncs.over();
         tail.file.close();
         history.close();
         await life.end();

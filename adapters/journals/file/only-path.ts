@@ -1,36 +1,32 @@
-import { setTimeout } from 'node:timers/promises';
+import { basename, dirname, join } from 'node:path';
 import { ConfigError } from '../../../src/errors.js';
 import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
-
-/** Another process may look in the same moment whether the file can have a second name. */
-const LOOKS = 20;
-const LOOK_MS = 5;
 
 /**
  * Opens the file at a path, or makes it. Another file takes its place when it is written anew: what
  * has a second path would be two files then, and is refused.
  *
- * @param draft - A name beside the path that no other process uses.
+ * @param own - A name for this process that no other has.
  */
-export async function openOrCreate(path: string, draft: string, disk: Disk): Promise<OpenFile> {
+export async function openOrCreate(path: string, own: string, disk: Disk): Promise<OpenFile> {
+  const draft = `${path}.${own}`;
   let file: OpenFile;
   try {
     file = disk.open(path);
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
     await create(path, draft, disk);
-    return openOrCreate(path, draft, disk);
+    return openOrCreate(path, own, disk);
   }
   try {
-    for (let looks = 1; file.names() > 1; looks += 1) {
-      if (looks > LOOKS)
-        throw secondPath(
-          path,
-          `It has ${file.names()} names (hard links): remove all but one, and back it up by copying it.`,
-        );
-      await setTimeout(LOOK_MS);
-    }
+    if (file.names() > 1) removeDrafts(path, file, disk);
+    const names = file.names();
+    if (names > 1)
+      throw secondPath(
+        path,
+        `It has ${names} names (hard links): remove all but one, and back it up by copying it.`,
+      );
     // No file can get a name beside a place at which it is mounted. Renaming would fail there too.
     disk.link(path, draft);
     removeFile(disk, draft);
@@ -40,6 +36,17 @@ export async function openOrCreate(path: string, draft: string, disk: Disk): Pro
     throw hasCode(error, 'EXDEV')
       ? secondPath(path, 'The file itself is mounted there: mount its directory instead.')
       : error;
+  }
+}
+
+/** Names that a process gave it for a moment, and may have ended before it took them away. */
+function removeDrafts(path: string, file: OpenFile, disk: Disk): void {
+  const { inode } = file.id();
+  const prefix = `${basename(path)}.`;
+  for (const name of disk.list(dirname(path))) {
+    if (!name.startsWith(prefix) || !/^[0-9a-f]{32}$/.test(name.slice(prefix.length))) continue;
+    const draft = join(dirname(path), name);
+    if (disk.identify(draft).inode === inode) removeFile(disk, draft);
   }
 }
 

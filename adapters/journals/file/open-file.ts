@@ -19,7 +19,7 @@ export async function openFile(
   me: ProcessId,
 ): Promise<OpenFile> {
   for (;;) {
-    const file = await openOrCreate(path, `${path}.${me.id}`, parts.disk);
+    const file = await openOrCreate(path, me.id, parts.disk);
     const header = readHeader(file);
     if (header?.version === VERSION) return file;
     file.close();

@@ -85,6 +85,7 @@ function createWriter(file: OpenFile): { write(lines: readonly Says[]): Promise<
   let isFirst = true;
   return {
     async write(lines) {
+      if (lines.length === 0) return;
       const parts: Buffer[] = [];
       for (const [index, line] of lines.entries()) {
         const bytes = encodeLine(end, JSON.stringify(line));

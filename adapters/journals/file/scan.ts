@@ -99,17 +99,22 @@ export function createScanner(start: number, synced: number): Scanner {
         while (from < bytes.length) {
           const next = bytes.indexOf(NEWLINE, from + 1);
           if (next === -1 && !isAll) break;
-          const piece = bytes.subarray(from, next === -1 ? bytes.length : next);
+          const isLast = next === -1;
+          const piece = bytes.subarray(from, isLast ? bytes.length : next);
           const place = at + from;
-          const line = readLine(piece, next === -1);
-          if (line === 'open') break;
-          if (line === 'damage' || (line === 'hole' && place < synced)) throw new Damage(place);
-          if (line === 'hole') hole ??= place;
+          const line = readLine(piece, isLast);
           if (typeof line === 'object') {
             found.push(...judge(place, line));
-            if (line.length < piece.length) hole ??= place + line.length;
+            from += line.length;
+            if (line.length === piece.length) continue;
           }
-          from += piece.length;
+          // What follows a line without a line feed is a hole.
+          const other = typeof line === 'object' ? (isLast ? 'open' : 'hole') : line;
+          // Nothing is missing of what was on the disk before the file got its name.
+          if (other === 'damage' || at + from < synced) throw new Damage(at + from);
+          if (other === 'open') break;
+          if (other === 'hole') hole ??= at + from;
+          from = next;
         }
         at += from;
         // A line may be longer than what was read.

@@ -2,7 +2,7 @@ import { heldOf } from '../../../src/journal/account-balance.js';
 import { entryOf, ownerName } from '../../../src/journal/attempt-names.js';
 import type { StoreContent } from '../../../src/journal/attempt-store.js';
 import { countedAt } from '../../../src/journal/counting.js';
-import { isSpentKey, type SpentKey } from '../../../src/journal/spent-keys.js';
+import { isSpentKey, leanOf, type SpentKey } from '../../../src/journal/spent-keys.js';
 import type { SpentAt } from '../../../src/journal/spending.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { withTexts } from '../balance-json.js';
@@ -42,6 +42,7 @@ export function snapshotOf(state: State, now: number): Snapshot {
   });
   return {
     ...content,
+    closed: content.closed.map(({ made, attempt }) => ({ made, attempt: leanOf(attempt) })),
     spent,
     others: [
       ...[...seats].map(([by, seat]): Says => [by, { seat }]),

@@ -7,8 +7,8 @@ export interface Syncs {
   sync(): Promise<void>;
   /** The same for the name of the file: until then a power failure could bring back the last one. */
   names(): Promise<void>;
-  /** Resolves once nothing more is asked of a file. */
-  over(file: OpenFile): Promise<void>;
+  /** Resolves once no file is being synced that has been left. */
+  over(): Promise<void>;
 }
 
 /** @param rewrite - Writes the file anew, if that can be done. */
@@ -22,6 +22,7 @@ export function createSyncs(
   /** One whose sync failed: what was written before may be lost, whatever the next one says. */
   let broken: OpenFile | undefined;
   let running: Promise<void> = Promise.resolve();
+  let syncing: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
 
   const names = async (): Promise<void> => {
@@ -35,7 +36,7 @@ export function createSyncs(
     if (broken === file) throw new Error('An earlier write did not get to the disk.');
     if (named !== file) await names();
     try {
-      await file.sync();
+      await (syncing = file.sync());
     } catch (error) {
       broken = file;
       throw error;
@@ -52,6 +53,6 @@ export function createSyncs(
           return (running = once());
         })),
     names,
-    over: () => running.catch(() => undefined),
+    over: () => syncing.catch(() => undefined),
   };
 }

@@ -12,8 +12,9 @@ import type { State } from './state.js';
 export interface Tail {
   readonly state: State;
   readonly file: OpenFile;
-  /** Bytes of the file. */
+  /** Bytes of the file, and those that it began with. */
   readonly size: number;
+  readonly whole: number;
   /** Takes in what others wrote. Throws {@link Damage}, or as the disk does. */
   read(): void;
   /**
@@ -71,6 +72,9 @@ export async function tailOf(
     },
     get size() {
       return current.scanner.size;
+    },
+    get whole() {
+      return current.whole;
     },
     get end() {
       return current.scanner.end;

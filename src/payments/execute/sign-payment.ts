@@ -3,6 +3,7 @@ import { TransactionError } from '../../errors.js';
 import { untilAborted } from '../../internal/abort.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
+import { carriesNonce } from '../../protocols/protocol.js';
 import { isGoodSignature } from '../../solana/keys.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
@@ -55,8 +56,7 @@ export async function composePayment(
     decimals: facts.decimals,
     blockhash,
     nonce: nonceFor(purpose, runtime.randomBytes),
-    // What tells apart payments without a nonce of their own.
-    price: BigInt(await context.next(blockhash)),
+    price: carriesNonce(offer) ? 1n : BigInt(await context.next(blockhash)),
   });
   return {
     message,
