@@ -12,6 +12,7 @@ export type { JournalOptions } from '../../src/journal/options.js';
 export type { FileJournal } from './file/journal.js';
 
 const COMPACT_FROM = 1024 * 1024;
+const RECENT = 256;
 
 /**
  * A journal in a file: what is paid, and what counts against the limits, outlives the process, also
@@ -45,7 +46,7 @@ const COMPACT_FROM = 1024 * 1024;
 export function fileJournal(path: string, options: JournalOptions = {}): FileJournal {
   return journalAt(
     path,
-    { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM },
+    { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM, recent: RECENT },
     options,
   );
 }

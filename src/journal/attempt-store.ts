@@ -38,7 +38,7 @@ export interface Made {
 export interface StoreContent {
   /** How many attempts were made. */
   readonly made: number;
-  /** Those that something may still happen to, and those that are closed, in the order of both. */
+  /** Those that something may still happen to, and those that are to go, in the order of both. */
   readonly kept: readonly Made[];
   readonly closed: readonly Made[];
   readonly keys: ReturnType<SpentKeys['content']>;
@@ -50,6 +50,8 @@ export interface Archive {
   recall(place: number): Attempt;
   /** Ids of some that were closed last, the oldest first. */
   readonly past: Iterable<string>;
+  /** So many stay, of those that were closed last: a call may still be at them. */
+  readonly recent: number;
 }
 
 /**
@@ -141,14 +143,14 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   };
   /** Makes room: of what is closed for longest, its bytes go first, then all but its key. */
   const prune = (): void => {
-    if (archive !== undefined) return;
     for (const id of whole) {
-      if (whole.size <= MOST_WHOLE) break;
+      if (whole.size <= (archive?.recent ?? MOST_WHOLE)) break;
       const one = over.get(id);
       whole.delete(id);
       lean.add(id);
-      if (one !== undefined) over.set(id, { ...one, text: JSON.stringify(leanOf(textOf(one))) });
+      if (one !== undefined && archive === undefined) over.set(id, { ...one, text: JSON.stringify(leanOf(textOf(one))) });
     }
+    if (archive !== undefined) return;
     for (const id of lean) {
       if (whole.size + lean.size <= MOST_CLOSED) break;
       const attempt = get(id);
@@ -281,7 +283,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
         return attempt === undefined ? [] : [{ made: one.made, attempt }];
       });
       const inOrder = all.sort((a, b) => a.made - b.made);
-      const isOver = ({ attempt: { id } }: Made) => whole.has(id) || lean.has(id);
+      const isOver = ({ attempt: { id } }: Made) => lean.has(id);
       return {
         made,
         kept: inOrder.filter((one) => !isOver(one)),

@@ -23,6 +23,7 @@ import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../token-text.js';
 import type { TokenBalance } from '../transport.js';
 import { createContext, newId, type Composition } from './context.js';
+import { claimsReleased } from './execute/release-claim.js';
 import { runSwap } from './execute/run-swap.js';
 import { ownerOf } from './owner.js';
 import { payHeader, type Payment, type PayOptions } from './pay-header.js';
@@ -144,7 +145,8 @@ export function createEngine(
     close() {
       context.closing.abort(clientClosed());
       context.rpc.close();
-      return Promise.resolve();
+      // What calls that have ended are still writing, so that the journal can be closed next.
+      return claimsReleased(context, undefined);
     },
   };
 }

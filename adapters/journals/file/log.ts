@@ -49,6 +49,8 @@ export interface LogParts {
   readonly processes: Processes;
   /** From how many bytes on a file may be worth writing anew. */
   readonly compactFrom: number;
+  /** So many attempts stay in it then, of those that were closed last. */
+  readonly recent: number;
 }
 
 const FIRST_WAIT_MS = 1;
@@ -68,14 +70,14 @@ class Refusal extends Error {
  * `journal_damaged`, `invalid_option` for the file of a newer version, or as the disk does.
  */
 export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
-  const { disk, processes, compactFrom } = parts;
+  const { disk, processes, compactFrom, recent } = parts;
   const directory = dirname(path);
   const listeners = createOutboxListeners();
   const history = historyAt(`${path}.history`, disk);
   const life = await processes.live(directory);
   const me = life.process.id;
   const tail = await openFile(path, parts, history, life.process)
-    .then((file) => tailOf(path, file, life.process, disk, history.recall))
+    .then((file) => tailOf(path, file, life.process, disk, { recall: history.recall, recent }))
     .catch(async (error: unknown) => {
       await life.end();
       throw error;

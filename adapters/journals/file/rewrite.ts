@@ -27,7 +27,13 @@ export async function writeAnew(
   const draft = `${path}.compact`;
   const now = systemRuntime.now();
   const snapshot = snapshotOf(tail.state, now);
+  const gone = new Set(snapshot.closed.map(({ attempt }) => attempt.id));
   tail.collect(true);
+  /** What came since, but for attempts that the history has: no more happens to them. */
+  const collected = (): Says[] =>
+    tail
+      .collected()
+      .map(([by, ...all]) => [by, ...all.filter((one) => !('put' in one && gone.has(one.put.id)))]);
   let file: OpenFile | undefined;
   let isSealed = false;
   try {
@@ -36,15 +42,15 @@ export async function writeAnew(
     file = disk.create(draft);
     const writer = createWriter(file);
     await writer.write(linesOf(snapshot, places, length));
-    for (let round = 1, rest = tail.collected(); ; round += 1) {
+    for (let round = 1, rest = collected(); ; round += 1) {
       await writer.write(rest);
       await file.sync();
       tail.read();
-      rest = tail.collected();
+      rest = collected();
       if (isSealed && rest.length === 0) break;
       if (!isSealed && (rest.length === 0 || round > ROUNDS)) {
         isSealed = tail.append([{ sealed: true }]);
-        rest = [...rest, ...tail.collected()];
+        rest = [...rest, ...collected()];
         if (isSealed && rest.length === 0) break;
       }
     }

@@ -44,9 +44,9 @@ export async function tailOf(
   first: OpenFile,
   me: ProcessId,
   disk: Disk,
-  recall: Archive['recall'],
+  archive: Omit<Archive, 'past'>,
 ): Promise<Tail> {
-  let current: Current = await readCurrent(first, { recall, past: [] });
+  let current: Current = await readCurrent(first, { ...archive, past: [] });
   /** How much of it is known to be on the disk, if that is yet to be said. */
   let known = 0;
   let collecting: Says[] | undefined;
@@ -115,7 +115,7 @@ export async function tailOf(
     },
     async goOver(file) {
       const { file: last, state } = current;
-      current = await readCurrent(file, { recall, past: state.attempts.past() });
+      current = await readCurrent(file, { ...archive, past: state.attempts.past() });
       [known, collecting] = [0, undefined];
       return last;
     },

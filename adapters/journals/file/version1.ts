@@ -120,7 +120,7 @@ function allOf(file: OpenFile): Buffer {
 /** What a file says. Throws {@link Damage}. */
 function readAll(file: OpenFile): State {
   const bytes = allOf(file);
-  const state = createState({ recall: (place) => failAt(place), past: [] });
+  const state = createState({ recall: (place) => failAt(place), past: [], recent: 0 });
   for (let at = bytes.indexOf(NEWLINE) + 1; at < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, at);
     const line = bytes.subarray(at, end === -1 ? bytes.length : end);

@@ -1,3 +1,4 @@
+import { attemptStates } from '../../../src/journal/states.js';
 import { capRows } from './caps.js';
 import type { Tables } from './tables.js';
 
@@ -5,7 +6,8 @@ import type { Tables } from './tables.js';
 export const ATTEMPT_COLUMNS =
   'state, keep, at, host, bare_host, pay_to, mint, units, costs, key, request, record';
 
-const COLUMNS = 'text, boolean, float8, text, text, text, text, text[], numeric[], text, text, text';
+const COLUMNS =
+  'text, boolean, float8, text, text, text, text, text[], numeric[], text, text, text';
 
 /**
  * The types of the parameters of `reserve`: the owner, the caps, what the attempt resigns, its id,
@@ -31,6 +33,9 @@ const placesOf = (parameters: string, first = 0) =>
 export function functionsOf(tables: Tables): string {
   const { schema, attempts, books, claims, endpoints } = tables;
   const named = (name: string) => `"${schema}".${name}`;
+  const decided = Object.entries(attemptStates).flatMap(([state, { decided }]) =>
+    decided ? [`'${state}'`] : [],
+  );
   const plain = 'language plpgsql as $body$ #variable_conflict use_column';
   // What another process may begin at any time: then each write tells of itself.
   const told = `if not telling and to_regclass('${endpoints}') is not null then return 'tell'; end if;`;
@@ -130,6 +135,7 @@ export function functionsOf(tables: Tables): string {
     end $body$;
 
     -- What became of it: 'written'; the state that stands instead; null if there is none; or 'tell'.
+    -- One that is decided stays as it is, and what goes along happens.
     create function ${named('put')}(${PUT}) returns text ${plain}
     declare telling boolean := $18; standing text;
     begin
@@ -141,7 +147,7 @@ export function functionsOf(tables: Tables): string {
       else
         select state into standing from ${attempts} where id = $3;
       end if;
-      if standing is not null then perform ${named('along')}($1, $2, $3, $17::jsonb); end if;
+      if standing in ('written', ${decided.join(', ')}) then perform ${named('along')}($1, $2, $3, $17::jsonb); end if;
       return standing;
     end $body$;
 

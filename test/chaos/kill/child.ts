@@ -62,6 +62,7 @@ async function main(): Promise<void> {
     disk,
     processes: nodeProcesses,
     compactFrom: COMPACT_FROM,
+    recent: 0,
   });
   const client = createClient({
     signer: edgedSigner(signer, edges),

@@ -285,7 +285,7 @@ export const points = {
       'held',
       RESERVED,
       'GET',
-      [...writing('gone'), ...writing('seat')].map((edge) => inResume(edge)),
+      writing('seat').map((edge) => inResume(edge)),
     ),
     ...again('swap', SWAP_UNSENT, 'POST', [
       ...around('journal put abandoned').map((edge) => inResume(edge)),
@@ -306,7 +306,7 @@ export const points = {
       at('journal put told before'),
     ]),
     ...REWRITING.map((kill, index) =>
-      point('held', inTurn(FORMS, index), [kill, inResume('disk write gone after')]),
+      point('held', inTurn(FORMS, index), [kill, inResume('disk write seat after')]),
     ),
     point('swap', 'keyed POST', [
       SWAP_UNSENT,

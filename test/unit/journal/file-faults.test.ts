@@ -66,6 +66,7 @@ function journalOn(disk: MemoryDisk, path: string, processes = fakeProcesses(), 
     disk: disk.port(step),
     processes: processes.as(runs),
     compactFrom: COMPACT_FROM,
+    recent: 0,
   });
 }
 
@@ -261,6 +262,7 @@ describe('a disk that cannot sync a directory', () => {
       disk: onPlatform(platform, new MemoryDisk().port(cannot(code))),
       processes: fakeProcesses().as(1),
       compactFrom: COMPACT_FROM,
+      recent: 0,
     });
 
   it.each(['EPERM', 'EISDIR', 'EACCES'])(

@@ -26,7 +26,7 @@ function onDisk(
 ) {
   return journalAt(
     path,
-    { disk: disk.port(step), processes: processes.as(runs), compactFrom: COMPACT_FROM },
+    { disk: disk.port(step), processes: processes.as(runs), compactFrom: COMPACT_FROM, recent: 0 },
     { outbox },
   );
 }
@@ -267,6 +267,7 @@ describe('the options of a journal', () => {
       disk: new MemoryDisk().port(),
       processes: processes.as(runs),
       compactFrom: COMPACT_FROM,
+      recent: 0,
     };
     expect(() => journalAt(newPath(), parts, options)).toThrow(refused);
   });

@@ -34,7 +34,9 @@ describe('lines that several processes write', () => {
         const tails: Tail[] = [];
         for (let count = 0; count < processes; count += 1) {
           const port = disk.port(step);
-          tails.push(await tailOf(PATH, port.open(PATH), processOf(count + 1), port, recall));
+          tails.push(
+            await tailOf(PATH, port.open(PATH), processOf(count + 1), port, { recall, recent: 0 }),
+          );
         }
         let made = 0;
         const counted: string[] = [];
@@ -58,13 +60,10 @@ describe('lines that several processes write', () => {
           tail.read();
           return [...tail.state.claims.keys()];
         });
-        const fresh = await tailOf(
-          PATH,
-          disk.port().open(PATH),
-          processOf(99),
-          disk.port(),
+        const fresh = await tailOf(PATH, disk.port().open(PATH), processOf(99), disk.port(), {
           recall,
-        );
+          recent: 0,
+        });
         for (const one of [...seen, [...fresh.state.claims.keys()]]) expect(one).toEqual(seen[0]);
         expect([...seen[0]!].sort()).toEqual([...counted].sort());
       }),
