@@ -43,10 +43,11 @@ export async function prepareTables(database: Database, tables: Tables): Promise
 /** Undefined if there are no tables. */
 async function versionIn(
   database: Pick<Database, 'query'>,
-  { version }: Tables,
+  { schema, version }: Tables,
 ): Promise<string | undefined> {
-  const [there] = await database.query('tables', 'select to_regclass($1)::text as name', [version]);
-  if (there?.['name'] === undefined) return undefined;
+  // Not by `to_regclass`, which a transaction may answer from what it knew at its begin.
+  const text = `select tablename::text from pg_tables where schemaname = $1 and tablename = 'version'`;
+  if ((await database.query('tables', text, [schema])).length === 0) return undefined;
   const [row] = await database.query(
     'tables',
     `select max(version)::text as version from ${version}`,
@@ -63,8 +64,8 @@ async function versionIn(
 async function create(query: Query, tables: Tables): Promise<void> {
   const { schema, attempts, spent, books, claims, counters, version } = tables;
   // Asked only if it is missing, because "if not exists" too wants the right to create schemas.
-  const [there] = await query('select to_regnamespace($1)::text as name', [`"${schema}"`]);
-  if (there?.['name'] === undefined) await query(`create schema "${schema}"`);
+  const found = await query('select nspname::text from pg_namespace where nspname = $1', [schema]);
+  if (found.length === 0) await query(`create schema "${schema}"`);
   await query(`
     create table ${attempts} (
       seq bigint generated always as identity,

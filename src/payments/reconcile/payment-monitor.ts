@@ -44,6 +44,7 @@ export async function monitorPayment(
   known.monitors.delete(context);
   if (known.monitors.size > 0) return;
   monitored.delete(id);
+  if (isDecided(known.open)) return;
   // Closed before the chain had decided: nothing is left here to end it, and the tokens may go.
   await context.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }
