@@ -239,9 +239,11 @@ export interface Journal {
    */
   owners?(): AsyncIterable<Owner>;
   /**
-   * What is spent or reserved of each cap at a time, in the cap's unit. What is only reserved
-   * counts however long ago that was: it is yet to be spent. What is signed and not decided counts
-   * a day longer than its window: it may leave later than it was signed.
+   * What is spent or reserved of each cap at a time, in the cap's unit. What has left counts as long
+   * as the cap's window at least; a journal that keeps sums may count it somewhat longer, such as
+   * 15 minutes for a window of a day. What is only reserved counts however long ago that was: it is
+   * yet to be spent. What is signed and not decided counts a day longer than its window: it may
+   * leave later than it was signed.
    */
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
   /**

@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { ConfigError } from '../../../src/errors.js';
 import type { Archive } from '../../../src/journal/attempt-store.js';
 import type { FileId, OpenFile } from './disk.js';
 import { readHeader, VERSION } from './header.js';
@@ -53,13 +52,4 @@ export function catchUp({ file, scanner, state }: Current, most?: number): Said[
   });
   for (const { by, records } of said) state.apply(by, records);
   return said;
-}
-
-/** A file of a newer release. */
-export function isForeign(path: string, version: unknown): ConfigError<'invalid_option'> {
-  return new ConfigError(
-    'invalid_option',
-    `The journal at ${path} has version ${JSON.stringify(version)} of its format, and this release reads versions 1 and ${VERSION}: update exact-change.`,
-    { details: { option: 'journal' } },
-  );
 }

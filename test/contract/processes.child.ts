@@ -1,29 +1,26 @@
-// One process of a fleet: does its task on the journal in Postgres, tells of it in lines of JSON,
+// One of several processes that share a journal: does its task on it, tells of it in lines of JSON,
 // and is the parent's to end.
+import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { attemptOf, dayCap, NOW } from '../helpers/attempts.js';
+import type { Attempt } from '../../src/journal/types.js';
+import { attemptOf, dayCap, fullAttemptOf, NOW } from '../helpers/attempts.js';
 import { seenSince } from '../helpers/seen-since.js';
+import type { Task } from './processes-contract.js';
 
-type Task =
-  | {
-      readonly what: 'race';
-      readonly name: string;
-      readonly reserves: number;
-      readonly limit: string;
-      readonly keys: number;
-      readonly takes: number;
-    }
-  | { readonly what: 'hold'; readonly id: string }
-  | { readonly what: 'use'; readonly close: boolean };
+const STDOUT = 1;
 
 const [address = '', text = ''] = process.argv.slice(2);
 // Written by the parent.
 const task = JSON.parse(text) as Task;
 const owner = { wallet: 'wallet', network: 'network' };
-const journal = postgresJournal({ connectionString: address });
+const journal = address.startsWith('postgres')
+  ? postgresJournal({ connectionString: address })
+  : fileJournal(address);
 const { ledger, locks, claims, next } = journal.coordination(owner);
-const tell = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`);
+// At once: what was told has happened, also if the process is killed next.
+const tell = (line: unknown) => void writeSync(STDOUT, `${JSON.stringify(line)}\n`);
 
 if (task.what === 'race') {
   const { name, reserves, limit, keys, takes } = task;
@@ -52,6 +49,38 @@ if (task.what === 'race') {
   });
   lines.close();
   process.stdin.destroy();
+  await journal.close();
+} else if (task.what === 'pay') {
+  const cap = dayCap(BigInt(task.limit));
+  const settle = (attempt: Attempt) =>
+    journal.put(
+      { ...attempt, state: 'settled', delivered: true },
+      { drop: [attempt.id], spend: { account: 'account', slot: 9 } },
+    );
+  const takeUp = async () => {
+    for await (const attempt of journal.attempts(owner, { state: 'reserved' }))
+      if (!(await claims.live([attempt.id])).has(attempt.id))
+        await journal.release(attempt.id, { free: ['account'] });
+    for await (const attempt of journal.attempts(owner, { state: 'signed' }))
+      if (!(await claims.live([attempt.id])).has(attempt.id)) await settle(attempt);
+  };
+  await takeUp();
+  tell('ready');
+  const hold = { account: 'account', fresh: seenSince(0), unless: 'swap' };
+  for (let isFull = false; !isFull;) {
+    const attempt = attemptOf({ at: NOW });
+    const refused = await journal.reserve(attempt, [cap], { claim: [attempt.id] }, hold);
+    if (refused !== undefined && 'before' in refused) {
+      const { payment, receipt } = fullAttemptOf();
+      const signed: Attempt = { ...attempt, state: 'signed', payment: payment!, receipt: receipt! };
+      await journal.put(signed);
+      // It leaves now.
+      tell(attempt.id);
+      await settle(signed);
+    } else if (refused === undefined) await journal.release(attempt.id, { drop: [attempt.id] });
+    else isFull = true;
+  }
+  await takeUp();
   await journal.close();
 } else if (task.what === 'hold') {
   await journal.reserve(attemptOf({ id: task.id, idempotencyKey: 'key' }), [dayCap(10_000n)]);
