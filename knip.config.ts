@@ -6,7 +6,7 @@ const config: KnipConfig = {
     '.': {
       entry: [
         ...Object.values(ENTRIES),
-        'bench/*.child.ts',
+        'bench/**/*.child.ts',
         'examples/*.ts',
         'scripts/*.ts',
         'test/browser/page.ts',
@@ -21,7 +21,7 @@ const config: KnipConfig = {
         'test/**/*.ts',
       ],
       ignoreDependencies: ['@solana/buffer-layout', 'buffer', 'workerd'],
-      ignoreBinaries: ['apt-get'],
+      ignoreBinaries: ['apt-get', 'taskset'],
     },
     'adapters/sandbox': {
       project: ['**/*.ts'],

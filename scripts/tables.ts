@@ -2,6 +2,7 @@ import { outcomes } from '../src/payments/execute/outcomes.js';
 import { CODES, errorCodes } from '../src/errors/codes.js';
 import { attemptStates } from '../src/journal/states.js';
 import { firewallRules, type FirewallStage, ruleTexts } from '../src/swaps/firewall/catalog.js';
+import { changeTexts } from '../src/solana/transactions/wallet-changes.js';
 import { commonErrors, errorTexts } from './error-texts.js';
 import { stageTexts } from './firewall-stages.js';
 import { swapDecoders } from '../src/swaps/sources.js';
@@ -11,7 +12,7 @@ const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = 
   'README.md': { 'common errors': firstErrors },
   'docs/errors.md': { 'error codes': allErrors },
   'docs/journals-and-recovery.md': { 'attempt states': states, outcomes: answers },
-  'SECURITY.md': { 'firewall rules': firewall },
+  'SECURITY.md': { 'firewall rules': firewall, 'wallet rules': wallets },
 };
 
 export const documents: readonly string[] = Object.keys(parts);
@@ -87,6 +88,13 @@ function stageTable(stage: FirewallStage, rules: ReturnType<typeof ruleTexts>): 
     .filter((one) => one.stage === stage)
     .map(({ rule: { id, refuses, why } }) => [code(id), refuses, why]);
   return `**${code(stage)}** looks at ${looksAt}. Proved by ${provedBy.map(code).join(', ')}.\n\n${table(['Rule', 'Refuses it if', 'Why'], rows)}`;
+}
+
+function wallets(): string {
+  return table(
+    ['Rule', 'Refuses it if', 'Why'],
+    changeTexts.map(({ id, refuses, why }) => [code(id), refuses, why]),
+  );
 }
 
 function code(text: string): string {

@@ -121,7 +121,14 @@ export function buildClient(
   };
   return {
     address: config.signer.address,
-    fetch: (input, init) => payingFetch(config, protocols, engine, input, init),
+    fetch: (input, init) =>
+      payingFetch(
+        config,
+        protocols,
+        { load: engine, loaded: () => (closed ? undefined : loading) },
+        input,
+        init,
+      ),
     async plan(input, init) {
       const call = captureCall(config.fetch, input, init, headersOf(protocols));
       if (call === undefined) throw await refusedByFetch(config, input, init);
@@ -153,10 +160,16 @@ export function buildClient(
   };
 }
 
+/** The engine: made, if it is not yet; and as it is there already, if it is. */
+interface LazyEngine {
+  load(): Promise<Engine>;
+  loaded(): Promise<Engine> | undefined;
+}
+
 async function payingFetch(
   config: ClientConfig,
   protocols: readonly LazyProtocol[],
-  engine: () => Promise<Engine>,
+  engine: LazyEngine,
   input: RequestInfo | URL,
   init: PayingRequestInit | undefined,
 ): Promise<Response> {
@@ -164,7 +177,13 @@ async function payingFetch(
     ? undefined
     : captureCall(config.fetch, input, init, headersOf(protocols));
   if (call === undefined) return config.fetch(input, init);
+  // An empty key would be one key for every call.
+  const idempotencyKey = init?.idempotencyKey || call.headers.get('idempotency-key') || undefined;
+  const options = { idempotencyKey, repeatable: init?.repeatable };
   try {
+    const ahead = call.paysItself ? undefined : await engine.loaded();
+    const paidAhead = await ahead?.payAhead(call, options);
+    if (paidAhead !== undefined) return paidAhead;
     const unpaid = await sendUnpaid(call, config);
     if (unpaid.status !== 402 || call.paysItself) return unpaid;
     const terms = await detectTerms(protocols, unpaid, {
@@ -172,11 +191,7 @@ async function payingFetch(
       signal: call.signal,
     });
     if (terms === undefined) return unpaid;
-    // An empty key would be one key for every call.
-    const idempotencyKey = init?.idempotencyKey || call.headers.get('idempotency-key') || undefined;
-    const paid = await (
-      await engine()
-    ).purchase(call, unpaid, terms, { idempotencyKey, repeatable: init?.repeatable });
+    const paid = await (await engine.load()).purchase(call, unpaid, terms, options);
     // The paid request went straight to where the call had been redirected, so the answer to it
     // cannot know.
     if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });

@@ -69,6 +69,14 @@ function placeOf(address: string): string {
   );
 }
 
+/** Addresses whose calls may be paid ahead. Throws `ConfigError` (`invalid_option`). */
+export function parsePresign(value: unknown): readonly string[] | 'stated' {
+  if (typeof value === 'boolean') return value ? 'stated' : [];
+  if (!Array.isArray(value)) throw refuse('presign', 'must be true, false or a list of addresses.');
+  const all: readonly unknown[] = value;
+  return all.map((one) => parseBase('presign', one).href);
+}
+
 /** An address that paths are added to. */
 function parseBase(option: string, text: unknown): URL {
   const url = new URL(parseUrl(option, text, ['http:', 'https:']));

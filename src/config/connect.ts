@@ -1,4 +1,5 @@
 import { connectRpc } from '../solana/rpc/connection.js';
+import { keepRents } from '../solana/rpc/rents.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { LocalSettings } from './options.js';
 
@@ -6,11 +7,11 @@ import type { LocalSettings } from './options.js';
 export function connectTo(
   settings: Pick<
     LocalSettings,
-    'rpcUrls' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'
+    'rpcUrls' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts' | 'runtime'
   >,
 ): Rpc {
-  const { rpcUrls, wsUrl, connection, network, fetch, timeouts } = settings;
-  return connectRpc({
+  const { rpcUrls, wsUrl, connection, network, fetch, timeouts, runtime } = settings;
+  const rpc = connectRpc({
     urls: rpcUrls,
     network,
     fetch,
@@ -18,4 +19,5 @@ export function connectTo(
     ...(wsUrl === undefined ? {} : { wsUrl }),
     ...(connection === undefined ? {} : { connection }),
   });
+  return keepRents(rpc, runtime);
 }

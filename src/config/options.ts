@@ -3,7 +3,7 @@ import type { Runtime } from '../internal/runtime.js';
 import type { Journal } from '../journal/types.js';
 import type { Policy, PolicyOptions } from '../policy/policy.js';
 import type { Connection } from '../solana/rpc/connection.js';
-import type { KeypairObject, KitMessageSigner, Signer } from '../solana/signer.js';
+import type { KeypairObject, KitSigner, Signer } from '../solana/signer.js';
 import type { Transport } from '../transport.js';
 
 /** Deadlines in milliseconds. */
@@ -36,8 +36,8 @@ export interface ClientOptions {
    * seed looks like an address.
    */
   readonly walletSeed?: Uint8Array | undefined;
-  /** Instead of a key: whatever signs for the wallet, also a signer of kit or a web3.js `Keypair`. */
-  readonly signer?: Signer | KitMessageSigner | KeypairObject | undefined;
+  /** Instead of a key: what signs for the wallet; also a signer of kit or a web3.js `Keypair`. */
+  readonly signer?: Signer | KitSigner | KeypairObject | undefined;
   /**
    * Base address of a service that quotes and builds swaps and reads balances: the transport is
    * then `remote(apiUrl)`. What it answers is judged in this process, against prices of
@@ -61,6 +61,14 @@ export interface ClientOptions {
   readonly jupiterApiKey?: string | undefined;
   /** `mainnet` (the default), `devnet`, `testnet`, or a CAIP-2 id. */
   readonly network?: string | undefined;
+  /**
+   * Pay with the first request if the terms of its address are known from a call before, which
+   * saves a round trip. Addresses: for calls to these and to all below them, by terms of up to five
+   * minutes ago. `true`: for each GET or HEAD whose 402 says by `Cache-Control: max-age` how long
+   * its terms hold. Terms that changed cost such a call up to two minutes: what was sent is decided
+   * first. Default: never.
+   */
+  readonly presign?: boolean | readonly string[] | undefined;
   /** Swap a held token when the asked-for one is short; default false. */
   readonly autoSwap?: boolean | undefined;
   /** Mints or pinned symbols to swap from, in order; default: any held token. */
@@ -125,6 +133,8 @@ export interface Config extends LocalSettings {
   readonly apiKey: string | undefined;
   readonly transport: Transport | undefined;
   readonly autoSwap: boolean;
+  /** Addresses whose calls are paid ahead, or all that their sellers allow it for. */
+  readonly presign: readonly string[] | 'stated';
   readonly retryWindow: number;
 }
 

@@ -5,7 +5,7 @@ import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
 import { namedNetwork, SOLANA_MAINNET } from '../network.js';
 import { parsePolicy } from '../policy/policy.js';
-import { parseApiUrl, parseJupiterUrl, parseRpcUrls, parseUrl } from './addresses.js';
+import { parseApiUrl, parseJupiterUrl, parsePresign, parseRpcUrls, parseUrl } from './addresses.js';
 import {
   LOCAL_NAMES,
   type ClientConfig,
@@ -26,6 +26,7 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'apiKey',
   'transport',
   'autoSwap',
+  'presign',
   'retryWindow',
   'retries',
   'logger',
@@ -54,6 +55,7 @@ export function parseOptions(
     apiKey: parseServiceKey(options),
     transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
+    presign: parsePresign(options.presign ?? false),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
     retries: parseRetries(options.retries ?? 2),
     logger: parsePort('logger', options.logger, ['debug'] as const),

@@ -6,7 +6,6 @@ import { untilAborted } from '../internal/abort.js';
 import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
 import type { Attempt } from '../journal/types.js';
-import { pinnedMints } from '../network.js';
 import { capsSeen, type CapUse } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
 import type { PaymentProtocol } from '../protocols/protocol.js';
@@ -27,14 +26,14 @@ import { claimsReleased } from './execute/release-claim.js';
 import { runSwap } from './execute/run-swap.js';
 import { ownerOf } from './owner.js';
 import { payHeader, type Payment, type PayOptions } from './pay-header.js';
-import { payForCall, type CallOptions } from './pay.js';
+import { payAhead, payForCall, type CallOptions } from './pay.js';
 import { checkBalances } from './plan/check-balances.js';
-import { readHoldings } from './plan/holdings.js';
 import { makePlan, usesOf } from './plan/plan.js';
 import { checkFit } from './plan/swap-quote.js';
 import { inBaseUnits } from './plan/ui-amount.js';
 import { resume } from './reconcile/resume.js';
 import { logSteps } from './step-log.js';
+import { warm } from './warm.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {
@@ -56,6 +55,8 @@ export interface Engine {
     terms: PaymentRequired,
     options: CallOptions,
   ): Promise<Response>;
+  /** Pays by terms that are known; undefined if the call has to be asked first. */
+  payAhead(call: Call, options: CallOptions): Promise<Response | undefined>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
   swap(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
@@ -83,6 +84,7 @@ export function createEngine(
   if (logger !== undefined) logSteps(events, logger, config.network);
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
+    payAhead: (call, options) => payAhead(context, call, options),
     plan: (call, unpaid, terms) => makePlan(context, call, unpaid, terms),
     pay: (paymentRequired, options) => payHeader(context, paymentRequired, options),
     async swap(request, signal) {
@@ -135,13 +137,7 @@ export function createEngine(
       }
       return usesOf(context, capsSeen(config.policy, spends));
     },
-    async warm() {
-      await Promise.all([
-        context.ready(),
-        context.blockhashes.recent(),
-        readHoldings(context, pinnedMints(config.network), undefined),
-      ]);
-    },
+    warm: () => warm(context),
     close() {
       context.closing.abort(clientClosed());
       context.rpc.close();

@@ -1,5 +1,7 @@
+import type { PaymentRequired } from '../protocols/types.js';
 import type { FreedReceipt } from '../receipt.js';
 import type { Address } from '../solana/types.js';
+import type { Holdings } from '../swaps/quote/candidates.js';
 
 /** `reference` base units of a mint sold for `microUsd` millionths of a dollar. */
 export interface PriceSeen {
@@ -18,11 +20,16 @@ export interface Memory {
   readonly prices: Map<Address, readonly PriceSeen[]>;
   /** When a mint was found to have no price. Milliseconds since the epoch. */
   readonly unpriced: Map<Address, number>;
-  /**
-   * Prices that are being asked for, by mint, dollar token and whether the question gives way to
-   * others.
-   */
+  /** Prices that are being asked for, by mint and whether the question gives way to others. */
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
+  /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
+  holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
+  /** Origins that have charged for a call. */
+  readonly charging: Set<string>;
+  /** Terms that the next call is paid by ahead, by method and URL, and until when. */
+  readonly stableTerms: Map<string, { readonly terms: PaymentRequired; readonly until: number }>;
+  /** Which payment headers the browser lets a page send, each with its method and origin. */
+  readonly allowedByCors: Set<string>;
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
 }
@@ -44,7 +51,7 @@ export interface Recovery {
   readonly freed: Map<string, FreedReceipt>;
 }
 
-/** Of mints and accounts, each: sellers may name any number of them. */
+/** Of mints, accounts and addresses, each: sellers may name any number of them. */
 const MOST = 1_000;
 
 export function createMemory(): Memory {
@@ -54,6 +61,10 @@ export function createMemory(): Memory {
     prices: new Map(),
     unpriced: new Map(),
     pricesAsked: new Map(),
+    holdings: undefined,
+    charging: new Set(),
+    stableTerms: new Map(),
+    allowedByCors: new Set(),
     servicePlanFailedAt: -Infinity,
   };
 }

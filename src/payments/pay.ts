@@ -1,25 +1,30 @@
 import { amendError, isExactChangeError, type Moved } from '../errors.js';
-import type { Emit } from '../events.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { announce } from '../journal/registry.js';
-import type { Attempt } from '../journal/types.js';
 import type { PaymentRequired } from '../protocols/types.js';
+import { receiptOf } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { approvalFor } from './execute/approval.js';
 import { firstReceipt } from './execute/attempt-receipt.js';
 import { fundPayment, holdFor } from './execute/fund.js';
-import { present } from './execute/present.js';
-import { releaseClaims } from './execute/release-claim.js';
 import { reservationFor } from './execute/reservation.js';
-import { secondTryAfter } from './execute/resign.js';
+import { presentAhead, presentOrResign, type SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
+import { checkCors } from './plan/check-cors.js';
 import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
 import { fingerprintOf } from './plan/fingerprint.js';
+import {
+  forgetStableTerms,
+  noteCharge,
+  onlyPaidAhead,
+  stableTermsOf,
+} from './plan/stable-terms.js';
 import { resumeEarlierPayment, underKey } from './reconcile/earlier-payment.js';
 import { resumeOnce } from './reconcile/resume.js';
+import type { Buying, Task } from './task.js';
 
 /** What a caller says of one call besides the request itself. */
 export interface CallOptions {
@@ -28,34 +33,84 @@ export interface CallOptions {
   readonly repeatable?: boolean | undefined;
 }
 
-/** One payment that is being made. */
-export interface Task {
-  readonly id: string;
-  /** What it is for. */
-  readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey' | 'resigns'>;
-  readonly signal: AbortSignal | undefined;
-  readonly emit: Emit;
-  /** Grows by what lands on the way, also if the payment fails. */
-  readonly moved: Moved[];
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-}
-
 /** Pays for a call that was answered with terms, and returns the answer to the paid request. */
 export async function payForCall(
   context: PaymentContext,
   call: Call,
   unpaid: Response,
   terms: PaymentRequired,
-  { idempotencyKey, repeatable = false }: CallOptions,
+  options: CallOptions,
 ): Promise<Response> {
+  // Where a redirect led, the terms are that place's, and so is the paid request.
+  const url = unpaid.url === '' ? call.url : unpaid.url;
+  const sign = signFor(context, () => checkCors(context, call, unpaid, terms));
+  const response = await asPurchase(
+    context,
+    { call, url, terms, unpaid },
+    options,
+    async (buying) => presentOrResign(context, await sign(terms, buying.task), buying, sign),
+  );
+  noteCharge(context, call, terms, unpaid, response);
+  // The first answer is not read any more; unread, it would keep its connection.
+  unpaid.body?.cancel().catch(() => undefined);
+  return response;
+}
+
+/**
+ * Pays a call with its first request, by terms that are known from one before. Undefined if it has
+ * to be asked what it costs: nothing has left then.
+ */
+export async function payAhead(
+  context: PaymentContext,
+  call: Call,
+  options: CallOptions,
+): Promise<Response | undefined> {
+  const { memory, blockhashes } = context;
+  const { url } = call;
+  // What charged before mostly charges again: the payment finds its blockhash there.
+  if (memory.charging.has(new URL(url).origin)) blockhashes.recent().catch(() => undefined);
+  const terms = stableTermsOf(context, call);
+  if (terms === undefined) return undefined;
+  const sign = signFor(context);
+  const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
+    const first = await sign(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
+      // Asked for terms of today, it may cost less, or nothing.
+      if (isExactChangeError(error) && error.funds === 'untouched') return undefined;
+      throw error;
+    });
+    return first === undefined ? undefined : presentAhead(context, first, buying, sign);
+  });
+  // What is free now, or refused, is asked for first the next time.
+  if (response?.ok !== true || receiptOf(response)?.settlement === undefined)
+    forgetStableTerms(context, call);
+  return response;
+}
+
+/** A call that is to be paid for. */
+interface Asked {
+  readonly call: Call;
+  /** The place that is paid. */
+  readonly url: string;
+  readonly terms: PaymentRequired;
+  /** The answer that brought the terms. */
+  readonly unpaid?: Response;
+}
+
+/**
+ * Buys once: an earlier payment for the same call comes first, and what goes wrong says what became
+ * of the money.
+ */
+async function asPurchase<T extends Response | undefined>(
+  context: PaymentContext,
+  { call, url, terms, unpaid }: Asked,
+  { idempotencyKey, repeatable = false }: CallOptions,
+  buy: (buying: Buying) => Promise<T>,
+): Promise<T | Response> {
   const startedAt = context.config.runtime.now();
   const id = newId(context);
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
   try {
-    // Where a redirect led, the terms are that place's, and so is the paid request.
-    const url = unpaid.url === '' ? call.url : unpaid.url;
     checkRequest(context.config.policy, call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
@@ -65,33 +120,27 @@ export async function payForCall(
       fingerprint,
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     };
-    const response = await underKey(context, idempotencyKey, async () => {
+    return await underKey(context, idempotencyKey, async () => {
       await resumeOnce(context);
+      const common = { call, repeatable, emit, startedAt };
       // Check for an earlier payment first: the seller controls these terms.
       const earlier = await resumeEarlierPayment(context, {
+        ...common,
         fingerprint,
         idempotencyKey,
-        repeatable,
-        call,
-        emit,
-        startedAt,
       });
       if (earlier !== undefined) return earlier;
-      const task: Task = { id, place, signal: call.signal, emit, moved, startedAt };
-      const first = await chooseAndSign(context, terms, task);
-      return presentOrResign(
-        context,
-        first,
-        { call, url, repeatable, moved, emit, startedAt },
-        task,
-      );
+      return buy({
+        task: { id, place, signal: call.signal, emit, moved, startedAt },
+        presentation: { ...common, url, moved },
+      });
     });
-    // The first answer is not read any more; unread, it would keep its connection.
-    unpaid.body?.cancel().catch(() => undefined);
-    return response;
   } catch (error) {
     if (!isExactChangeError(error)) throw error;
-    const amended = amendError(error, { moved, response: unpaid });
+    const amended = amendError(error, {
+      moved,
+      ...(unpaid === undefined ? {} : { response: unpaid }),
+    });
     if (amended.name !== 'SettlementError')
       emit('payment.failed', {
         code: amended.code,
@@ -102,24 +151,24 @@ export async function payForCall(
   }
 }
 
-/** Chooses the offer to pay, and signs the payment for it. */
-async function chooseAndSign(
-  context: PaymentContext,
-  terms: PaymentRequired,
-  task: Task,
-  refuse?: ChooseOptions['refuse'],
-): Promise<OpenPayment> {
-  const onCounted = announce(context.wallet);
-  try {
-    return await preparePayment(
-      context,
-      await chooseOnce(context, terms, task, refuse),
-      task,
-      onCounted,
-    );
-  } finally {
-    onCounted();
-  }
+/**
+ * Chooses the offer to pay, and signs the payment for it.
+ *
+ * @param checkPlace - Rejects if no payment could be presented.
+ */
+function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
+  return async (terms, task, refuse) => {
+    const onCounted = announce(context.wallet);
+    try {
+      const [choice] = await Promise.all([
+        chooseOnce(context, terms, task, refuse),
+        checkPlace?.(),
+      ]);
+      return await preparePayment(context, choice, task, onCounted);
+    } finally {
+      onCounted();
+    }
+  };
 }
 
 /**
@@ -188,50 +237,6 @@ export async function preparePayment(
     await reservation.rollBack(facts.source, error);
     throw error;
   }
-}
-
-/**
- * Presents a payment; and one more, if the seller refuses the first and the caller's policy allows
- * a second.
- */
-async function presentOrResign(
-  context: PaymentContext,
-  first: OpenPayment,
-  presentation: Parameters<typeof present>[2],
-  task: Task,
-): Promise<Response> {
-  const { call } = presentation;
-  const mayResign = context.config.policy.resign > 0;
-  const presenting = present(context, first, { ...presentation, keepsClaim: mayResign });
-  const signing = presenting.then(async (shown) => {
-    const again =
-      'response' in shown ? undefined : await secondTryAfter(context, shown, first, call.signal);
-    if (again === undefined) return undefined;
-    const place = { ...task.place, resigns: first.attempt.id };
-    // What is wrong with the second try says less than that the first was refused.
-    return chooseAndSign(
-      context,
-      again.terms,
-      { ...task, id: newId(context), place },
-      again.refuse,
-    ).catch(() => {
-      throwIfAborted(call.signal);
-      return undefined;
-    });
-  });
-  // Until both are on record, no other call presents the first again.
-  const letGo = () =>
-    mayResign ? releaseClaims(context, first, [first.attempt.id], call.signal) : Promise.resolve();
-  const second = await signing.finally(letGo);
-  const shown = await presenting;
-  if ('response' in shown) return shown.response;
-  if (second === undefined) throw shown.rejected;
-  const again = await present(context, second, presentation);
-  if ('response' in again) return again.response;
-  // Nothing is over while the first may still land, or has.
-  throw first.attempt.state !== 'unsettled' && again.rejected.funds === 'untouched'
-    ? shown.rejected
-    : again.rejected;
 }
 
 /**

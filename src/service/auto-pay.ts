@@ -93,6 +93,7 @@ export function planner(
     apiUrl: undefined,
     apiKey: undefined,
     journal: undefined,
+    presign: [],
     retryWindow: 0,
   };
   return contextOver(config, {

@@ -91,6 +91,7 @@ export function createWalletSessions(
       apiUrl: undefined,
       apiKey: undefined,
       journal,
+      presign: [],
       retryWindow: 0,
     };
     // A client in this process that pays from the same wallet sees what is held and claimed here,

@@ -1,14 +1,14 @@
 import { isExactChangeError, type Client } from '../../src/index.js';
 import { textOf } from './keys.js';
 import type { Machine } from './machine.js';
-import { hostOf, type Part, type Reader } from './plan.js';
+import { hostOf, itemOf, type Part, type Reader } from './plan.js';
 import type { World } from './world.js';
 
 export type Buy = Part & { readonly kind: 'buy' };
 
 /** What purchases are told apart by: each part without a key has an item of its own. */
 export const urlOf = ({ seller, item }: Pick<Buy, 'seller' | 'item'>): string =>
-  `https://${hostOf(seller)}/item/${item}`;
+  `https://${hostOf(seller)}/item?id=${item}`;
 
 /**
  * A caller that wants one thing once, and repeats its call until it has it: over all that becomes
@@ -33,11 +33,7 @@ export async function buy(world: World, machine: Machine, part: Buy): Promise<vo
     if (!part.key && (said === 'done' || said === 'already_spent')) return;
     // Its process had all of the answer before it ended: what it repeats after that is another
     // purchase.
-    if (
-      !part.key &&
-      said === 'the process ended' &&
-      machine.arrived.has(new URL(urlOf(part)).pathname)
-    )
+    if (!part.key && said === 'the process ended' && machine.arrived.has(itemOf(urlOf(part))))
       return;
     await clock.wait(part.gap);
   }

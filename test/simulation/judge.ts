@@ -3,7 +3,7 @@ import type { Attempt } from '../../src/journal/types.js';
 import { understood } from './instructions.js';
 import type { Machine } from './machine.js';
 import { accountOf, WALLET } from './places.js';
-import type { Limit, Part, Plan } from './plan.js';
+import { itemOf, type Limit, type Part, type Plan } from './plan.js';
 import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
 import type { Traffic } from './traffic.js';
 import type { World } from './world.js';
@@ -73,7 +73,7 @@ function sentSafely({ calls, handed, asked, shown }: Traffic): Broken[] {
   const broken: Broken[] = [];
   const add = (how: string) => void broken.push({ promise: 'sent as often as is safe', how });
   const most = (place: string) => {
-    const [path = ''] = place.split('?');
+    const [path = ''] = place.split('&moved');
     const [own, posted] = [calls.get(path) ?? 0, calls.get(path.replace('GET', 'POST')) ?? 0];
     // What a redirect made of a POST is sent as often as that was.
     return path.startsWith('GET') ? MOST_ASKS * own + posted : own;
@@ -177,15 +177,14 @@ function onceEach({ resign }: Plan, outs: readonly Out[]): Broken[] {
   const payments = new Map<string, Out[]>();
   for (const out of outs) {
     if (out.payments === 0n || out.signed.intent.kind !== 'payment') continue;
-    // Wherever redirects lead, the path is that of the item.
-    const { pathname } = new URL(out.signed.intent.url);
-    payments.set(pathname, [...(payments.get(pathname) ?? []), out]);
+    const item = itemOf(out.signed.intent.url);
+    payments.set(item, [...(payments.get(item) ?? []), out]);
   }
   return [...payments]
     .filter(([, all]) => all.length > 1 + resign)
-    .map(([path, all]) => ({
+    .map(([item, all]) => ({
       promise: 'paid once',
-      how: `${path} was paid ${all.length} times: signed at ${all.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${all.map(({ landed }) => seconds(landed.at)).join(', ')}`,
+      how: `item ${item} was paid ${all.length} times: signed at ${all.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${all.map(({ landed }) => seconds(landed.at)).join(', ')}`,
     }));
 }
 

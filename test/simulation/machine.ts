@@ -11,7 +11,7 @@ import { journalAt } from '../../adapters/journals/file/journal.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
 import { JUPITER_KEY } from './keys.js';
 import { NETWORK, signAsWallet, WALLET } from './places.js';
-import { isSeller, policyOf } from './plan.js';
+import { hostOf, isSeller, itemOf, policyOf } from './plan.js';
 import { addressOf } from './wire.js';
 import { JUPITER_URL, NODE_URLS, type World } from './world.js';
 import type { Served } from './seller.js';
@@ -135,7 +135,7 @@ export function createMachine(world: World): Machine {
     if (isSeller(url)) world.traffic.comes(method, url, headers);
     const watched = (response: Response) =>
       response.ok && paymentIn(headers) !== undefined
-        ? atItsEnd(response, () => void (of === life && isUp && arrived.add(url.pathname)))
+        ? atItsEnd(response, () => void (of === life && isUp && arrived.add(itemOf(url))))
         : response;
     const served: Served = await world.serve(url, {
       method,
@@ -208,8 +208,9 @@ export function createMachine(world: World): Machine {
         return sign(message, intent);
       },
     };
+    const presign = plan.presigns && [0, 1, 2].map((seller) => `https://${hostOf(seller)}/`);
     clients = Array.from({ length: plan.clients }, () =>
-      createClient({ ...common, signer, autoSwap: plan.autoSwap }),
+      createClient({ ...common, signer, autoSwap: plan.autoSwap, presign }),
     );
     for (const client of clients) {
       client.on('*', (event) => {

@@ -267,4 +267,20 @@ export const mends: readonly Mend[] = [
       },
     ],
   },
+  {
+    name: 'paid-ahead-is-decided-first',
+    breaks: 'paid once',
+    changes: [
+      {
+        file: 'src/payments/execute/resign.ts',
+        now: "return open.attempt.state === 'unsettled' ? terms : undefined;",
+        before: 'return terms;',
+      },
+      {
+        file: 'src/payments/execute/resign.ts',
+        now: "  if (first.attempt.state === 'settled') throw spent(first.attempt, shown.rejected.response);\n",
+        before: '',
+      },
+    ],
+  },
 ];

@@ -131,6 +131,8 @@ export interface Plan {
   readonly isService: boolean;
   readonly autoSwap: boolean;
   readonly resign: 0 | 1;
+  /** Whether calls are paid ahead, at all sellers. */
+  readonly presigns: boolean;
   /** Base units by mint; lamports of the wallet under `lamports`. */
   readonly funds: Readonly<Record<string, bigint>>;
   /** Millionths of a dollar that each seller asks for. */
@@ -141,6 +143,8 @@ export interface Plan {
 }
 
 export const hostOf = (seller: number): string => `s${seller}.test`;
+/** What a seller sells at an address, wherever it lies. */
+export const itemOf = (url: string | URL): string => new URL(url).searchParams.get('id') ?? '';
 export const isSeller = ({ host }: URL): boolean => /^s\d\.test$/.test(host);
 
 const MINUTE = 60_000;
@@ -157,6 +161,7 @@ export function planOf(seed: number): Plan {
   const nodes = random.pick([1, 1, 2, 3]);
   const isDurable = random.chance(0.6);
   const isService = random.chance(0.2);
+  const presigns = random.fork('presign').chance(0.25);
   const parts: Part[] = [];
   const swarm = (name: string, share: number, add: (random: Random) => void): void => {
     const own = random.fork(name);
@@ -287,7 +292,12 @@ export function planOf(seed: number): Plan {
   const ways = random.fork('ways');
   const byThemselves = ways.pick([0, 0, 0.3, 1]);
   const clients = buying.pick([1, 1, 2, 4]);
-  const usual = buying.chance(0.5) ? buying.int(0, 2) : undefined;
+  const usual = buying.chance(presigns ? 1 : 0.5) ? buying.int(0, 2) : undefined;
+  // Asked for anew, what was paid ahead is the likeliest to be paid twice.
+  if (usual !== undefined)
+    swarm('again', presigns ? 0.6 : 0, () =>
+      parts.push({ kind: 'answer', seller: usual, what: 'again', share: 0.5 }),
+    );
   const crowd = buying.chance(0.3);
   const patience = buying.pick([1, 3, 3, 6]);
   for (
@@ -328,10 +338,10 @@ export function planOf(seed: number): Plan {
   });
 
   const money = random.fork('money');
-  const scarce = money.chance(0.7);
+  const scarce = money.chance(presigns ? 0.3 : 0.7);
   const amount = (whole: number) => BigInt(Math.floor(money.next() * whole * 1_000_000));
   return {
-    ...{ seed, clients, nodes, isDurable, isService, length },
+    ...{ seed, clients, nodes, isDurable, isService, presigns, length },
     hasSignal: ways.chance(0.3),
     autoSwap: money.chance(0.8),
     resign: money.chance(0.15) ? 1 : 0,

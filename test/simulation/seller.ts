@@ -3,6 +3,7 @@ import type { MarketState, Token } from './market.js';
 import { FACILITATOR, MEMO, NETWORK, PYUSD, SELLERS, SOL, USDC } from './places.js';
 import {
   hostOf,
+  itemOf,
   type Answer,
   type Door,
   type Part,
@@ -84,7 +85,7 @@ export function createSeller(
   const isYoung = terms.has('young version 1');
   const version = isYoung || terms.has('version 1') ? 1 : 2;
   const memoFor = (url: URL): string | undefined =>
-    terms.has('memo') ? `order ${url.pathname}` : undefined;
+    terms.has('memo') ? `order ${itemOf(url)}` : undefined;
 
   const unpaid = (url: URL): Response => {
     const token = tokenFor();
@@ -201,7 +202,7 @@ export function createSeller(
     const how: Answer | undefined =
       answers.find(({ share }) => random.chance(share))?.what ?? (said ? undefined : 'denied');
     const text =
-      answered.get(header) ?? JSON.stringify({ item: url.pathname, text: 'x'.repeat(40) });
+      answered.get(header) ?? JSON.stringify({ item: itemOf(url), text: 'x'.repeat(40) });
     answered.set(header, text);
     switch (how) {
       case undefined:
@@ -256,8 +257,9 @@ export function createSeller(
 
   /** One that has moved once stays there. */
   const answer = (url: URL): Served => {
-    const how: Door | undefined =
-      url.search === '' ? doors.find(({ share }) => random.chance(share))?.what : undefined;
+    const how: Door | undefined = !url.searchParams.has('moved')
+      ? doors.find(({ share }) => random.chance(share))?.what
+      : undefined;
     const ms = random.int(10, 200);
     if (how === undefined) return { ms, response: unpaid(url) };
     if (how === 'lost') return how;
@@ -266,7 +268,7 @@ export function createSeller(
         ms,
         response: json(503, { error: 'busy' }, random.chance(0.5) ? { 'retry-after': '2' } : {}),
       };
-    const location = `https://${hostOf((number + random.int(0, 1)) % 3)}${url.pathname}?moved`;
+    const location = `https://${hostOf((number + random.int(0, 1)) % 3)}${url.pathname}${url.search}&moved`;
     return {
       ms,
       response: new Response(null, { status: how === 'moves' ? 302 : 307, headers: { location } }),

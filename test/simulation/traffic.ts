@@ -1,7 +1,7 @@
 import { addressOf, readWire } from './wire.js';
 
 /**
- * What the library's requests look like from outside. Purchases are told by the path of their
+ * What the library's requests look like from outside. Purchases are told by the query of their
  * address, wherever redirects lead.
  */
 export interface Traffic {

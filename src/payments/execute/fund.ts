@@ -8,15 +8,9 @@ import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
+import { concernsCandidate } from '../plan/candidate-errors.js';
 import type { Choice } from '../plan/choose.js';
-import {
-  askAbout,
-  broughtBy,
-  concernsCandidate,
-  findFunding,
-  MAX_CANDIDATES,
-  type Funding,
-} from '../plan/funding.js';
+import { askAbout, broughtBy, findFunding, MAX_CANDIDATES, type Funding } from '../plan/funding.js';
 import {
   freshIn,
   knownAvailable,

@@ -5,6 +5,7 @@ import type { SignedSwap as SwapRecord } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { SignedSwap } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
+import { outdateHoldings } from '../plan/holdings.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
 import { rememberAfter } from '../reconcile/swap-outcome.js';
 import type { Watched } from './swap-task.js';
@@ -32,6 +33,7 @@ export function exclusively(
     await onSigned?.(record);
     emit('swap.signed', { signature, lastValidBlockHeight });
     const end = await endOfSwap(context, record, await landSwap(context, record));
+    outdateHoldings(context);
     if (end === undefined || 'error' in end) {
       const cost = end === undefined ? undefined : onDecided?.(end.outcome);
       await forgetBoth(context, signed);

@@ -1,9 +1,7 @@
-import { isRecord } from '../../internal/record.js';
 import { stopwatch } from '../../internal/runtime.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
-import { extractSwap } from '../../swaps/firewall/extract.js';
 import type { SwapBuild } from '../../swaps/provider.js';
 import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
 import { swapLimits } from '../../swaps/transaction/finish.js';
@@ -14,10 +12,10 @@ import {
   type SwapDeps,
   type SwapOutlook,
 } from '../../swaps/transaction/prepare.js';
-import { copyBuild } from '../../swaps/transaction/read-build.js';
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
+import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { exclusively } from './land-exclusively.js';
@@ -75,7 +73,7 @@ export async function swapOnce(
   let building: Promise<SwapBuild> | undefined;
   const order = {
     bounds,
-    build: (signal?: AbortSignal) => (building ??= buildOf(context, quote, built, signal)),
+    build: (signal?: AbortSignal) => (building ??= buildFor(context, quote, built, signal)),
     keepWrapped: task.keepWrapped,
     onPlanned: async (expected: SwapOutlook) => {
       planned = expected;
@@ -140,28 +138,6 @@ async function noneInFlight(
 
 function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
   return input + output + lamports;
-}
-
-/**
- * The one swap instruction: out of a transaction that is built already, from the transport as it
- * is, or out of the transaction that it builds.
- */
-async function buildOf(
-  context: PaymentContext,
-  quote: SwapQuote,
-  built: unknown,
-  signal: AbortSignal | undefined,
-): Promise<SwapBuild> {
-  const wallet = context.config.signer.address;
-  const { transport, decoders } = context;
-  if (built !== undefined) return extractSwap(context.rpc, built, wallet, { signal, decoders });
-  if (transport.swapInstruction !== undefined)
-    return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
-  const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
-  return extractSwap(context.rpc, isRecord(answer) ? answer['transaction'] : undefined, wallet, {
-    signal,
-    decoders,
-  });
 }
 
 function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {

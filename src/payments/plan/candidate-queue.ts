@@ -3,17 +3,15 @@ import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { Candidate } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
-import { usdPriceOf, type UsdPrice } from './usd-price.js';
+import { isPriceUnknown, usdPriceOf, type UsdPrice } from './usd-price.js';
 
 // jupiter.md 2.4: about so many calls for one payment.
 export const MAX_UNSELLABLE = 8;
 
 const MAX_VALUED = 5;
+const MAX_COMPARED = 3;
 
-/**
- * By the client's own prices, so that no quote is asked for of what cannot be enough. What has no
- * price may be.
- */
+/** By the client's own prices, so that no quote is asked for of what cannot be enough. */
 export async function firstThatPays(
   context: PaymentContext,
   candidates: readonly Candidate[],
@@ -26,6 +24,10 @@ export async function firstThatPays(
   return undefined;
 }
 
+/**
+ * What has no price may pay. So may what has none yet, as long as no other call waits for that
+ * price: the first quotes beside it, and so many strangers that ask together cost one quote more.
+ */
 export async function mayPay(
   context: PaymentContext,
   candidate: Candidate,
@@ -33,10 +35,12 @@ export async function mayPay(
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const [worth, wanted] = await Promise.all([
-    priceOf(context, candidate.mint, signal),
-    priceOf(context, mint, signal),
-  ]);
+  const mints = [candidate.mint, mint];
+  const isFirst = mints.some((one) => isPriceUnknown(context, one, signal));
+  const prices = Promise.all(mints.map((one) => priceOf(context, one, signal)));
+  prices.catch(() => undefined);
+  if (isFirst) return true;
+  const [worth, wanted] = await prices;
   return (
     worth === undefined ||
     wanted === undefined ||
@@ -45,7 +49,7 @@ export async function mayPay(
 }
 
 /** Whatever keeps it from being known is met again by the check that needs it. */
-function priceOf(
+export function priceOf(
   context: PaymentContext,
   mint: Address,
   signal: AbortSignal | undefined,
@@ -57,6 +61,11 @@ function priceOf(
 }
 
 interface Queue {
+  /**
+   * The first few that are pinned, whose costs are compared; none if the caller gave an order.
+   * Others are valued at what they sell for, so no quote tells what they cost.
+   */
+  readonly comparable: readonly Candidate[];
   /** Those that are tried first, with no more asked for than their order needs. */
   first(): Promise<readonly Candidate[]>;
   all(): AsyncIterable<Candidate>;
@@ -80,6 +89,7 @@ export function candidatesByValue(
   const rest = async () =>
     (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
   return {
+    comparable: swapFrom === undefined && first.length > 1 ? first.slice(0, MAX_COMPARED) : [],
     first: async () => (first.length > 0 ? first : rest()),
     async *all() {
       yield* first;

@@ -20,11 +20,16 @@ export function checkOrigin(url: string): void {
 /**
  * Throws if no payment may be made for a call at the address that asks for it, whatever that asks.
  */
-export function checkRequest(policy: ListRules, call: Call, unpaid: Response, url: string): void {
+export function checkRequest(
+  policy: ListRules,
+  call: Call,
+  unpaid: Response | undefined,
+  url: string,
+): void {
   checkOrigin(url);
   const misplaced = checkPlace(policy, new URL(url).host);
   if (misplaced !== undefined) throw misplaced;
-  if (unpaid.redirected && call.method !== 'GET' && call.method !== 'HEAD') {
+  if (unpaid?.redirected === true && call.method !== 'GET' && call.method !== 'HEAD') {
     throw new ProtocolError(
       'unsupported_offer',
       `The ${call.method} was redirected before it was answered with 402, and its method may have changed on the way. Send it to its final address directly.`,

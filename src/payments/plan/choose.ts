@@ -15,7 +15,7 @@ import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
 import { broughtBy, findFunding, isPinned, type Funding } from './funding.js';
 import { refusals, nothingPayable } from './nothing-payable.js';
-import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
+import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { shortOf } from './short-of.js';
 import { usdValueOf } from './usd-price.js';
 
@@ -69,7 +69,11 @@ export interface ChooseOptions {
   /** Find the swap even if there is nothing to compare it with. */
   readonly quote: boolean;
   /** Refuses offers for a reason of the call's own. */
-  readonly refuse?: (offer: Offer, microUsd: bigint | undefined) => ExactChangeError | undefined;
+  readonly refuse?: (
+    offer: Offer,
+    microUsd: bigint | undefined,
+    facts: OfferFacts,
+  ) => ExactChangeError | undefined;
 }
 
 /**
@@ -154,7 +158,7 @@ async function chooseBefore(
       return undefined;
     }
     const spend = spendOf({ offer: one.offer, microUsd }, options.host);
-    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd);
+    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd, one.facts);
     if (refusal !== undefined) refused.set(one.offer.index, refusal);
     return refusal === undefined ? { ...one, microUsd } : undefined;
   };
@@ -169,8 +173,10 @@ async function chooseBefore(
     ),
   );
   if (!context.config.autoSwap)
-    for (const one of short)
+    for (const one of short) {
       refused.set(one.offer.index, shortOf(ownerOf(context), one.offer, one.facts));
+      await forgetBalance(context, one.facts);
+    }
   else if (short.length === 1 && short[0] !== undefined && !options.quote)
     return done(short[0], undefined);
   else {

@@ -3,15 +3,16 @@ import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
-import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
-import { MAX_UNSELLABLE, firstThatPays, mayPay, candidatesByValue } from './candidate-queue.js';
-import { readHoldings } from './holdings.js';
-import type { OfferFacts } from './offer-accounts.js';
+import { concernsCandidate } from './candidate-errors.js';
+import { MAX_UNSELLABLE, candidatesByValue, firstThatPays, mayPay } from './candidate-queue.js';
+import { cheapest, findTogether } from './cheapest.js';
+import { outdateHoldings, reservedOf, shareHoldings } from './holdings.js';
+import { forgetBalance, type OfferFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { short } from './short-of.js';
 import { quoteForPayment, checkAvailable } from './swap-quote.js';
@@ -63,11 +64,29 @@ export async function findFunding(
   offer: Offer,
   facts: OfferFacts,
   needed: bigint,
+  options: FundingOptions,
+): Promise<Funding> {
+  const holdings = await shareHoldings(context, options.signal);
+  return fundingOutOf(context, holdings, offer, facts, needed, options).catch(
+    async (error: unknown) => {
+      // What the caller does about it shows at once.
+      outdateHoldings(context);
+      await forgetBalance(context, facts);
+      throw error;
+    },
+  );
+}
+
+async function fundingOutOf(
+  context: PaymentContext,
+  holdings: Holdings,
+  offer: Offer,
+  facts: OfferFacts,
+  needed: bigint,
   { signal, except = new Set(), toSwap = false, exact = false }: FundingOptions,
 ): Promise<Funding> {
   const { mint } = offer;
   const missing = needed - facts.available;
-  const holdings = await readHoldings(context, [], signal);
   if (
     mint === WSOL_MINT &&
     context.config.swapFrom?.includes(WSOL_MINT) !== false &&
@@ -100,27 +119,42 @@ export async function findFunding(
   const reasons: ExactChangeError[] = [];
   const inOrder = candidatesByValue(context, candidates, signal);
   const unsellable = new Set<Address>();
+  const search = async (candidate: Candidate, amount: bigint) => {
+    if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, signal)))
+      return short(ownerOf(context), mint, needed, facts);
+    const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
+    return isExactChangeError(quote) ? quote : fundedBy(candidate, quote);
+  };
   for (const amount of wanted) {
     const foreseen = toSwap
       ? await planAtService(context, offer, await inOrder.first(), amount, signal)
       : undefined;
     if (foreseen !== undefined) return foreseen;
+    const together = (isPinned(context, mint) ? inOrder.comparable : []).map(async (candidate) => ({
+      candidate,
+      found: await search(candidate, amount),
+    }));
+    const tried = await findTogether(context, together, signal);
+    const best = await cheapest(
+      context,
+      tried.flatMap(({ found }) => quoted(found)),
+      signal,
+    );
+    if (best !== undefined) return best;
+    const known = new Map(tried.map(({ candidate, found }) => [candidate.mint, found]));
     let compared = 0;
     for await (const candidate of inOrder.all()) {
       if (unsellable.has(candidate.mint)) continue;
       if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
-      if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, signal))) {
-        reasons.push(short(ownerOf(context), mint, needed, facts));
-        continue;
-      }
-      const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
-      if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
-      reasons.push(quote);
+      const found = known.get(candidate.mint) ?? (await search(candidate, amount));
+      if (!isExactChangeError(found)) return found;
+      reasons.push(found);
       // What has no market must not stand in the way of what has one: wallets are sent worthless
       // tokens by the trillion.
-      if (quote.code === 'no_route' || quote.code === 'price_unknown')
+      if (found.code === 'no_route' || found.code === 'price_unknown')
         unsellable.add(candidate.mint);
-      else compared += 1;
+      // So is told what is worth too little, of a candidate whose price was not known yet.
+      else if (found.code !== 'insufficient_funds' || !isPinned(context, mint)) compared += 1;
     }
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
@@ -130,6 +164,11 @@ export async function findFunding(
     short(ownerOf(context), mint, needed, facts)
   );
 }
+
+type Quoted = Funding & { readonly quote: SwapQuote };
+
+const quoted = (found: Quoted | ExactChangeError): Quoted[] =>
+  isExactChangeError(found) ? [] : [found];
 
 /**
  * The swap of the first candidate that holds enough, as a distant service plans it in one call. It
@@ -166,10 +205,7 @@ async function planAtService(
     : { ...fundedBy(candidate, quote), built: planned.transaction };
 }
 
-function fundedBy(
-  { mint, available }: Candidate,
-  quote: SwapQuote,
-): Funding & { readonly quote: SwapQuote } {
+function fundedBy({ mint, available }: Candidate, quote: SwapQuote): Quoted {
   return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
@@ -241,32 +277,6 @@ function noneWithoutPrice(error: unknown): bigint {
   throw error;
 }
 
-// Before anything was signed: what a token, its account or its market is to blame for.
-const CANDIDATE_CODES: readonly string[] = [
-  'account_unusable',
-  'unknown_mint',
-  'mint_not_supported',
-  'unsafe_swap',
-  'transaction_too_large',
-  'simulation_failed',
-  'no_route',
-  'price_impact_too_high',
-  'swap_overhead_too_high',
-  'price_unknown',
-  'quote_mismatch',
-  'amount_over_limit',
-];
-
-/**
- * Whether a swap that failed may well do from another token: nothing of it was signed, and only its
- * own token is to blame.
- */
-export function concernsCandidate(error: unknown): error is ExactChangeError {
-  return (
-    isExactChangeError(error) && error.funds === 'untouched' && CANDIDATE_CODES.includes(error.code)
-  );
-}
-
 /**
  * What concerns one candidate passes to the next; what concerns all of them (a rate limit, an
  * outage) ends the search.
@@ -274,19 +284,4 @@ export function concernsCandidate(error: unknown): error is ExactChangeError {
 function asReason(error: unknown): ExactChangeError {
   if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;
   throw error;
-}
-
-async function reservedOf(
-  context: PaymentContext,
-  { wallet, tokens }: Holdings,
-): Promise<ReadonlyMap<Address, bigint>> {
-  const { ledger } = context;
-  const reserved = new Map<Address, bigint>();
-  for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
-  const wrapped = associatedTokenAddress(
-    wallet,
-    WSOL_MINT,
-    pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '',
-  );
-  return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
 }

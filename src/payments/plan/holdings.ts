@@ -1,7 +1,34 @@
-import type { PinnedMint } from '../../network.js';
+import { untilAborted } from '../../internal/abort.js';
+import { sinceThen } from '../../internal/runtime.js';
+import { pinnedMint, WSOL_MINT, type PinnedMint } from '../../network.js';
 import { associatedTokenAddress, decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
 import type { Holdings } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
+
+/** For how long a read of all that the wallet holds is shared, in milliseconds. */
+const SHARED_MS = 1_000;
+
+/** All that the wallet holds; calls within a second share one read of it, unless that is outdated. */
+export function shareHoldings(
+  context: PaymentContext,
+  signal: AbortSignal | undefined,
+): Promise<Holdings> {
+  const { memory, config } = context;
+  const { runtime } = config;
+  if (memory.holdings === undefined || sinceThen(runtime, memory.holdings.at) >= SHARED_MS) {
+    // No signal: one caller giving up must not end it for the others.
+    const next = { at: runtime.now(), read: readHoldings(context, [], undefined) };
+    memory.holdings = next;
+    next.read.catch(() => outdateHoldings(context));
+  }
+  return untilAborted(memory.holdings.read, signal);
+}
+
+/** What was read may not be true any more: the next call reads anew. */
+export function outdateHoldings({ memory }: Pick<PaymentContext, 'memory'>): void {
+  memory.holdings = undefined;
+}
 
 /**
  * Reads all that the wallet holds, and remembers it.
@@ -36,4 +63,20 @@ export async function readHoldings(
       await ledger.see(account, { amount: 0n, at, slot: held.slot });
   }
   return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
+}
+
+/** What payments in flight have of each token, and of SOL. */
+export async function reservedOf(
+  context: PaymentContext,
+  { wallet, tokens }: Holdings,
+): Promise<ReadonlyMap<Address, bigint>> {
+  const { ledger } = context;
+  const reserved = new Map<Address, bigint>();
+  for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
+  const wrapped = associatedTokenAddress(
+    wallet,
+    WSOL_MINT,
+    pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '',
+  );
+  return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
 }

@@ -11,6 +11,7 @@ import {
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type Memory } from '../memory.js';
+import { shareHoldings } from './holdings.js';
 import { judgeMint } from './supported-mint.js';
 
 /** What the chain says about one offer. */
@@ -37,7 +38,10 @@ const BALANCE_MAX_AGE_MS = 30_000;
 
 const MAX_ADDRESSES_A_CALL = 100;
 
-/** Reads what the offers need of the chain in one round, and nothing that is known already. */
+/**
+ * Reads what the offers need of the chain in one round, and nothing that is known already. If none
+ * can be paid without a swap, as far as is known, what the wallet holds is read beside it.
+ */
 export async function readOfferAccounts(
   context: PaymentContext,
   offers: readonly Offer[],
@@ -45,6 +49,8 @@ export async function readOfferAccounts(
 ): Promise<ReadOffer[]> {
   const { memory } = context;
   const known = await Promise.all(offers.map((offer) => lookUp(context, memory, offer)));
+  if (context.config.autoSwap && known.length > 0 && known.every(({ isShort }) => isShort))
+    shareHoldings(context, signal).catch(() => undefined);
   const unknown = new Set(known.flatMap((one) => one.unknown));
   const accounts = await readAll(context, [...unknown], signal);
   const available = new Map(known.flatMap((one) => [...one.available]));
@@ -65,6 +71,14 @@ export function knownAvailable(
   source: Address,
 ): Promise<bigint | undefined> {
   return context.ledger.available(source, freshIn(context));
+}
+
+/** Has the balance that an offer is short of read anew: the wallet may be funded meanwhile. */
+export async function forgetBalance(
+  { ledger }: Pick<PaymentContext, 'ledger'>,
+  { source }: Pick<OfferFacts, 'source'>,
+): Promise<void> {
+  await ledger.forget(source).catch(() => undefined);
 }
 
 /**
@@ -88,17 +102,20 @@ interface Known {
   readonly unknown: readonly Address[];
   /** What our accounts have available that need not be. */
   readonly available: ReadonlyMap<Address, bigint>;
+  /** None of our accounts has enough. */
+  readonly isShort: boolean;
 }
 
 async function lookUp(
   context: PaymentContext,
   memory: Memory,
-  { mint, payTo }: Offer,
+  { mint, payTo, amount: price }: Offer,
 ): Promise<Known> {
   const wallet = context.config.signer.address;
   const unknown: Address[] = memory.mints.has(mint) ? [] : [mint];
   const available = new Map<Address, bigint>();
-  for (const program of programsOf(context, memory, mint)) {
+  const programs = programsOf(context, memory, mint);
+  for (const program of programs) {
     const source = associatedTokenAddress(wallet, mint, program);
     const destination = associatedTokenAddress(payTo, mint, program);
     const amount = await knownAvailable(context, source);
@@ -106,7 +123,9 @@ async function lookUp(
     else available.set(source, amount);
     if (!memory.payees.has(destination)) unknown.push(payTo, destination);
   }
-  return { unknown, available };
+  const isShort =
+    available.size === programs.length && [...available.values()].every((one) => one < price);
+  return { unknown, available, isShort };
 }
 
 interface Read {

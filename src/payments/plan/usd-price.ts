@@ -80,34 +80,48 @@ export async function usdPriceOf(
   decimals?: number,
   maxAgeMs = PRICE_MAX_AGE_MS,
 ): Promise<UsdPrice | undefined> {
+  const known = knownUsdPriceOf(context, mint, maxAgeMs);
+  if (known !== undefined || isUnpriced(context, mint)) return known;
+  const price = await searchTogether(context, mint, decimals, signal);
+  return price === undefined ? undefined : worthAt(price, lowsOf(context, mint));
+}
+
+/** Whether the next call with a mint has to ask for its price, with no other that asks already. */
+export function isPriceUnknown(
+  context: PaymentContext,
+  mint: Address,
+  signal: AbortSignal | undefined,
+): boolean {
+  return (
+    knownUsdPriceOf(context, mint) === undefined &&
+    !isUnpriced(context, mint) &&
+    !context.memory.pricesAsked.has(nameOf(mint, signal))
+  );
+}
+
+function isUnpriced({ memory, config }: PaymentContext, mint: Address): boolean {
+  const foundAt = memory.unpriced.get(mint);
+  return foundAt !== undefined && sinceThen(config.runtime, foundAt) <= PRICE_MAX_AGE_MS;
+}
+
+/** The price of a mint, if no quote is needed for it. */
+function knownUsdPriceOf(
+  context: PaymentContext,
+  mint: Address,
+  maxAgeMs = PRICE_MAX_AGE_MS,
+): UsdPrice | undefined {
   const { network, runtime } = context.config;
   const pinned = pinnedMint(network, mint);
   if (pinned?.dollar === true) return atPar(pinned.decimals);
-  // No seller moves the price of a pinned token.
-  const lows = () => (pinned === undefined ? recent(context, mint) : []);
   const last = lastOf(recent(context, mint));
-  if (last !== undefined && sinceThen(runtime, last.at) <= maxAgeMs) return worthAt(last, lows());
-  const { unpriced } = context.memory;
-  const foundAt = unpriced.get(mint);
-  if (foundAt !== undefined && sinceThen(runtime, foundAt) <= PRICE_MAX_AGE_MS) return undefined;
-  for (const dollar of pinnedMints(network).slice(
-    0,
-    pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned,
-  )) {
-    const price = await askTogether(
-      context,
-      mint,
-      dollar,
-      decimals ?? pinned?.decimals ?? USUAL_DECIMALS,
-      signal,
-    );
-    if (price === undefined) continue;
-    remember(context, mint, price);
-    return worthAt(price, lows());
-  }
-  makeRoom(unpriced);
-  unpriced.set(mint, runtime.now());
-  return undefined;
+  return last === undefined || sinceThen(runtime, last.at) > maxAgeMs
+    ? undefined
+    : worthAt(last, lowsOf(context, mint));
+}
+
+/** No seller moves the price of a pinned token. */
+function lowsOf(context: PaymentContext, mint: Address): readonly PriceSeen[] {
+  return pinnedMint(context.config.network, mint) === undefined ? recent(context, mint) : [];
 }
 
 /**
@@ -145,15 +159,14 @@ export function atPar(decimals: number): UsdPrice {
 /**
  * Calls that ask for a price at the same time share its quotes, unless the first of them gives up.
  */
-async function askTogether(
+async function searchTogether(
   context: PaymentContext,
   mint: Address,
-  dollar: PinnedMint,
-  decimals: number,
+  decimals: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<PriceSeen | undefined> {
   const { pricesAsked } = context.memory;
-  const name = JSON.stringify([mint, dollar.mint, isLowPriority(signal)]);
+  const name = nameOf(mint, signal);
   for (let other = pricesAsked.get(name); other !== undefined; other = pricesAsked.get(name)) {
     try {
       return await untilAborted(other, signal);
@@ -162,11 +175,37 @@ async function askTogether(
       if (isExactChangeError(error)) throw error;
     }
   }
-  const own = askPrice(context, mint, dollar, decimals, signal).finally(() =>
-    pricesAsked.delete(name),
-  );
+  const own = search(context, mint, decimals, signal).finally(() => pricesAsked.delete(name));
   pricesAsked.set(name, own);
   return own;
+}
+
+/** Questions that give way to others are no help to one that does not. */
+function nameOf(mint: Address, signal: AbortSignal | undefined): string {
+  return isLowPriority(signal) ? `${mint} at low priority` : mint;
+}
+
+/** The price in the first dollar token that has a route. */
+async function search(
+  context: PaymentContext,
+  mint: Address,
+  decimals: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<PriceSeen | undefined> {
+  const { network, runtime } = context.config;
+  const pinned = pinnedMint(network, mint);
+  const dollars = pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned;
+  const start = decimals ?? pinned?.decimals ?? USUAL_DECIMALS;
+  for (const dollar of pinnedMints(network).slice(0, dollars)) {
+    const price = await askPrice(context, mint, dollar, start, signal);
+    if (price === undefined) continue;
+    remember(context, mint, price);
+    return price;
+  }
+  const { unpriced } = context.memory;
+  makeRoom(unpriced);
+  unpriced.set(mint, runtime.now());
+  return undefined;
 }
 
 /**

@@ -118,6 +118,7 @@ export async function decidePayment(
   const asked = fateOf(context.histories, sent, deadline.signal);
   const verdict = decisionOf(await asked.finally(() => deadline.end()));
   if (verdict === undefined) return false;
+  if (verdict.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
   // Another caller may have been told meanwhile.
   if (isDecided(open)) return true;
   await closeAttempt(context, open, verdict, emit);

@@ -73,7 +73,9 @@ export async function endOfSwap(
   if (landing.outcome === 'unknown') return undefined;
   if (landing.outcome === 'expired')
     return { error: swapExpired(signature), outcome: { state: 'failed', code: 'swap_expired' } };
-  const landed = await readLanded(context, signature);
+  const landed =
+    (landing.outcome === 'confirmed' ? landing.landed : undefined) ??
+    (await readLanded(context, signature));
   if (landing.outcome === 'failed') {
     const fee = failureFee(landed, context.config.signer.address)?.toString();
     return {

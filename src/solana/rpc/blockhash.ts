@@ -17,6 +17,8 @@ export interface BlockhashSource {
    * newer one is fetched. A payment settles within seconds, and a blockhash lives for 150 blocks.
    */
   recent(options?: CallOptions): Promise<FreshBlockhash>;
+  /** The chain was seen to have outlived a blockhash, whatever the clock says. */
+  expire(blockhash: string): void;
 }
 
 const FRESH_MS = 2_000;
@@ -76,6 +78,9 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime): BlockhashSour
       const found = await find(isRecent, options);
       if (pending === undefined && !isFresh(found)) void request();
       return found.value;
+    },
+    expire(blockhash) {
+      if (cached?.value.blockhash === blockhash) cached = undefined;
     },
   };
 }

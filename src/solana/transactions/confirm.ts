@@ -1,6 +1,6 @@
 import { onAbort } from '../../internal/abort.js';
 import { stopwatch, type Runtime } from '../../internal/runtime.js';
-import type { Rpc, SignatureStatus } from '../rpc/rpc.js';
+import type { LandedTransaction, Rpc, SignatureStatus } from '../rpc/rpc.js';
 import { firstSignature } from './transaction.js';
 
 /**
@@ -8,7 +8,8 @@ import { firstSignature } from './transaction.js';
  * looking, or the node stopped answering, before the chain had decided.
  */
 export type Landing =
-  | { readonly outcome: 'confirmed'; readonly slot: number }
+  /** `landed`: the transaction itself, if the node gave it along with its status. */
+  | { readonly outcome: 'confirmed'; readonly slot: number; readonly landed?: LandedTransaction }
   | { readonly outcome: 'failed'; readonly error: string; readonly slot: number }
   | { readonly outcome: 'expired' }
   | { readonly outcome: 'unknown' };
@@ -58,7 +59,7 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
   const bell = createBell(input.runtime);
   const unsubscribe = over.signal.aborted
     ? undefined
-    : rpc.onSignature(signature, () => bell.ring());
+    : rpc.onSignature(signature, (error) => bell.ring(error === null));
   try {
     return await watch(input, signature, bell, over.signal);
   } finally {
@@ -95,6 +96,11 @@ async function watch(
     const [found = null] = (await answered(() => rpc.statuses([signature], { signal }))) ?? [];
     return found ?? undefined;
   };
+  // Once the WebSocket has told that it went well, what it did is asked for beside its status.
+  const readBeside = async (): Promise<LandedTransaction | undefined> => {
+    const landed = await rpc.transaction(signature, { signal }).catch(() => null);
+    return landed === null || landed === 'newer' ? undefined : landed;
+  };
   // Neither is awaited: a node that hangs on one call must not keep us from hearing what it did. A
   // first sending that throws may have been taken all the same; only the chain counts.
   const send = () => void rpc.send(bytes, { signal }).catch(() => undefined);
@@ -114,7 +120,9 @@ async function watch(
     }
     await bell.wait(Math.min(POLL_MS, resendMs), signal);
     if (isOver()) break;
+    const beside = bell.saysSuccess() ? readBeside() : undefined;
     const told = isPast() ? undefined : decided(await status());
+    if (told?.outcome === 'confirmed') return withTransaction(told, signature, await beside);
     // A failure frees what was reserved for it: it takes more than one answer.
     const landing =
       isPast() || told?.outcome === 'failed' ? await answered(() => lookBack(signal)) : told;
@@ -130,8 +138,19 @@ function decided(status: SignatureStatus | undefined): Landing | undefined {
   return error === null ? { outcome: 'confirmed', slot } : { outcome: 'failed', error, slot };
 }
 
+/** An answer to another question is none. */
+function withTransaction(
+  told: Landing & { readonly outcome: 'confirmed' },
+  signature: string,
+  landed: LandedTransaction | undefined,
+): Landing {
+  return landed?.signatures[0] === signature ? { ...told, landed } : told;
+}
+
 interface Bell {
-  ring(): void;
+  ring(isSuccess: boolean): void;
+  /** Whether it rang for a success before the last wait ended. */
+  saysSuccess(): boolean;
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -139,11 +158,14 @@ interface Bell {
 function createBell(runtime: Runtime): Bell {
   let wake: () => void = () => undefined;
   let quickPolls = 0;
+  let success = false;
   return {
-    ring() {
+    ring(isSuccess) {
       quickPolls = QUICK_POLLS;
+      success = isSuccess;
       wake();
     },
+    saysSuccess: () => success,
     async wait(ms, signal) {
       const nap = new AbortController();
       wake = () => nap.abort();
@@ -152,6 +174,7 @@ function createBell(runtime: Runtime): Bell {
       if (signal.aborted) stop();
       const length = quickPolls > 0 ? Math.min(ms, QUICK_POLL_MS) : ms;
       quickPolls = Math.max(0, quickPolls - 1);
+      success = false;
       await runtime.sleep(length, nap.signal).catch(() => undefined);
       forget();
     },

@@ -1,10 +1,12 @@
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import { onceMade, isThere } from '../transaction/own-account.js';
-import { accountBytes, ownAccountOf, type RawLeg } from '../transaction/read-facts.js';
-
-/** Of the older token program. */
-const TOKEN_ACCOUNT_BYTES = 165;
+import {
+  accountBytes,
+  ownAccountOf,
+  TOKEN_ACCOUNT_BYTES,
+  type RawLeg,
+} from '../transaction/read-facts.js';
 
 /** The account for the SOL of one swap, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {

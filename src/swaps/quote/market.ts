@@ -4,21 +4,32 @@ import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { checkExposure, type Exposed, foreignAccounts } from '../firewall/exposure.js';
 import { type Leg, accountBytes } from '../transaction/read-facts.js';
 
-/**
- * What a composed transaction costs on today's chain; in lamports, the price in micro-lamports per
- * unit.
- */
-export interface Market {
-  readonly unitPrice: bigint;
+/** What accounts cost on today's chain, in lamports. */
+export interface Rents {
   readonly walletMinimum: bigint;
   /** Of an account that is missing; what lies at its address already is not taken off. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
 }
 
+/** Asks what both accounts of a swap cost, if they are missing. */
+export async function readRents(
+  rpc: Pick<Rpc, 'rent'>,
+  [input, output]: readonly [Leg, Leg],
+  options: CallOptions,
+): Promise<Rents> {
+  const [walletMinimum, sourceRent, outputRent] = await Promise.all([
+    rpc.rent(0, options),
+    rentOf(rpc, input, options),
+    rentOf(rpc, output, options),
+  ]);
+  return { walletMinimum, sourceRent, outputRent };
+}
+
 /**
- * What else the chain must be asked before composing: fees, rent, and what the venue could reach.
- * Throws `unsafe_swap` if that is another account of the wallet.
+ * What else the chain must be asked before signing: what the venue could reach, and the price in
+ * micro-lamports per compute unit. Throws `unsafe_swap` if it could reach another account of the
+ * wallet.
  */
 export async function readMarket(
   rpc: Rpc,
@@ -26,7 +37,7 @@ export async function readMarket(
   instruction: Instruction,
   [input, output]: readonly [Leg, Leg],
   options: CallOptions,
-): Promise<Market> {
+): Promise<bigint> {
   const foreign = foreignAccounts(instruction, [
     wallet,
     input.account.address,
@@ -35,15 +46,12 @@ export async function readMarket(
   const writable = instruction.accounts
     .filter((account) => account.writable)
     .map((account) => account.address);
-  const [exposed, unitPrice, walletMinimum, sourceRent, outputRent] = await Promise.all([
+  const [exposed, unitPrice] = await Promise.all([
     readExposed(rpc, foreign, options),
     marketPrice(rpc, [...new Set(writable)], options),
-    rpc.rent(0, options),
-    rentOf(rpc, input, options),
-    rentOf(rpc, output, options),
   ]);
   checkExposure(wallet, exposed);
-  return { unitPrice, walletMinimum, sourceRent, outputRent };
+  return unitPrice;
 }
 
 /**
@@ -87,6 +95,10 @@ export async function readExposed(
   }));
 }
 
-async function rentOf(rpc: Rpc, { account, mint }: Leg, options: CallOptions): Promise<bigint> {
+async function rentOf(
+  rpc: Pick<Rpc, 'rent'>,
+  { account, mint }: Leg,
+  options: CallOptions,
+): Promise<bigint> {
   return account.exists ? 0n : rpc.rent(accountBytes(mint), options);
 }

@@ -71,8 +71,11 @@ export interface FinishInput {
   readonly walletMinimum: bigint;
   /** The slot at which the wallet's accounts were read. */
   readonly readAt: number;
-  /** Micro-lamports per compute unit that the market asks for. */
-  readonly unitPrice: bigint;
+  /**
+   * Micro-lamports per compute unit that the market asks for. Rejects if what the venue could reach
+   * forbids the swap; waited for before anything is final.
+   */
+  readonly unitPrice: Promise<bigint>;
   readonly reserved: () => Promise<ReservedAmounts>;
   readonly compose: (compute: ComputeBudget, blockhash: string, reserved: ReservedAmounts) => Draft;
   readonly options: CallOptions;
@@ -102,11 +105,14 @@ export async function finish(input: FinishInput): Promise<Finished> {
     (await blockhashes.fresh(options)).blockhash,
     reserved,
   );
-  const used = await simulate(input, rehearsal);
+  const simulated = simulate(input, rehearsal);
+  simulated.catch(() => undefined);
+  const unitPrice = await input.unitPrice;
+  const used = await simulated;
   const unitLimit = Math.min(MAX_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
   const compute = {
     unitLimit,
-    unitPrice: boundedUnitPrice(input.unitPrice, unitLimit, limits.maxPriorityFeeLamports),
+    unitPrice: boundedUnitPrice(unitPrice, unitLimit, limits.maxPriorityFeeLamports),
   };
   const lifetime = await blockhashes.fresh(options);
   const draft = compose(compute, lifetime.blockhash, larger(reserved, await input.reserved()));
@@ -117,9 +123,9 @@ export async function finish(input: FinishInput): Promise<Finished> {
 
 function affordable(
   { walletMinimum, limits }: FinishInput,
-  { budget, availableLamports }: Draft,
+  { budget, availableLamports, floors }: Draft,
 ): void {
-  checkBudget(budget, availableLamports, walletMinimum, limits.maxRentLamports);
+  checkBudget(floors.wallet, budget, availableLamports, walletMinimum, limits.maxRentLamports);
 }
 
 async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {

@@ -8,7 +8,7 @@ import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
-import { readMarket } from '../quote/market.js';
+import { readMarket, readRents } from '../quote/market.js';
 import type { SwapQuote } from '../types.js';
 import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
@@ -20,7 +20,7 @@ import {
   finish,
 } from './finish.js';
 import { type ReservedAmounts, type SwapFacts, nothingReserved } from './plan.js';
-import { readWallet } from './read-facts.js';
+import { readWallet, TOKEN_ACCOUNT_BYTES } from './read-facts.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps {
@@ -134,6 +134,9 @@ export async function prepareSwap(
   const [{ legs, lamports, slot }, build] = await Promise.all([
     readWallet(rpc, wallet, [bounds.inputMint, bounds.outputMint], options),
     order.build(order.signal),
+    // Kept, and there when it is known which accounts are missing.
+    rpc.rent(0, options),
+    rpc.rent(TOKEN_ACCOUNT_BYTES, options),
   ]);
   const [input, output] = legs;
   if (input === undefined || output === undefined) throw new TypeError('a leg was not read');
@@ -145,22 +148,16 @@ export async function prepareSwap(
     outputProgram: output.mint.tokenProgram,
   };
   checkSwap(build.instruction, expected);
-  const [market, lookupTables] = await Promise.all([
-    readMarket(rpc, wallet, build.instruction, [input, output], {
-      ...options,
-      minContextSlot: slot,
-    }),
+  const later = { ...options, minContextSlot: slot };
+  // The simulation waits for neither of both; what is signed does.
+  const unitPrice = readMarket(rpc, wallet, build.instruction, [input, output], later);
+  unitPrice.catch(() => undefined);
+  const [rents, lookupTables] = await Promise.all([
+    readRents(rpc, [input, output], options),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
-  const { walletMinimum, sourceRent, outputRent } = market;
-  const facts = {
-    source: input.account,
-    output: output.account,
-    lamports,
-    walletMinimum,
-    sourceRent,
-    outputRent,
-  };
+  const { walletMinimum } = rents;
+  const facts = { source: input.account, output: output.account, lamports, ...rents };
   const finished = await finish({
     ...{
       rpc,
@@ -171,7 +168,7 @@ export async function prepareSwap(
       walletMinimum,
       readAt: slot,
       reserved: mergedWith(before, reserved),
-      unitPrice: market.unitPrice,
+      unitPrice,
     },
     compose: (compute, blockhash, held) => {
       const parts = {

@@ -32,6 +32,9 @@ export interface RawWalletFacts extends Omit<WalletFacts, 'legs'> {
 
 const PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
+/** Of the older token program. */
+export const TOKEN_ACCOUNT_BYTES = 165;
+
 /**
  * The wallet and its own accounts for these mints, in one read: the associated account of either
  * token program is asked for, and the mint's owner says which of the two counts. Throws
@@ -141,7 +144,7 @@ const ACCOUNT_EXTENSION_BYTES: Readonly<Record<string, number>> = {
  * owner to every one.
  */
 export function accountBytes(mint: Mint): number {
-  if (mint.tokenProgram === TOKEN_PROGRAM) return 165;
+  if (mint.tokenProgram === TOKEN_PROGRAM) return TOKEN_ACCOUNT_BYTES;
   return mint.extensions.reduce((bytes, name) => bytes + (ACCOUNT_EXTENSION_BYTES[name] ?? 0), 170);
 }
 

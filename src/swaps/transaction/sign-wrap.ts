@@ -47,7 +47,7 @@ export async function signWrap(
       limits,
       walletMinimum,
       readAt: slot,
-      unitPrice: UNIT_PRICE,
+      unitPrice: Promise.resolve(UNIT_PRICE),
       reserved,
       options,
     },

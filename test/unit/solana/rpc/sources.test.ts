@@ -212,6 +212,20 @@ describe('createBlockhashSource', () => {
     expect(asked[0]?.signal).toBeUndefined();
     await expect(blockhashes.fresh({ signal: AbortSignal.abort('before') })).rejects.toBe('before');
   });
+
+  it('gives no blockhash again that the chain was seen to outlive', async () => {
+    const { blockhashes, answers, asked } = source();
+    const first = blockhashes.recent();
+    answers[0]?.resolve(5);
+    expect((await first).slot).toBe(5);
+    blockhashes.expire(key(4));
+    expect((await blockhashes.recent()).slot).toBe(5);
+    blockhashes.expire(key(5));
+    const next = blockhashes.recent();
+    answers[1]?.resolve(400);
+    expect((await next).slot).toBe(400);
+    expect(asked).toHaveLength(2);
+  });
 });
 
 describe('estimateComputeUnitPrice', () => {

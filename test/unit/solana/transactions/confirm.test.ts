@@ -162,6 +162,27 @@ describe('landTransaction', () => {
     expect(now()).toBe(1_200);
   });
 
+  it.each<[string, unknown, boolean]>([
+    ['gives it', { signatures: [signature], slot: 42 }, true],
+    ['gives another', { signatures: [base58.encode(new Uint8Array(64))], slot: 42 }, false],
+    ['has none', null, false],
+    ['has one of a newer version', 'newer', false],
+    ['fails', new Error('no node'), false],
+  ])(
+    'asks for the transaction beside its status once the WebSocket told, and the node %s',
+    async (_, answer, isGiven) => {
+      const transaction: Rpc['transaction'] = () =>
+        answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer as never);
+      const { rpc, log } = fakeRpc({ status: () => confirmed, transaction });
+      const { runtime } = fakeRuntime(() => log.listener(null));
+      expect(await land(rpc, runtime)).toEqual({
+        outcome: 'confirmed',
+        slot: 42,
+        ...(isGiven ? { landed: answer } : {}),
+      });
+    },
+  );
+
   it('does not believe the WebSocket alone', async () => {
     const { rpc, log } = fakeRpc({ tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }) });
     const { runtime, sleeps } = fakeRuntime((at) => {

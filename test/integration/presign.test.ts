@@ -1,0 +1,228 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { receiptOf, type ClientOptions } from 'exact-change';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+
+type Json = Record<string, unknown>;
+/** What a seller does with one request that it is shown with a payment. */
+type Sale = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+const terms = (change: Json = {}) => envelopeV2([offerOf(sandbox, change)]);
+const ask =
+  (change: Json = {}, headers: Readonly<Record<string, string>> = {}) =>
+  (response: ServerResponse) => {
+    const text = Buffer.from(JSON.stringify(terms(change))).toString('base64');
+    answer(response, 402, {}, { 'payment-required': text, ...headers });
+  };
+const serve: Sale = async (request, response) => {
+  const settled = await settle(sandbox, request);
+  answer(response, 200, { ok: true }, settlementHeader({ ...settled }));
+};
+const refuse =
+  (change: Json): Sale =>
+  (_, response) =>
+    ask(change)(response);
+
+/** Sells as each sale says, one after the other, then as the last; asks for payment before. */
+async function selling(sales: readonly Sale[], asking = ask()): Promise<Seller> {
+  let sold = 0;
+  const seller = await startSeller((request, response) => {
+    if (!isPaid(request)) return void asking(response);
+    const sale = sales[Math.min(sold, sales.length - 1)];
+    sold += 1;
+    void sale?.(request, response);
+  });
+  onTestFinished(() => seller.close());
+  return seller;
+}
+
+/** A payer that pays ahead at a seller, after a first call that was asked for. */
+async function knownTo(
+  seller: Seller,
+  options: ClientOptions = {},
+  init: RequestInit = {},
+): Promise<Payer> {
+  const payer = await payerOn(sandbox, { USDC: '1' }, { presign: [seller.url], ...options });
+  const first = await payer.client.fetch(seller.url, init);
+  expect([first.status, await first.json()]).toEqual([200, { ok: true }]);
+  await until('the first call is settled', () =>
+    receiptOf(first)?.state === 'settled' ? true : undefined,
+  );
+  return payer;
+}
+
+const signedBy = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
+const shown = ({ seen }: Seller) => seen.map((one) => (isPaid(one) ? 'paid' : 'unpaid'));
+const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
+
+/** What left the wallet for payments, as the chain shows it: base units, oldest first. */
+async function paidBy({ address }: Payer): Promise<bigint[]> {
+  const account = await tokenAccount(address, sandbox.mints.USDC);
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  );
+  return found
+    .flatMap(({ error, tokens }) =>
+      error === null ? tokens.filter((one) => one.account === account && one.change < 0n) : [],
+    )
+    .map(({ change }) => -change)
+    .reverse();
+}
+
+describe('a call whose terms are known from one before', () => {
+  it.each<[string, RequestInit]>([
+    ['GET', {}],
+    ['POST', { method: 'POST', body: 'same' }],
+  ])('is paid with its first request: %s', async (_, init) => {
+    const seller = await selling([serve]);
+    const payer = await knownTo(seller, {}, init);
+    for (const _call of [1, 2]) {
+      const response = await payer.client.fetch(`${seller.url}/?q=${_call}`, init);
+      expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+      expect(receiptOf(response)).toMatchObject({ payment: { amount: '10000' } });
+    }
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'paid', 'paid']);
+    expect(new Set(seller.paid.map(paymentHeader)).size).toBe(3);
+    await until('all are settled', async () =>
+      (await paidBy(payer)).length === 3 ? true : undefined,
+    );
+  });
+
+  it('at a price that changed is paid that, once the chain shows that the first never landed', async () => {
+    const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
+    const payer = await knownTo(seller);
+    const calling = payer.client.fetch(seller.url);
+    await until('the seller has refused', () => (seller.paid.length === 2 ? true : undefined));
+    expect(signedBy(payer)).toBe(2);
+    sandbox.controls.node.warp();
+    const response = await calling;
+    expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'paid', 'paid']);
+    await until('the new price is settled', async () =>
+      (await paidBy(payer)).length === 2 ? true : undefined,
+    );
+    expect(await paidBy(payer)).toEqual([10_000n, 12_000n]);
+    await until('the refused one is given back', async () =>
+      (await usedOf(payer)) === '0.022' ? true : undefined,
+    );
+  });
+
+  it('is paid once by a seller that settles, and then asks for more', async () => {
+    const lie: Sale = async (request, response) => {
+      await settle(sandbox, request);
+      ask({ amount: '12000' })(response);
+    };
+    const seller = await selling([serve, lie, serve]);
+    const payer = await knownTo(seller);
+    for (const _ of [1, 2]) {
+      const error = await failureOf(payer.client.fetch(seller.url), 'already_spent');
+      expect(error).toMatchObject({ funds: 'spent', moved: [{ kind: 'payment' }] });
+    }
+    expect(signedBy(payer)).toBe(2);
+    expect(await paidBy(payer)).toEqual([10_000n, 10_000n]);
+  });
+
+  it('is paid no second time while nothing shows what became of the first', async () => {
+    const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
+    const payer = await knownTo(seller, { timeouts: { payment: 1_000 } });
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'uncertain', retry: 'same' });
+    expect([signedBy(payer), seller.paid.length]).toEqual([2, 2]);
+  });
+
+  it('that is free by now costs nothing once its payment can land no more, and the next asks', async () => {
+    const seller = await selling([serve, (_, response) => answer(response, 200, { free: true })]);
+    const payer = await knownTo(seller);
+    const response = await payer.client.fetch(seller.url);
+    expect([response.status, await response.json()]).toEqual([200, { free: true }]);
+    sandbox.controls.node.warp();
+    await until('it is given back', async () =>
+      (await usedOf(payer)) === '0.01' ? true : undefined,
+    );
+    expect(await paidBy(payer)).toEqual([10_000n]);
+    await payer.client.fetch(seller.url);
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'paid', 'unpaid', 'paid']);
+  });
+
+  it('whose answer was lost is not paid anew by the next', async () => {
+    const seller = await selling([serve, (request) => request.socket.destroy(), serve]);
+    const payer = await knownTo(seller);
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    const again = await payer.client.fetch(seller.url);
+    expect([again.status, await again.json()]).toEqual([200, { ok: true }]);
+    expect(signedBy(payer)).toBe(2);
+    await until('both are settled', async () =>
+      (await paidBy(payer)).length === 2 ? true : undefined,
+    );
+  });
+
+  it('under one key by two callers is paid once', async () => {
+    const seller = await selling([serve]);
+    const payer = await knownTo(seller);
+    const call = () => payer.client.fetch(seller.url, { idempotencyKey: 'one' });
+    const outcomes = await Promise.allSettled([call(), call()]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect([signedBy(payer), seller.paid.length]).toEqual([2, 2]);
+  });
+});
+
+describe('a call is asked for first', () => {
+  it.each<[string, ClientOptions]>([
+    ['another address is named', { presign: ['http://127.0.0.1:1', 'https://api.example.com'] }],
+    ['none is named', { presign: [] }],
+    ['nothing is said', { presign: false }],
+    ['its seller does not say how long its terms hold', { presign: true }],
+  ])('when %s', async (_, options) => {
+    const seller = await selling([serve]);
+    const payer = await knownTo(seller, options);
+    await payer.client.fetch(seller.url);
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, RequestInit, 'ahead' | 'asked']>([
+    ['how long its terms hold', { 'cache-control': 'private, max-age=60' }, {}, 'ahead'],
+    ['that they hold no longer', { 'cache-control': 'max-age=0' }, {}, 'asked'],
+    ['not to keep them', { 'cache-control': 'no-store, max-age=60' }, {}, 'asked'],
+    ['how long, of a POST', { 'cache-control': 'max-age=60' }, { method: 'POST' }, 'asked'],
+  ])('or not, as its seller says %s', async (_, headers, init, how) => {
+    const seller = await selling([serve], ask({}, headers));
+    const payer = await knownTo(seller, { presign: true }, init);
+    await payer.client.fetch(seller.url, init);
+    const second = how === 'ahead' ? ['paid'] : ['unpaid', 'paid'];
+    expect(shown(seller)).toEqual(['unpaid', 'paid', ...second]);
+  });
+
+  it('when its terms were made for one call', async () => {
+    const offer = { extra: { feePayer: sandbox.feePayer, memo: 'invoice 7' } };
+    const seller = await selling([serve], ask(offer));
+    const payer = await knownTo(seller);
+    await payer.client.fetch(seller.url);
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
+  });
+
+  it('when a cap has no room, and refused as such', async () => {
+    const seller = await selling([serve]);
+    const payer = await knownTo(seller, { policy: { maxPerDay: '0.015' } });
+    await failureOf(payer.client.fetch(seller.url), 'budget_exhausted');
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid']);
+    expect(signedBy(payer)).toBe(1);
+  });
+
+  it('when the wallet holds too little, and its swap comes after that', async () => {
+    const seller = await selling([serve]);
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.2', USDC: '0.015' },
+      { presign: [seller.url], autoSwap: true },
+    );
+    for (const _ of [1, 2]) expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
+  });
+});
