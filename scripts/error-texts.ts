@@ -167,8 +167,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Repair it, then try again',
   },
   journal_locked: {
-    when: "Another process, `details.pid`, has the journal's file",
-    remedy: 'Use one process for a file, or Postgres',
+    when: "A process of another machine, `details.pid`, may have the journal's file",
+    remedy: 'Use one machine for a file, or Postgres',
   },
   journal_damaged: {
     when: "The journal's file is damaged before its end",

@@ -73,7 +73,7 @@ export type { InterceptorOptions } from './interceptor.js';
 export type { SwapResult } from './payments/engine.js';
 export type { Payment, PayOptions } from './payments/pay-header.js';
 export type { ClientEvent, EventDetails, EventName, Listener, Logger } from './events.js';
-export type { IsFresh, Known } from './journal/account-balance.js';
+export type { Fresh, Known } from './journal/account-balance.js';
 export type { Reading } from './journal/account-balance.js';
 export type { Ledger, Taken } from './journal/balance-ledger.js';
 export type { Locks } from './journal/locks.js';
@@ -91,11 +91,13 @@ export type {
 } from './outbox/outbox.js';
 export type { AttemptState } from './journal/states.js';
 export type {
+  Along,
   Attempt,
   AttemptFilter,
   CapBlock,
   Claims,
   Coordination,
+  Hold,
   Journal,
   KeyTaken,
   Owner,

@@ -1,5 +1,5 @@
 /**
- * A journal in a file, for one process.
+ * A journal in a file, for the processes of one machine.
  *
  * @module exact-change/journal/file
  */
@@ -12,21 +12,22 @@ export type { JournalOptions } from '../../src/journal/options.js';
 export type { FileJournal } from './file/journal.js';
 
 const COMPACT_FROM = 1024 * 1024;
+const RECENT = 256;
 
 /**
  * A journal in a file: what is paid, and what counts against the limits, outlives the process, also
- * if that is killed. For one process at a time; all journals of one file in a process are one.
- * Node only. The format is described in `FORMAT.md` beside this file.
+ * if that is killed. For all processes of one machine at once, in containers too. Node only. The
+ * format is described in `FORMAT.md` beside this file.
  *
  * Nothing is opened before the first use. The calls that need it then reject with
- * - `journal_locked`: another process has it. If that one has ended, however it did and in whatever
- *   container, its lock is free at once.
+ * - `journal_locked`: a process of another machine may have it, or one of a release before files
+ *   could be shared.
  * - `journal_damaged`: the file is not what was written, other than a last line that was cut off.
  *   Nothing is spent then.
- * - `journal_unavailable`: the disk failed, or the file or its lock was replaced. Once that is over
+ * - `journal_unavailable`: the disk failed, or another file was put in its place. Once that is over
  *   the journal goes on.
  * - `invalid_option`: a newer version wrote it, or it has a second path (a hard link, or the file
- *   itself is mounted), which goes past its lock.
+ *   itself is mounted), which would be another file once it is written anew.
  *
  * With `outbox`, events for webhooks are written in one line with what they tell of, and are there
  * again after a crash. The journals of one file in a process share its outbox: once one that keeps
@@ -45,7 +46,7 @@ const COMPACT_FROM = 1024 * 1024;
 export function fileJournal(path: string, options: JournalOptions = {}): FileJournal {
   return journalAt(
     path,
-    { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM },
+    { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM, recent: RECENT },
     options,
   );
 }

@@ -13,7 +13,7 @@ import { sharedClaims } from './postgres/claims.js';
 import { nextIn } from './postgres/counters.js';
 import { createDatabase, guarded } from './postgres/database.js';
 import { createGate } from './postgres/gate.js';
-import { digest, lockKey, ownerParts } from './postgres/keys.js';
+import { digest, lockKey, lockName } from './postgres/keys.js';
 import { sharedLocks, type SharedLocks } from './postgres/locks.js';
 import { outboxIn } from './postgres/outbox.js';
 import { hasOutbox, prepareEndpoints } from './postgres/outbox-endpoints.js';
@@ -126,16 +126,21 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
   });
   const locks: SharedLocks = sharedLocks(session, channel, (name) => lockKey(schema, 'lock', name));
   const claims = sharedClaims(session, database, tables, randomUUID());
+  const balances = balancesIn(database, tables);
   let closing: Promise<void> | undefined;
 
   return {
-    ...attemptsIn(database, tables, { adding: events.adding, always: keepsEvents }),
+    ...attemptsIn(database, tables, {
+      telling: { adding: events.adding, always: keepsEvents },
+      claims,
+      balances,
+    }),
     ...(keepsEvents && { outbox: events.outbox }),
     coordination: (owner) => ({
-      ledger: ledgerOver(balancesIn(database, tables, owner)),
+      ledger: ledgerOver(balances.of(owner)),
       locks: {
         hold: (names, work, signals) => {
-          const own = names.map((name) => JSON.stringify([...ownerParts(owner), name]));
+          const own = names.map((name) => lockName(owner, name));
           return locks.hold(own, work, signals);
         },
       },

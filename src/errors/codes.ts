@@ -114,7 +114,7 @@ export interface ErrorDetails {
   already_spent: { readonly payerSignature: string; readonly signature?: string };
   // TransportError: a node, a service or a journal did not answer properly
   journal_unavailable: { readonly step: string };
-  /** Another process, `pid`, has the journal at `path`. */
+  /** Process `pid` of another machine, or of an older version, may have the journal at `path`. */
   journal_locked: { readonly path: string; readonly pid: number };
   /** `offset`: bytes from the start of the file. */
   journal_damaged: { readonly path: string; readonly offset: number };

@@ -60,13 +60,17 @@ export function heldOf({ holds }: AccountBalance): bigint {
   return holds.reduce((sum, { amount }) => sum + amount, 0n);
 }
 
-/** Whether a balance that was seen then (ms since the epoch) is still taken for true. */
-export type IsFresh = (at: number) => boolean;
+/** Which balances are taken for true: those seen from then on, and until then. Ms since the epoch. */
+export interface Fresh {
+  readonly from: number;
+  readonly to: number;
+}
 
 /** What can be spent: the balance less what is promised, undefined if it was not seen lately. */
-export function availableIn(balance: AccountBalance, isFresh: IsFresh): bigint | undefined {
-  if (balance.known === undefined || !isFresh(balance.known.at)) return undefined;
-  const free = balance.known.amount - heldOf(balance);
+export function availableIn(balance: AccountBalance, { from, to }: Fresh): bigint | undefined {
+  const { known } = balance;
+  if (known === undefined || known.at < from || known.at > to) return undefined;
+  const free = known.amount - heldOf(balance);
   return free > 0n ? free : 0n;
 }
 
@@ -107,8 +111,9 @@ export function see(
   return { ...balance, known: { amount: left, at, slot, doubtful: held > 0n ? balance.made : 0 } };
 }
 
-export function forget({ known: _known, ...balance }: AccountBalance): AccountBalance {
-  return balance;
+export function forget(balance: AccountBalance): AccountBalance {
+  const { known, ...rest } = balance;
+  return known === undefined ? balance : rest;
 }
 
 /**
@@ -135,7 +140,7 @@ export function hold(balance: AccountBalance, id: string, amount: bigint): Accou
 
 /** The tokens stayed. */
 export function release(balance: AccountBalance, id: string): AccountBalance {
-  return { ...balance, holds: without(balance, id) };
+  return isHeld(balance, id) ? { ...balance, holds: without(balance, id) } : balance;
 }
 
 /**
@@ -164,15 +169,44 @@ export function spend(balance: AccountBalance, id: string, slot?: number): Accou
 }
 
 /** Whether an attempt lately spent what it was promised. */
-export function isSpent({ spent }: AccountBalance, id: string): boolean {
+function isSpent({ spent }: AccountBalance, id: string): boolean {
   return spent.some((one) => one.id === id);
 }
 
 /** Whether an attempt has its promise. */
-export function isHeld({ holds }: AccountBalance, id: string): boolean {
+function isHeld({ holds }: AccountBalance, id: string): boolean {
   return holds.some((one) => one.id === id);
 }
 
 function without({ holds }: AccountBalance, id: string): readonly Held[] {
   return holds.filter((one) => one.id !== id);
+}
+
+/** What happens to a balance. */
+export type BalanceChange =
+  | { readonly see: Known; readonly moved: bigint }
+  | { readonly forget: true }
+  | { readonly hold: string; readonly amount: bigint }
+  | { readonly spend: string; readonly slot?: number | undefined }
+  | { readonly release: string };
+
+export function changed(balance: AccountBalance, change: BalanceChange): AccountBalance {
+  if ('see' in change) return see(balance, change.see, change.moved);
+  if ('forget' in change) return forget(balance);
+  if ('hold' in change) return hold(balance, change.hold, change.amount);
+  if ('spend' in change) return spend(balance, change.spend, change.slot);
+  return release(balance, change.release);
+}
+
+/** What taking an amount for an attempt comes to; `isNew` if it is to be held for it. */
+export function taking(
+  balance: AccountBalance,
+  id: string,
+  amount: bigint,
+  fresh: Fresh,
+): { readonly before: Reading | undefined; readonly isNew: boolean } | undefined {
+  const isThere = !isSpent(balance, id) && (availableIn(balance, fresh) ?? 0n) >= amount;
+  const before = balance.reading;
+  if (isThere) return { before, isNew: true };
+  return isHeld(balance, id) ? { before, isNew: false } : undefined;
 }

@@ -1,280 +1,294 @@
 import { counts, type Cap } from '../policy/caps.js';
-import type { Cost } from '../policy/cost.js';
-import { copyOf } from './attempt-json.js';
+import { entryOf, isClosed, isOf, keyName, requestName, type Entry } from './attempt-names.js';
+import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './counting.js';
+import { createHeap } from './heap.js';
+import { createNameIndex } from './name-index.js';
+import { createSpending, type Spending } from './spending.js';
 import {
-  entryOf,
-  isClosed,
-  isOf,
-  keyName,
-  ownerName,
-  placeName,
-  requestName,
-  type CapScope,
-  type Entry,
-} from './attempt-names.js';
-import { countsLonger, dropsSwap, firstFull, mayRelease } from './counting.js';
-import { createSpendWindows, type SpendWindows } from './spend-window.js';
-import { attemptStates, mayFollow, openStates } from './states.js';
+  briefOf,
+  createSpentKeys,
+  isSpentKey,
+  leanOf,
+  ofBrief,
+  type SpentKeys,
+} from './spent-keys.js';
+import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
-// Closed attempts that no window counts are kept only while there are no more than this in all.
-const KEPT = 10_000;
+/** Closed attempts are kept as long as there are no more than this, and the ids of as many. */
+const MOST_CLOSED = 10_000;
+/** The last of them as they are; of older ones no bytes that no call will present again. */
+const MOST_WHOLE = 1_000;
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** What the forgotten attempts at a place took: caps without a window count it for ever. */
-export interface Carried extends CapScope {
-  readonly cost: Cost;
-  /** When the latest of it left. Milliseconds since the epoch. */
-  readonly until: number;
+/** An attempt, and how many were made before it. */
+export interface Made {
+  readonly made: number;
+  readonly attempt: Attempt;
 }
 
-/** All that a store knows. */
+/** All that a store knows, but for what is spent. */
 export interface StoreContent {
-  /** In the order they were made. */
-  readonly attempts: readonly Attempt[];
-  readonly carried: readonly Carried[];
-  /** The widest window that was ever asked for. */
-  readonly widestMs: number;
+  /** How many attempts were made. */
+  readonly made: number;
+  /** Those that something may still happen to, and those that are to go, in the order of both. */
+  readonly kept: readonly Made[];
+  readonly closed: readonly Made[];
+  readonly keys: ReturnType<SpentKeys['content']>;
+}
+
+/** Where a store that keeps all attempts puts those that are closed. */
+export interface Archive {
+  /** The attempt that stands there. */
+  recall(place: number): Attempt;
+  /** Ids of some that were closed last, the oldest first. */
+  readonly past: readonly string[];
+  /** So many stay, of those that were closed last: a call may still be at them. */
+  readonly recent: number;
 }
 
 /**
- * The attempts of a journal that has them all at hand, and what they take of caps. It knows nothing
- * of promises: each call is one step.
- * What it is given it copies; what it gives belongs to it.
+ * The attempts of a journal: those that something may still happen to, and the last of the others;
+ * of all that there ever were, what they took of caps, and which keys are spent.
+ * It knows nothing of promises. It says what may happen, and changes only by `keep` and `remove`.
+ * What it is given belongs to it, and what it gives too.
  */
 export interface AttemptStore {
-  /** As the journal's. Throws `TypeError` for what is no attempt, or has an id that is there. */
-  reserve(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
+  /** As the journal's: why an attempt cannot be made. Throws `TypeError` if its id is there. */
+  refusal(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
   /**
-   * As the journal's, and with caps as its `raise`; also returns the attempt as kept, or undefined
-   * where another stands. Throws where it was released.
+   * As the journal's `put`, and with caps its `raise`: what the attempt would replace; undefined if
+   * that is left as it is. Throws if the attempt must not go on.
    */
-  put(attempt: Attempt, caps?: readonly Cap[]): { readonly kept: Attempt | undefined } | CapBlock;
-  /** As the journal's; whether there was something to forget. */
-  release(id: string): boolean;
+  replacing(attempt: Attempt, caps?: readonly Cap[]): Attempt | CapBlock | undefined;
+  /** The attempt of an id if it may be released. */
+  releasable(id: string): Attempt | undefined;
+  /** Takes down an attempt as it is from now on; no rule is asked. */
+  keep(attempt: Attempt): void;
+  /** Takes down that an attempt was released. */
+  remove(id: string): void;
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
-  attempts(owner: Owner, filter?: AttemptFilter): Attempt[];
-  /** As the journal's. */
+  /** In the order they were made. What is over may be gone by the time that it is read. */
+  attempts(owner: Owner, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
   get(id: string): Attempt | undefined;
-  /** Takes an attempt as it was written down, in place of the one of its id; no rule is asked. */
-  restore(attempt: Attempt): void;
-  /** Takes down that an attempt was released. */
-  remove(id: string): void;
+  /** How many attempts were made before it. */
+  madeBefore(id: string): number;
+  /** So many attempts were made before the next one that is kept. */
+  count(made: number): void;
+  /** A purchase under a key was over at a time: where it stands. */
+  spend(owner: Owner, key: string, place: number, at: number): void;
   content(): StoreContent;
+  /** Ids of some that were closed last, the oldest first. */
+  past(): Iterable<string>;
+  /** What left, as far as the chain has said so. */
+  readonly spending: Spending;
 }
 
-interface Kept extends Entry {
-  readonly ordinal: number;
+interface Open extends Entry {
+  readonly made: number;
 }
 
-/** One place: what its attempts take, over time. */
-interface Spot {
-  readonly place: CapScope;
-  readonly spending: SpendWindows;
-  readonly carried: Map<string, bigint>;
-  carriedUntil: number;
+/** An attempt that the chain has decided, or that came to nothing: few are looked at again. */
+interface Over {
+  readonly made: number;
+  /** Its JSON: an object takes three times as much. */
+  readonly text: string;
 }
 
-export function createAttemptStore({
-  attempts,
-  carried,
-  widestMs: widest,
-}: Partial<StoreContent> = {}): AttemptStore {
-  const kept = new Map<string, Kept>();
+/** @param archive - With one, closed attempts stay until their content was taken. */
+export function createAttemptStore(archive?: Archive): AttemptStore {
+  const open = new Map<string, Open>();
+  const over = new Map<string, Over>();
+  /** Of those, the ones that nothing more happens to, in the order in which that came about. */
+  const [whole, lean] = [new Set<string>(), new Set<string>()];
+  const past = new Set(archive?.past);
+  const keys = createSpentKeys();
+  // What is open counts whatever the time is, but for what is in no window any more: see `lapsed`.
+  const [spending, pending] = [createSpending(), createSpending()];
   // Ids by what a repeated call is found by: its fingerprint, or its key.
-  const index = new Map<string, Set<string>>();
-  const owners = new Map<string, Map<string, Spot>>();
-  // Ids of attempts that nothing more will happen to, in the order in which that came about.
-  const closed = new Set<string>();
-  /** In flight: few, and counted longer than others. */
-  const undecided = new Map<string, Entry>();
+  const index = createNameIndex();
+  /** What is open, the oldest first, and what was. */
+  const ages = createHeap<{ readonly id: string; readonly at: number }>((a, b) => a.at < b.at);
   let made = 0;
-  // A call that reserves without caps must not make the caps of others forget.
-  let widestMs = Math.max(DAY_MS, widest ?? 0);
 
-  const spotsOf = (owner: string): Map<string, Spot> =>
-    entry(owners, owner, () => new Map<string, Spot>());
-  const spotOf = (
-    owner: string,
-    place: string,
-    { wallet, network, host, payTo, mint }: CapScope,
-  ): Spot =>
-    entry(spotsOf(owner), place, () => ({
-      place: { wallet, network, host, payTo, mint },
-      spending: createSpendWindows(),
-      carried: new Map(),
-      carriedUntil: -Infinity,
-    }));
+  const textOf = ({ text }: Over): Attempt => JSON.parse(text) as Attempt; // Written from one.
+  const get = (id: string): Attempt | undefined => {
+    const there = open.get(id)?.attempt;
+    if (there !== undefined) return there;
+    const gone = over.get(id);
+    return gone === undefined ? undefined : textOf(gone);
+  };
+  const sumsOf = (attempt: Attempt) => (isOpen(attempt) ? pending : spending);
+  const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
-  const take = (one: Entry): void => {
-    const { attempt, names, owner, place, at, cost } = one;
-    for (const name of names) entry(index, name, () => new Set()).add(attempt.id);
-    if (cost.size > 0) spotOf(owner, place, attempt).spending.add(at, cost);
-    if (isClosed(attempt)) closed.add(attempt.id);
-    if (openStates.includes(attempt.state)) undecided.set(attempt.id, one);
+  const forget = (id: string, names: readonly string[]): void => {
+    open.delete(id);
+    over.delete(id);
+    whole.delete(id);
+    lean.delete(id);
+    index.remove(names, id);
   };
-  const leave = ({ attempt, names, owner, place, at, cost }: Entry): void => {
-    undecided.delete(attempt.id);
-    for (const name of names) {
-      const ids = index.get(name);
-      ids?.delete(attempt.id);
-      if (ids?.size === 0) index.delete(name);
-    }
-    closed.delete(attempt.id);
-    if (cost.size === 0) return;
-    const { spending, carried: gone } = spotOf(owner, place, attempt);
-    spending.subtract(at, cost);
-    if (spending.isEmpty && gone.size === 0) spotsOf(owner).delete(place);
-  };
-  const keep = (one: Entry): void => {
-    const { id } = one.attempt;
-    const before = kept.get(id);
-    if (before !== undefined) leave(before);
-    kept.set(id, { ...one, ordinal: before?.ordinal ?? made++ });
-    take(one);
-  };
-  const restore = (attempt: Attempt): void => keep(entryOf(attempt));
   const remove = (id: string): void => {
-    const before = kept.get(id);
-    if (before === undefined) return;
-    leave(before);
-    kept.delete(id);
+    const attempt = get(id);
+    if (attempt === undefined) return;
+    const { names, at, cost } = entryOf(attempt);
+    forget(id, names);
+    sumsOf(attempt).subtract(attempt, at, cost);
   };
-  const carry = (place: CapScope, cost: Cost, at: number): void => {
-    if (cost.size === 0) return;
-    const spot = spotOf(ownerName(place), placeName(place), place);
-    for (const [unit, value] of cost)
-      spot.carried.set(unit, (spot.carried.get(unit) ?? 0n) + value);
-    spot.carriedUntil = Math.max(spot.carriedUntil, at);
-  };
-  /** Forgets the closed attempts that no window counts, as far as there are too many in all. */
-  const prune = (before: number): void => {
-    for (const id of closed) {
-      const one = kept.get(id);
-      if (kept.size <= KEPT || one === undefined || one.at >= before) return;
-      carry(one.attempt, one.cost, one.at);
-      remove(id);
+  /** Makes room: of what is closed for longest, its bytes go first, then all but its key. */
+  const prune = (): void => {
+    for (const id of whole) {
+      if (whole.size <= (archive?.recent ?? MOST_WHOLE)) break;
+      const one = over.get(id);
+      whole.delete(id);
+      lean.add(id);
+      if (one !== undefined && archive === undefined)
+        over.set(id, { ...one, text: JSON.stringify(leanOf(textOf(one))) });
+    }
+    if (archive !== undefined) return;
+    for (const id of lean) {
+      if (whole.size + lean.size <= MOST_CLOSED) break;
+      const attempt = get(id);
+      if (attempt === undefined) continue;
+      const { names, at } = entryOf(attempt);
+      forget(id, names);
+      past.add(id);
+      if (!isSpentKey(attempt)) continue;
+      const brief = briefOf(attempt);
+      if (brief !== undefined) keys.add(attempt, attempt.idempotencyKey, brief, at);
+    }
+    for (const id of past) {
+      if (past.size <= MOST_CLOSED) break;
+      past.delete(id);
     }
   };
+  const keep = (attempt: Attempt): void => {
+    const { id } = attempt;
+    const number = madeOf(id) ?? made++;
+    remove(id);
+    const one = entryOf(attempt);
+    index.add(one.names, id);
+    sumsOf(attempt).add(attempt, one.at, one.cost);
+    if (isOpen(attempt)) {
+      open.set(id, { ...one, made: number });
+      ages.add({ id, at: one.at });
+      return;
+    }
+    over.set(id, { made: number, text: JSON.stringify(attempt) });
+    if (!isClosed(attempt)) return;
+    whole.add(id);
+    prune();
+  };
 
+  /** What is open and counts no more in a window that begins then: mostly nothing. */
+  const lapsed = (since: number): readonly Open[] => {
+    const stands = ({ id, at }: { readonly id: string; readonly at: number }) =>
+      open.get(id)?.at === at;
+    // At most half of it is gone, so that each costs the same.
+    if (ages.size > 2 * open.size) ages.keep(stands);
+    for (let one = ages.first(); one !== undefined && !stands(one); one = ages.first())
+      ages.removeFirst();
+    if ((ages.first()?.at ?? Infinity) > since - UNDECIDED_MS) return [];
+    return [...open.values()].filter(
+      ({ attempt, at }) => at <= since && !countsLonger(attempt, since),
+    );
+  };
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
-    let sum = 0n;
-    for (const { place, spending, carried: gone, carriedUntil } of spotsOf(
-      ownerName(owner),
-    ).values()) {
-      if (!counts(cap, place)) continue;
-      sum += spending.after(since, cap.unit);
-      // Of what is forgotten, a window wider than any before counts too much rather than too
-      // little.
-      if (carriedUntil > since) sum += gone.get(cap.unit) ?? 0n;
-    }
-    for (const { attempt, cost } of undecided.values()) {
-      if (isOf(attempt, owner) && counts(cap, attempt) && countsLonger(attempt, since))
-        sum += cost.get(cap.unit) ?? 0n;
-    }
+    let sum = spending.since(owner, cap, since) + pending.since(owner, cap, -Infinity);
+    for (const { attempt, cost } of lapsed(since))
+      if (isOf(attempt, owner) && counts(cap, attempt)) sum -= cost.get(cap.unit) ?? 0n;
     return sum;
   };
-  const blocked = (one: Entry, caps: readonly Cap[], before?: Entry): CapBlock | undefined => {
-    const { attempt } = one;
+  const blocked = (attempt: Attempt, caps: readonly Cap[], before?: Attempt) => {
     const sums = caps.map((cap) => used(attempt, cap, attempt.at));
-    return firstFull(caps, sums, one, before);
+    return firstFull(caps, sums, entryOf(attempt), before && entryOf(before));
   };
-  const named = (owner: Owner, name: string): Attempt[] =>
-    [...(index.get(name) ?? [])]
-      .flatMap((id) => kept.get(id) ?? [])
-      .filter(({ attempt }) => isOf(attempt, owner))
-      .sort((a, b) => a.ordinal - b.ordinal)
-      .map(({ attempt }) => attempt);
-
-  for (const one of carried ?? []) carry(one, one.cost, one.until);
-  for (const one of attempts ?? []) restore(one);
+  const named = (owner: Owner, one: string): Attempt[] =>
+    [...index.find(one)]
+      .sort((a, b) => (madeOf(a) ?? 0) - (madeOf(b) ?? 0))
+      .flatMap((id) => get(id) ?? [])
+      .filter((attempt) => isOf(attempt, owner));
+  const bearing = (owner: Owner, key: string): Attempt[] => {
+    const spent = keys
+      .find(owner, key)
+      .flatMap((one) =>
+        typeof one === 'string' ? ofBrief(owner, key, one) : (archive?.recall(one) ?? []),
+      );
+    return [...spent, ...named(owner, keyName(key))];
+  };
 
   return {
-    reserve(given, caps) {
-      const one = entryOf(copyOf(given));
-      const { attempt } = one;
-      if (kept.has(attempt.id))
-        throw new TypeError(`An attempt with the id ${attempt.id} is there.`);
-      const { idempotencyKey, resigns, at } = attempt;
-      const bearers = idempotencyKey === undefined ? [] : named(attempt, keyName(idempotencyKey));
-      const taken = bearers.find(({ id, state }) => attemptStates[state].counts && id !== resigns);
-      if (taken !== undefined) return { taken };
-      const block = blocked(one, caps);
-      if (block !== undefined) return block;
-      keep(one);
-      widestMs = Math.max(widestMs, ...caps.map(({ windowMs }) => windowMs ?? 0));
-      prune(at - widestMs);
-      return undefined;
+    refusal(attempt, caps) {
+      const { id, idempotencyKey, resigns } = attempt;
+      if (get(id) !== undefined) throw new TypeError(`An attempt with the id ${id} is there.`);
+      const bearers = idempotencyKey === undefined ? [] : bearing(attempt, idempotencyKey);
+      const taken = bearers.find((one) => attemptStates[one.state].counts && one.id !== resigns);
+      return taken === undefined ? blocked(attempt, caps) : { taken };
     },
-    put(given, caps = []) {
-      const one = entryOf(copyOf(given));
-      const { attempt } = one;
-      const there = kept.get(attempt.id);
-      if (there === undefined)
-        throw new Error(`The attempt ${attempt.id} was released: it must not go on.`);
-      const before = there.attempt;
-      if (!mayFollow(before.state, attempt.state)) {
-        if (attemptStates[before.state].decided) return { kept: undefined };
-        throw new Error(`The attempt ${attempt.id} is ${before.state} by now: it must not go on.`);
+    replacing(attempt, caps = []) {
+      const { id, state } = attempt;
+      const before = get(id);
+      if (before === undefined) {
+        if (past.has(id)) return undefined;
+        throw new Error(`The attempt ${id} was released: it must not go on.`);
+      }
+      if (!mayFollow(before.state, state)) {
+        if (attemptStates[before.state].decided) return undefined;
+        throw new Error(`The attempt ${id} is ${before.state} by now: it must not go on.`);
       }
       if (dropsSwap(before, attempt))
-        throw new Error(
-          `The attempt ${attempt.id} has signed a swap by now: it must not end without it.`,
-        );
-      const block = blocked(one, caps, there);
-      if (block !== undefined) return block;
-      keep(one);
-      return { kept: attempt };
+        throw new Error(`The attempt ${id} has signed a swap by now: it must not end without it.`);
+      return blocked(attempt, caps, before) ?? before;
     },
-    release(id) {
-      const attempt = kept.get(id)?.attempt;
-      if (attempt === undefined || !mayRelease(attempt)) return false;
-      remove(id);
-      return true;
+    releasable(id) {
+      const attempt = get(id);
+      return attempt !== undefined && mayRelease(attempt) ? attempt : undefined;
     },
+    keep,
+    remove,
     similar: (owner, fingerprint, idempotencyKey) =>
       idempotencyKey === undefined
         ? named(owner, requestName(fingerprint))
-        : named(owner, keyName(idempotencyKey)),
-    attempts(owner, { state, since } = {}) {
-      const all = [...kept.values()].map(({ attempt }) => attempt);
-      return all.filter(
-        (one) =>
-          isOf(one, owner) &&
-          (state === undefined || one.state === state) &&
-          (since === undefined || one.at >= since),
-      );
+        : bearing(owner, idempotencyKey),
+    *attempts(owner, { state, since } = {}) {
+      const kept = state !== undefined && openStates.includes(state) ? [open] : [open, over];
+      const ids = kept.flatMap((all) => [...all].map(([id, one]) => [id, one.made] as const));
+      for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
+        const one = get(id);
+        if (one === undefined || !isOf(one, owner)) continue;
+        if ((state ?? one.state) === one.state && one.at >= (since ?? one.at)) yield one;
+      }
     },
     owners() {
-      const open = [...kept.values()].filter(({ attempt }) => openStates.includes(attempt.state));
-      const named = open.map(
-        ({ attempt: { wallet, network } }) =>
-          [ownerName({ wallet, network }), { wallet, network }] as const,
-      );
-      return [...new Map(named).values()];
+      const all = [...open.values()].map(({ owner, attempt: { wallet, network } }) => {
+        return [owner, { wallet, network }] as const;
+      });
+      return [...new Map(all).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
-    get: (id) => kept.get(id)?.attempt,
-    restore,
-    remove,
-    content: () => ({
-      attempts: [...kept.values()].map(({ attempt }) => attempt),
-      carried: [...owners.values()].flatMap((spots) => [...spots.values()].flatMap(carriedAt)),
-      widestMs,
-    }),
+    get,
+    madeBefore: (id) => madeOf(id) ?? made,
+    count: (number) => void (made = number),
+    spend: keys.add,
+    content() {
+      const all = [...open, ...over].flatMap(([id, one]) => {
+        const attempt = get(id);
+        return attempt === undefined ? [] : [{ made: one.made, attempt }];
+      });
+      const inOrder = all.sort((a, b) => a.made - b.made);
+      const isOver = ({ attempt: { id } }: Made) => lean.has(id);
+      return {
+        made,
+        kept: inOrder.filter((one) => !isOver(one)),
+        closed: inOrder.filter(isOver),
+        keys: keys.content(),
+      };
+    },
+    *past() {
+      yield* [...past, ...whole, ...lean].slice(-MOST_CLOSED);
+    },
+    spending,
   };
-}
-
-function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {
-  return carried.size === 0 ? [] : [{ ...place, cost: new Map(carried), until: carriedUntil }];
-}
-
-function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) map.set(key, (value = make()));
-  return value;
 }

@@ -1,16 +1,12 @@
 import {
   availableIn,
+  changed,
   emptyBalance,
-  forget,
   heldOf,
-  hold,
-  isHeld,
-  isSpent,
-  release,
-  see,
-  spend,
+  taking,
   type AccountBalance,
-  type IsFresh,
+  type BalanceChange,
+  type Fresh,
   type Known,
   type Reading,
 } from './account-balance.js';
@@ -24,7 +20,7 @@ export interface Ledger {
    * What can be spent of an account; undefined if its balance was not seen lately and has to be
    * read.
    */
-  available(account: string, isFresh: IsFresh): Promise<bigint | undefined>;
+  available(account: string, fresh: Fresh): Promise<bigint | undefined>;
   /** What is promised to attempts in flight. */
   held(account: string): Promise<bigint>;
   /**
@@ -37,7 +33,7 @@ export interface Ledger {
    * Holds an amount for an attempt if it is there, as one step; undefined unless the attempt has
    * its hold.
    */
-  take(account: string, id: string, amount: bigint, isFresh: IsFresh): Promise<Taken | undefined>;
+  take(account: string, id: string, amount: bigint, fresh: Fresh): Promise<Taken | undefined>;
   /**
    * Holds an amount for an attempt that has signed it already; nothing if it is held, or the
    * chain shows that it was spent.
@@ -58,37 +54,41 @@ export interface Taken {
   readonly before: Reading | undefined;
 }
 
+/** What is to happen to a balance, if anything, and what it leads to. */
+export interface BalanceStep<T> {
+  readonly change?: BalanceChange | undefined;
+  readonly result: T;
+}
+
 /**
- * Where balances are kept. A change is made to the balance as it stands, and by no other call
- * meanwhile.
+ * Where balances are kept. A step is taken at the balance as it stands, and no other call changes
+ * that meanwhile.
  */
 export interface BalanceStore {
   read(account: string): Promise<AccountBalance>;
-  change<T>(
-    account: string,
-    change: (balance: AccountBalance) => { readonly balance: AccountBalance; readonly result: T },
-  ): Promise<T>;
+  step<T>(account: string, decide: (balance: AccountBalance) => BalanceStep<T>): Promise<T>;
 }
 
 /** A ledger over balances, wherever they are kept. */
-export function ledgerOver({ read, change }: BalanceStore): Ledger {
-  const to = (account: string, next: (balance: AccountBalance) => AccountBalance) =>
-    change(account, (balance) => ({ balance: next(balance), result: undefined }));
+export function ledgerOver({ read, step }: BalanceStore): Ledger {
+  const make = (account: string, change: BalanceChange) =>
+    step(account, () => ({ change, result: undefined }));
   return {
-    available: async (account, isFresh) => availableIn(await read(account), isFresh),
+    available: async (account, fresh) => availableIn(await read(account), fresh),
     held: async (account) => heldOf(await read(account)),
-    see: (account, known, moved) => to(account, (balance) => see(balance, known, moved)),
-    forget: (account) => to(account, forget),
-    take: (account, id, amount, isFresh) =>
-      change(account, (balance) => {
-        const isThere = !isSpent(balance, id) && (availableIn(balance, isFresh) ?? 0n) >= amount;
-        const taken = { before: balance.reading };
-        if (isThere) return { balance: hold(balance, id, amount), result: taken };
-        return { balance, result: isHeld(balance, id) ? taken : undefined };
+    see: (account, known, moved = 0n) => make(account, { see: known, moved }),
+    forget: (account) => make(account, { forget: true }),
+    take: (account, id, amount, fresh) =>
+      step(account, (balance) => {
+        const taken = taking(balance, id, amount, fresh);
+        return {
+          change: taken?.isNew === true ? { hold: id, amount } : undefined,
+          result: taken && { before: taken.before },
+        };
       }),
-    hold: (account, id, amount) => to(account, (balance) => hold(balance, id, amount)),
-    spend: (account, id, slot) => to(account, (balance) => spend(balance, id, slot)),
-    release: (account, id) => to(account, (balance) => release(balance, id)),
+    hold: (account, id, amount) => make(account, { hold: id, amount }),
+    spend: (account, id, slot) => make(account, { spend: id, slot }),
+    release: (account, id) => make(account, { release: id }),
   };
 }
 
@@ -98,9 +98,10 @@ export function createLedger(): Ledger {
   const balanceOf = (account: string) => balances.get(account) ?? emptyBalance;
   return ledgerOver({
     read: (account) => Promise.resolve(balanceOf(account)),
-    change: (account, change) => {
-      const { balance, result } = change(balanceOf(account));
-      balances.set(account, balance);
+    step: (account, decide) => {
+      const balance = balanceOf(account);
+      const { change, result } = decide(balance);
+      if (change !== undefined) balances.set(account, changed(balance, change));
       return Promise.resolve(result);
     },
   });

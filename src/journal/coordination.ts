@@ -19,8 +19,8 @@ export function createCoordination(counts: Map<string, number> = new Map()): Coo
     ledger: createLedger(),
     locks: createLocks(),
     claims: {
-      take: (id) => Promise.resolve(void claimed.add(id)),
-      drop: (id) => Promise.resolve(void claimed.delete(id)),
+      take: (ids) => Promise.resolve(ids.forEach((id) => claimed.add(id))),
+      drop: (ids) => Promise.resolve(ids.forEach((id) => claimed.delete(id))),
       live: (ids) => Promise.resolve(new Set(ids.filter((id) => claimed.has(id)))),
     },
     next(name) {

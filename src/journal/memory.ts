@@ -3,13 +3,15 @@ import { jobsOf } from '../outbox/notices.js';
 import { announce, createOutboxListeners, outboxOver } from '../outbox/port.js';
 import { createOutboxStore, type OutboxRecord } from '../outbox/store.js';
 import type { Cap } from '../policy/caps.js';
+import { copyOf } from './attempt-json.js';
 import { createAttemptStore } from './attempt-store.js';
 import { wantsOutbox, type JournalOptions } from './options.js';
 import type { Attempt, Journal } from './types.js';
 
 /**
- * A journal in memory: right for one process, forgotten when it ends. Throws `ConfigError`
- * (`invalid_option`).
+ * A journal in memory: right for one process, forgotten when it ends. It keeps the last 10,000
+ * attempts that are over. Of all before, it knows what they took of caps, and for a day at least
+ * which keys are spent. Throws `ConfigError` (`invalid_option`).
  *
  * @example
  * const client = createClient({ walletSecretKey, journal: memoryJournal() });
@@ -17,21 +19,29 @@ import type { Attempt, Journal } from './types.js';
 export function memoryJournal(options: JournalOptions = {}): Journal {
   const store = createAttemptStore();
   const outbox = wantsOutbox(options) ? createOutbox() : undefined;
-  const replace = (attempt: Attempt, caps?: readonly Cap[]) => {
-    const before = store.get(attempt.id);
-    const done = store.put(attempt, caps);
-    if ('cap' in done) return done;
-    if (done.kept !== undefined) outbox?.tell(before, done.kept);
+  const replace = (given: Attempt, caps?: readonly Cap[]) => {
+    const attempt = copyOf(given);
+    const before = store.replacing(attempt, caps);
+    if (before === undefined || 'cap' in before) return before;
+    store.keep(attempt);
+    outbox?.tell(before, attempt);
     return undefined;
   };
   // The store knows no promises: in one process that makes each call one step.
   return {
-    reserve: async (attempt, caps) => store.reserve(attempt, caps),
+    reserve: async (given, caps) => {
+      const attempt = copyOf(given);
+      const refusal = store.refusal(attempt, caps);
+      if (refusal === undefined) store.keep(attempt);
+      return refusal;
+    },
     put: async (attempt) => void replace(attempt),
     raise: async (attempt, caps) => replace(attempt, caps),
     release: async (id) => {
-      const before = store.get(id);
-      if (store.release(id)) outbox?.tell(before, undefined);
+      const before = store.releasable(id);
+      if (before === undefined) return;
+      store.remove(id);
+      outbox?.tell(before, undefined);
     },
     similar: async (owner, fingerprint, idempotencyKey) =>
       store.similar(owner, fingerprint, idempotencyKey),
@@ -49,19 +59,18 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
 function createOutbox() {
   const store = createOutboxStore();
   const listeners = createOutboxListeners();
+  const write = (records: readonly OutboxRecord[]) => {
+    records.forEach(store.apply);
+    const trimmed = store.trimming();
+    trimmed.forEach(store.apply);
+    announce(listeners, records, trimmed);
+  };
   return {
-    tell(before: Attempt | undefined, after: Attempt | undefined) {
-      const { jobs } = store.add(jobsOf(before, after, systemRuntime.now()));
-      announce(
-        listeners,
-        store,
-        jobs.map((job) => ({ job })),
-      );
-    },
-    port: outboxOver(async (work) => {
-      const records: OutboxRecord[] = [];
-      const result = work(store, (record) => records.push(record));
-      announce(listeners, store, records);
+    tell: (before: Attempt | undefined, after: Attempt | undefined) =>
+      write(store.adding(jobsOf(before, after, systemRuntime.now()))),
+    port: outboxOver(async (decide) => {
+      const { records, result } = decide(store);
+      write(records);
       return result;
     }, listeners),
   };

@@ -1,5 +1,5 @@
 import type { Receipt } from '../receipt.js';
-import type { Attempt, Journal } from './types.js';
+import type { Along, Attempt, Journal } from './types.js';
 
 type SignedAttempt = Attempt & {
   readonly payment: NonNullable<Attempt['payment']>;
@@ -25,9 +25,10 @@ export function saveAttempt(
   { journal }: { readonly journal: Pick<Journal, 'put'> },
   open: OpenPayment,
   change: (attempt: SignedAttempt) => SignedAttempt = (attempt) => attempt,
+  along?: Along,
 ): Promise<void> {
   const write = (open.lastWrite ?? Promise.resolve()).then(async () => {
-    await journal.put(change(open.attempt));
+    await journal.put(change(open.attempt), along);
     // To what it is by now: others may have changed it while it was written.
     open.attempt = change(open.attempt);
   });

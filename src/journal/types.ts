@@ -3,7 +3,8 @@ import type { Outbox } from '../outbox/outbox.js';
 import type { Cap } from '../policy/caps.js';
 import type { SwapCost } from '../policy/cost.js';
 import type { Receipt } from '../receipt.js';
-import type { Ledger } from './balance-ledger.js';
+import type { Fresh } from './account-balance.js';
+import type { Ledger, Taken } from './balance-ledger.js';
 import type { Locks } from './locks.js';
 import type { AttemptState } from './states.js';
 
@@ -153,6 +154,26 @@ export interface KeyTaken {
   readonly taken: Attempt;
 }
 
+/** Tokens that an attempt is to hold. */
+export interface Hold {
+  readonly account: string;
+  /** Of when the balance has to be that they are taken from. */
+  readonly fresh: Fresh;
+  /** A lock under which nothing may be taken from it. */
+  readonly unless: string;
+}
+
+/** What happens in one step with the write of an attempt, or not at all. */
+export interface Along {
+  /** What this process claims from then on, and what no longer: see {@link Claims}. */
+  readonly claim?: readonly string[];
+  readonly drop?: readonly string[];
+  /** Ends its hold on an account: the tokens left, in `slot` as the chain shows it. */
+  readonly spend?: { readonly account: string; readonly slot: number };
+  /** Ends its holds on accounts: the tokens stayed. */
+  readonly free?: readonly string[];
+}
+
 /** Which attempts to list; all that is given must hold. */
 export interface AttemptFilter {
   readonly state?: AttemptState;
@@ -161,16 +182,25 @@ export interface AttemptFilter {
 }
 
 /**
- * Where attempts and what they cost are kept. A write has happened, durably if the journal is
- * durable, when its promise resolves.
+ * Where attempts and what they cost are kept. A write has happened when its promise resolves. If
+ * the journal is durable, it outlives the process; and that of a signed payment or swap, which may
+ * leave then, a loss of power too.
  */
 export interface Journal {
   /**
    * Writes a new attempt if its key is free and every cap that counts it has room: checked and
    * written as one step. Otherwise writes nothing and says why. The key is free if all that bear
    * it are unsettled or abandoned, or are the one that the attempt `resigns`.
+   *
+   * @param hold - What to hold for it in the same step, if it is there. Resolves to what was taken;
+   *   to undefined if it was not, and the attempt was written all the same.
    */
-  reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
+  reserve(
+    attempt: Attempt,
+    caps: readonly Cap[],
+    along?: Along,
+    hold?: Hold,
+  ): Promise<CapBlock | KeyTaken | Taken | undefined>;
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where
    * `mayFollow` says that the state cannot follow, a decided attempt stays as it is. Rejects if
@@ -178,7 +208,7 @@ export interface Journal {
    * and if `dropsSwap` says that it would end an attempt as if a swap that it has signed since
    * were not there.
    */
-  put(attempt: Attempt): Promise<void>;
+  put(attempt: Attempt, along?: Along): Promise<void>;
   /**
    * As {@link Journal.put}, if each cap of these has room for what the attempt takes of it more
    * than before: checked and written as one step.
@@ -187,9 +217,9 @@ export interface Journal {
   raise(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | undefined>;
   /**
    * Forgets an attempt that signed no payment, of which no swap may still land, and whose swaps
-   * cost nothing; its price counts no more. Nothing for any other.
+   * cost nothing; its price counts no more. Nothing for any other, but for what goes `along`.
    */
-  release(id: string): Promise<void>;
+  release(id: string, along?: Along): Promise<void>;
   /**
    * Attempts under the same key, if one is given; else those at the same request that a repeated
    * call may have to do with: whose answer was not delivered, or that were signed after another
@@ -209,14 +239,17 @@ export interface Journal {
    */
   owners?(): AsyncIterable<Owner>;
   /**
-   * What is spent or reserved of each cap at a time, in the cap's unit. What is only reserved
-   * counts however long ago that was: it is yet to be spent. What is signed and not decided counts
-   * a day longer than its window: it may leave later than it was signed.
+   * What is spent or reserved of each cap at a time, in the cap's unit. What has left counts as long
+   * as the cap's window at least; a journal that keeps sums may count it somewhat longer, such as
+   * 15 minutes for a window of a day. What is only reserved counts however long ago that was: it is
+   * yet to be spent. What is signed and not decided counts a day longer than its window: it may
+   * leave later than it was signed.
    */
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
   /**
-   * What keeps payers in several processes out of each other's way. A journal without it is for the
-   * payers of one process.
+   * What keeps payers in several processes out of each other's way. A journal that has it sees to
+   * what is given `along` with a write. One without it is for the payers of one process, and is
+   * given nothing along: see `alongWith`.
    */
   coordination?(owner: Owner): Coordination;
   /**
@@ -240,8 +273,8 @@ export interface Coordination {
 
 /** Which attempts a call is at. A claim ends with its process, however that ends. */
 export interface Claims {
-  take(id: string): Promise<void>;
-  drop(id: string): Promise<void>;
+  take(ids: readonly string[]): Promise<void>;
+  drop(ids: readonly string[]): Promise<void>;
   /** Those of some attempts that are claimed. */
   live(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }

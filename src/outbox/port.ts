@@ -1,10 +1,8 @@
 import type { Outbox } from './outbox.js';
-import type { Added, OutboxRecord, OutboxStore } from './store.js';
+import type { OutboxStep, OutboxStore } from './store.js';
 
-/** Runs work on a store as one step, and resolves once what it wrote is kept. */
-export type OutboxRun = <T>(
-  work: (store: OutboxStore, write: (record: OutboxRecord) => void) => T,
-) => Promise<T>;
+/** Takes a step at a store as it stands, and resolves once that is kept. */
+export type OutboxRun = <T>(decide: (store: OutboxStore) => OutboxStep<T>) => Promise<T>;
 
 /**
  * A function that is called when something happened. One that throws must not fail the write that
@@ -48,53 +46,29 @@ export function createOutboxListeners(): OutboxListeners {
   return { added: createListeners(), dropped: createListeners<number>() };
 }
 
-/** Tells of what was written of an outbox, once that is kept. */
+/**
+ * Tells of what was written of an outbox, once that is kept.
+ *
+ * @param trimmed - What went as there was too much.
+ */
 export function announce(
   { added, dropped }: OutboxListeners,
-  store: OutboxStore,
   records: readonly object[],
+  trimmed: readonly object[],
 ): void {
-  const count = store.dropped();
-  if (count > 0) dropped.call(count);
+  if (trimmed.length > 0) dropped.call(trimmed.length);
   if (records.some((record) => 'job' in record)) added.call();
-}
-
-/** Writes down what was added, and what was dropped for it. */
-export function writeAdded({ jobs, dropped }: Added, write: (record: OutboxRecord) => void): void {
-  for (const job of jobs) write({ job });
-  for (const jobDone of dropped) write({ jobDone });
 }
 
 /** An outbox over a store, wherever what happens to it is written down. */
 export function outboxOver(run: OutboxRun, { added, dropped }: OutboxListeners): Outbox {
   return {
-    take: (options) => run((store) => store.take(options)),
-    finish: (job, next) =>
-      run((store, write) => {
-        const done = store.finish(job.id, next);
-        if (done === undefined) return;
-        write({ jobDone: job.id });
-        writeAdded(done, write);
-      }),
-    endpoints: () => run((store) => store.endpoints()),
-    addEndpoint: (endpoint, most) =>
-      run((store, write) => {
-        const kept = store.addEndpoint(endpoint, most);
-        if (kept !== undefined) write({ endpoint: kept });
-        return kept !== undefined;
-      }),
-    changeEndpoint: (id, change) =>
-      run((store, write) => {
-        const changed = store.changeEndpoint(id, change);
-        if (changed !== undefined) write({ endpoint: changed });
-        return changed;
-      }),
-    removeEndpoint: (id) =>
-      run((store, write) => {
-        const removed = store.removeEndpoint(id);
-        if (removed) write({ endpointGone: id });
-        return removed;
-      }),
+    take: (options) => run((store) => store.taking(options)),
+    finish: (job, next) => run((store) => store.finishing(job.id, next)),
+    endpoints: () => run((store) => ({ records: [], result: store.endpoints() })),
+    addEndpoint: (endpoint, most) => run((store) => store.addingEndpoint(endpoint, most)),
+    changeEndpoint: (id, change) => run((store) => store.changingEndpoint(id, change)),
+    removeEndpoint: (id) => run((store) => store.removingEndpoint(id)),
     onAdded: added.add,
     onDropped: dropped.add,
   };

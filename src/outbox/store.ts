@@ -11,22 +11,24 @@ import {
 } from './outbox.js';
 import { createTurns, laneOf, type Turn } from './turns.js';
 
-/** All that an outbox knows. */
-export interface OutboxContent {
-  /** In the order in which they were added. */
-  readonly jobs: readonly OutboxJob[];
-  /** In the order in which they were made. */
-  readonly endpoints: readonly Endpoint[];
-}
-
 /** One thing that happened to an outbox. */
 export type OutboxRecord =
   | { readonly job: OutboxJob }
   /** The id of the job that was ended. */
   | { readonly jobDone: string }
+  /** Jobs that the writer has taken, and until when. Milliseconds since the epoch. */
+  | { readonly taken: readonly [until: number, ...ids: string[]] }
   | { readonly endpoint: Endpoint }
   /** The id of the endpoint that was removed. */
   | { readonly endpointGone: string };
+
+/** What is to happen to an outbox, and what it leads to. */
+export interface OutboxStep<T> {
+  readonly records: readonly OutboxRecord[];
+  readonly result: T;
+  /** Takes back what was done ahead, if the records are not written. */
+  undo?(): void;
+}
 
 /**
  * Whether a journal whose outbox was not asked for adds to it all the same: there are endpoints,
@@ -48,76 +50,63 @@ export function hasPlaceFor(
 }
 
 /**
- * Until when jobs that were taken are one process's alone, by their ids. Milliseconds since the
- * epoch.
- */
-export type Leases = ReadonlyMap<string, number>;
-
-/** What became of an outbox when jobs were added. */
-export interface Added {
-  readonly jobs: readonly OutboxJob[];
-  /** Ids of those that were dropped for them. */
-  readonly dropped: readonly string[];
-}
-
-/**
- * The jobs and endpoints of a journal that has them all at hand. It knows nothing of promises: each
- * call is one step. What it is given it copies; what it gives belongs to it.
+ * The jobs and endpoints of a journal that has them all at hand. It knows nothing of promises. It
+ * says what may happen, and changes only by `apply`.
+ * What it is given it copies; what it gives belongs to it.
  */
 export interface OutboxStore {
-  /** Names jobs and adds them. */
-  add(next: readonly NextJob[]): Added;
-  take(options: TakeOptions): OutboxJob[];
-  /** As the outbox's; undefined if it had been ended. */
-  finish(id: string, next: readonly NextJob[]): Added | undefined;
+  /** Names jobs that are to be added. */
+  adding(next: readonly NextJob[]): OutboxRecord[];
+  taking(options: TakeOptions): OutboxStep<OutboxJob[]>;
+  finishing(id: string, next: readonly NextJob[]): OutboxStep<void>;
   endpoints(): Endpoint[];
-  /** As the outbox's; returns the endpoint as kept, undefined if it was not added. */
-  addEndpoint(endpoint: Endpoint, most: number): Endpoint | undefined;
-  changeEndpoint(
+  addingEndpoint(endpoint: Endpoint, most: number): OutboxStep<boolean>;
+  changingEndpoint(
     id: string,
     change: (endpoint: Endpoint) => Endpoint | undefined,
-  ): Endpoint | undefined;
-  removeEndpoint(id: string): boolean;
-  leases(): Leases;
-  /** How many jobs were dropped since this was asked last. */
-  dropped(): number;
-  /** Does again what was written down. */
-  restore(record: OutboxRecord): void;
-  content(): OutboxContent;
+  ): OutboxStep<Endpoint | undefined>;
+  removingEndpoint(id: string): OutboxStep<boolean>;
+  /** What has to go, as there is too much of it. */
+  trimming(): OutboxRecord[];
+  apply(record: OutboxRecord): void;
+  /** Lets jobs that were taken be taken again. */
+  giveBack(ids: readonly string[]): void;
+  /** All that is known, but for what was taken. */
+  content(): OutboxRecord[];
 }
 
 /** A job that is on record, in the lane that it waits in while it is not taken. */
 type Kept = Turn & { readonly job: OutboxJob };
 
-/** @param before - What was taken of it, by a store that knew the same jobs. */
-export function createOutboxStore(
-  records: Iterable<OutboxRecord> = [],
-  before: Leases = new Map(),
-): OutboxStore {
+export function createOutboxStore(): OutboxStore {
   const jobs = new Map<string, Kept>();
   /** The same by owner, each in the order in which they were added. */
   const owned = new Map<string, Set<string>>();
+  /** Owners that may have too many. */
+  const full = new Set<string>();
   const endpoints = new Map<string, Endpoint>();
+  /** Until when jobs that were taken are one process's alone. Milliseconds since the epoch. */
   const leases = new Map<string, number>();
   const ends = createHeap<{ readonly id: string; readonly until: number }>(
     (one, other) => one.until < other.until,
   );
-  const turns = createTurns(({ id }) => jobs.has(id) && !leases.has(id));
-  // No id is given twice, also by stores that follow each other on one file.
+  const turns = createTurns((turn) => jobs.get(turn.id) === turn && !leases.has(turn.id));
+  // No id is given twice, also by stores that follow each other on one file, or share it.
   const name = hex.encode(randomBytes(8));
   let made = 0;
   let added = 0;
-  let lost = 0;
 
-  const keep = (job: OutboxJob): Kept => {
+  const keep = (job: OutboxJob): void => {
     const one = { ...laneOf(job), id: job.id, dueAt: job.dueAt, ordinal: (added += 1), job };
     jobs.set(job.id, one);
-    owned.set(one.owner, (owned.get(one.owner) ?? new Set()).add(job.id));
-    // What is taken is in no lane.
-    if (!leases.has(job.id)) turns.add(one);
-    return one;
+    const own = (owned.get(one.owner) ?? new Set()).add(job.id);
+    owned.set(one.owner, own);
+    if (own.size > MOST_JOBS.ofOne) full.add(one.owner);
+    turns.add(one);
   };
-  const named = (next: NextJob): OutboxJob => copyOfJob({ ...next, id: `${name}-${(made += 1)}` });
+  const named = (next: NextJob): OutboxRecord => ({
+    job: copyOfJob({ ...next, id: `${name}-${(made += 1)}` }),
+  });
   const end = (id: string): void => {
     const one = jobs.get(id);
     if (one === undefined) return;
@@ -125,94 +114,107 @@ export function createOutboxStore(
     const own = owned.get(one.owner);
     own?.delete(id);
     if (own?.size === 0) owned.delete(one.owner);
+    // What is taken is in no lane.
     if (!leases.delete(id)) turns.forget(one);
   };
   const lease = (id: string, until: number): void => {
+    const one = jobs.get(id);
+    if (one === undefined) return;
+    if (!leases.has(id)) turns.forget(one);
     leases.set(id, until);
     ends.add({ id, until });
   };
-  const freeLate = (now: number): void => {
+  const giveBack = (ids: readonly string[]): void => {
+    for (const id of ids) {
+      const one = jobs.get(id);
+      if (!leases.delete(id) || one === undefined) continue;
+      // Its last turn may still be in the lane.
+      const again = { ...one };
+      jobs.set(id, again);
+      turns.add(again);
+    }
+  };
+  /** Ends leases that are over; returns them. */
+  const freeLate = (now: number) => {
+    const late: { readonly id: string; readonly until: number }[] = [];
     for (let next = ends.first(); next !== undefined && next.until <= now; next = ends.first()) {
       ends.removeFirst();
       if (leases.get(next.id) !== next.until) continue;
-      leases.delete(next.id);
-      const one = jobs.get(next.id);
-      if (one !== undefined) turns.add(one);
+      giveBack([next.id]);
+      late.push(next);
     }
+    return late;
   };
-  const largest = (): string =>
-    [...owned].reduce<readonly [string, number]>(
-      (most, [owner, { size }]) => (size > most[1] ? [owner, size] : most),
-      ['', 0],
-    )[0];
-  const dropFrom = (owner: string): string[] => {
-    const [oldest] = owned.get(owner) ?? [];
-    if (oldest === undefined) return [];
-    end(oldest);
-    return [oldest];
-  };
-  const addAll = (all: readonly OutboxJob[]): Added => {
-    const dropped = all.flatMap((job) => {
-      const { owner } = keep(job);
-      if ((owned.get(owner)?.size ?? 0) > MOST_JOBS.ofOne) return dropFrom(owner);
-      return jobs.size > MOST_JOBS.inAll ? dropFrom(largest()) : [];
-    });
-    lost += dropped.length;
-    return { jobs: all, dropped };
-  };
-  const restore = (record: OutboxRecord): void => {
-    if ('job' in record) keep(record.job);
-    else if ('jobDone' in record) end(record.jobDone);
-    else if ('endpoint' in record) endpoints.set(record.endpoint.id, record.endpoint);
-    else endpoints.delete(record.endpointGone);
-  };
-
-  for (const [id, until] of before) lease(id, until);
-  for (const record of records) restore(record);
 
   return {
-    add: (next) => addAll(next.map(named)),
-    take(options) {
+    adding: (next) => next.map(named),
+    taking(options) {
       const { leaseMs, now } = options;
-      freeLate(now);
-      return turns.take(options).flatMap(({ id }) => {
-        lease(id, now + leaseMs);
-        return jobs.get(id)?.job ?? [];
-      });
+      const late = freeLate(now);
+      const until = now + leaseMs;
+      const ids = turns.take(options).map(({ id }) => id);
+      // They have left their lanes: no other call of this process may take them meanwhile.
+      for (const id of ids) leases.set(id, until);
+      return {
+        records: ids.length === 0 ? [] : [{ taken: [until, ...ids] }],
+        result: ids.flatMap((id) => jobs.get(id)?.job ?? []),
+        undo() {
+          giveBack(ids);
+          for (const one of late) lease(one.id, one.until);
+        },
+      };
     },
-    finish(id, next) {
-      if (!jobs.has(id)) return undefined;
-      // Named before anything is ended: what is no job must leave all as it was.
-      const copies = next.map(named);
-      end(id);
-      return addAll(copies);
-    },
+    finishing: (id, next) => ({
+      records: jobs.has(id) ? [{ jobDone: id }, ...next.map(named)] : [],
+      result: undefined,
+    }),
     endpoints: () => [...endpoints.values()],
-    addEndpoint(given, most) {
+    addingEndpoint(given, most) {
       const endpoint = copyOfEndpoint(given);
-      if (!hasPlaceFor(endpoint, [...endpoints.values()], most)) return undefined;
-      endpoints.set(endpoint.id, endpoint);
-      return endpoint;
+      const has = hasPlaceFor(endpoint, [...endpoints.values()], most);
+      return { records: has ? [{ endpoint }] : [], result: has };
     },
-    changeEndpoint(id, change) {
+    changingEndpoint(id, change) {
       const before = endpoints.get(id);
       const after = before && change(before);
-      if (after === undefined) return undefined;
+      if (after === undefined) return { records: [], result: undefined };
       const endpoint = copyOfEndpoint({ ...after, id });
-      endpoints.set(id, endpoint);
-      return endpoint;
+      return { records: [{ endpoint }], result: endpoint };
     },
-    removeEndpoint: (id) => endpoints.delete(id),
-    leases: () => new Map(leases),
-    dropped() {
-      const count = lost;
-      lost = 0;
-      return count;
-    },
-    restore,
-    content: () => ({
-      jobs: [...jobs.values()].map(({ job }) => job),
-      endpoints: [...endpoints.values()],
+    removingEndpoint: (id) => ({
+      records: endpoints.has(id) ? [{ endpointGone: id }] : [],
+      result: endpoints.has(id),
     }),
+    trimming() {
+      if (full.size === 0 && jobs.size <= MOST_JOBS.inAll) return [];
+      const left = new Map([...owned].map(([owner, ids]) => [owner, ids.size] as const));
+      const oldest = new Map([...owned].map(([owner, ids]) => [owner, ids.values()] as const));
+      const gone: OutboxRecord[] = [];
+      const drop = (owner: string): void => {
+        const next = oldest.get(owner)?.next();
+        left.set(owner, (left.get(owner) ?? 0) - 1);
+        if (next?.done === false) gone.push({ jobDone: next.value });
+      };
+      for (const owner of full) while ((left.get(owner) ?? 0) > MOST_JOBS.ofOne) drop(owner);
+      full.clear();
+      while (jobs.size - gone.length > MOST_JOBS.inAll)
+        drop([...left].reduce((most, one) => (one[1] > most[1] ? one : most))[0]);
+      return gone;
+    },
+    apply(record) {
+      if ('job' in record) keep(record.job);
+      else if ('jobDone' in record) end(record.jobDone);
+      else if ('endpoint' in record) endpoints.set(record.endpoint.id, record.endpoint);
+      else if ('endpointGone' in record) endpoints.delete(record.endpointGone);
+      else {
+        const [until, ...ids] = record.taken;
+        for (const id of ids) lease(id, until);
+      }
+    },
+    giveBack,
+    content: () => [
+      ...[...endpoints.values()].map((endpoint) => ({ endpoint })),
+      ...[...jobs.values()].map(({ job }) => ({ job })),
+    ],
   };
 }

@@ -2,6 +2,7 @@ import { hex } from '../internal/hex.js';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
+import { alongWith } from '../journal/along.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal } from '../journal/types.js';
 import type { PaymentProtocol } from '../protocols/protocol.js';
@@ -98,14 +99,15 @@ export function contextOver(config: Config, parts: ContextParts): PaymentContext
   const shared = journal?.coordination?.({ wallet: config.signer.address, network });
   const coordination =
     shared === undefined ? wallet.coordination : coordinationWithTimeouts(shared, timeouts.journal);
+  const timed =
+    journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal);
   return {
     ...coordination,
     locks: locksWithTimeout(coordination.locks),
     ...parts,
     config,
     prices,
-    journal:
-      journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal),
+    journal: shared === undefined ? alongWith(timed, coordination) : timed,
     memory: createMemory(),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),

@@ -16,6 +16,7 @@ import {
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import type { TokenBalance } from '../transport.js';
 import { createContext, type Parts } from './context.js';
+import { claimsReleased } from './execute/release-claim.js';
 import { ownerOf } from './owner.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
@@ -90,7 +91,8 @@ export function createEngine(config: Config, events: Events, parts: Parts): Engi
     close() {
       context.closing.abort(clientClosed());
       context.rpc.close();
-      return Promise.resolve();
+      // What calls that have ended are still writing, so that the journal can be closed next.
+      return claimsReleased(context, undefined);
     },
   };
 }

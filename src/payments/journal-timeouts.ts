@@ -12,10 +12,11 @@ export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journa
   const call = callWithin(timeoutMs);
   const owners = journal.owners?.bind(journal);
   return {
-    reserve: (attempt, caps) => call('reserve', () => journal.reserve(attempt, caps)),
-    put: (attempt) => call('put', () => journal.put(attempt)),
+    reserve: (attempt, caps, along, hold) =>
+      call('reserve', () => journal.reserve(attempt, caps, along, hold)),
+    put: (attempt, along) => call('put', () => journal.put(attempt, along)),
     raise: (attempt, caps) => call('raise', () => journal.raise(attempt, caps)),
-    release: (id) => call('release', () => journal.release(id)),
+    release: (id, along) => call('release', () => journal.release(id, along)),
     similar: (owner, fingerprint, key) =>
       call('similar', () => journal.similar(owner, fingerprint, key)),
     attempts: (owner, filter) => eachWithin(call, () => journal.attempts(owner, filter)),
@@ -30,36 +31,34 @@ export function coordinationWithTimeouts(
   timeoutMs: number,
 ): Coordination {
   const call = callWithin(timeoutMs);
-  // By attempt: a claim that arrives late must not outlive the drop that was asked for after it.
-  const claiming = new Map<string, Promise<unknown>>();
-  const take = (id: string) => {
-    const work = claims.take(id);
-    const done = work
-      .catch(() => undefined)
-      .finally(() => void (claiming.get(id) === done && claiming.delete(id)));
-    claiming.set(id, done);
+  // A claim that arrives late must not outlive the drop that was asked for after it.
+  const claiming = new Set<Promise<unknown>>();
+  const take = (ids: readonly string[]) => {
+    const work = claims.take(ids);
+    const done: Promise<unknown> = work.catch(() => undefined).finally(() => claiming.delete(done));
+    claiming.add(done);
     return work;
   };
-  const drop = async (id: string) => {
-    await claiming.get(id);
-    await claims.drop(id);
+  const drop = async (ids: readonly string[]) => {
+    await Promise.all(claiming);
+    await claims.drop(ids);
   };
   return {
     ledger: {
-      available: (account, isFresh) => call('balance', () => ledger.available(account, isFresh)),
+      available: (account, fresh) => call('balance', () => ledger.available(account, fresh)),
       held: (account) => call('balance', () => ledger.held(account)),
       see: (account, known, moved) => call('balance', () => ledger.see(account, known, moved)),
       forget: (account) => call('balance', () => ledger.forget(account)),
-      take: (account, id, amount, isFresh) =>
-        call('hold', () => ledger.take(account, id, amount, isFresh)),
+      take: (account, id, amount, fresh) =>
+        call('hold', () => ledger.take(account, id, amount, fresh)),
       hold: (account, id, amount) => call('hold', () => ledger.hold(account, id, amount)),
       spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
       release: (account, id) => call('hold', () => ledger.release(account, id)),
     },
     locks,
     claims: {
-      take: (id) => call('claim', () => take(id)),
-      drop: (id) => call('claim', () => drop(id)),
+      take: (ids) => call('claim', () => take(ids)),
+      drop: (ids) => call('claim', () => drop(ids)),
       live: (ids) => call('claim', () => claims.live(ids)),
     },
     next: (name) => call('next', () => next(name)),

@@ -5,6 +5,7 @@ import { detectTerms } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
+import { bodyClaim } from './execute/release-claim.js';
 import { preparePayment } from './pay.js';
 import { checkOrigin } from './plan/check-request.js';
 import { choose } from './plan/choose.js';
@@ -68,7 +69,7 @@ export async function payHeader(
     });
     // It is not presented here: what comes of it is the chain's to say.
     void monitorPayment(context, open, emit);
-    await context.claims.drop(id).catch(() => undefined);
+    await context.claims.drop([id, bodyClaim(id)]).catch(() => undefined);
     return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
   } catch (error) {
     if (!isExactChangeError(error)) throw error;

@@ -9,8 +9,8 @@ import { receiptOf } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { approvalFor } from './execute/approval.js';
 import { firstReceipt } from './execute/attempt-receipt.js';
-import { fundPayment } from './execute/fund.js';
-import { claimAttempt } from './execute/reservation.js';
+import { fundPayment, holdFor } from './execute/fund.js';
+import { reservationFor } from './execute/reservation.js';
 import { presentAhead, presentOrResign, type SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
 import { checkCors } from './plan/check-cors.js';
@@ -200,14 +200,14 @@ export async function preparePayment(
     payTo,
     refused,
   });
-  const reservation = await claimAttempt(context, {
+  const reservation = reservationFor(context, {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...place,
     at: runtime.now(),
     ...spendOf(choice, new URL(place.url).host),
   });
   try {
-    await reservation.reserve();
+    const taken = await reservation.reserve(holdFor(context, choice));
     const approve = approvalFor(
       context,
       { url: place.url, method: place.method, status: 402 },
@@ -219,6 +219,7 @@ export async function preparePayment(
       reservation,
       approve,
       onCounted,
+      taken,
     });
     const funded = runtime.now();
     throwIfAborted(signal);

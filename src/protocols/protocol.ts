@@ -90,6 +90,11 @@ export interface PaymentFacts {
   readonly price: bigint;
 }
 
+/** Whether payments for an offer carry the nonce as their memo: then no price tells them apart. */
+export function carriesNonce({ memo, takesMemo }: Offer): boolean {
+  return memo === undefined && takesMemo;
+}
+
 export interface BuiltPayment {
   /** A serialized v0 message for two signers: the offer's fee payer, then the payer. */
   readonly message: Uint8Array;

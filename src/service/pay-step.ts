@@ -57,7 +57,7 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   const { attempt, isNew } = await session.alone(() => record(step, read, choice, bound), signal);
   if (!isNew) return standingFor(step, attempt);
   await session.watch(attempt).catch(() => undefined);
-  await session.context.claims.drop(attempt.id).catch(() => undefined);
+  await session.context.claims.drop([attempt.id]).catch(() => undefined);
   const { header, payerSignature, lastValidBlockHeight } = attempt.payment;
   const offer = parsedOffer(read.reading, read.envelope);
   return {
@@ -189,7 +189,7 @@ async function record(
   const refusal = checkPayment(context.config.policy, reserved);
   if (refusal !== undefined) throw refusal;
   if (begun === undefined) await reserve(context, reserved);
-  else if (funded === undefined) await context.claims.take(reserved.id);
+  else if (funded === undefined) await context.claims.take([reserved.id]);
   const payment = paymentOf(context, read, choice, bound);
   const attempt: PaidAttempt = {
     ...{ ...reserved, fingerprint: print, state: 'signed', at: context.config.runtime.now() },
@@ -202,8 +202,9 @@ async function record(
     // Without its header no caller can present it; if it was written all the same, it is not
     // released.
     if (funded === undefined) {
-      await context.journal.release(reserved.id).catch(() => undefined);
-      await context.claims.drop(reserved.id).catch(() => undefined);
+      const { id } = reserved;
+      await context.journal.release(id).catch(() => undefined);
+      await context.claims.drop([id]).catch(() => undefined);
     }
     throw error;
   }

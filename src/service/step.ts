@@ -81,17 +81,17 @@ export async function reserve(context: PaymentContext, attempt: Attempt): Promis
   const refusal = checkPayment(policy, attempt);
   if (refusal !== undefined) throw refusal;
   await checkOpen(context);
-  await context.claims.take(attempt.id);
-  try {
-    const refused = await context.journal.reserve(attempt, capsFor(policy, attempt));
-    if (refused === undefined) return;
-    throw 'taken' in refused
-      ? keyTaken()
-      : overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
-  } catch (error) {
-    await context.claims.drop(attempt.id).catch(() => undefined);
-    throw error;
-  }
+  const { id } = attempt;
+  const done = await context.journal
+    .reserve(attempt, capsFor(policy, attempt), { claim: [id] })
+    .catch(async (error: unknown) => {
+      // It may have been written all the same.
+      await context.claims.drop([id]).catch(() => undefined);
+      throw error;
+    });
+  if (done !== undefined && 'taken' in done) throw keyTaken();
+  if (done !== undefined && 'cap' in done)
+    throw overBudget(done.cap, done.used, takenOf(done.cap, attempt));
 }
 
 /**
@@ -104,7 +104,7 @@ export async function raise(
 ): Promise<void> {
   const refusal = checkPayment(config.policy, attempt);
   if (refusal !== undefined) throw refusal;
-  await claims.take(attempt.id);
+  await claims.take([attempt.id]);
   const refused = await journal.raise(attempt, capsFor(config.policy, attempt));
   if (refused !== undefined)
     throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));

@@ -225,7 +225,7 @@ function sessionOver(
   };
 
   const letGo: WalletSession['letGo'] = async (id) => {
-    if (![...landings.values()].some((one) => one.id === id)) await claims.drop(id);
+    if (![...landings.values()].some((one) => one.id === id)) await claims.drop([id]);
   };
 
   return {
@@ -266,7 +266,7 @@ async function takeUp(session: WalletSession): Promise<void> {
   for (const attempt of (await orphanedAttempts(context, 'reserved')).filter(isFromService)) {
     if (!hasSwap(attempt)) await context.journal.release(attempt.id);
     else {
-      await context.claims.take(attempt.id);
+      await context.claims.take([attempt.id]);
       void session.keep(attempt);
     }
   }

@@ -230,20 +230,20 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
 
     describe('by claims', () => {
       it('that both see, until they are dropped', async () => {
-        await mine.claims.take('one');
-        await theirs.claims.take('two');
+        await mine.claims.take(['one']);
+        await theirs.claims.take(['two']);
         for (const { claims } of [mine, theirs])
           expect(await claims.live(['one', 'two', 'three'])).toEqual(new Set(['one', 'two']));
         expect(await theirs.claims.live(['two'])).toEqual(new Set(['two']));
         expect(await theirs.claims.live([])).toEqual(new Set());
-        await mine.claims.drop('one');
-        await mine.claims.drop('never taken');
+        await mine.claims.drop(['one']);
+        await mine.claims.drop(['never taken']);
         expect(await theirs.claims.live(['one', 'two'])).toEqual(new Set(['two']));
       });
 
       it('that are gone with the journal that took them, and no others', async () => {
-        await mine.claims.take('one');
-        await theirs.claims.take('two');
+        await mine.claims.take(['one']);
+        await theirs.claims.take(['two']);
         await here.close();
         expect(await theirs.claims.live(['one', 'two'])).toEqual(new Set(['two']));
       });

@@ -31,9 +31,9 @@ function openOn(store: Map<string, Coordination>): OpenJournal {
       },
       claims: {
         ...claims,
-        take: (id) => {
-          claimed.push(() => claims.drop(id));
-          return claims.take(id);
+        take: (ids) => {
+          claimed.push(() => claims.drop(ids));
+          return claims.take(ids);
         },
       },
     };

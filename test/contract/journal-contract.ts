@@ -225,7 +225,7 @@ export function journalContract(
         expect(await all()).toEqual([first]);
       });
 
-      it('as a walk over all attempts would, whatever came before', async () => {
+      it('as a walk over all attempts would, to the second, whatever came before', async () => {
         const spot = fc.record({
           host: fc.constantFrom('a.test', 'a.test:8443', 'b.test'),
           payTo: fc.constantFrom('one', 'two'),
@@ -250,7 +250,7 @@ export function journalContract(
           take: fc.nat(60),
           priced: fc.boolean(),
           spot,
-          after: fc.integer({ min: -1_000, max: DAY_MS / 3 }),
+          after: fc.integer({ min: -1, max: DAY_MS / 3_000 }).map((seconds) => seconds * 1_000),
         });
         const caps = [
           dayCap(100n),
@@ -349,7 +349,7 @@ export function journalContract(
         );
       });
 
-      it('to the millisecond what is in a window, and for ever where there is none', async () => {
+      it('to the second what is in a window, and for ever where there is none', async () => {
         await brought('settled');
         for (const windowMs of [1, 1_000, DAY_MS, 30 * DAY_MS]) {
           const cap = dayCap(0n, { windowMs });
@@ -433,6 +433,17 @@ export function journalContract(
           await used(dayCap(0n, { windowMs: 1_000 }), NOW + 6_000),
         ]).toEqual([10_000n, 0n]);
       });
+
+      it.each(['reserved', 'signed'] as const)(
+        'what is %s once, wherever the window begins',
+        async (state) => {
+          await brought(state, { at: NOW + 200 });
+          const looks = [999, 1_000, 1_199, 1_200, 1_999, 2_000].map((later) =>
+            used(dayCap(0n, { windowMs: 1_000 }), NOW + later),
+          );
+          expect(new Set(await Promise.all(looks))).toEqual(new Set([10_000n]));
+        },
+      );
 
       it('in a window by the time of the attempt that is to be reserved', async () => {
         await brought('settled');

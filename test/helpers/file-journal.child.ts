@@ -1,5 +1,5 @@
-// Reserves in the journal of a file, under an id, says on stdout what came of it, and then keeps
-// the journal until it is killed.
+// Reserves in the journal of a file, under an id that it claims, says on stdout what came of it, and
+// then keeps the journal open until it is killed.
 import { fileJournal } from 'exact-change/journal/file';
 import { isExactChangeError } from 'exact-change';
 import { attemptOf } from './attempts.js';
@@ -7,7 +7,7 @@ import { attemptOf } from './attempts.js';
 const [, , path = '', id = `of ${process.pid}`] = process.argv;
 const journal = fileJournal(path);
 try {
-  await journal.reserve(attemptOf({ id }), []);
+  await journal.reserve(attemptOf({ id }), [], { claim: [id] });
   process.stdout.write('holds');
 } catch (error) {
   process.stdout.write(

@@ -1,5 +1,5 @@
 import type { Disk, OpenFile } from '../../adapters/journals/file/disk.js';
-import type { Life, Processes } from '../../adapters/journals/file/processes.js';
+import type { Life, Processes, ProcessId } from '../../adapters/journals/file/processes.js';
 
 interface Node {
   readonly inode: bigint;
@@ -10,7 +10,7 @@ interface Node {
 }
 
 /** What a process asks of the disk: the name of the call and the file. */
-export type Step = (call: string, path: string) => void | Promise<void>;
+export type Step = (call: string, path: string) => void;
 
 /**
  * A disk of one directory, in memory, which forgets at a power failure what was not synced, and
@@ -64,7 +64,7 @@ export class MemoryDisk {
   /**
    * The disk as one process sees it.
    *
-   * @param step - Runs before each call. A write that it fails has written the first half.
+   * @param step - Runs before each call. An append that it fails has written the first half.
    */
   port(step: Step = () => undefined): Disk {
     const at = (path: string): Node => {
@@ -76,12 +76,12 @@ export class MemoryDisk {
       if (this.names.has(path)) throw failure('EEXIST');
     };
     return {
-      open: async (path) => {
-        await step('open', path);
+      open: (path) => {
+        step('open', path);
         return this.openNode(at(path), path, step);
       },
-      create: async (path) => {
-        await step('create', path);
+      create: (path) => {
+        step('create', path);
         free(path);
         const node = {
           inode: (MemoryDisk.made += 1n),
@@ -91,32 +91,36 @@ export class MemoryDisk {
         this.names.set(path, node);
         return this.openNode(node, path, step);
       },
-      link: async (from, to) => {
-        await step('link', to);
+      link: (from, to) => {
+        step('link', to);
         const node = at(from);
         free(to);
         this.names.set(to, node);
       },
-      rename: async (from, to) => {
-        await step('rename', to);
+      rename: (from, to) => {
+        step('rename', to);
         const node = at(from);
         // As rename(2) has it: two names of one file both stay.
         if (this.names.get(to) === node) return;
         this.names.set(to, node);
         this.names.delete(from);
       },
-      unlink: async (path) => {
-        await step('unlink', path);
+      unlink: (path) => {
+        step('unlink', path);
         at(path);
         this.names.delete(path);
       },
-      identify: async (path) => {
-        await step('identify', path);
+      identify: (path) => {
+        step('identify', path);
         return { device: 1n, inode: at(path).inode };
       },
-      realpath: async (path) => path,
+      list: (path) => {
+        step('list', path);
+        return [...this.names.keys()].map((name) => name.slice(name.lastIndexOf('/') + 1));
+      },
+      realpath: (path) => path,
       syncDirectory: async (path) => {
-        await step('syncDirectory', path);
+        step('syncDirectory', path);
         this.syncedNames = new Map(this.names);
       },
     };
@@ -124,48 +128,49 @@ export class MemoryDisk {
 
   private openNode(node: Node, path: string, step: Step): OpenFile {
     return {
-      async id() {
-        await step('id', path);
+      id: () => {
+        step('id', path);
         return { device: 1n, inode: node.inode };
       },
-      names: async () => {
-        await step('names', path);
+      names: () => {
+        step('names', path);
         return [...this.names.values()].filter((one) => one === node).length;
       },
-      async size() {
-        await step('size', path);
+      size: () => {
+        step('size', path);
         return node.data.length;
       },
-      async read() {
-        await step('read', path);
-        return node.data.slice();
+      read: (into, position) => {
+        step('read', path);
+        const part = node.data.subarray(position, position + into.length);
+        into.set(part);
+        return part.length;
       },
-      async write(bytes, position) {
+      append: (bytes) => {
         const put = (part: Uint8Array) => {
-          const next = new Uint8Array(Math.max(node.data.length, position + part.length));
+          const next = new Uint8Array(node.data.length + part.length);
           next.set(node.data);
-          next.set(part, position);
+          next.set(part, node.data.length);
           node.data = next;
         };
         try {
-          await step('write', path);
+          step('append', path);
         } catch (error) {
           put(bytes.subarray(0, bytes.length >> 1));
           throw error;
         }
         put(bytes);
+        return bytes.length;
       },
-      async truncate(length) {
-        await step('truncate', path);
+      truncate: (length) => {
+        step('truncate', path);
         node.data = node.data.slice(0, length);
       },
-      async sync() {
-        await step('sync', path);
+      sync: async () => {
+        step('sync', path);
         node.synced = node.data;
       },
-      async close() {
-        await step('close', path);
-      },
+      close: () => step('close', path),
     };
   }
 }
@@ -174,7 +179,7 @@ export function failure(code: string): Error {
   return Object.assign(new Error(`${code}: the disk says no`), { code });
 }
 
-let tokens = 0;
+let lives = 0;
 
 /** Processes that live as long as a test says. */
 export function fakeProcesses(): { as(pid: number): Processes; end(pid: number): void } {
@@ -182,14 +187,18 @@ export function fakeProcesses(): { as(pid: number): Processes; end(pid: number):
   return {
     as: (pid) => ({
       live: async (): Promise<Life> => ({
-        process: { pid, start: `start of ${pid}`, host: 'host' },
-        isSeen: async () => true,
+        process: processOf(pid),
         end: async () => undefined,
       }),
-      isAlive: async (process) => !ended.has(process.pid),
+      judge: async (process) => (ended.has(process.pid) ? 'ended' : 'lives'),
       clear: async () => undefined,
-      token: () => `token${(tokens += 1)}`,
     }),
     end: (pid) => void ended.add(pid),
   };
+}
+
+/** A process that a system tells of. */
+export function processOf(pid: number): ProcessId {
+  const id = (lives += 1).toString(16).padStart(32, '0');
+  return { id, pid, start: `start of ${pid}`, host: 'host', sign: `.${id}.sock` };
 }

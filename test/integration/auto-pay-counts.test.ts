@@ -10,7 +10,9 @@ import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sa
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
+import { alongWith } from '../../src/journal/along.js';
 import { createCoordination } from '../../src/journal/coordination.js';
+import type { Coordination } from '../../src/journal/types.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { u64 } from '../corpus/accounts.js';
 import {
@@ -238,19 +240,17 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
     ms > 60_000
       ? new Promise<void>((resolve) => void waits.push(resolve))
       : systemRuntime.idle(ms, signal);
-  const { claims, locks, ...rest } = createCoordination();
+  const { claims, locks, ledger, next } = createCoordination();
   const dropped: string[] = [];
   let held = 0;
-  const journal: Journal = {
-    ...memoryJournal(),
-    coordination: () => ({
-      ...rest,
-      claims: { ...claims, drop: (id) => (dropped.push(id), claims.drop(id)) },
-      locks: {
-        hold: (names, work, signals) => locks.hold(names, work, signals).finally(() => (held += 1)),
-      },
-    }),
+  const shared: Coordination = {
+    ...{ ledger, next },
+    claims: { ...claims, drop: (ids) => (dropped.push(...ids), claims.drop(ids)) },
+    locks: {
+      hold: (names, work, signals) => locks.hold(names, work, signals).finally(() => (held += 1)),
+    },
   };
+  const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
   const { rpcUrl, jupiterUrl } = sandbox;
   const transport = await createOperations(
     parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }),

@@ -1,6 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { alongWith } from '../../src/journal/along.js';
 import { createCoordination } from '../../src/journal/coordination.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
@@ -150,17 +151,15 @@ describe('a repeated call whose claim arrives too late', () => {
     const { claims } = coordination;
     let late: Promise<void> | undefined;
     let arrived: Promise<void> | undefined;
-    const take = (id: string) => {
+    const take = (ids: readonly string[]) => {
       const claim = async () => {
         await late;
-        await claims.take(id);
+        await claims.take(ids);
       };
       return (arrived = claim());
     };
-    const journal: Journal = {
-      ...memoryJournal(),
-      coordination: () => ({ ...coordination, claims: { ...claims, take } }),
-    };
+    const shared = { ...coordination, claims: { ...claims, take } };
+    const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 500 } });
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());

@@ -54,9 +54,9 @@ function callsOf(one: PostgresJournal): [string, () => Promise<unknown>][] {
     ['ledger.see', () => ledger.see('account', { amount: 1n, at: 0 })],
     ['ledger.take', () => ledger.take('account', 'one', 1n, seenSince(0))],
     ['locks.hold', () => locks.hold(['a', 'b'], async () => 'held')],
-    ['claims.take', () => claims.take('one')],
+    ['claims.take', () => claims.take(['one'])],
     ['claims.live', () => claims.live(['one'])],
-    ['claims.drop', () => claims.drop('one')],
+    ['claims.drop', () => claims.drop(['one'])],
     ['next', () => next('name')],
   ];
 }
@@ -90,7 +90,7 @@ describe('a database that falls silent', () => {
   it('is left by close() all the same', async () => {
     const { claims } = journal.coordination(owner);
     await works(journal);
-    await claims.take('one');
+    await claims.take(['one']);
     wire.silence();
     const call = failureOf(journal.used(owner, [], NOW), 'journal_unavailable');
     await journal.close();
@@ -125,7 +125,7 @@ describe('a connection that is lost', () => {
   it('comes back by itself with what is claimed and locked', async () => {
     const { claims, locks } = journal.coordination(owner);
     const theirs = other.coordination(owner);
-    await claims.take('one');
+    await claims.take(['one']);
     const order: string[] = [];
     let finish = (): void => undefined;
     const working = new Promise<void>((resolve) => (finish = resolve));
@@ -159,7 +159,7 @@ describe('a connection that is lost', () => {
       const attempt = attemptOf({ idempotencyKey: 'key' });
       await journal.reserve(attempt, [dayCap(20_000n)]);
       const { claims, locks } = journal.coordination(owner);
-      await claims.take(attempt.id);
+      await claims.take([attempt.id]);
       const busy = Array.from({ length: 50 }, () =>
         other.reserve(attemptOf({ wallet: 'another' }), []).catch((error: unknown) => error),
       );

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { isExactChangeError, type ExactChangeError } from 'exact-change';
 import { postgresJournal, type PostgresJournalOptions } from 'exact-change/journal/postgres';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { attemptOf, dayCap, idsOf, listOf, NOW } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
@@ -103,7 +103,7 @@ describe('tables', () => {
     expect(
       await two!.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)]),
     ).toBeUndefined();
-    await one!.coordination(owner).claims.take(attempt.id);
+    await one!.coordination(owner).claims.take([attempt.id]);
     expect(await two!.coordination(owner).claims.live([attempt.id])).toEqual(new Set());
     await one!
       .coordination(owner)
@@ -117,16 +117,39 @@ describe('tables', () => {
     const first = postgresJournal({ connectionString: address });
     await first.reserve(attemptOf(), []);
     await first.close();
-    await ask('update exact_change.version set version = 3');
+    await ask('update exact_change.version set version = 4');
     const journal = postgresJournal({ connectionString: address });
     const error = await failureOf(journal.reserve(attemptOf(), []), 'invalid_option');
-    expect(error.message).toContain('version 3');
+    expect(error.message).toContain('version 4');
     await failureOf(
       journal.coordination(owner).locks.hold(['swap'], async () => undefined),
       'invalid_option',
     );
     await journal.close();
     expect(await ask('select count(*)::int as n from exact_change.attempts')).toEqual([{ n: 1 }]);
+  });
+
+  it('of the version before are brought to this one, by one of the processes that find them', async () => {
+    const before = postgresJournal({ connectionString: address });
+    const attempt = attemptOf();
+    await before.reserve(attempt, []);
+    await before.close();
+    await ask('drop function exact_change.reserve, exact_change.put, exact_change.release');
+    await ask(
+      'drop function exact_change.along, exact_change.book_held, exact_change.book_freed, exact_change.book_spent',
+    );
+    await ask(
+      `create function exact_change.reserve(text) returns text language sql as $$ select '' $$`,
+    );
+    await ask('update exact_change.version set version = 2');
+    const journals = Array.from({ length: 3 }, () =>
+      postgresJournal({ connectionString: address }),
+    );
+    await Promise.all(journals.map((journal) => journal.reserve(attemptOf(), [dayCap(40_000n)])));
+    await journals[0]!.put({ ...attempt, state: 'signed' });
+    expect(await idsOf(journals[1]!.attempts(owner, { state: 'signed' }))).toEqual([attempt.id]);
+    await Promise.all(journals.map((journal) => journal.close()));
+    expect(await ask('select version from exact_change.version')).toEqual([{ version: 3 }]);
   });
 
   it('serve a user that may not make any', async () => {
@@ -144,7 +167,7 @@ describe('tables', () => {
     const { ledger, locks, claims, next } = journal.coordination(owner);
     expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
     await ledger.see('account', { amount: 5n, at: 0 });
-    await claims.take('one');
+    await claims.take(['one']);
     expect([
       await locks.hold(['swap'], () => next('name')),
       await ledger.available('account', seenSince(0)),
@@ -255,7 +278,7 @@ describe('what is stored', () => {
       });
     }
     const { claims } = journal.coordination(owner);
-    for (const text of odd) await claims.take(text);
+    for (const text of odd) await claims.take([text]);
     expect(await claims.live(odd)).toEqual(new Set(odd));
     await journal.close();
   });
@@ -287,6 +310,57 @@ describe('reservations that are made together', () => {
   });
 });
 
+describe('the statements of a payment', () => {
+  useFreshDatabase();
+
+  it('are one for each of its steps, whatever goes along with them, and none for a balance that came before', async () => {
+    const pool = new pg.Pool({ connectionString: address });
+    const clients: { readonly mock: { readonly calls: readonly unknown[] } }[] = [];
+    pool.on('connect', (client) => void clients.push(vi.spyOn(client, 'query')));
+    const statements = () => clients.flatMap(({ mock }) => mock.calls).length;
+    const journal = postgresJournal({ pool });
+    const { ledger, claims } = journal.coordination(owner);
+    await claims.take(['before']);
+    await ledger.see('account', { amount: 30_000n, at: NOW, slot: 7 });
+    const attempt = attemptOf({ amount: '10000' });
+    const signed = { ...attempt, state: 'signed' as const };
+    const hold = { account: 'account', fresh: seenSince(0), unless: 'swap' };
+    const steps: readonly (readonly [() => Promise<unknown>, unknown, number])[] = [
+      [() => journal.similar(owner, 'fingerprint', undefined), [], 1],
+      [() => ledger.available('account', seenSince(0)), 30_000n, 0],
+      [
+        () => journal.reserve(attempt, [dayCap(20_000n)], { claim: [attempt.id] }, hold),
+        { before: { amount: 30_000n, slot: 7 } },
+        1,
+      ],
+      [() => journal.put(signed, { claim: ['its body'] }), undefined, 1],
+      [
+        () => journal.put({ ...signed, delivered: true }, { drop: [attempt.id, 'its body'] }),
+        undefined,
+        1,
+      ],
+      [
+        () =>
+          journal.put(
+            { ...signed, state: 'settled', delivered: true },
+            { spend: { account: 'account', slot: 8 } },
+          ),
+        undefined,
+        1,
+      ],
+      [() => ledger.available('account', seenSince(0)), 20_000n, 1],
+    ];
+    for (const [step, result, count] of steps) {
+      const before = statements();
+      expect([await step(), statements() - before]).toEqual([result, count]);
+    }
+    expect(await ledger.held('account')).toBe(0n);
+    expect(await claims.live([attempt.id, 'its body', 'before'])).toEqual(new Set(['before']));
+    await journal.close();
+    await pool.end();
+  });
+});
+
 describe('connections', () => {
   useFreshDatabase();
 
@@ -299,8 +373,8 @@ describe('connections', () => {
     const journal = postgresJournal({ connectionString: address });
     const { locks, claims } = journal.coordination(owner);
     const one = async () => {
-      await locks.hold(['a', 'b'], () => claims.take('one'));
-      await claims.drop('one');
+      await locks.hold(['a', 'b'], () => claims.take(['one']));
+      await claims.drop(['one']);
     };
     await one();
     const before = await connectionsOf();
@@ -318,7 +392,7 @@ describe('connections', () => {
     const journal = postgresJournal({ pool, timeoutMs: 5_000 });
     const { locks, claims, ledger } = journal.coordination(owner);
     const attempts = Array.from({ length: 20 }, () => attemptOf());
-    await claims.take('one');
+    await claims.take(['one']);
     await locks.hold(['swap'], () =>
       Promise.all(attempts.map((attempt) => journal.reserve(attempt, [dayCap(150_000n)]))),
     );
@@ -347,7 +421,7 @@ describe('connections', () => {
     const calls = [
       journal.used(owner, [], NOW),
       listOf(journal.attempts(owner)),
-      claims.take('one'),
+      claims.take(['one']),
       locks.hold(['a'], async () => 'held'),
     ];
     for (const call of calls)

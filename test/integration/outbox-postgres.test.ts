@@ -528,7 +528,7 @@ describe('tables', () => {
     closings.push(() => pool.end());
     const borrowed = open({ pool, connectionString: undefined });
     const { claims } = borrowed.coordination(owner);
-    await claims.take('one');
+    await claims.take(['one']);
     const attempts = await Promise.all(Array.from({ length: 20 }, () => reserved({}, borrowed)));
     await Promise.all(attempts.map((one) => borrowed.put({ ...one, state: 'abandoned' })));
     const jobs = await take({}, borrowed.outbox);

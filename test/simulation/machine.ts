@@ -60,7 +60,7 @@ export interface Machine {
 
 /** As many as fetch follows. */
 const MOST_HOPS = 20;
-const SHELVES = ['exact-change.wallets.4', 'exact-change.file-journals.2'];
+const SHELVES = ['exact-change.wallets.4', 'exact-change.file-journals.3'];
 
 export function createMachine(world: World): Machine {
   const { plan, clock, trace } = world;
@@ -85,9 +85,15 @@ export function createMachine(world: World): Machine {
    * ever.
    */
   async function outside(of: number): Promise<void> {
-    if (of === life && dying !== undefined && (dying.calls -= 1) <= 0) dying.end();
-    if (of !== life || !isUp) await new Promise<never>(() => undefined);
+    count(of);
+    await standing(of);
   }
+  function count(of: number): void {
+    if (of === life && dying !== undefined && (dying.calls -= 1) <= 0) dying.end();
+  }
+  const hasEnded = (of: number) => of !== life || !isUp;
+  const standing = (of: number) =>
+    hasEnded(of) ? new Promise<never>(() => undefined) : Promise.resolve();
 
   async function request(
     of: number,
@@ -168,9 +174,13 @@ export function createMachine(world: World): Machine {
     ending = new Promise((resolve) => (end = resolve));
     if (plan.isDurable) {
       const parts = {
-        disk: disk.port(() => outside(of)),
+        disk: disk.port(() => {
+          count(of);
+          if (hasEnded(of)) throw new Error('This process has ended.');
+        }),
         processes: processes.as(life),
         compactFrom: 20_000,
+        recent: 4,
       };
       kept = journalAt('/journal', parts);
     }
@@ -181,7 +191,7 @@ export function createMachine(world: World): Machine {
         jupiterApiKey: JUPITER_KEY,
         network: NETWORK,
         policy: policyOf(plan),
-        journal: kept,
+        journal: plan.isDurable ? standingStill(kept, () => standing(of)) : kept,
       },
       fetch: (input: RequestInfo | URL, init?: RequestInit) => request(of, input, init),
     };
@@ -252,6 +262,25 @@ export function createMachine(world: World): Machine {
     ...{ signed, swapsOf, paymentsOf, arrived },
     journal: () => kept,
   };
+}
+
+/** The same, but for results of a process that has ended: they never come. */
+function standingStill<T extends object>(whole: T, standing: () => Promise<void>): T {
+  const still = (value: unknown): unknown => {
+    if (value instanceof Promise)
+      return value.then(
+        (result: unknown) => standing().then(() => result),
+        (error: unknown) => standing().then(() => Promise.reject(error)),
+      );
+    return typeof value === 'object' && value !== null ? standingStill(value, standing) : value;
+  };
+  return new Proxy(whole, {
+    get(of, name) {
+      const value: unknown = Reflect.get(of, name);
+      if (typeof value !== 'function') return still(value);
+      return (...given: unknown[]) => still(Reflect.apply(value, of, given));
+    },
+  });
 }
 
 /** What fetch says of a connection that failed. */

@@ -113,7 +113,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/execute/reservation.ts',
-        now: '      await journal.put(open);\n',
+        now: '      await journal.put(open, { claim: [bodyClaim(id)] });\n',
         before:
           '      config.runtime.sleep(3_000).then(() => journal.put(open)).catch(() => undefined);\n',
       },

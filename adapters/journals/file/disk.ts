@@ -1,5 +1,6 @@
-import { link, open, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import * as fs from 'node:fs';
 import { platform } from 'node:process';
+import { promisify } from 'node:util';
 
 /** Which file it is, whatever it is called. */
 export interface FileId {
@@ -7,60 +8,70 @@ export interface FileId {
   readonly inode: bigint;
 }
 
-/** An open file. */
+/**
+ * An open file. What takes microseconds is done at once: between a look at the end of the file and
+ * a write there, no other work of this process comes in. Only a sync waits for the disk.
+ */
 export interface OpenFile {
-  id(): Promise<FileId>;
+  id(): FileId;
   /** How many names it has. */
-  names(): Promise<number>;
-  size(): Promise<number>;
-  read(): Promise<Uint8Array>;
-  /** Writes all of it. */
-  write(bytes: Uint8Array, position: number): Promise<void>;
-  truncate(length: number): Promise<void>;
+  names(): number;
+  size(): number;
+  /** Reads from a position on; returns how many bytes there were. */
+  read(into: Uint8Array, position: number): number;
+  /**
+   * Writes at the end, wherever that is by then, as one piece that no other process's piece comes
+   * into; returns how many bytes the disk took.
+   */
+  append(bytes: Uint8Array): number;
+  truncate(length: number): void;
   /** Resolves once what was written is on the disk itself. */
   sync(): Promise<void>;
-  close(): Promise<void>;
+  close(): void;
 }
 
-/** What the journal asks of a file system. Rejects as `node:fs` does. */
+/** What the journal asks of a file system. Throws, or rejects, as `node:fs` does. */
 export interface Disk {
-  /**
-   * For reading and writing, from now on for its owner's eyes only; rejects with `ENOENT` if it
-   * is not there.
-   */
-  open(path: string): Promise<OpenFile>;
-  /** A new file, for its owner's eyes only; rejects with `EEXIST` if one is there. */
-  create(path: string): Promise<OpenFile>;
+  /** From now on for its owner's eyes only. Throws `ENOENT` if it is not there. */
+  open(path: string): OpenFile;
+  /** A new file, for its owner's eyes only. Throws `EEXIST` if one is there. */
+  create(path: string): OpenFile;
   /**
    * Gives a file another name, if that name is free: `EEXIST` if it is not. `EXDEV` if the
    * file is mounted at `from`.
    */
-  link(from: string, to: string): Promise<void>;
+  link(from: string, to: string): void;
   /** Gives a file another name, in place of the file that had it. */
-  rename(from: string, to: string): Promise<void>;
-  unlink(path: string): Promise<void>;
-  identify(path: string): Promise<FileId>;
-  realpath(path: string): Promise<string>;
+  rename(from: string, to: string): void;
+  unlink(path: string): void;
+  identify(path: string): FileId;
+  /** The names in a directory. */
+  list(path: string): readonly string[];
+  realpath(path: string): string;
   /** Resolves once the names in a directory are on the disk itself. */
   syncDirectory(path: string): Promise<void>;
 }
 
 const OWNER_ONLY = 0o600;
+const { O_APPEND, O_CREAT, O_EXCL, O_RDWR } = fs.constants;
+const datasync = promisify(fs.fdatasync);
+const sync = promisify(fs.fsync);
 
 export const nodeDisk: Disk = onPlatform(platform, {
-  open: async (path) => openFile(await madePrivate(await open(path, 'r+'))),
-  create: async (path) => openFile(await open(path, 'wx+', OWNER_ONLY)),
-  link,
-  rename,
-  unlink,
-  identify: async (path) => idOf(await stat(path, { bigint: true })),
-  realpath: (path) => realpath(path),
+  open: (path) => openFile(madePrivate(fs.openSync(path, O_RDWR | O_APPEND))),
+  create: (path) => openFile(fs.openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, OWNER_ONLY)),
+  link: fs.linkSync,
+  rename: fs.renameSync,
+  unlink: fs.unlinkSync,
+  identify: (path) => idOf(fs.statSync(path, { bigint: true })),
+  list: (path) => fs.readdirSync(path),
+  realpath: (path) => fs.realpathSync(path),
   async syncDirectory(path) {
-    const directory = await open(path, 'r');
+    const directory = fs.openSync(path, 'r');
     try {
-      await directory.sync();
+      await sync(directory);
     } finally {
-      await directory.close();
+      fs.closeSync(directory);
     }
   },
 });
@@ -80,47 +91,27 @@ export function onPlatform(name: string, disk: Disk): Disk {
 /**
  * The file may be older than this release, or from a copy: what it holds is secret all the same.
  */
-async function madePrivate(handle: FileHandle): Promise<FileHandle> {
+function madePrivate(file: number): number {
   try {
-    const { mode } = await handle.stat();
-    if (platform !== 'win32' && (mode & 0o777) !== OWNER_ONLY) await handle.chmod(OWNER_ONLY);
-    return handle;
+    const { mode } = fs.fstatSync(file);
+    if (platform !== 'win32' && (mode & 0o777) !== OWNER_ONLY) fs.fchmodSync(file, OWNER_ONLY);
+    return file;
   } catch (error) {
-    await handle.close();
+    fs.closeSync(file);
     throw error;
   }
 }
 
-function openFile(handle: FileHandle): OpenFile {
+function openFile(file: number): OpenFile {
   return {
-    id: async () => idOf(await handle.stat({ bigint: true })),
-    names: async () => (await handle.stat()).nlink,
-    size: async () => (await handle.stat()).size,
-    async read() {
-      const bytes = new Uint8Array((await handle.stat()).size);
-      let length = 0;
-      while (length < bytes.length) {
-        const { bytesRead } = await handle.read(bytes, length, bytes.length - length, length);
-        if (bytesRead === 0) break;
-        length += bytesRead;
-      }
-      return bytes.subarray(0, length);
-    },
-    async write(bytes, position) {
-      // A disk that is nearly full takes a part.
-      for (let done = 0; done < bytes.length;) {
-        const { bytesWritten } = await handle.write(
-          bytes,
-          done,
-          bytes.length - done,
-          position + done,
-        );
-        done += bytesWritten;
-      }
-    },
-    truncate: (length) => handle.truncate(length),
-    sync: () => handle.datasync(),
-    close: () => handle.close(),
+    id: () => idOf(fs.fstatSync(file, { bigint: true })),
+    names: () => fs.fstatSync(file).nlink,
+    size: () => fs.fstatSync(file).size,
+    read: (into, position) => fs.readSync(file, into, 0, into.length, position),
+    append: (bytes) => fs.writeSync(file, bytes),
+    truncate: (length) => fs.ftruncateSync(file, length),
+    sync: () => datasync(file),
+    close: () => fs.closeSync(file),
   };
 }
 
@@ -128,7 +119,7 @@ function idOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): Fil
   return { device: dev, inode: ino };
 }
 
-/** Whether a rejection of a disk has one of some codes, such as `ENOENT`. */
+/** Whether an error of a disk has one of some codes, such as `ENOENT`. */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return (
     typeof error === 'object' &&
@@ -139,8 +130,10 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
 }
 
 /** Removes a file that may be gone already. */
-export async function removeFile(disk: Disk, path: string): Promise<void> {
-  await disk.unlink(path).catch((error: unknown) => {
+export function removeFile(disk: Disk, path: string): void {
+  try {
+    disk.unlink(path);
+  } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
-  });
+  }
 }

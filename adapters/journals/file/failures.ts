@@ -4,19 +4,13 @@ import {
   TransportError,
   type ExactChangeError,
 } from '../../../src/errors.js';
-
-export function damaged(path: string, offset: number): TransportError<'journal_damaged'> {
-  return new TransportError(
-    'journal_damaged',
-    `The journal at ${path} is damaged at byte ${offset}, so what was spent is not known and nothing more is. Put a sound copy in its place, ` +
-      'or move it away and lower the limits of the policy by what was spent.',
-    { details: { path, offset } },
-  );
-}
+import type { ProcessId } from './processes.js';
+import { Damage } from './scan.js';
 
 /** What keeps a journal from being used, as it is told to callers. */
 export function unavailable(path: string, cause: unknown): ExactChangeError {
   if (isExactChangeError(cause)) return cause;
+  if (cause instanceof Damage) return damaged(cause.path ?? path, cause.offset);
   const why = cause instanceof Error ? ` (${cleanText(cause.message)})` : '';
   return new TransportError(
     'journal_unavailable',
@@ -25,5 +19,40 @@ export function unavailable(path: string, cause: unknown): ExactChangeError {
       details: { step: 'file' },
       cause,
     },
+  );
+}
+
+/** What a step throws that is refused: but for damage, as it is. */
+export function reasonFor(path: string, reason: unknown): unknown {
+  return reason instanceof Damage ? unavailable(path, reason) : reason;
+}
+
+function damaged(path: string, offset: number): TransportError<'journal_damaged'> {
+  return new TransportError(
+    'journal_damaged',
+    `The journal at ${path} is damaged at byte ${offset}, so what was spent is not known and nothing more is. Put a sound copy in its place, ` +
+      'or move it away and lower the limits of the policy by what was spent.',
+    { details: { path, offset } },
+  );
+}
+
+export function closedError(): TransportError<'journal_unavailable'> {
+  return new TransportError(
+    'journal_unavailable',
+    'This journal was closed. Make another one with fileJournal.',
+    { details: { step: 'file' } },
+  );
+}
+
+/** The refusal of a file that a process may have of which nothing can be seen from here. */
+export function lockedBy(
+  path: string,
+  { pid, sign }: Pick<ProcessId, 'pid' | 'sign'>,
+): TransportError<'journal_locked'> {
+  return new TransportError(
+    'journal_locked',
+    `Process ${pid} of another machine or container may have the journal at ${path}, and cannot be seen from here: a file is for processes of one machine, ` +
+      `use exact-change/journal/postgres for more. If it is gone for certain, remove ${sign} beside the journal.`,
+    { details: { path, pid } },
   );
 }

@@ -1,49 +1,45 @@
 import { dirname } from 'node:path';
-import { ConfigError } from '../../../src/errors.js';
-import {
-  createAttemptStore,
-  type AttemptStore,
-  type Carried,
-} from '../../../src/journal/attempt-store.js';
+import { systemRuntime } from '../../../src/internal/runtime.js';
 import { announce, createOutboxListeners, type OutboxListeners } from '../../../src/outbox/port.js';
-import {
-  createOutboxStore,
-  hasReaders,
-  type Leases,
-  type OutboxRecord,
-  type OutboxStore,
-} from '../../../src/outbox/store.js';
-import { removeFile, type Disk } from './disk.js';
-import { damaged, unavailable } from './failures.js';
-import { decode, encodeContent, encodeRecords, type Decoded, type FileRecord } from './format.js';
-import { lean } from './lean.js';
-import { lockFile, type FileLock } from './lock.js';
-import { openOrCreate } from './only-path.js';
+import type { Disk, OpenFile } from './disk.js';
+import { closedError, lockedBy, reasonFor, unavailable } from './failures.js';
+import { historyAt, type History } from './history.js';
+import { openFile } from './open-file.js';
 import type { Processes } from './processes.js';
+import type { FileRecord } from './records.js';
+import { writeAnew } from './rewrite.js';
+import { REWRITING, type State } from './state.js';
+import { createSyncs } from './syncs.js';
+import { tailOf } from './tail.js';
 
-/** What a file keeps. */
-export interface Stores {
-  readonly attempts: AttemptStore;
-  readonly outbox: OutboxStore;
-  /** Whether what happens to attempts is to be told. */
-  readonly keepsEvents: boolean;
+/** What is to be written, and what it leads to. Nothing changes before it is written. */
+export interface Step<T> {
+  readonly records: readonly FileRecord[];
+  readonly result: T;
+  /** Takes back what was done ahead, if it is not written. */
+  undo?(): void;
+  /** Its caller is told only once it is on the disk: what takes it back if it does not get there. */
+  readonly inverse?: readonly FileRecord[] | undefined;
 }
 
-/** What happens to the stores, and what of it is to be written down. */
-export type Work<T> = (stores: Stores, write: (record: FileRecord) => void) => T;
+export type Decide<T> = (state: State) => Step<T>;
 
-/** Stores whose changes are in a file before any caller learns of them. */
+/** A file that processes share: what each of them writes, all read in the same order. */
 export interface FileLog {
-  /**
-   * Runs work, and resolves once what it wrote is on the disk. Work that comes while the disk is
-   * busy shares the next write.
-   */
-  run<T>(work: Work<T>): Promise<T>;
-  /** From now on events are kept, whatever journal writes what they tell of. */
-  keepEvents(): void;
+  /** The id of this process. */
+  readonly me: string;
+  /** Takes a step at what the file says, as the next that happens; resolves once it is written. */
+  run<T>(decide: Decide<T>): Promise<T>;
+  /** Writes records as soon as that can be done. */
+  later(records: readonly FileRecord[]): void;
+  /** Those of some processes that live. What others leave is taken from them. */
+  living(ids: Iterable<string>): Promise<ReadonlySet<string>>;
+  readonly history: History;
+  /** Whether events are kept, whatever journal writes what they tell of. */
+  keepsEvents: boolean;
   /** What hears of changes to the outbox. */
   readonly listeners: OutboxListeners;
-  /** After all work that was begun. */
+  /** After all that was begun. */
   close(): Promise<void>;
 }
 
@@ -51,234 +47,244 @@ export interface FileLog {
 export interface LogParts {
   readonly disk: Disk;
   readonly processes: Processes;
-  /** From how many bytes on a file may be worth rewriting. */
+  /** From how many bytes on a file may be worth writing anew. */
   readonly compactFrom: number;
+  /** So many attempts stay in it then, of those that were closed last. */
+  readonly recent: number;
 }
 
-/** Work that waits for its turn. Returns how to tell its outcome. */
-interface Job {
-  run(stores: Stores, write: (record: FileRecord) => void): () => void;
-  fail(error: unknown): void;
-}
+const FIRST_WAIT_MS = 1;
+const LONGEST_WAIT_MS = 50;
 
-/** A file is rewritten if that leaves no more than this share of it. */
-const WORTH_IT = 1 / 2;
+/** What a decision throws is the caller's to know. */
+class Refusal extends Error {
+  constructor(readonly reason: unknown) {
+    super('refused');
+  }
+}
 
 /**
- * Opens, or makes, the journal at a path, and keeps all other processes out of it.
+ * Opens, or makes, the journal at a path.
  *
- * Rejects with `journal_locked`, `journal_damaged`, `invalid_option` for the file of a newer
- * version, or as the disk does.
+ * Rejects with `journal_locked` if a process may have it that nothing can be seen of,
+ * `journal_damaged`, `invalid_option` for the file of a newer version, or as the disk does.
  */
 export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
-  const lock = await lockFile(path, parts.disk, parts.processes);
-  try {
-    return await logOn(path, lock, parts);
-  } catch (error) {
-    await lock.release().catch(() => undefined);
-    throw error;
-  }
-}
-
-async function logOn(
-  path: string,
-  lock: FileLock,
-  { disk, compactFrom }: LogParts,
-): Promise<FileLog> {
+  const { disk, processes, compactFrom, recent } = parts;
   const directory = dirname(path);
-  const draft = `${path}.compact`;
-  await removeFile(disk, draft);
-  let file = await openOrCreate(path, draft, disk);
-  let id = await file.id();
-  // Of what memory knows, all is in so many bytes of the file.
-  let length: number;
-  let attempts: AttemptStore;
-  let outbox: OutboxStore;
-  let wanted = false;
-  // Of jobs whose takers know of it: nothing of it is in the file.
-  let leases: Leases = new Map();
   const listeners = createOutboxListeners();
-  // The file or its directory may not be as memory has it.
-  let doubtful = false;
-  let checkAt = compactFrom;
-  let jobs: Job[] = [];
-  let running: Promise<void> | undefined;
+  const history = historyAt(`${path}.history`, disk);
+  const life = await processes.live(directory);
+  const me = life.process.id;
+  const tail = await openFile(path, parts, history, life.process)
+    .then((file) => tailOf(path, file, life.process, disk, { recall: history.recall, recent }))
+    .catch(async (error: unknown) => {
+      await life.end();
+      throw error;
+    });
+  const syncs = createSyncs(tail, () => disk.syncDirectory(directory), rewrite);
+  const underWay = new Set<Promise<unknown>>();
+  /** What is to be written before anything else. */
+  let leftover: readonly FileRecord[] = [];
+  let checkAt = Math.max(compactFrom, 2 * tail.whole);
+  let isClosed = false;
+  let changing: Promise<void> | undefined;
+  let [rewriting, replacing]: (Promise<void> | undefined)[] = [];
 
-  /** Reads back what is known to be in the file, once that is known to be on the disk. */
-  const reload = async (upTo?: number): Promise<void> => {
-    await disk.syncDirectory(directory);
-    const size = await file.size();
-    if (upTo !== undefined && size > upTo) await file.truncate(upTo);
-    const decoded = readable(path, await file.read());
-    if (upTo !== undefined && decoded.length !== upTo)
-      throw damaged(path, Math.min(size, decoded.length));
-    if (upTo === undefined && size > decoded.length) await file.truncate(decoded.length);
-    await file.sync();
-    attempts = attemptsOf(decoded);
-    outbox = createOutboxStore(decoded.records.filter(isOutboxRecord), leases);
-    length = decoded.length;
-    doubtful = false;
-  };
-
-  const check = async (): Promise<void> => {
-    const { device, inode } = await disk.identify(path);
-    if (device !== id.device || inode !== id.inode)
-      throw new Error('Another file has been put in its place.');
-    if (!(await lock.isHeld()))
-      throw new Error(`Its lock, ${path}.lock, or the socket that this names, was taken away.`);
-  };
-
-  /**
-   * Cuts off what may have been written, if the file is still this process's: the next holder's
-   * lines must stay.
-   */
-  const recover = async (): Promise<void> => {
-    await check();
-    await reload(length);
-  };
-
-  const append = async (records: readonly FileRecord[]): Promise<void> => {
-    const line = encodeRecords(records);
-    doubtful = true;
-    await file.write(line, length);
-    await file.sync();
-    length += line.length;
-    doubtful = false;
-  };
-
-  const perform = async (batch: readonly Job[]): Promise<void> => {
-    try {
-      if (doubtful) await recover();
-      else await check();
-      const records: FileRecord[] = [];
-      const stores = { attempts, outbox, keepsEvents: wanted || hasReaders(outbox) };
-      const outcomes = batch.map((job) => job.run(stores, (record) => records.push(record)));
-      if (records.length > 0) await append(records);
-      leases = outbox.leases();
-      for (const tell of outcomes) tell();
-      announce(listeners, outbox, records);
-    } catch (cause) {
-      // What failed must not come back: were this process to end now, the line could be found
-      // whole.
-      if (doubtful) await recover().catch(() => undefined);
-      for (const job of batch) job.fail(unavailable(path, cause));
+  /** Takes a step, at once. Undefined if another file is taking the place of this one. */
+  function take<T>(decide: Decide<T>): Step<T> | undefined {
+    for (;;) {
+      tail.read();
+      // Another process may have replaced it a moment ago: then it has said so before.
+      const isReplaced = tail.isReplaced();
+      if (isReplaced) tail.read();
+      if (tail.state.sealedBy !== undefined) return undefined;
+      if (isReplaced) throw new Error('Another file has been put in its place.');
+      if (leftover.length > 0) {
+        if (tail.append(leftover)) leftover = [];
+        continue;
+      }
+      const step = decided(decide);
+      try {
+        if (step.records.length === 0 || tail.append(step.records)) return step;
+      } catch (error) {
+        step.undo?.();
+        throw error;
+      }
+      step.undo?.();
     }
-  };
-
-  /**
-   * Rewrites the file where much of it is over. What fails before the new file has the name leaves
-   * the old one as it is.
-   */
-  const compact = async (): Promise<void> => {
-    const content = lean(attempts.content());
-    const bytes = encodeContent({ ...content, ...outbox.content() });
-    checkAt = Math.max(compactFrom, 2 * length);
-    if (bytes.length > length * WORTH_IT) return;
-    await removeFile(disk, draft);
-    const next = await disk.create(draft);
+  }
+  function decided<T>(decide: Decide<T>): Step<T> {
     try {
-      await next.write(bytes, 0);
-      await next.sync();
-      const nextId = await next.id();
-      await check();
-      await disk.rename(draft, path);
-      id = nextId;
+      return decide(tail.state);
     } catch (error) {
-      await next.close();
-      await removeFile(disk, draft);
+      throw new Refusal(error);
+    }
+  }
+
+  async function perform<T>(decide: Decide<T>): Promise<T> {
+    try {
+      for (;;) {
+        await changing;
+        const step = take(decide);
+        if (step !== undefined) {
+          if (step.inverse !== undefined) await kept(step.inverse);
+          if (step.records.length > 0) written(step.records);
+          return step.result;
+        }
+        changing ??= change().finally(() => (changing = undefined));
+      }
+    } catch (error) {
+      throw error instanceof Refusal ? reasonFor(path, error.reason) : unavailable(path, error);
+    }
+  }
+  function run<T>(decide: Decide<T>): Promise<T> {
+    if (isClosed) return Promise.reject(closedError());
+    const done = perform(decide).finally(() => underWay.delete(done));
+    underWay.add(done);
+    return done;
+  }
+  /** In the background, as far as it can be. */
+  function note(records: readonly FileRecord[]): void {
+    perform(() => ({ records, result: undefined })).catch(() => undefined);
+  }
+
+  async function kept(inverse: readonly FileRecord[]): Promise<void> {
+    try {
+      await syncs.sync();
+    } catch (error) {
+      // What failed must not stay.
+      later(inverse);
       throw error;
     }
-    const last = file;
-    [file, attempts, length, checkAt] = [
-      next,
-      createAttemptStore(content),
-      bytes.length,
-      Math.max(compactFrom, 2 * bytes.length),
-    ];
-    // Until the directory is on the disk, a power failure could bring the old file back, without
-    // what is written from here on.
-    doubtful = true;
-    await last.close();
-    await disk.syncDirectory(directory);
-    doubtful = false;
-  };
-
-  const loop = async (): Promise<void> => {
-    while (jobs.length > 0) {
-      const batch = jobs;
-      jobs = [];
-      await perform(batch);
-      if (!doubtful && length >= checkAt) await compact().catch(() => undefined);
-    }
-    running = undefined;
-  };
-
-  try {
-    await reload();
-  } catch (error) {
-    await file.close();
-    throw error;
   }
-  return {
-    run: (work) =>
-      new Promise((resolve, reject) => {
-        jobs.push({
-          run(current, write) {
-            try {
-              const value = work(current, write);
-              return () => resolve(value);
-            } catch (error) {
-              return () => reject(error);
-            }
-          },
-          fail: reject,
-        });
-        // One turn later: calls that come together are written together.
-        running ??= Promise.resolve().then(loop);
-      }),
-    keepEvents() {
-      wanted = true;
-    },
+  function later(records: readonly FileRecord[]): void {
+    leftover = [...leftover, ...records];
+    note([]);
+  }
+  function written(records: readonly FileRecord[]): void {
+    const trimmed = records.some((one) => 'job' in one) ? tail.state.outbox.trimming() : [];
+    if (trimmed.length > 0) note(trimmed);
+    announce(listeners, records, trimmed);
+    if (tail.size < checkAt || isClosed) return;
+    // If that fails, or another process is at it, it is tried again a little later.
+    checkAt = tail.size + compactFrom / 4;
+    rewrite().catch(() => undefined);
+  }
+
+  /** Goes over to the file that takes the place of this one, or finds that none does. */
+  async function change(): Promise<void> {
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+      const { sealedBy } = tail.state;
+      if (sealedBy === undefined) return;
+      if (sealedBy === me && replacing !== undefined) return replacing.catch(() => undefined);
+      if (tail.isReplaced()) return goOver(disk.open(path));
+      // What was to take its place failed.
+      if (sealedBy === me) tail.append([{ sealed: false }]);
+      // Where its writer has ended it is written no more; unless it was, a moment ago.
+      else if ((await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced()) bury(sealedBy);
+      else await systemRuntime.sleep(wait);
+      tail.read();
+    }
+  }
+  async function goOver(file: OpenFile): Promise<void> {
+    const last = await tail.goOver(file);
+    checkAt = Math.max(compactFrom, 2 * tail.whole);
+    await syncs.over();
+    last.close();
+  }
+
+  async function verdictOn(id: string) {
+    if (id === me) return 'lives';
+    const seat = tail.state.seats.get(id);
+    return seat === undefined ? 'ended' : processes.judge(seat, directory);
+  }
+  /** Takes from a process that has ended what it left. */
+  function bury(id: string): void {
+    const seat = tail.state.seats.get(id);
+    if (seat === undefined || !tail.append([{ gone: id }])) return;
+    processes.clear(seat, directory).catch(() => undefined);
+  }
+  /** A disk that fails is no reason to take it for alive. */
+  function tryToBury(id: string): void {
+    try {
+      if (!tail.isReplaced()) bury(id);
+    } catch {
+      // It is found again.
+    }
+  }
+  async function living(ids: Iterable<string>): Promise<ReadonlySet<string>> {
+    const alive = new Set<string>();
+    for (const id of new Set(ids)) {
+      if ((await verdictOn(id)) !== 'ended') alive.add(id);
+      // What it sealed is seen to by the next step.
+      else if (tail.state.sealedBy === undefined) tryToBury(id);
+    }
+    return alive;
+  }
+
+  /** Writes the file anew, if no other process does. */
+  function rewrite(): Promise<void> {
+    return (rewriting ??= rewriteOnce().finally(() => (rewriting = undefined)));
+  }
+  async function rewriteOnce(): Promise<void> {
+    const lock = { lock: REWRITING };
+    const holder = await perform(({ locks }) => {
+      const by = locks.get(REWRITING);
+      return { records: by === undefined ? [lock] : [], result: by ?? me };
+    });
+    if (holder !== me) {
+      if ((await living([holder])).has(holder)) return;
+      return rewriteOnce();
+    }
+    try {
+      replacing = writeAnew(path, tail, me, history, disk).then(goOver);
+      await replacing.finally(() => (replacing = undefined));
+      await syncs.names();
+    } catch (error) {
+      if (tail.state.locks.get(REWRITING) === me) later([{ unlock: REWRITING }]);
+      throw error;
+    }
+  }
+
+  const log: FileLog = {
+    me,
+    run,
+    later,
+    living,
+    history,
+    keepsEvents: false,
     listeners,
     async close() {
-      await running;
+      isClosed = true;
+      await Promise.allSettled([...underWay]);
+      await rewriting?.catch(() => undefined);
       try {
-        await file.close();
+        if (tail.state.seats.has(me)) await perform(() => leave(me));
       } finally {
-        await lock.release();
+        await syncs.over();
+        tail.file.close();
+        history.close();
+        await life.end();
       }
     },
   };
+  try {
+    for (const seat of tail.state.seats.values())
+      if ((await processes.judge(seat, directory)) === 'unknown') throw lockedBy(path, seat);
+    await living(tail.state.seats.keys());
+    // What it leaves in the directory is found by its name if it is ended.
+    await perform(({ seats }) => ({
+      records: seats.has(me) ? [] : [{ seat: life.process }],
+      result: undefined,
+    }));
+    return log;
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
 }
 
-function readable(path: string, bytes: Uint8Array): Decoded {
-  const found = decode(bytes);
-  if ('damagedAt' in found) throw damaged(path, found.damagedAt);
-  if ('version' in found) {
-    throw new ConfigError(
-      'invalid_option',
-      `The journal at ${path} has version ${JSON.stringify(found.version)} of its format, and this release reads version 1: update exact-change.`,
-      { details: { option: 'journal' } },
-    );
-  }
-  return found;
-}
-
-function attemptsOf({ records }: Decoded): AttemptStore {
-  const carried: Carried[] = [];
-  let widestMs = 0;
-  for (const record of records) {
-    if ('carry' in record) carried.push(record.carry);
-    if ('widest' in record) widestMs = Math.max(widestMs, record.widest);
-  }
-  const store = createAttemptStore({ carried, widestMs });
-  for (const record of records) {
-    if ('put' in record) store.restore(record.put);
-    if ('release' in record) store.remove(record.release);
-  }
-  return store;
-}
-
-function isOutboxRecord(record: FileRecord): record is OutboxRecord {
-  return 'job' in record || 'jobDone' in record || 'endpoint' in record || 'endpointGone' in record;
+function leave(gone: string): Step<undefined> {
+  return { records: [{ gone }], result: undefined };
 }

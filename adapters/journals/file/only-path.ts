@@ -1,59 +1,75 @@
+import { basename, dirname, join } from 'node:path';
 import { ConfigError } from '../../../src/errors.js';
 import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
-import { encodeHeader } from './format.js';
+import { encodeHeader } from './header.js';
 
 /**
- * Opens the file at a path, or makes it. The lock is beside a path, so a file that has a second
- * path has a second lock: it is refused.
+ * Opens the file at a path, or makes it. Another file takes its place when it is written anew: what
+ * has a second path would be two files then, and is refused.
  *
- * @param draft - A name beside the path that is free.
+ * @param own - A name for this process that no other has.
  */
-export async function openOrCreate(path: string, draft: string, disk: Disk): Promise<OpenFile> {
+export async function openOrCreate(path: string, own: string, disk: Disk): Promise<OpenFile> {
+  const draft = `${path}.${own}`;
   let file: OpenFile;
   try {
-    file = await disk.open(path);
+    file = disk.open(path);
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
-    return create(path, draft, disk);
+    await create(path, draft, disk);
+    return openOrCreate(path, own, disk);
   }
   try {
-    const names = await file.names();
+    if (file.names() > 1) removeDrafts(path, file, disk);
+    const names = file.names();
     if (names > 1)
       throw secondPath(
         path,
         `It has ${names} names (hard links): remove all but one, and back it up by copying it.`,
       );
-    // No file can get a name beside a place at which it is mounted. Rewriting would fail there too.
-    await disk.link(path, draft);
-    await removeFile(disk, draft);
+    // No file can get a name beside a place at which it is mounted. Renaming would fail there too.
+    disk.link(path, draft);
+    removeFile(disk, draft);
     return file;
   } catch (error) {
-    await file.close();
+    file.close();
     throw hasCode(error, 'EXDEV')
       ? secondPath(path, 'The file itself is mounted there: mount its directory instead.')
       : error;
   }
 }
 
-async function create(path: string, draft: string, disk: Disk): Promise<OpenFile> {
+/** Names that a process gave it for a moment, and may have ended before it took them away. */
+function removeDrafts(path: string, file: OpenFile, disk: Disk): void {
+  const { inode } = file.id();
+  const prefix = `${basename(path)}.`;
+  for (const name of disk.list(dirname(path))) {
+    if (!name.startsWith(prefix) || !/^[0-9a-f]{32}$/.test(name.slice(prefix.length))) continue;
+    const draft = join(dirname(path), name);
+    if (disk.identify(draft).inode === inode) removeFile(disk, draft);
+  }
+}
+
+async function create(path: string, draft: string, disk: Disk): Promise<void> {
   // Whole before it has its name: a file without a header is damage.
-  const file = await disk.create(draft);
+  const file = disk.create(draft);
   try {
-    await file.write(encodeHeader(), 0);
+    file.append(encodeHeader());
     await file.sync();
-    await disk.link(draft, path);
-    await removeFile(disk, draft);
-    return file;
+    disk.link(draft, path);
   } catch (error) {
-    await file.close();
-    throw error;
+    // Another process was first.
+    if (!hasCode(error, 'EEXIST')) throw error;
+  } finally {
+    file.close();
+    removeFile(disk, draft);
   }
 }
 
 function secondPath(path: string, why: string): ConfigError<'invalid_option'> {
   return new ConfigError(
     'invalid_option',
-    `The journal at ${path} can be reached by a second path, past its lock. ${why}`,
+    `The journal at ${path} can be reached by a second path, which would be another file when it is written anew. ${why}`,
     {
       details: { option: 'journal' },
     },

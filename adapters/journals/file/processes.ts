@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, readlink, unlink } from 'node:fs/promises';
+import { readFile, readlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { kill, pid, platform } from 'node:process';
+import { isRecord } from '../../../src/internal/record.js';
 import { hasCode } from './disk.js';
-import { knock, listenIn } from './socket.js';
+import { knock, listenIn, look } from './socket.js';
 import { isLocal, volumeOf } from './volume.js';
 
 /** A process, so that no other is taken for it. */
 export interface ProcessId {
+  /** 32 hex digits, random. */
+  readonly id: string;
   readonly pid: number;
   /** When it started, if the system tells: process ids are used again. */
   readonly start?: string;
@@ -21,28 +24,32 @@ export interface ProcessId {
   readonly kernel?: string;
   /** The file system of the directory, as this kernel knows it. */
   readonly volume?: string;
-  /** The name of the socket in the directory on which it listens, if there can be one. */
-  readonly socket?: string;
+  /**
+   * What of it is in the directory until it ends: a socket on which it listens, or a plain file if
+   * there can be none.
+   */
+  readonly sign: string;
 }
+
+const SIGN = /^\.[0-9a-f]{32}\.(sock|seat)$/;
+const isSocket = ({ sign }: ProcessId) => sign.endsWith('.sock');
 
 /** A process that can be seen to live. */
 export interface Life {
   readonly process: ProcessId;
-  /** Whether other processes still see that it lives. */
-  isSeen(): Promise<boolean>;
   end(): Promise<void>;
 }
 
-/** What the lock asks of the operating system. */
+/** `unknown`: it may live where nothing can be seen of it. */
+export type Verdict = 'lives' | 'ended' | 'unknown';
+
+/** What the journal asks of the operating system. */
 export interface Processes {
   /** Lets other processes that see a directory see that this one lives. */
-  live(directory: string, id: string): Promise<Life>;
-  /** Whether a process may still run. What cannot be told counts as running. */
-  isAlive(process: ProcessId, directory: string): Promise<boolean>;
+  live(directory: string): Promise<Life>;
+  judge(process: ProcessId, directory: string): Promise<Verdict>;
   /** Removes what a process that has ended left in a directory. */
   clear(process: ProcessId, directory: string): Promise<void>;
-  /** A name that no other process has. */
-  token(): string;
 }
 
 export const nodeProcesses: Processes = processesOn(platform);
@@ -50,8 +57,8 @@ export const nodeProcesses: Processes = processesOn(platform);
 /** The processes of this machine, by the rules of a system. */
 export function processesOn(system: NodeJS.Platform): Processes {
   return {
-    async live(directory, id) {
-      const name = `.${id}.sock`;
+    async live(directory) {
+      const id = randomBytes(16).toString('hex');
       const [status, host, boot, volume] = await Promise.all([
         statusOf(pid),
         hostOf(),
@@ -59,36 +66,49 @@ export function processesOn(system: NodeJS.Platform): Processes {
         volumeOf(directory),
       ]);
       const kernel = kernelOf(boot, system);
-      const socket = kernel === undefined ? undefined : await listenIn(directory, name);
+      const socket = kernel === undefined ? undefined : await listenIn(directory, `.${id}.sock`);
+      const file = `.${id}.seat`;
+      if (socket === undefined) await writeFile(join(directory, file), '', { mode: 0o600 });
       const process: ProcessId = {
-        pid,
+        ...{ id, pid },
         ...(status === undefined ? {} : { start: `${boot ?? ''} ${status.ticks}` }),
         host,
         ...(kernel === undefined ? {} : { kernel }),
         volume,
-        ...(socket === undefined ? {} : { socket: name }),
+        sign: socket === undefined ? file : `.${id}.sock`,
       };
-      return {
-        process,
-        isSeen: () => socket?.isThere() ?? Promise.resolve(true),
-        end: () => socket?.close() ?? Promise.resolve(),
-      };
+      const end = socket?.close ?? (() => unlink(join(directory, file)).catch(() => undefined));
+      return { process, end };
     },
-    async isAlive(other, directory) {
+    async judge(other, directory) {
       const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
-      const answer = other.socket === undefined ? 'unknown' : await knock(directory, other.socket);
-      if (answer === 'accepts') return true;
-      if (other.socket === undefined || !isOfOneKernel(other, kernelOf(boot, system), volume))
+      const answer = await (isSocket(other) ? knock : look)(directory, other.sign);
+      if (answer === 'accepts') return 'lives';
+      // It removed it; or a person did that knows it to be gone; or this is a copy of its journal.
+      if (answer === 'gone') return 'ended';
+      if (!isSocket(other) || !isOfOneKernel(other, kernelOf(boot, system), volume))
         return mayRun(other, boot);
       // A full queue is told from an ended process by Linux alone.
       if (answer === 'refuses' && system !== 'linux') return mayRun(other, boot);
-      return answer === 'unknown';
+      return answer === 'unknown' ? 'lives' : 'ended';
     },
-    clear: async (other, directory) => {
-      if (other.socket !== undefined) await unlink(join(directory, other.socket));
-    },
-    token: () => randomBytes(16).toString('hex'),
+    clear: (other, directory) => unlink(join(directory, other.sign)),
   };
+}
+
+/** Whether parsed JSON is a process. Its sign is removed when it has ended: no other file is. */
+export function isProcessId(value: unknown): value is ProcessId {
+  if (!isRecord(value)) return false;
+  const { id, pid: number, start, host, kernel, volume, sign } = value;
+  return (
+    [id, host].every((text) => typeof text === 'string') &&
+    [start, kernel, volume].every((text) => text === undefined || typeof text === 'string') &&
+    typeof sign === 'string' &&
+    SIGN.test(sign) &&
+    typeof number === 'number' &&
+    Number.isInteger(number) &&
+    number > 0
+  );
 }
 
 /**
@@ -106,12 +126,13 @@ function isOfOneKernel(other: ProcessId, kernel: string | undefined, volume: str
 async function mayRun(
   { pid: other, start, host }: ProcessId,
   boot: string | undefined,
-): Promise<boolean> {
-  if (host !== (await hostOf())) return true;
-  if (!exists(other)) return false;
+): Promise<Verdict> {
+  if (host !== (await hostOf())) return 'unknown';
+  if (!exists(other)) return 'ended';
   const status = await statusOf(other);
-  if (status === undefined) return true;
-  return !status.ended && (start === undefined || start === `${boot ?? ''} ${status.ticks}`);
+  if (status === undefined) return 'lives';
+  const isSame = start === undefined || start === `${boot ?? ''} ${status.ticks}`;
+  return !status.ended && isSame ? 'lives' : 'ended';
 }
 
 function exists(other: number): boolean {

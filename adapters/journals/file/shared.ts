@@ -10,7 +10,7 @@ interface Entry {
   closing?: Promise<void>;
 }
 
-const LOGS: unique symbol = Symbol.for('exact-change.file-journals.2');
+const LOGS: unique symbol = Symbol.for('exact-change.file-journals.3');
 
 interface OpenFiles {
   [LOGS]?: Map<string, Entry> | undefined;
@@ -35,7 +35,7 @@ export interface Share {
  * it is asked for.
  */
 export async function shareLog(path: string, parts: LogParts): Promise<Share> {
-  const real = await realPath(path, parts.disk);
+  const real = realPath(path, parts.disk);
   const all = logs();
   for (let before = all.get(real)?.closing; before !== undefined; before = all.get(real)?.closing)
     await before.catch(() => undefined);
@@ -61,11 +61,11 @@ export async function shareLog(path: string, parts: LogParts): Promise<Share> {
 }
 
 /** Where the file really is, or will be. */
-async function realPath(path: string, disk: Disk): Promise<string> {
+function realPath(path: string, disk: Disk): string {
   try {
-    return await disk.realpath(path);
+    return disk.realpath(path);
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
-    return join(await disk.realpath(dirname(path)), basename(path));
+    return join(disk.realpath(dirname(path)), basename(path));
   }
 }

@@ -15,8 +15,6 @@ const OWNER_ONLY = 0o600;
  * the process has ended.
  */
 export interface LifeSocket {
-  /** Whether other processes still find it. */
-  isThere(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -43,10 +41,9 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
     // Only after listening can its mode be set. Until then the worst that another user can do is
     // connect.
     await chmod(path, OWNER_ONLY);
-    const { ino } = await lstat(path, { bigint: true });
     // A file system may take a socket and not lead back to it: a refusal would prove nothing.
     if ((await knock(directory, name)) !== 'accepts') throw new Error('It cannot be reached.');
-    return { isThere: async () => (await inodeOf(path)) === ino, close };
+    return { close };
   } catch {
     await close();
     return undefined;
@@ -80,6 +77,11 @@ export async function knock(directory: string, name: string): Promise<Answer> {
       ? 'gone'
       : 'unknown';
   }
+}
+
+/** Whether there is anything under a name in a directory. */
+export async function look(directory: string, name: string): Promise<Answer> {
+  return (await inodeOf(join(directory, name))) === undefined ? 'gone' : 'unknown';
 }
 
 /**

@@ -1,37 +1,34 @@
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { copyOf } from '../../../src/journal/attempt-json.js';
-import { isFoundByRequest } from '../../../src/journal/attempt-names.js';
-import {
-  costIn,
-  countedAt,
-  dropsSwap,
-  firstFull,
-  keepsSwap,
-  mayDropSwap,
-  type Counted,
-} from '../../../src/journal/counting.js';
+import { dropsSwap, firstFull, mayDropSwap } from '../../../src/journal/counting.js';
 import {
   attemptStates,
   mayFollow,
   openStates,
   type AttemptState,
 } from '../../../src/journal/states.js';
-import type { Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
+import type { Along, Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
 import { jobsOf } from '../../../src/outbox/notices.js';
 import { takenOf, type Cap } from '../../../src/policy/caps.js';
-import { plainHost, portless } from '../../../src/policy/hosts.js';
+import { attemptOf, columnsOf, counted, recordOf, heldFrom } from './attempt-rows.js';
+import type { Balances } from './balances.js';
 import { batchedReserve } from './batch.js';
 import { capRows, capValues } from './caps.js';
+import type { SharedClaims } from './claims.js';
 import type { Database, Row } from './database.js';
 import { pastDeadlock } from './deadlock.js';
-import { digest, lockKey, ownerParts } from './keys.js';
+import { putCall, releaseCall } from './functions.js';
+import { digest, lockKey, lockName, ownerParts } from './keys.js';
 import { hasOutbox } from './outbox-endpoints.js';
 import type { Adding } from './outbox.js';
-import { ATTEMPT_COLUMNS } from './reserve.js';
 import type { Tables } from './tables.js';
 
 // How many attempts a statement fetches.
 const PAGE = 500;
+
+// What the database's functions answer besides states.
+const WRITTEN = 'written';
+const TELL = 'tell';
 
 const states = Object.keys(attemptStates) as AttemptState[];
 const releasable = states.filter((state) => attemptStates[state].release);
@@ -44,23 +41,31 @@ export interface Telling {
   readonly always: boolean;
 }
 
+/** What became of a write: which state stands, if any; or which cap has no room. */
+interface Written {
+  readonly standing?: string | undefined;
+  readonly block?: CapBlock;
+}
+
+/** What attempts have to do with besides. */
+interface Beside {
+  readonly telling: Telling;
+  readonly claims: Pick<SharedClaims, 'along'>;
+  readonly balances: Balances;
+}
+
 /** The attempts of a journal in the database's tables, which exist. */
 export function attemptsIn(
   database: Database,
   tables: Tables,
-  { adding, always }: Telling,
+  { telling: { adding, always }, claims, balances }: Beside,
 ): Omit<Journal, 'coordination' | 'outbox'> {
-  const { attempts, schema } = tables;
+  const { attempts, books, schema } = tables;
   const reserve = batchedReserve(database, tables);
-  const put = (only = '') => `
-    update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6::boolean, $7::float8, $8, $9, $10, $11, $12::text[], $13::numeric[], $14, $15, $16)
-    where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[]) ${only}
-    returning id`;
-  // As `mayRelease`.
-  const release = (only = '') =>
-    `delete from ${attempts} where id = $1 and state = any ($2::text[]) and not keep ${only} returning id, record`;
+  const [put, release] = [putCall(tables), releaseCall(tables)];
   const usedRows = `select used::text from (${capRows(tables)}) capped order by n`;
   const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
+  let isTold = always;
 
   /** By the record as it stands. With caps, no reservation of the owner is made meanwhile. */
   const putWithin = (
@@ -68,16 +73,16 @@ export function attemptsIn(
     attempt: Attempt,
     values: unknown[],
     caps: readonly Cap[],
-  ): Promise<Row[] | CapBlock> =>
+  ): Promise<Written> =>
     adding(step, digest('attempt', attempt.id), async (query, add) => {
       if (caps.length > 0)
         await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
       const [row] = await query(`select record from ${attempts} where id = $1 for update`, [
         attempt.id,
       ]);
-      if (row === undefined) return [];
+      if (row === undefined) return {};
       const before = recordOf(row);
-      if (dropsSwap(before, attempt)) return [];
+      if (dropsSwap(before, attempt)) return { standing: before.state };
       const asked = caps.map((cap) => ({ cap, cost: 0n }));
       const rows =
         caps.length === 0
@@ -85,9 +90,9 @@ export function attemptsIn(
           : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
       const used = rows.map((one) => BigInt(one['used'] ?? 0));
       const block = firstFull(caps, used, counted(attempt), counted(before));
-      if (block !== undefined) return block;
-      const written = await query(put(), values);
-      const jobs = written.length > 0 ? jobsOf(before, attempt, systemRuntime.now()) : [];
+      if (block !== undefined) return { block };
+      const [{ standing } = {}] = await query(put, [...values, true]);
+      const jobs = standing === WRITTEN ? jobsOf(before, attempt, systemRuntime.now()) : [];
       // Another process may have begun to keep events at any time; while none does, there is no
       // place for them.
       if (
@@ -95,39 +100,41 @@ export function attemptsIn(
         (always || (await hasOutbox({ query: (_, ...question) => query(...question) }, tables)))
       )
         await add(jobs);
-      return written;
+      return { standing };
     });
 
-  const putAsItStands = (attempt: Attempt, values: unknown[]) =>
-    putWithin('put', attempt, values, []);
-  const telling: Writes = { put: putAsItStands, release: releaseTelling(adding, release()) };
-  const writes = always ? telling : untilTold(database, tables, { put, release }, telling);
+  /** One statement, for as long as no journal keeps events in the schema. */
+  const putOnce = async (attempt: Attempt, values: unknown[]): Promise<Written> => {
+    // What ends without a payment is held against the record as it stands.
+    if (!isTold && !mayDropSwap(attempt)) {
+      const [{ standing } = {}] = await database.query('put', put, [...values, false]);
+      if (standing !== TELL) return { standing };
+      isTold = true;
+    }
+    return putWithin('put', attempt, values, []);
+  };
 
-  /** @param write - Gives a row if it wrote one. */
   const replace = async (
     given: Attempt,
-    write: (attempt: Attempt, values: unknown[]) => Promise<Row[] | CapBlock>,
+    along: Along,
+    write: (attempt: Attempt, values: unknown[]) => Promise<Written>,
   ) => {
     const attempt = copyOf(given);
     const from = states.filter((state) => mayFollow(state, attempt.state));
-    const written = await pastDeadlock(() =>
-      write(attempt, [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)]),
-    );
-    if ('cap' in written) return written;
-    if (written.length > 0) return undefined;
-    // Asked afterwards: within one statement an attempt that is being released would still seem to
-    // be there.
-    const [existing] = await database.query('put', `select state from ${attempts} where id = $1`, [
-      attempt.id,
-    ]);
-    if (existing === undefined)
+    const columns = columnsOf(attempt);
+    const { block, standing } = await claims.along(along, async (text) => {
+      const values = [...ownerParts(attempt), attempt.id, from, ...columns, JSON.stringify(text)];
+      const written = await pastDeadlock(() => write(attempt, values));
+      return { ...written, isDone: isDone(written.standing) };
+    });
+    if (block !== undefined || isDone(standing)) return block;
+    if (standing === undefined)
       throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
-    if (decided.some((state) => state === existing['state'])) return undefined;
     throw new Error(`The attempt ${attempt.id} is something else by now: it must not go on.`);
   };
 
   return {
-    async reserve(given, caps) {
+    async reserve(given, caps, along = {}, hold) {
       const attempt = copyOf(given);
       const asked = caps
         .map((cap) => ({ cap, cost: takenOf(cap, attempt) }))
@@ -142,32 +149,68 @@ export function attemptsIn(
         key,
         String(database.timeoutMs),
       ];
-      const row = await reserve(key, values);
+      const held = hold && {
+        account: hold.account,
+        amount: attempt.amount,
+        ...hold.fresh,
+        lock: lockKey(schema, 'lock', lockName(attempt, hold.unless)),
+      };
+      const { row } = await balances.changing(() =>
+        claims.along(along, async (text) => {
+          const row = await reserve(key, [...values, JSON.stringify({ ...text, hold: held })]);
+          return { row, isDone: row?.['taken'] === undefined && row?.['n'] === undefined };
+        }),
+      );
       if (row?.['taken'] !== undefined) return { taken: attemptOf(row['taken']) };
       const blocking = row?.['n'] === undefined ? undefined : asked[Number(row['n'])];
-      return blocking === undefined
-        ? undefined
-        : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
+      if (blocking !== undefined) return { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
+      return row?.['held'] === undefined ? undefined : heldFrom(row['held']);
     },
 
-    // What ends without a payment is held against the record as it stands.
-    put: async (attempt) =>
-      void (await replace(attempt, mayDropSwap(attempt) ? putAsItStands : writes.put)),
+    async put(given, along = {}) {
+      const work = () => replace(given, along, putOnce);
+      await (endsHold(along) ? balances.changing(work) : work());
+    },
 
     raise: (given, caps) =>
-      replace(given, (attempt, values) => putWithin('raise', attempt, values, caps)),
+      replace(given, {}, (attempt, values) => putWithin('raise', attempt, values, caps)),
 
-    async release(id) {
-      await writes.release([id, releasable]);
+    async release(id, along = {}) {
+      const work = async (text: object) => {
+        const values = [id, releasable, JSON.stringify(text)];
+        const [{ record } = {}] = isTold
+          ? [{ record: TELL }]
+          : await database.query('release', release, [...values, false]);
+        if (record === TELL) {
+          isTold = true;
+          await adding('release', digest('attempt', id), async (query, add) => {
+            const [gone] = await query(release, [...values, true]);
+            if (gone?.['record'] !== undefined)
+              await add(jobsOf(recordOf(gone), undefined, systemRuntime.now()));
+          });
+        }
+        return { isDone: true };
+      };
+      await balances.changing(() => claims.along(along, work));
     },
 
-    async similar(owner, fingerprint, idempotencyKey) {
+    similar(owner, fingerprint, idempotencyKey) {
       const [column, name] =
         idempotencyKey === undefined
           ? ['request', digest(fingerprint)]
           : ['key', digest(idempotencyKey)];
-      const text = `select record from ${attempts} where wallet = $1 and network = $2 and ${column} = $3 order by seq`;
-      return (await database.query('similar', text, [...ownerParts(owner), name])).map(recordOf);
+      // What is looked at next, most often.
+      const text = `select account, record, book from (
+          select seq, null as account, record, null as book from ${attempts} where wallet = $1 and network = $2 and ${column} = $3
+          union all select null, account, null, book from ${books} where wallet = $1 and network = $2
+        ) found order by seq`;
+      return balances.asking(owner, async () => {
+        const rows = await database.query('similar', text, [...ownerParts(owner), name]);
+        return {
+          books: rows.filter((row) => row['book'] !== undefined),
+          result: rows.filter((row) => row['record'] !== undefined).map(recordOf),
+        };
+      });
     },
 
     async *attempts(owner, { state, since } = {}) {
@@ -208,87 +251,11 @@ export function attemptsIn(
   };
 }
 
-/** How statements that change an attempt are run; `put` gives a row if it wrote one. */
-interface Writes {
-  put(attempt: Attempt, values: unknown[]): Promise<Row[] | CapBlock>;
-  release(values: unknown[]): Promise<Row[]>;
+/** One that is decided stays as it is. */
+function isDone(standing: string | undefined): boolean {
+  return standing === WRITTEN || decided.some((state) => state === standing);
 }
 
-/**
- * Single statements for as long as no journal keeps events in the schema. They look at it
- * themselves: another process may begin at any time.
- */
-function untilTold(
-  database: Database,
-  tables: Tables,
-  { put, release }: Readonly<Record<'put' | 'release', (only: string) => string>>,
-  telling: Writes,
-): Writes {
-  const only = `and to_regclass('${tables.endpoints}') is null`;
-  let isTold = false;
-  const write = async <T>(
-    alone: () => Promise<Row[]>,
-    withEvents: () => Promise<T>,
-  ): Promise<Row[] | T> => {
-    const rows = isTold ? [] : await alone();
-    if (rows.length > 0) return rows;
-    isTold ||= await hasOutbox(database, tables);
-    return isTold ? withEvents() : rows;
-  };
-  const [putAlone, releaseAlone] = [put(only), release(only)];
-  return {
-    put: (attempt, values) =>
-      write(
-        () => database.query('put', putAlone, values),
-        () => telling.put(attempt, values),
-      ),
-    release: (values) =>
-      write(
-        () => database.query('release', releaseAlone, values),
-        () => telling.release(values),
-      ),
-  };
-}
-
-/** In a transaction, with what is to be told of it. */
-function releaseTelling(adding: Adding, release: string): Writes['release'] {
-  return (values) =>
-    adding('release', digest('attempt', String(values[0])), async (query, add) => {
-      const written = await query(release, values);
-      for (const row of written) await add(jobsOf(recordOf(row), undefined, systemRuntime.now()));
-      return written;
-    });
-}
-
-function counted(attempt: Attempt): Counted {
-  return { attempt, cost: costIn(attempt) };
-}
-
-/** In the order of `ATTEMPT_COLUMNS`. */
-function columnsOf(attempt: Attempt): unknown[] {
-  const { state, host, payTo, mint, fingerprint, idempotencyKey } = attempt;
-  const cost = [...costIn(attempt)];
-  return [
-    state,
-    keepsSwap(attempt),
-    countedAt(attempt),
-    plainHost(host),
-    portless(host),
-    payTo,
-    mint,
-    cost.map(([unit]) => unit),
-    cost.map(([, value]) => value.toString()),
-    idempotencyKey === undefined ? null : digest(idempotencyKey),
-    isFoundByRequest(attempt) ? digest(fingerprint) : null,
-    JSON.stringify(attempt),
-  ];
-}
-
-function recordOf(row: Row): Attempt {
-  return attemptOf(row['record'] ?? 'null');
-}
-
-function attemptOf(record: string): Attempt {
-  // Written from an attempt, above.
-  return JSON.parse(record) as Attempt;
+function endsHold({ spend, free = [] }: Along): boolean {
+  return spend !== undefined || free.length > 0;
 }

@@ -1,44 +1,104 @@
-import { emptyBalance, type AccountBalance } from '../../../src/journal/account-balance.js';
+import {
+  changed,
+  emptyBalance,
+  type AccountBalance,
+} from '../../../src/journal/account-balance.js';
 import type { BalanceStore } from '../../../src/journal/balance-ledger.js';
+import { sinceThen, systemRuntime } from '../../../src/internal/runtime.js';
 import type { Owner } from '../../../src/journal/types.js';
-import { decodeBalance, encodeBalance } from './balance-text.js';
+import { balanceFrom, withTexts } from '../balance-json.js';
 import type { Database, Row } from './database.js';
 import { digest, ownerParts } from './keys.js';
 import type { Tables } from './tables.js';
 
-/** An owner's balances, one row each. Changes to one take their turn. */
-export function balancesIn(database: Database, { books }: Tables, owner: Owner): BalanceStore {
+/**
+ * How long a balance serves that came with something else, in milliseconds. It is only looked at:
+ * what takes of it looks at the row.
+ */
+const SERVES_MS = 500;
+
+/** The balances of all owners, one row each. Changes to one take their turn. */
+export interface Balances {
+  of(owner: Owner): BalanceStore;
+  /** A question that brings an owner's balances by the way. */
+  asking<T>(
+    owner: Owner,
+    ask: () => Promise<{ readonly books: readonly Row[]; readonly result: T }>,
+  ): Promise<T>;
+  /** A write that may change balances: none that was read before serves then. */
+  changing<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export function balancesIn(database: Database, { books }: Tables): Balances {
   const where = 'where wallet = $1 and network = $2 and account = $3';
-  const balanceOf = (row: Row | undefined): AccountBalance =>
-    row?.['book'] === undefined ? emptyBalance : decodeBalance(row['book']);
-  return {
-    async read(account) {
-      const [row] = await database.query('read a balance', `select book from ${books} ${where}`, [
-        ...ownerParts(owner),
-        account,
-      ]);
-      return balanceOf(row);
-    },
-    change: (account, change) => {
-      const name = [...ownerParts(owner), account];
-      return database.transaction('change a balance', digest('book', ...name), async (query) => {
-        const lock = () => query(`select book from ${books} ${where} for update`, name);
-        let [row] = await lock();
-        if (row === undefined) {
-          // Another process may put it there first: then this waits, writes nothing, and the row is
-          // theirs.
-          await query(`insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`, [
-            ...name,
-            encodeBalance(emptyBalance),
-          ]);
-          [row] = await lock();
-        }
-        const before = balanceOf(row);
-        const { balance, result } = change(before);
-        if (balance !== before)
-          await query(`update ${books} set book = $4 ${where}`, [...name, encodeBalance(balance)]);
-        return result;
-      });
-    },
+  /** Grows with each change, at its begin and at its end. */
+  let changes = 0;
+  let seen = { owner: '', changes, at: -Infinity, books: new Map<string, Row>() };
+  const nameOf = (owner: Owner) => digest(...ownerParts(owner));
+  const changing = async <T>(work: () => Promise<T>): Promise<T> => {
+    changes += 1;
+    try {
+      return await work();
+    } finally {
+      changes += 1;
+    }
   };
+  return {
+    changing,
+    async asking(owner, ask) {
+      const before = changes;
+      const found = await ask();
+      seen = {
+        owner: nameOf(owner),
+        changes: before,
+        at: systemRuntime.now(),
+        books: new Map(found.books.map((row) => [row['account'] ?? '', row])),
+      };
+      return found.result;
+    },
+    of: (owner) => ({
+      async read(account) {
+        const isNew = seen.changes === changes && sinceThen(systemRuntime, seen.at) < SERVES_MS;
+        if (isNew && seen.owner === nameOf(owner)) return balanceOf(seen.books.get(account));
+        const [row] = await database.query('read a balance', `select book from ${books} ${where}`, [
+          ...ownerParts(owner),
+          account,
+        ]);
+        return balanceOf(row);
+      },
+      step: (account, decide) => {
+        const name = [...ownerParts(owner), account];
+        return changing(() =>
+          database.transaction('change a balance', digest('book', ...name), async (query) => {
+            const lock = () => query(`select book from ${books} ${where} for update`, name);
+            let [row] = await lock();
+            if (row === undefined) {
+              // Another process may put it there first: then this waits, writes nothing, and the
+              // row is theirs.
+              await query(`insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`, [
+                ...name,
+                JSON.stringify(emptyBalance),
+              ]);
+              [row] = await lock();
+            }
+            const before = balanceOf(row);
+            const { change, result } = decide(before);
+            const after = change === undefined ? before : changed(before, change);
+            if (after !== before)
+              await query(`update ${books} set book = $4 ${where}`, [
+                ...name,
+                JSON.stringify(withTexts(after)),
+              ]);
+            return result;
+          }),
+        );
+      },
+    }),
+  };
+}
+
+function balanceOf(row: Row | undefined): AccountBalance {
+  return row?.['book'] === undefined
+    ? emptyBalance
+    : balanceFrom(JSON.parse(row['book']) as object);
 }

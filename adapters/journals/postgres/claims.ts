@@ -1,12 +1,22 @@
-import type { Claims } from '../../../src/journal/types.js';
+import type { Along, Claims } from '../../../src/journal/types.js';
 import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
+import { ignored } from './pool.js';
 import type { Line, Session } from './session.js';
 import type { Tables } from './tables.js';
 
 /** Claims that live as long as the session of the instance that made them. */
 export interface SharedClaims extends Claims {
   readonly any: boolean;
+  /**
+   * A write with what goes along with it.
+   *
+   * @param write - Is given that as the database takes it. Resolves to whether it happened.
+   */
+  along<T extends { readonly isDone: boolean }>(
+    along: Along,
+    write: (along: object) => Promise<T>,
+  ): Promise<T>;
   /** Puts the claims of this instance under a new connection. */
   restore(query: Query, line: Line): Promise<void>;
   /** Takes back all that this instance claims. */
@@ -30,29 +40,60 @@ export function sharedClaims(
   instance: string,
 ): SharedClaims {
   const mine = new Set<string>();
-  const write = (query: Query, ids: readonly string[], { holder }: Line) =>
+  const write = (query: Query, names: readonly string[], { holder }: Line) =>
     query(
       `insert into ${claims} as c (id, instance, holder) select id, $2, $3::bigint from unnest($1::text[]) as given (id)
        on conflict (id, instance) do update set holder = excluded.holder`,
-      [ids, instance, holder],
+      [names, instance, holder],
     );
   // Any text can be an id, and only some can be stored.
   const name = (id: string) => digest(id);
+  const claiming = async <T extends { readonly isDone: boolean }>(
+    names: readonly string[],
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    for (const one of names) mine.add(one);
+    let isDone = false;
+    try {
+      const result = await work();
+      ({ isDone } = result);
+      return result;
+    } finally {
+      if (!isDone) for (const one of names) mine.delete(one);
+    }
+  };
+  const holderNow = async () =>
+    session.holder ?? (await session.run('claim', (_, { holder }) => Promise.resolve(holder)));
+  const again = (names: readonly string[]) =>
+    session.run('claim', (query, line) => {
+      const still = names.filter((one) => mine.has(one));
+      return write(query, still, line);
+    });
   return {
-    async take(id) {
-      mine.add(name(id));
-      try {
-        await session.run('claim', (query, line) => write(query, [name(id)], line));
-      } catch (error) {
-        mine.delete(name(id));
-        throw error;
-      }
+    async take(ids) {
+      const names = ids.map(name);
+      await claiming(names, async () => {
+        await session.run('claim', (query, line) => write(query, names, line));
+        return { isDone: true };
+      });
     },
-    async drop(id) {
-      mine.delete(name(id));
-      // Not beside the session, which may just be putting it back.
-      const text = `delete from ${claims} where id = $1 and instance = $2`;
-      await session.run('unclaim', (query) => query(text, [name(id), instance]));
+    async drop(ids) {
+      const names = ids.map(name);
+      for (const one of names) mine.delete(one);
+      const text = `delete from ${claims} where id = any ($1::text[]) and instance = $2`;
+      await session.run('unclaim', (query) => query(text, [names, instance]));
+    },
+    along({ claim = [], drop = [], ...rest }, writeAlong) {
+      const names = claim.map(name);
+      const dropped = drop.map(name);
+      return claiming(names, async () => {
+        const holder = names.length === 0 ? undefined : await holderNow();
+        for (const one of dropped) mine.delete(one);
+        const result = await writeAlong({ ...rest, claim: names, drop: dropped, instance, holder });
+        // Another connection may have put them in its own name meanwhile, which this undid.
+        if (session.holder !== holder && names.length > 0) void again(names).catch(ignored);
+        return result;
+      });
     },
     async live(ids) {
       const named = new Map(ids.map((id) => [name(id), id]));
@@ -70,9 +111,13 @@ export function sharedClaims(
     },
     async restore(query, line) {
       await write(query, [...mine], line);
-      // What instances left that have ended. An instance that lost its connection and has not got
-      // another one yet writes its claims again, as above.
-      await query(`delete from ${claims} where holder not in (${HOLDERS})`);
+      // What was dropped beside this connection, before it was put back or after; and what
+      // instances left that have ended. An instance that lost its connection and has not got another
+      // one yet writes its claims again, as above.
+      await query(
+        `delete from ${claims} where instance = $1 and id <> all ($2::text[]) or holder not in (${HOLDERS})`,
+        [instance, [...mine]],
+      );
     },
     async clear(direct) {
       if (mine.size === 0) return;

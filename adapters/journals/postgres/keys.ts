@@ -21,3 +21,8 @@ export function randomLockKey(): string {
 export function ownerParts({ wallet, network }: Owner): [string, string] {
   return [wallet, network];
 }
+
+/** What a lock of an owner is called among those of all. */
+export function lockName(owner: Owner, name: string): string {
+  return JSON.stringify([...ownerParts(owner), name]);
+}

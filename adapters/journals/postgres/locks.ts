@@ -5,10 +5,10 @@ import { closed } from './failure.js';
 import type { Session } from './session.js';
 
 /**
- * A process that frees a lock says so; a holder whose process died says nothing, and is noticed
- * this much later at most.
+ * A process that frees a lock says so. Neither a holder whose process died does, nor a reservation
+ * that only looked at the lock: how long to wait for them, at first and at most.
  */
-const POLL_MS = 1_000;
+const POLL_MS = { first: 25, most: 1_000 };
 
 /** Locks that hold between processes, under keys of advisory locks. */
 export interface SharedLocks {
@@ -63,9 +63,9 @@ export function sharedLocks(
     key: string,
     signals: readonly (AbortSignal | undefined)[],
   ): Promise<void> => {
-    for (;;) {
+    for (let wait = POLL_MS.first; ; wait = Math.min(2 * wait, POLL_MS.most)) {
       // Listened for from before the question, so that no answer is missed.
-      const notice = noticeOf(waiting, key, signals);
+      const notice = noticeOf(waiting, key, wait, signals);
       try {
         const asking = tryLock(key);
         const locked = await signals
@@ -127,6 +127,7 @@ export function sharedLocks(
 function noticeOf(
   waiting: Map<string, Set<() => void>>,
   key: string,
+  waitMs: number,
   signals: readonly (AbortSignal | undefined)[],
 ) {
   let wake = (): void => undefined;
@@ -139,7 +140,7 @@ function noticeOf(
   promise.catch(() => undefined);
   const all = waiting.get(key) ?? new Set();
   waiting.set(key, all.add(wake));
-  const timer = setTimeout(wake, POLL_MS);
+  const timer = setTimeout(wake, waitMs);
   const ends = signals.flatMap((signal) =>
     signal === undefined ? [] : [onAbort(signal, () => refuse(signal.reason))],
   );

@@ -1,45 +1,58 @@
 import { ConfigError } from '../../../src/errors.js';
 import type { Database, Query } from './database.js';
+import { functionsOf } from './functions.js';
 import { lockKey } from './keys.js';
-import { reserveFunction } from './reserve.js';
 import type { Tables } from './tables.js';
 
 /** The version of the tables that this code reads and writes. */
-const VERSION = 2;
+const VERSION = 3;
+
+/** What came with a version, for tables of the one before it. */
+const UPGRADES: Readonly<Record<string, (tables: Tables) => string>> = {
+  '2': (tables) => `drop function "${tables.schema}".reserve; ${functionsOf(tables)}`,
+};
 
 /**
- * Makes the tables if they are missing. Rejects with `ConfigError` (`invalid_option`) if a
- * newer version of the package made them.
+ * Makes the tables if they are missing, and brings those of an older version up to this one.
+ * Rejects with `ConfigError` (`invalid_option`) if a newer version of the package made them.
  */
 export async function prepareTables(database: Database, tables: Tables): Promise<void> {
   // Looked at without any right to create: the tables may have been made by another user.
-  const found = await database.query('tables', 'select to_regclass($1)::text as name', [
-    tables.version,
-  ]);
-  if (found[0]?.['name'] === undefined) {
+  let found = await versionIn(database, tables);
+  if (found === undefined || found in UPGRADES) {
     const key = lockKey(tables.schema, 'tables');
-    await database.transaction('tables', key, async (query) => {
+    found = await database.transaction('tables', key, async (query) => {
       await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
-      const [row] = await query(
-        'select to_regclass($1)::text as name, to_regnamespace($2)::text as schema',
-        [tables.version, `"${tables.schema}"`],
-      );
-      // Asked only if it is missing, because "if not exists" too wants the right to create
-      // schemas.
-      if (row?.['schema'] === undefined) await query(`create schema "${tables.schema}"`);
-      if (row?.['name'] === undefined) await create(query, tables);
+      const ask = { query: (_: string, ...question: Parameters<Query>) => query(...question) };
+      const before = await versionIn(ask, tables);
+      if (before === undefined) await create(query, tables);
+      const upgrade = before === undefined ? undefined : UPGRADES[before]?.(tables);
+      if (upgrade !== undefined)
+        await query(`${upgrade}; update ${tables.version} set version = ${VERSION}`);
+      return versionIn(ask, tables);
     });
   }
-  const [row] = await database.query(
-    'tables',
-    `select max(version)::text as version from ${tables.version}`,
-  );
-  if (row?.['version'] === String(VERSION)) return;
+  if (found === String(VERSION)) return;
   throw new ConfigError(
     'invalid_option',
-    `The journal's tables in schema ${tables.schema} have version ${row?.['version'] ?? 'none'}, and this copy of exact-change knows version ${VERSION}. Use copies of one version everywhere, or name another schema.`,
+    `The journal's tables in schema ${tables.schema} have version ${found ?? 'none'}, and this copy of exact-change knows version ${VERSION}. Use copies of one version everywhere, or name another schema.`,
     { details: { option: 'schema' } },
   );
+}
+
+/** Undefined if there are no tables. */
+async function versionIn(
+  database: Pick<Database, 'query'>,
+  { schema, version }: Tables,
+): Promise<string | undefined> {
+  // Not by `to_regclass`, which a transaction may answer from what it knew at its begin.
+  const text = `select tablename::text from pg_tables where schemaname = $1 and tablename = 'version'`;
+  if ((await database.query('tables', text, [schema])).length === 0) return undefined;
+  const [row] = await database.query(
+    'tables',
+    `select max(version)::text as version from ${version}`,
+  );
+  return row?.['version'] ?? 'none';
 }
 
 /**
@@ -50,6 +63,9 @@ export async function prepareTables(database: Database, tables: Tables): Promise
  */
 async function create(query: Query, tables: Tables): Promise<void> {
   const { schema, attempts, spent, books, claims, counters, version } = tables;
+  // Asked only if it is missing, because "if not exists" too wants the right to create schemas.
+  const found = await query('select nspname::text from pg_namespace where nspname = $1', [schema]);
+  if (found.length === 0) await query(`create schema "${schema}"`);
   await query(`
     create table ${attempts} (
       seq bigint generated always as identity,
@@ -110,8 +126,6 @@ async function create(query: Query, tables: Tables): Promise<void> {
     $tally$;
     create trigger tally after insert or update or delete on ${attempts} for each row execute function "${schema}".tally();
 
-    ${reserveFunction(tables)}
-
     create table ${books} (
       wallet text not null,
       network text not null,
@@ -136,6 +150,8 @@ async function create(query: Query, tables: Tables): Promise<void> {
       primary key (wallet, network, name)
     );
     create index on ${counters} (used_at);
+
+    ${functionsOf(tables)}
 
     create table ${version} (version integer not null);
     insert into ${version} values (${VERSION});

@@ -6,10 +6,10 @@ import { closed as closedError, failure } from './failure.js';
 import { randomLockKey } from './keys.js';
 import type { PostgresClient } from './pool.js';
 
-/** How long to wait before the connection is opened again, at first and at most. */
 /** Steps that give something up. */
 const GIVES_UP: readonly string[] = ['unlock', 'unclaim'];
 
+/** How long to wait before the connection is opened again, at first and at most. */
 const REOPEN_MS = { first: 50, most: 2_000 };
 
 /**
@@ -21,6 +21,8 @@ export interface Session {
    * with `journal_unavailable`.
    */
   run<T>(step: string, work: (query: Query, line: Line) => Promise<T>): Promise<T>;
+  /** That of the connection, while it is open. */
+  readonly holder: string | undefined;
   /** Opens the connection again if it was lost, in the background. */
   revive(): void;
   /** Ends the connection. */
@@ -135,6 +137,9 @@ export function createSession(database: Database, events: SessionEvents): Sessio
 
   return {
     run,
+    get holder() {
+      return open?.holder;
+    },
     revive: () => void revive(),
     async close() {
       closed = true;

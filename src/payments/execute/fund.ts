@@ -2,6 +2,7 @@ import type { Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
+import type { Hold } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
@@ -31,6 +32,8 @@ export interface FundTask {
   readonly approve: Approve;
   /** Called once what the payment needs is counted among what waits. */
   readonly onCounted: () => void;
+  /** The tokens, if they are held for it already. */
+  readonly taken: Taken | undefined;
 }
 
 /** Tokens that are held for a payment. */
@@ -58,6 +61,10 @@ export async function fundPayment(
     required: offer.amount.toString(),
     missing: missing.toString(),
   });
+  if (task.taken !== undefined) {
+    task.onCounted();
+    return task.taken;
+  }
   // Counted before the first wait: a call that looks for a swap meanwhile lets it cover this
   // payment too.
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
@@ -91,9 +98,14 @@ export function mintLock(mint: Address): string {
 }
 
 /**
- * Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find
- * what it counted on.
+ * The tokens for a payment, to be held when it is reserved. No swap runs on the account meanwhile:
+ * its guard must find what it counted on.
  */
+export function holdFor(context: PaymentContext, { offer, facts }: Choice): Hold {
+  return { account: facts.source, fresh: freshIn(context), unless: mintLock(offer.mint) };
+}
+
+/** Takes them by themselves, if they are there. */
 export function holdNow(
   context: PaymentContext,
   { offer, facts }: Choice,

@@ -11,7 +11,7 @@ import { decided, decidePayment, monitorPayment } from '../reconcile/payment-mon
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
 import { type Answer, boundsOf, rejection } from './rejection.js';
-import { bodyClaim, releaseClaim } from './release-claim.js';
+import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
 /** One call that presents a payment. */
 export interface Presentation {
@@ -40,8 +40,10 @@ export interface Rejected {
  * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. The same
  * bytes are sent once more only if the seller's own word and the chain say that they are
  * settled, and the request may be repeated. A lost answer throws `SettlementError`; whatever comes,
- * the chain has the last word, in the background. The attempt is claimed by this call, and no
- * longer when it returns, or soon after if its caller has given up.
+ * the chain has the last word, in the background. The attempt and its answer are claimed by this
+ * call, and no longer when it returns, or soon after if its caller has given up. An answer that is
+ * on its way to its reader stays claimed until that is there; and so does its attempt, unless it
+ * has a key, for which it would seem to be under way.
  */
 export async function present(
   context: PaymentContext,
@@ -50,13 +52,10 @@ export async function present(
 ): Promise<Presented> {
   const { call, emit } = showing;
   const deadline = startDeadline(context.config.timeouts.payment, call.signal);
-  const body = bodyClaim(open.attempt.id);
-  // While the seller is at work. If it cannot be claimed, a repeated call takes the answer for
-  // lost, and pays nothing twice.
-  const claimed = context.claims.take(body).catch(() => undefined);
+  const { id, idempotencyKey } = open.attempt;
   let isAwaited = false;
   try {
-    let shown = await presentOnce(context, open, showing, claimed, deadline.signal);
+    let shown = await presentOnce(context, open, showing, deadline.signal);
     if (!('response' in shown)) {
       const { askFirst, resign } = outcomes[shown.outcome];
       if (askFirst) await untilAborted(askChain(context, open, emit, deadline.signal), call.signal);
@@ -69,7 +68,7 @@ export async function present(
       throwIfAborted(call.signal);
       const settled = open.attempt.state === 'settled';
       if (askFirst && settled && mayRepeat(open, showing))
-        shown = await presentOnce(context, open, showing, claimed, deadline.signal);
+        shown = await presentOnce(context, open, showing, deadline.signal);
     }
     if ('response' in shown) {
       deadline.stop(shown.response);
@@ -88,8 +87,9 @@ export async function present(
     deadline.stop();
     // First, so that a process that takes it for an orphan finds the record that this one works on.
     void monitorPayment(context, open, emit);
-    if (!isAwaited) void releaseClaim(context, open, undefined, body);
-    if (showing.keepsClaim !== true) await releaseClaim(context, open, call.signal);
+    const own = showing.keepsClaim === true ? [] : [id];
+    if (!isAwaited) await releaseClaims(context, open, [...own, bodyClaim(id)], call.signal);
+    else if (idempotencyKey !== undefined) void releaseClaims(context, open, own);
   }
 }
 
@@ -110,12 +110,10 @@ type SellerAnswer =
   | { readonly response: Response; readonly isAwaited: boolean }
   | { readonly outcome: AnswerOutcome; readonly answer: Answer };
 
-/** @param claimed - Resolves once the answer is claimed for its reader, or cannot be. */
 async function presentOnce(
   context: PaymentContext,
   open: OpenPayment,
   showing: Presentation,
-  claimed: Promise<void>,
   signal: AbortSignal,
 ): Promise<SellerAnswer> {
   const { call, url, emit, startedAt } = showing;
@@ -139,12 +137,10 @@ async function presentOnce(
   // What is written at the end of the body needs no write now, unless other processes write of this
   // attempt too.
   const noted = isAwaited && open.isForeign !== true ? undefined : note(context, open, emit);
-  await untilAborted(Promise.all([noted, isAwaited ? claimed : undefined]), call.signal).catch(
-    (reason: unknown) => {
-      if (open.attempt.delivered) void takeBack(context, open);
-      throw reason;
-    },
-  );
+  await untilAborted(Promise.resolve(noted), call.signal).catch((reason: unknown) => {
+    if (open.attempt.delivered) void takeBack(context, open);
+    throw reason;
+  });
   if (response.status === 402) {
     // A wrong idea of our own balance is the likeliest of our own mistakes.
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
@@ -165,23 +161,20 @@ async function presentOnce(
  * The answer is worth more than its record: the next write of this attempt, by the call that
  * follows it, catches up. Never rejects.
  */
-function note(
-  context: PaymentContext,
-  open: OpenPayment,
-  emit: Emit,
-  change?: (attempt: OpenPayment['attempt']) => OpenPayment['attempt'],
-): Promise<void> {
-  const { payerSignature } = open.attempt.payment;
-  return saveAttempt(context, open, change).catch(() =>
-    emit('warning', {
-      message: `The journal could not be written after payment ${payerSignature}.`,
-    }),
-  );
+function note(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
+  return saveAttempt(context, open).catch(() => warn(open, emit));
+}
+
+function warn({ attempt }: OpenPayment, emit: Emit): void {
+  const { payerSignature } = attempt.payment;
+  emit('warning', {
+    message: `The journal could not be written after payment ${payerSignature}.`,
+  });
 }
 
 /**
  * What the end of an answer's body means for its attempt. Until then the claim on it says that its
- * reader may still come.
+ * reader may still come; it ends with the write of that.
  */
 function endOf(
   context: PaymentContext,
@@ -189,18 +182,21 @@ function endOf(
   signal: AbortSignal | undefined,
   emit: Emit,
 ): BodyEnd {
-  const end = (noted: Promise<void>) => {
-    void releaseClaim(context, open, undefined, bodyClaim(open.attempt.id));
+  const { id } = open.attempt;
+  const drop = [id, bodyClaim(id)];
+  const end = (isDelivered: boolean, unwritten: () => void): Promise<void> => {
+    const change = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered: isDelivered });
+    open.attempt = change(open.attempt);
+    const noted = saveAttempt(context, open, change, { drop }).catch(() => {
+      unwritten();
+      return releaseClaims(context, open, drop);
+    });
     // A reader that has given up is not kept waiting.
-    return untilAborted(noted, signal).catch(() => undefined);
+    return untilAborted(delayNextCall(context, noted), signal).catch(() => undefined);
   };
-  const delivered = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered: true });
   return {
-    read() {
-      open.attempt = delivered(open.attempt);
-      return end(note(context, open, emit, delivered));
-    },
-    lost: () => end(takeBack(context, open)),
+    read: () => end(true, () => warn(open, emit)),
+    lost: () => end(false, () => undefined),
   };
 }
 

@@ -16,15 +16,15 @@ export function bodyClaim(id: string): string {
  * this wallet is, or it would take the attempt for one that is still at work, and pay beside it.
  * Never rejects.
  */
-export function releaseClaim(
+export function releaseClaims(
   context: PaymentContext,
   open: OpenPayment,
-  signal: AbortSignal | undefined,
-  claim = open.attempt.id,
+  claims: readonly string[],
+  signal?: AbortSignal,
 ): Promise<void> {
   const left = delayNextCall(
     context,
-    Promise.resolve(open.lastWrite).then(() => context.claims.drop(claim)),
+    Promise.resolve(open.lastWrite).then(() => context.claims.drop(claims)),
   );
   return untilAborted(left, signal).catch(() => undefined);
 }

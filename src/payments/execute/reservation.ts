@@ -1,12 +1,14 @@
 import { isExactChangeError } from '../../errors.js';
+import type { Taken } from '../../journal/balance-ledger.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
-import type { Attempt, SignedPayment } from '../../journal/types.js';
+import type { Along, Attempt, Hold, SignedPayment } from '../../journal/types.js';
 import { capsFor, overBudget, takenOf } from '../../policy/caps.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { inProgress } from '../reconcile/earlier-errors.js';
 import { endUnpaid } from '../reconcile/orphaned-attempts.js';
 import { abandon, freeOrphanedBudget, resumeWithNextCall } from '../reconcile/resume.js';
+import { bodyClaim } from './release-claim.js';
 import { withoutBound } from './swap-cost.js';
 
 /**
@@ -16,13 +18,15 @@ export interface Reservation {
   /** As it stands, with what its swaps have cost. */
   attempt: Attempt;
   /**
-   * Reserves its price. Throws `budget_exhausted`, or `payment_in_progress` if another call has its
-   * key.
+   * Claims it for this call, and reserves its price: until its answer is there, no process takes it
+   * for an orphan. Throws `budget_exhausted`, or `payment_in_progress` if another call has its key.
+   *
+   * @param hold - What to hold for it, if that takes no step of its own. Returns what was taken.
    */
-  reserve(): Promise<void>;
+  reserve(hold: Hold): Promise<Taken | undefined>;
   /**
-   * Puts the signed payment on record, before it leaves. Rejects if another process took the
-   * attempt for an orphan and freed its budget.
+   * Puts the signed payment on record, before it leaves, and claims its answer. Rejects if another
+   * process took the attempt for an orphan and freed its budget.
    */
   sign(payment: SignedPayment, receipt: Receipt): Promise<OpenPayment>;
   /**
@@ -33,31 +37,26 @@ export interface Reservation {
   rollBack(source: string, reason: unknown): Promise<void>;
 }
 
-/**
- * Claims an attempt for this call, before it is there for others to see: until its answer is there,
- * no process takes it for an orphan.
- */
-export async function claimAttempt(
-  context: PaymentContext,
-  reserved: Attempt,
-): Promise<Reservation> {
-  const { claims, journal, ledger, config } = context;
+/** An attempt that is about to be made. */
+export function reservationFor(context: PaymentContext, reserved: Attempt): Reservation {
+  const { claims, journal, config } = context;
   const { id } = reserved;
-  await claims.take(id).catch((error: unknown) => {
-    // It may have been taken all the same.
-    claims.drop(id).catch(() => undefined);
-    throw error;
-  });
   let isReserved = false;
   const reservation: Reservation = {
     attempt: reserved,
-    async reserve() {
+    async reserve(hold) {
       const { attempt } = reservation;
       const caps = capsFor(config.policy, attempt);
-      const refused = await againWithoutOrphans(context, () => journal.reserve(attempt, caps));
-      if (refused === undefined) isReserved = true;
-      else if ('taken' in refused) throw inProgress({});
-      else throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
+      const done = await againWithoutOrphans(
+        context,
+        () => journal.reserve(attempt, caps, { claim: [id] }, hold),
+        (result) => result === undefined || 'before' in result,
+      );
+      if (done !== undefined && 'taken' in done) throw inProgress({});
+      if (done !== undefined && 'cap' in done)
+        throw overBudget(done.cap, done.used, takenOf(done.cap, attempt));
+      isReserved = true;
+      return done;
     },
     async sign(payment, receipt) {
       // It is spent from now on, however long it waited for a swap or an approval.
@@ -68,21 +67,24 @@ export async function claimAttempt(
         payment,
         receipt,
       };
-      await journal.put(open);
+      await journal.put(open, { claim: [bodyClaim(id)] });
       return { attempt: open };
     },
     async rollBack(source, reason) {
       const isUnwritten = isExactChangeError(reason, 'journal_unavailable');
+      const drop = [id, bodyClaim(id)];
       const undo = async () => {
-        await ledger.release(source, id);
         // One whose answer was lost may be on record.
-        if (isReserved || isUnwritten) await giveUp(context, reservation.attempt);
+        if (isReserved || isUnwritten)
+          await giveUp(context, reservation.attempt, { drop, free: [source] });
       };
       // What could not be undone now is freed with all other orphans, which are looked for again;
       // the reason of the failure says more.
       if (isUnwritten) resumeWithNextCall(context);
-      await undo().catch(() => resumeWithNextCall(context));
-      await claims.drop(id).catch(() => undefined);
+      await undo().catch(async () => {
+        resumeWithNextCall(context);
+        await claims.drop(drop).catch(() => undefined);
+      });
     },
   };
   return reservation;
@@ -94,18 +96,19 @@ export async function claimAttempt(
  */
 export async function againWithoutOrphans<T>(
   context: PaymentContext,
-  ask: () => Promise<T | undefined>,
-): Promise<T | undefined> {
-  const refused = await ask();
-  return refused !== undefined && (await freeOrphanedBudget(context)) ? ask() : refused;
+  ask: () => Promise<T>,
+  isDone: (result: T) => boolean = (result) => result === undefined,
+): Promise<T> {
+  const result = await ask();
+  return !isDone(result) && (await freeOrphanedBudget(context)) ? ask() : result;
 }
 
 /**
  * Frees the price and the key: no payment was signed. A swap that may still land stays on record,
  * and so does what swaps have cost.
  */
-async function giveUp(context: PaymentContext, attempt: Attempt): Promise<void> {
+async function giveUp(context: PaymentContext, attempt: Attempt, along: Along): Promise<void> {
   if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
-    await endUnpaid(context, withoutBound(attempt));
-  else await abandon(context, attempt);
+    await endUnpaid(context, withoutBound(attempt), along);
+  else await abandon(context, attempt, along);
 }

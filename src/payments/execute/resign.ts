@@ -14,7 +14,7 @@ import { decided } from '../reconcile/payment-monitor.js';
 import type { Buying, Task } from '../task.js';
 import { outcomes } from './outcomes.js';
 import { present, type Rejected } from './present.js';
-import { releaseClaim } from './release-claim.js';
+import { releaseClaims } from './release-claim.js';
 
 /** Chooses the offer to pay, and signs the payment for it. */
 export type SignFor = (
@@ -48,7 +48,8 @@ export async function presentOrResign(
     });
   });
   // Until both are on record, no other call presents the first again.
-  const letGo = () => (mayResign ? releaseClaim(context, first, call.signal) : Promise.resolve());
+  const letGo = () =>
+    mayResign ? releaseClaims(context, first, [first.attempt.id], call.signal) : Promise.resolve();
   const second = await signing.finally(letGo);
   const shown = await presenting;
   if ('response' in shown) return shown.response;
@@ -76,7 +77,8 @@ export async function presentAhead(
   const undoing = presenting.then((shown) =>
     'response' in shown ? undefined : termsOnceUndone(context, first, shown, emit, call.signal),
   );
-  const terms = await undoing.finally(() => releaseClaim(context, first, call.signal));
+  const letGo = () => releaseClaims(context, first, [first.attempt.id], call.signal);
+  const terms = await undoing.finally(letGo);
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   forgetStableTerms(context, call);

@@ -2,6 +2,7 @@ import { base58 } from '../../internal/bytes.js';
 import { TransactionError } from '../../errors.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
+import { carriesNonce } from '../../protocols/protocol.js';
 import { askSigner, type SignedMessage } from '../../solana/ask-signer.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
@@ -54,8 +55,7 @@ export async function composePayment(
     decimals: facts.decimals,
     blockhash,
     nonce: nonceFor(purpose, runtime.randomBytes),
-    // What tells apart payments without a nonce of their own.
-    price: BigInt(await context.next(blockhash)),
+    price: carriesNonce(offer) ? 1n : BigInt(await context.next(blockhash)),
   });
   return {
     message,

@@ -1,5 +1,5 @@
 import { FundsError, ProtocolError, type ExactChangeError } from '../../errors.js';
-import type { IsFresh } from '../../journal/account-balance.js';
+import type { Fresh } from '../../journal/account-balance.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Account } from '../../solana/rpc/rpc.js';
@@ -85,9 +85,9 @@ export async function forgetBalance(
  * Which balances are taken for true: none from before the clock was set back, and those that a
  * machine has seen whose clock is a little ahead.
  */
-export function freshIn({ config: { runtime } }: PaymentContext): IsFresh {
+export function freshIn({ config: { runtime } }: PaymentContext): Fresh {
   const now = runtime.now();
-  return (at) => Math.abs(now - at) <= BALANCE_MAX_AGE_MS;
+  return { from: now - BALANCE_MAX_AGE_MS, to: now + BALANCE_MAX_AGE_MS };
 }
 
 function programsOf(context: PaymentContext, memory: Memory, mint: Address): readonly Address[] {

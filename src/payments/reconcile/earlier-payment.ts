@@ -76,9 +76,10 @@ export async function resumeEarlierPayment(
     return undefined;
   }
   // What is settled is refused by a seller that does not know the payment again, so only one that
-  // does is asked.
+  // does is asked. Of what is long over, the bytes are not there any more.
   const known = settled.find(
-    ({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable,
+    ({ attempt: { payment } }) =>
+      payment.header.value !== '' && (payment.hasPaymentId === true || repeat.repeatable),
   );
   const answering =
     known === undefined
@@ -96,9 +97,10 @@ async function presentAgain(
   open: OpenPayment,
   { call, repeatable, emit, startedAt }: RepeatedCall,
 ): Promise<Response> {
-  await context.claims.take(open.attempt.id).catch((cause: unknown) => {
+  const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
+  await context.claims.take(claims).catch((cause: unknown) => {
     // It may have been taken all the same, and would keep every later call away.
-    context.claims.drop(open.attempt.id).catch(() => undefined);
+    context.claims.drop(claims).catch(() => undefined);
     throw undecided(open, cause);
   });
   const shown = await present(context, open, {

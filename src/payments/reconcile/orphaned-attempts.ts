@@ -1,4 +1,4 @@
-import type { Attempt, SwapOutcome } from '../../journal/types.js';
+import type { Along, Attempt, SwapOutcome } from '../../journal/types.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { PaymentContext } from '../context.js';
@@ -49,12 +49,12 @@ export async function releaseOrphans(context: PaymentContext): Promise<ReleasedO
   const dead = await orphanedAttempts(context, 'reserved');
   const abandoned: Attempt[] = [];
   for (const attempt of dead) {
-    await releaseHolds(context, attempt);
     noteResumed(context, attempt);
+    const free = accountsOf(context, attempt);
     const mayLand = attempt.swap !== undefined && attempt.swap.outcome === undefined;
     const ending = mayLand
-      ? putAbandoned(context, attempt).then((one) => void abandoned.push(one))
-      : endUnpaid(context, withoutBound(attempt));
+      ? putAbandoned(context, attempt, { free }).then((one) => void abandoned.push(one))
+      : endUnpaid(context, withoutBound(attempt), { free });
     // If it goes on after all, it is left alone.
     await ending.catch(() => undefined);
   }
@@ -64,9 +64,13 @@ export async function releaseOrphans(context: PaymentContext): Promise<ReleasedO
 /**
  * Frees the price and the key of an attempt that signed no payment, and keeps its swap on record.
  */
-export async function putAbandoned(context: PaymentContext, attempt: Attempt): Promise<Attempt> {
+export async function putAbandoned(
+  context: PaymentContext,
+  attempt: Attempt,
+  along: Along,
+): Promise<Attempt> {
   const abandoned: Attempt = { ...withoutKey(attempt), state: 'abandoned' };
-  await context.journal.put(abandoned);
+  await context.journal.put(abandoned, along);
   noteFreed(context, abandoned, 'abandoned');
   return abandoned;
 }
@@ -88,20 +92,25 @@ export async function endDecided(
  * Ends an attempt that signed no payment and whose swap is decided. What its swaps cost stays on
  * record; if that is nothing, it is forgotten.
  */
-export async function endUnpaid(context: PaymentContext, attempt: Attempt): Promise<void> {
+export async function endUnpaid(
+  context: PaymentContext,
+  attempt: Attempt,
+  along: Along = {},
+): Promise<void> {
   const { id, swap, swapped } = attempt;
-  // Another process may have ended it already, and forgotten it.
-  const put = (one: Attempt) =>
-    context.journal.put(one).catch(async (error: unknown) => {
+  const put = (one: Attempt, alongIt?: Along) =>
+    context.journal.put(one, alongIt).catch(async (error: unknown) => {
+      // Another process may have ended it already, and forgotten it.
       if (await isThere(context, id)) throw error;
-      return undefined;
+      await context.journal.release(id, alongIt);
     });
   if (swapped !== undefined) {
-    await put({ ...withoutKey(attempt), state: 'unpaid', leftAt: context.config.runtime.now() });
+    const leftAt = context.config.runtime.now();
+    await put({ ...withoutKey(attempt), state: 'unpaid', leftAt }, along);
   } else {
     // What became of its swap is told first.
     if (swap?.outcome !== undefined) await put({ ...withoutKey(attempt), state: 'abandoned' });
-    await context.journal.release(id);
+    await context.journal.release(id, along);
   }
   noteFreed(context, attempt, 'unpaid');
 }
@@ -116,12 +125,12 @@ async function isThere(context: PaymentContext, id: string): Promise<boolean> {
   return false;
 }
 
-/** Which of the two token programs its mint belongs to is not on record. */
-async function releaseHolds(
-  { ledger, config }: PaymentContext,
-  { id, mint }: Attempt,
-): Promise<void> {
-  for (const program of [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]) {
-    await ledger.release(associatedTokenAddress(config.signer.address, mint, program), id);
-  }
+/**
+ * The accounts that it may hold tokens of: which of the two token programs its mint belongs to is
+ * not on record.
+ */
+function accountsOf({ config }: PaymentContext, { mint }: Attempt): string[] {
+  return [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) =>
+    associatedTokenAddress(config.signer.address, mint, program),
+  );
 }

@@ -2,6 +2,7 @@ import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { startDeadline } from '../../internal/deadline.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
+import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
@@ -43,6 +44,7 @@ export async function monitorPayment(
   known.monitors.delete(context);
   if (known.monitors.size > 0) return;
   monitored.delete(id);
+  if (isDecided(known.open)) return;
   // Closed before the chain had decided: nothing is left here to end it, and the tokens may go.
   await context.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }
@@ -145,10 +147,7 @@ async function closeAttempt(
   verdict: Decision,
   emit: Emit,
 ): Promise<void> {
-  const { id, payment } = open.attempt;
-  // First, and again if the write fails: ended twice is ended, and a hold that is never ended
-  // would keep its tokens for ever.
-  await endHold(context, id, payment.source, verdict);
+  const { payment } = open.attempt;
   const stands = open.isForeign !== true || (await isUpToDate(context, open));
   const told = { first: false };
   const change = (attempt: OpenPayment['attempt']) => {
@@ -158,8 +157,10 @@ async function closeAttempt(
   };
   // What is not written down is not decided: it is asked again. What another process has decided
   // meanwhile is written already.
-  if (stands) await saveAttempt(context, open, change);
+  if (stands) await saveAttempt(context, open, change, endsOf(payment.source, verdict));
   else open.attempt = change(open.attempt);
+  // It may have been taken off the known balance already, when its client closed.
+  if (verdict.state === 'unsettled') await context.ledger.forget(payment.source);
   // Several may have been told at once.
   if (told.first)
     emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
@@ -208,14 +209,9 @@ function closed(
   return { ...attempt, state, leftAt: now, receipt: { ...receipt, state, payment, cost } };
 }
 
-async function endHold(
-  { ledger }: PaymentContext,
-  id: string,
-  source: string,
-  verdict: Decision,
-): Promise<void> {
-  if (verdict.state === 'settled') return ledger.spend(source, id, verdict.slot);
-  await ledger.release(source, id);
-  // It may have been taken off the known balance already, when its client closed.
-  await ledger.forget(source);
+/** What its end makes of the tokens that are held for it. */
+function endsOf(account: string, verdict: Decision): Along {
+  return verdict.state === 'settled'
+    ? { spend: { account, slot: verdict.slot } }
+    : { free: [account] };
 }

@@ -1,5 +1,5 @@
 import type { OpenPayment } from '../../journal/open-payment.js';
-import type { Attempt } from '../../journal/types.js';
+import type { Along, Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import {
@@ -107,8 +107,12 @@ async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
  * Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record
  * until it can land no more.
  */
-export async function abandon(context: PaymentContext, attempt: Attempt): Promise<void> {
-  void waitForSwap(context, await putAbandoned(context, attempt));
+export async function abandon(
+  context: PaymentContext,
+  attempt: Attempt,
+  along: Along,
+): Promise<void> {
+  void waitForSwap(context, await putAbandoned(context, attempt, along));
 }
 
 /**

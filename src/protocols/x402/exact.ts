@@ -7,7 +7,7 @@ import {
   memo,
   transferChecked,
 } from '../../solana/transactions/instructions.js';
-import type { BuiltPayment, PaymentFacts } from '../protocol.js';
+import { carriesNonce, type BuiltPayment, type PaymentFacts } from '../protocol.js';
 
 /** What hosted facilitators take without question (x402.md 2.4). */
 const COMPUTE_UNITS = 20_000;
@@ -23,7 +23,7 @@ const MAX_PRICE = 1_000_000n;
  */
 export function buildExactPayment(payment: PaymentFacts): BuiltPayment {
   const { offer, payer, source, destination, tokenProgram, decimals, blockhash } = payment;
-  const isUniqueByMemo = offer.memo === undefined && offer.takesMemo;
+  const isUniqueByMemo = carriesNonce(offer);
   const text = isUniqueByMemo ? hex.encode(payment.nonce) : offer.memo;
   const instructions = [
     computeUnitLimit(COMPUTE_UNITS),

@@ -21,7 +21,7 @@ import type { Message, Outcome, Task } from './task.js';
 const PIPE = 3;
 // Bytes: more than a purchase takes until it is answered, less than until it is settled. Then the
 // journal is written anew.
-const COMPACT_FROM = 8_500;
+const COMPACT_FROM = 10_000;
 
 // Written by the parent.
 const task = JSON.parse(process.argv[2] ?? '') as Task;
@@ -48,9 +48,9 @@ const edges: Edges = {
   pass(edge) {
     if (isLast(edge)) end();
   },
-  async passWith(edge, last) {
+  passWith(edge, last) {
     if (!isLast(edge)) return;
-    await last();
+    last();
     end();
   },
 };
@@ -62,6 +62,7 @@ async function main(): Promise<void> {
     disk,
     processes: nodeProcesses,
     compactFrom: COMPACT_FROM,
+    recent: 0,
   });
   const client = createClient({
     signer: edgedSigner(signer, edges),

@@ -13,11 +13,16 @@ interface Use {
  */
 export function edgedDisk(disk: Disk, edges: Edges): Disk {
   const uses = new Map<string, Use>();
-  const around = async <T>(edge: string, work: () => Promise<T>): Promise<T> => {
+  const around = <T>(edge: string, work: () => T): T => {
     edges.pass(`disk ${edge} before`);
-    const result = await work();
+    const result = work();
     edges.pass(`disk ${edge} after`);
     return result;
+  };
+  const aroundSync = async (edge: string, sync: () => Promise<void>): Promise<void> => {
+    edges.pass(`disk ${edge} before`);
+    await sync();
+    edges.pass(`disk ${edge} after`);
   };
   const edged = (path: string, file: OpenFile): OpenFile => {
     const use = { name: useOf(path) };
@@ -25,49 +30,55 @@ export function edgedDisk(disk: Disk, edges: Edges): Disk {
     let written = 'nothing';
     return {
       ...file,
-      async write(bytes, position) {
-        written = use.name === 'lock' ? 'lock' : contentOf(bytes);
+      append(bytes) {
+        written = use.name === 'history' ? 'history' : contentOf(bytes);
         edges.pass(`disk write ${written} before`);
         // The process ends in the middle of it: a part is there, and no caller was told.
-        await edges.passWith(`disk write ${written} torn`, () =>
-          file.write(bytes.subarray(0, bytes.length / 2), position),
+        edges.passWith(`disk write ${written} torn`, () =>
+          file.append(bytes.subarray(0, bytes.length / 2)),
         );
-        await file.write(bytes, position);
+        const taken = file.append(bytes);
         edges.pass(`disk write ${written} after`);
+        return taken;
       },
       truncate: (length) => around(`truncate ${use.name}`, () => file.truncate(length)),
-      sync: () => around(`sync ${written}`, () => file.sync()),
+      sync: () => aroundSync(`sync ${written}`, () => file.sync()),
     };
-  };
-  const moved = async (verb: 'link' | 'rename', from: string, to: string): Promise<void> => {
-    await around(`${verb} ${useOf(to)}`, () => disk[verb](from, to));
-    const use = uses.get(from);
-    if (use !== undefined) use.name = useOf(to);
   };
   return {
     ...disk,
-    open: async (path) => edged(path, await disk.open(path)),
-    create: (path) =>
-      around(`create ${useOf(path)}`, async () => edged(path, await disk.create(path))),
-    link: (from, to) => moved('link', from, to),
-    rename: (from, to) => moved('rename', from, to),
+    open: (path) => edged(path, disk.open(path)),
+    create: (path) => around(`create ${useOf(path)}`, () => edged(path, disk.create(path))),
+    link: (from, to) => around(`link ${useOf(to)}`, () => disk.link(from, to)),
+    rename(from, to) {
+      around(`rename ${useOf(to)}`, () => disk.rename(from, to));
+      const use = uses.get(from);
+      if (use !== undefined) use.name = useOf(to);
+    },
     unlink: (path) => around(`unlink ${useOf(path)}`, () => disk.unlink(path)),
-    syncDirectory: (path) => around('sync directory', () => disk.syncDirectory(path)),
+    syncDirectory: (path) => aroundSync('sync directory', () => disk.syncDirectory(path)),
   };
 }
 
+/** `copy`: the journal as it is written anew; `draft`: another name of it, for a moment. */
 function useOf(path: string): string {
-  const [, suffix] = /\.jsonl(?:\.(lock|compact))?/.exec(path) ?? [];
-  return suffix === 'compact' ? 'draft' : (suffix ?? 'journal');
+  const [, suffix] = /\.jsonl\.(.*)$/.exec(path) ?? [];
+  if (suffix === undefined) return 'journal';
+  if (suffix === 'compact') return 'copy';
+  return suffix === 'history' ? suffix : 'draft';
 }
 
-/** A line is a checksum of 8 digits, a space and JSON. */
+/** A line begins with a line feed, has a head of three fields, and JSON. */
 function contentOf(bytes: Uint8Array): string {
-  const lines = new TextDecoder().decode(bytes).trimEnd().split('\n');
+  const [header, ...lines] = new TextDecoder().decode(bytes).split('\n');
+  if (header !== '') return 'header';
   if (lines.length > 1) return 'all anew';
-  const [first]: { put?: Attempt; release?: string }[] = [
-    JSON.parse((lines[0] ?? '').slice('00000000 '.length)),
-  ].flat();
-  if (first?.put !== undefined) return wordFor(first.put);
-  return first?.release === undefined ? 'header' : 'release';
+  const [, ...records] = JSON.parse((lines[0] ?? '').replace(/^([0-9a-f]+ ){3}/, '')) as [
+    string,
+    ...{ readonly put?: Attempt }[],
+  ];
+  const put = records.find((record) => record.put !== undefined)?.put;
+  if (put !== undefined) return wordFor(put);
+  const names = records.flatMap((record) => Object.keys(record));
+  return names.find((name) => name !== 'synced') ?? 'nothing';
 }

@@ -7,7 +7,7 @@ import type { Attempt, Journal, MessageSigner, Signer } from 'exact-change';
 export interface Edges {
   pass(edge: string): void;
   /** As `pass`; if it ends the process, it does this first. */
-  passWith(edge: string, last: () => Promise<void>): Promise<void>;
+  passWith(edge: string, last: () => void): void;
 }
 
 /**
@@ -30,10 +30,10 @@ export function edgedJournal(journal: Journal, { pass }: Edges): Journal {
   };
   return {
     ...journal,
-    reserve: (attempt, caps) => around('reserve', () => journal.reserve(attempt, caps)),
-    put: (attempt) => around(`put ${wordFor(attempt)}`, () => journal.put(attempt)),
-    raise: (attempt, caps) => around('raise', () => journal.raise(attempt, caps)),
-    release: (id) => around('release', () => journal.release(id)),
+    reserve: (...given) => around('reserve', () => journal.reserve(...given)),
+    put: (...given) => around(`put ${wordFor(given[0])}`, () => journal.put(...given)),
+    raise: (...given) => around('raise', () => journal.raise(...given)),
+    release: (...given) => around('release', () => journal.release(...given)),
   };
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { copyFile } from 'node:fs/promises';
+import { copyFile, rm } from 'node:fs/promises';
 import { address, getBase58Decoder, getTransactionDecoder } from '@solana/kit';
 import { SOLANA_MAINNET, type Attempt } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
@@ -37,13 +37,16 @@ export async function movesOf(sandbox: Sandbox, wallet: string): Promise<Move[]>
 }
 
 /**
- * The journal as a process sees it that has just opened it: a copy of it, because opening it mends
- * it and takes its lock.
+ * The journal as a process sees it that has just opened it: a copy of it, because opening it writes
+ * into it.
  */
 export async function attemptsIn(path: string, wallet: string): Promise<Attempt[]> {
   if (!existsSync(path)) return [];
   const copy = `${path}.copy.jsonl`;
-  await copyFile(path, copy);
+  for (const part of ['', '.history']) {
+    await rm(`${copy}${part}`, { force: true });
+    if (existsSync(`${path}${part}`)) await copyFile(`${path}${part}`, `${copy}${part}`);
+  }
   const journal = fileJournal(copy);
   const attempts: Attempt[] = [];
   for await (const attempt of journal.attempts({ wallet, network: SOLANA_MAINNET }))

@@ -138,31 +138,34 @@ const AFTER_SWAP = [
   'journal put answered before',
 ];
 
-/** A file that is made: its lock, then itself under another name. */
+/** A file that is made under another name; then the process takes its seat there. */
 const MAKING = [
-  'disk create lock after',
-  'disk write lock torn',
-  'disk sync lock before',
-  'disk link lock before',
-  'disk link lock after',
-  'disk unlink lock after',
   'disk create draft after',
   'disk write header torn',
   'disk sync header before',
   'disk link journal before',
   'disk link journal after',
   'disk unlink draft after',
+  'disk link draft after',
+  'disk write seat torn',
+  'disk write seat after',
 ];
 
-/** A line that is cut off, and one that is whole and not known to be on the disk. */
-const writing = (content: string) => [`disk write ${content} torn`, `disk sync ${content} before`];
+/** A line that is cut off, and one that is whole. */
+const writing = (content: string) => [`disk write ${content} torn`, `disk write ${content} after`];
 
-/** The journal is written anew, as it was made. */
+/** What may leave next has to be on the disk. */
+const syncing = (content: string) => [...writing(content), ...around(`disk sync ${content}`)];
+
+/** What is over is put into the history, and the journal written anew, as it was made. */
 const REWRITING = [
-  at('disk create draft after', 2),
-  ...[...writing('all anew'), ...around('disk rename journal')].map((edge) => at(edge)),
-  ...around('disk sync directory').map((edge) => at(edge, 2)),
-];
+  ...['disk write lock after', 'disk create history after', 'disk write history torn'],
+  ...around('disk sync history'),
+  'disk create copy after',
+  ...['disk write all anew torn', 'disk sync all anew before', 'disk sync all anew after'],
+  ...writing('sealed'),
+  ...around('disk rename journal'),
+].map((edge) => at(edge));
 
 /** How a process may leave a payment, and what the next one is killed at while it takes that up. */
 const UNSENT = at('journal put signed after');
@@ -235,12 +238,13 @@ export const points = {
   ],
   disk: [
     ...MAKING.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
-    ...['reserved', 'signed', 'answered', 'settled']
-      .flatMap(writing)
-      .map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
-    ...writing('swap').map((edge) => point('swap', 'GET', [at(edge)])),
-    ...around('disk unlink lock').map((edge) => point('held', 'keyed GET', [at(edge, 2)])),
-    ...REWRITING.map((kill) => point('held', 'keyed GET', [kill])),
+    ...[...['reserved', 'answered', 'settled', 'gone'].flatMap(writing), ...syncing('signed')].map(
+      (edge, index) => point('held', inTurn(FORMS, index), [at(edge)]),
+    ),
+    ...syncing('swap').map((edge) => point('swap', 'GET', [at(edge)])),
+    ...[...REWRITING, ...around('disk sync directory').map((edge) => at(edge, 3))].map((kill) =>
+      point('held', 'keyed GET', [kill]),
+    ),
   ],
   again: [
     ...again(
@@ -281,12 +285,7 @@ export const points = {
       'held',
       RESERVED,
       'GET',
-      [
-        'disk link lock after',
-        'disk rename lock before',
-        'disk rename lock after',
-        'disk unlink lock after',
-      ].map((edge) => inResume(edge)),
+      writing('seat').map((edge) => inResume(edge)),
     ),
     ...again('swap', SWAP_UNSENT, 'POST', [
       ...around('journal put abandoned').map((edge) => inResume(edge)),
@@ -306,6 +305,9 @@ export const points = {
       at('seller paid after'),
       at('journal put told before'),
     ]),
+    ...REWRITING.map((kill, index) =>
+      point('held', inTurn(FORMS, index), [kill, inResume('disk write seat after')]),
+    ),
     point('swap', 'keyed POST', [
       SWAP_UNSENT,
       at('rpc sendTransaction after'),

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { emptyBalance, type AccountBalance } from '../../../src/journal/account-balance.js';
+import {
+  changed,
+  emptyBalance,
+  type AccountBalance,
+} from '../../../src/journal/account-balance.js';
 import { createLedger, ledgerOver } from '../../../src/journal/balance-ledger.js';
 import { seenSince } from '../../helpers/seen-since.js';
 
@@ -76,10 +80,10 @@ describe('a ledger', () => {
     let balance: AccountBalance = emptyBalance;
     const ledger = ledgerOver({
       read: async () => balance,
-      change: async (account, change) => {
+      step: async (account, decide) => {
+        const { change, result } = decide(balance);
         changes.push(account);
-        const { balance: next, result } = change(balance);
-        balance = next;
+        if (change !== undefined) balance = changed(balance, change);
         return result;
       },
     });

@@ -1,8 +1,10 @@
-import { appendFile, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileJournal } from 'exact-change/journal/file';
 import { describe, expect, it, vi } from 'vitest';
 import type * as File from '../../../adapters/journals/file.js';
+import { crc32 } from '../../../adapters/journals/file/crc32.js';
+import { nodeProcesses } from '../../../adapters/journals/file/processes.js';
 import {
   attemptOf,
   dayCap,
@@ -12,9 +14,19 @@ import {
   NOW,
   totalCap,
 } from '../../helpers/attempts.js';
+import { until } from '../../helpers/chain.js';
 import { journalFiles } from '../../helpers/journal-files.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
+
+/** As version 1 has lines. */
+function oldLine(value: unknown): string {
+  const json = JSON.stringify(value);
+  return `${crc32(Buffer.from(json)).toString(16).padStart(8, '0')} ${json}\n`;
+}
+
+const socketsIn = async (place: string) =>
+  (await readdir(place)).filter((name) => name.endsWith('.sock'));
 
 let directory: string;
 let path: string;
@@ -41,17 +53,26 @@ describe('a journal in a file', () => {
   it('is lines of text as FORMAT.md has them', async () => {
     const one = attemptOf();
     await journalOf().reserve(one, []);
-    const [header, line, end] = (await readFile(path, 'utf8')).split('\n');
-    expect(header).toBe('3339b863 {"format":"exact-change-journal","version":1}');
-    expect(JSON.parse(line?.slice(9) ?? '')).toEqual([{ put: one }]);
-    expect(end).toBe('');
+    const [header, nothing, seat, line, end] = (await readFile(path, 'utf8')).split('\n');
+    expect(header?.slice(9)).toBe(
+      '{"format":"exact-change-journal","version":2,"whole":"0000000000000000"}',
+    );
+    const says = (text = '') => JSON.parse(text.replace(/^([0-9a-f]+ ){3}/, '')) as unknown;
+    expect(nothing).toBe('');
+    const [by] = says(seat) as [string];
+    expect(says(seat)).toEqual([
+      by,
+      { seat: expect.objectContaining({ id: by, pid: process.pid }) },
+    ]);
+    expect(says(line)).toEqual([by, { put: one }]);
+    expect(end).toBeUndefined();
   });
 
-  it('drops a line that was cut off, and writes on where it began', async () => {
+  it('drops a line that was cut off, and writes on', async () => {
     const first = journalOf();
     await first.reserve(attemptOf({ id: 'one' }), []);
     await first.close();
-    await appendFile(path, '12345678 [{"put":{"id":"two"');
+    await appendFile(path, '\n12345678 300 9999 ["by",{"put":{"id":"two"');
     const again = journalOf();
     await again.reserve(attemptOf({ id: 'three' }), []);
     expect(await idsOf(again.attempts(OWNER))).toEqual(['one', 'three']);
@@ -64,12 +85,13 @@ describe('a journal in a file', () => {
     await first.reserve(attemptOf(), []);
     await first.close();
     const bytes = await readFile(path);
-    bytes[100]! ^= 1;
+    const offset = bytes.indexOf('\n\n') + 1;
+    bytes[offset + 60]! ^= 1;
     await writeFile(path, bytes);
     for (const journal of [journalOf(), journalOf()])
       await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({
         code: 'journal_damaged',
-        details: { path, offset: 55 },
+        details: { path, offset },
         funds: 'untouched',
       });
     expect(await readFile(path)).toEqual(bytes);
@@ -82,11 +104,10 @@ describe('a journal in a file', () => {
   });
 
   it('of a newer version is refused, and told apart from damage', async () => {
-    const { encodeLine } = await import('../../../adapters/journals/file/format.js');
-    await writeFile(path, encodeLine({ format: 'exact-change-journal', version: 2 }));
+    await writeFile(path, oldLine({ format: 'exact-change-journal', version: 3 }));
     await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
       code: 'invalid_option',
-      message: expect.stringContaining('version 2'),
+      message: expect.stringContaining('version 3'),
     });
   });
 
@@ -114,13 +135,13 @@ describe('journals of one file in a process', () => {
     expect(results.filter((result) => result === undefined)).toHaveLength(5);
     await one.close();
     expect(await two.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
-    expect(await readdir(directory)).toContain('payments.jsonl.lock');
+    expect(await socketsIn(directory)).toHaveLength(1);
     const closing = two.close();
     const three = journalOf();
     expect(await three.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
     await closing;
     await three.close();
-    expect(await readdir(directory)).not.toContain('payments.jsonl.lock');
+    expect(await socketsIn(directory)).toEqual([]);
   });
 
   it('are one also across copies of the package', async () => {
@@ -135,34 +156,100 @@ describe('journals of one file in a process', () => {
 });
 
 describe('journals of one file in several processes', () => {
-  it('shut each other out: of eight, one has it, and the next that comes when that one was killed has it at once', async () => {
-    const first = await Promise.all(Array.from({ length: 8 }, () => contenders.start(path)));
-    const holders = first.filter(({ said }) => said === 'holds');
-    expect(holders).toHaveLength(1);
-    const { pid } = holders[0]!;
-    expect(first.filter((one) => one !== holders[0]).map(({ said }) => said)).toEqual(
-      Array.from({ length: 7 }, () => `locked by ${pid}`),
-    );
-    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
-      code: 'journal_locked',
-      details: { path, pid },
-    });
-    await holders[0]!.kill();
-    const second = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
-    expect(second.filter(({ said }) => said === 'holds')).toHaveLength(1);
-    await contenders.killAll();
+  it('are one: what each writes all see, and what a killed one claims is free at once', async () => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => contenders.start(path)));
+    expect(all.map(({ said }) => said)).toEqual(Array.from({ length: 6 }, () => 'holds'));
+    const ids = all.map(({ pid }) => `of ${pid}`);
     const journal = journalOf();
-    expect(await idsOf(journal.attempts(OWNER))).toEqual(
-      [holders[0], second.find(({ said }) => said === 'holds')].map((one) => `of ${one?.pid}`),
-    );
-    expect((await readdir(directory)).filter((name) => name.includes('.after.'))).toEqual([]);
+    expect((await idsOf(journal.attempts(OWNER))).sort()).toEqual([...ids].sort());
+    const { claims } = journal.coordination(OWNER);
+    expect(await claims.live(ids)).toEqual(new Set(ids));
+    await all[0]!.kill();
+    await all[1]!.kill();
+    expect(await claims.live(ids)).toEqual(new Set(ids.slice(2)));
+    await contenders.killAll();
+    expect(await claims.live(ids)).toEqual(new Set());
+    expect(await socketsIn(directory)).toHaveLength(1);
+  });
+});
+
+describe('a file of version 1', () => {
+  const place = { wallet: 'wallet', network: 'network', host: 'a.test', payTo: 'p', mint: 'm' };
+  const carry = { ...place, cost: { USD: '5', payments: '2' }, until: NOW - 1_000 };
+  const open = attemptOf({ id: 'open' });
+  const over = attemptOf({ id: 'over', state: 'settled', delivered: true, idempotencyKey: 'key' });
+  const lines = [
+    { format: 'exact-change-journal', version: 1 },
+    [{ widest: 86_400_000 }, { carry }],
+    [{ put: attemptOf({ id: 'gone' }) }, { put: open }],
+    [{ put: over }, { release: 'gone' }],
+  ].map(oldLine);
+
+  it('is brought to this version, with all that it says', async () => {
+    await writeFile(path, `${lines.join('')}12345678 [{"put":{"id":"torn"`);
+    const [one, two] = [journalOf(), journalOf()];
+    expect(await listOf(one.attempts(OWNER))).toEqual([open, over]);
+    expect(await two.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual([
+      20_005n,
+      4n,
+    ]);
+    expect(await one.used(OWNER, [dayCap(0n, { windowMs: 1_000 })], NOW)).toEqual([20_000n]);
+    expect(await one.similar(OWNER, '', 'key')).toEqual([over]);
+    expect(await readFile(path, 'utf8')).toContain('"version":2');
+    expect((await readdir(directory)).filter((name) => !name.endsWith('.sock'))).toEqual([
+      'payments.jsonl',
+      'payments.jsonl.history',
+    ]);
+    await Promise.all([one.close(), two.close()]);
+    expect(await listOf(journalOf().attempts(OWNER))).toEqual([open, over]);
+  });
+
+  it('is brought there once by processes that open it together', async () => {
+    await writeFile(path, lines.join(''));
+    const all = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
+    expect(all.map(({ said }) => said)).toEqual(Array.from({ length: 4 }, () => 'holds'));
+    expect(await idsOf(journalOf().attempts(OWNER))).toHaveLength(6);
+  });
+
+  it.each([
+    ['has, if it lives', 'lives', { code: 'journal_locked', details: { pid: process.pid } }],
+    ['had that has ended, in which no other may know it', 'gone', undefined],
+    ['may have, of which nothing can be seen', 'unseen', { code: 'journal_locked' }],
+  ])('that a process of the older release %s', async (_, what, refusal) => {
+    await writeFile(path, lines.join(''));
+    const life = await nodeProcesses.live(directory);
+    const { sign, ...holder } = life.process;
+    if (what === 'gone') await life.end();
+    const socket = what === 'unseen' ? {} : { socket: sign };
+    await writeFile(`${path}.lock`, JSON.stringify({ ...holder, ...socket }));
+    const used = journalOf().used(OWNER, [], NOW);
+    if (refusal === undefined) expect(await used).toEqual([]);
+    else await expect(used).rejects.toMatchObject(refusal);
+    expect((await readdir(directory)).includes('payments.jsonl.lock')).toBe(refusal !== undefined);
+    await life.end();
+  });
+
+  it.each([
+    ['a flipped bit', (text: string) => text.replace('"open"', '"opem"')],
+    ['what it does not know', (text: string) => `${text}${oldLine([{ other: 1 }])}`],
+    [
+      'a negative amount',
+      (text: string) => `${text}${oldLine([{ put: { ...open, amount: '-1' } }])}`,
+    ],
+  ])('is damaged by %s, and is left as it is', async (_, spoil) => {
+    const text = spoil(lines.join(''));
+    await writeFile(path, text);
+    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+      code: 'journal_damaged',
+    });
+    expect(await readFile(path, 'utf8')).toBe(text);
   });
 });
 
 describe('a file that has grown', () => {
   it('is rewritten without what is over, and keeps what is not, and what was taken for ever', async () => {
     const journal = journalOf();
-    const bytes = 'x'.repeat(4_000);
+    const bytes = 'x'.repeat(1_500);
     const payment = {
       ...fullAttemptOf().payment!,
       header: { name: 'PAYMENT-SIGNATURE', value: bytes },
@@ -185,13 +272,20 @@ describe('a file that has grown', () => {
     };
     await buy('lost', {});
     await buy('keyed', { delivered: true, idempotencyKey: 'key' });
-    for (let round = 0; round < 15; round += 1)
+    // More than stay in the file whole.
+    for (let round = 0; round < 30; round += 1)
       await Promise.all(
         Array.from({ length: 10 }, (_, index) => buy(`${10 * round + index}`, { delivered: true })),
       );
     await buy('after', { delivered: true });
-    expect((await stat(path)).size).toBeLessThan(1_200_000);
-    expect(await readdir(directory)).not.toContain('payments.jsonl.compact');
+    await until('it was written anew', async () => {
+      await journal.raise(
+        attemptOf({ id: 'lost', state: 'settled', microUsd: '2', swap, payment }),
+        [],
+      );
+      const [seventh] = (await listOf(journal.attempts(OWNER))).filter(({ id }) => id === '7');
+      return seventh?.payment?.header.value === '' ? true : undefined;
+    });
     const before = await listOf(journal.attempts(OWNER));
     expect(before.map(({ id }) => id)).toEqual([
       'lost',
@@ -205,21 +299,21 @@ describe('a file that has grown', () => {
         [paid?.header.value.length, swapped?.transaction.length],
       ]),
     );
-    expect(sizes.get('lost')).toEqual([4_000, 4_000]);
+    expect(sizes.get('lost')).toEqual([1_500, 1_500]);
     // What has a key is presented again to a caller that asks for it under that key.
-    expect(sizes.get('keyed')).toEqual([4_000, 4_000]);
+    expect(sizes.get('keyed')).toEqual([1_500, 1_500]);
     expect(sizes.get('7')).toEqual([0, 0]);
     await journal.close();
     const again = journalOf();
     expect(await listOf(again.attempts(OWNER))).toEqual(before);
     expect(await again.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual([
-      306n,
-      153n,
+      606n,
+      303n,
     ]);
     expect(await again.similar(OWNER, '', 'key')).toHaveLength(1);
   });
 
-  it('carries what was forgotten through a rewriting', async () => {
+  it('counts what is over through a rewriting, and lists it all', async () => {
     const journal = journalOf();
     const old = { at: NOW - 90_000_000, state: 'settled', delivered: true, microUsd: '3' } as const;
     await Promise.all(Array.from({ length: 10_040 }, () => journal.reserve(attemptOf(old), [])));
@@ -234,9 +328,9 @@ describe('a file that has grown', () => {
     const used = [totalCap(0n), dayCap(0n), totalCap(0n, { unit: 'payments' })];
     expect(await journal.used(OWNER, used, NOW)).toEqual([30_121n, 1n, 10_041n]);
     await journal.close();
-    expect((await readFile(path, 'utf8')).includes('"carry"')).toBe(true);
+    expect((await readFile(path, 'utf8')).includes('"spent"')).toBe(true);
     const again = journalOf();
     expect(await again.used(OWNER, used, NOW)).toEqual([30_121n, 1n, 10_041n]);
-    expect(await listOf(again.attempts(OWNER))).toHaveLength(10_000);
+    expect(await listOf(again.attempts(OWNER))).toHaveLength(10_041);
   });
 });

@@ -24,12 +24,12 @@ describe('an attempt that was handed over', () => {
     const store = createAttemptStore();
     for (let made = 0; made <= 10_005; made += 1) {
       const attempt = attemptOf({ fingerprint: paymentPrint(`${made}`), at: NOW - 2 * DAY_MS });
-      store.reserve(attempt, []);
-      store.put({ ...attempt, state: 'signed' });
-      store.put({ ...attempt, state: 'settled' });
+      store.keep(attempt);
+      store.keep({ ...attempt, state: 'signed' });
+      store.keep({ ...attempt, state: 'settled' });
     }
-    store.reserve(attemptOf(), []);
-    expect(store.attempts(OWNER)).toHaveLength(10_000);
+    store.keep(attemptOf());
+    expect([...store.attempts(OWNER)]).toHaveLength(10_001);
     expect(store.used(OWNER, [{ name: 'maxTotal', unit: 'payments', limit: 1n }], NOW)).toEqual([
       10_007n,
     ]);

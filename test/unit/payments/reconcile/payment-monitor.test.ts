@@ -2,8 +2,11 @@ import type { OpenPayment } from '../../../../src/journal/open-payment.js';
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
 import { monitorPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
+import { alongWith } from '../../../../src/journal/along.js';
+import { memoryJournal } from '../../../../src/journal/memory.js';
 import { newWallet } from '../../../../src/journal/registry.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
+import { seenSince } from '../../../helpers/seen-since.js';
 import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
 
 type Core = Parameters<typeof monitorPayment>[0];
@@ -28,7 +31,7 @@ async function followed(node: FakeNode) {
     ...wallet.coordination,
     wallet,
     closing,
-    journal: { put: () => Promise.resolve() },
+    journal: alongWith({ ...memoryJournal(), put: () => Promise.resolve() }, wallet.coordination),
     config: { runtime: systemRuntime, timeouts: { payment: 60_000 } },
     rpc: both,
     histories: createHistories(both, systemRuntime),
@@ -41,7 +44,7 @@ async function followed(node: FakeNode) {
   } as unknown as OpenPayment;
   // What is free, and what is held.
   const left = async () => [
-    await ledger.available('source', () => true),
+    await ledger.available('source', seenSince(0)),
     await ledger.held('source'),
   ];
   return { core, open, closing, asked, left };

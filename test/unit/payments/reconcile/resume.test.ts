@@ -184,7 +184,7 @@ describe('a reservation that signed nothing', () => {
 
   it('is kept while a call claims it, however long that takes', async () => {
     const { core, states } = await coreWith([attempt('slow')], past);
-    await core.claims.take('slow');
+    await core.claims.take(['slow']);
     await resume(core);
     expect(await states()).toEqual({ slow: 'reserved' });
   });
@@ -242,10 +242,10 @@ describe('a reservation that signed nothing', () => {
 describe('a signed payment', () => {
   it('is left to the call whose answer is still being read', async () => {
     const { core, states } = await coreWith([signed('read')], past);
-    await core.claims.take(bodyClaim('read'));
+    await core.claims.take([bodyClaim('read')]);
     expect(await resume(core)).toEqual([]);
     expect(await states()).toEqual({ read: 'signed' });
-    await core.claims.drop(bodyClaim('read'));
+    await core.claims.drop([bodyClaim('read')]);
     await resume(core);
     expect(await states()).toEqual({ read: 'unsettled' });
   });

@@ -1,0 +1,150 @@
+import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { isAttempt } from '../../../src/journal/attempt-json.js';
+import type { Made } from '../../../src/journal/attempt-store.js';
+import type { Attempt, Owner } from '../../../src/journal/types.js';
+import { hasCode, type Disk, type OpenFile } from './disk.js';
+import { encodeLine, readLine } from './line.js';
+import { Damage } from './scan.js';
+
+const CHUNK = 256 * 1024;
+/** An attempt is rarely longer. */
+const LINE = 8 * 1024;
+const NEWLINE = 0x0a;
+/** How a line begins that has an attempt: with how many were made before it. */
+const MADE = /^\n[0-9a-f]{8} [0-9]+ [0-9]+ \[([0-9]+),/;
+const HEAD = 64;
+/** So many attempts are read before other work has its turn. */
+const TURN = 64;
+
+/** Where the closed attempts are that a journal has no more: a file beside it. */
+export interface History {
+  /** The attempt whose line begins at a place. */
+  recall(place: number): Attempt;
+  /**
+   * Writes attempts after so many bytes, in place of what may follow there, and resolves once they
+   * are on the disk: to where each of them is, and how long it is then.
+   */
+  append(
+    length: number,
+    closed: readonly Made[],
+    now: number,
+  ): Promise<{ readonly places: readonly number[]; readonly length: number }>;
+  /**
+   * The attempts among so many bytes, in the order they were made.
+   *
+   * @param since - Those that were written before it may be left out.
+   */
+  attempts(length: number, owner: Owner, since: number): AsyncIterable<Made>;
+  close(): void;
+}
+
+/** What ends the lines that were written together. */
+interface Batch {
+  /** Where they begin. */
+  readonly from: number;
+  /** When they were written. Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** @param path - Of the history. */
+export function historyAt(path: string, disk: Disk): History {
+  let file: OpenFile | undefined;
+  const open = (): OpenFile => (file ??= disk.open(path));
+
+  const read = (place: number, most: number): Buffer => {
+    const bytes = Buffer.allocUnsafe(most);
+    return bytes.subarray(0, open().read(bytes, place));
+  };
+  /** What the line says that begins at a place, and where it ends. */
+  const lineAt = (
+    place: number,
+    most = LINE,
+  ): { readonly value: unknown; readonly end: number } => {
+    const bytes = read(place, most);
+    const next = bytes.indexOf(NEWLINE, 1);
+    if (next === -1 && bytes.length === most) return lineAt(place, 2 * most);
+    const line = readLine(next === -1 ? bytes : bytes.subarray(0, next), next === -1);
+    if (typeof line !== 'object') throw new Damage(place, path);
+    return { value: JSON.parse(line.json), end: place + line.length };
+  };
+  const madeAt = (place: number): Made => {
+    const { value } = lineAt(place);
+    const [made, attempt] = (Array.isArray(value) ? value : []) as readonly unknown[];
+    if (typeof made !== 'number' || !isAttempt(attempt)) throw new Damage(place, path);
+    return { made, attempt };
+  };
+  /** Where the first batch begins that was not written before a time. */
+  const beginOf = (length: number, since: number): number => {
+    let begin = length;
+    while (begin > 0) {
+      const tail = read(Math.max(0, begin - LINE), Math.min(LINE, begin));
+      const { batch } = lineAt(begin - tail.length + tail.lastIndexOf(NEWLINE)).value as {
+        readonly batch: Batch;
+      };
+      if (batch.at < since) break;
+      begin = batch.from;
+    }
+    return begin;
+  };
+
+  return {
+    recall: (place) => madeAt(place).attempt,
+    async append(length, closed, now) {
+      if (closed.length === 0) return { places: [], length };
+      try {
+        open();
+      } catch (error) {
+        if (!hasCode(error, 'ENOENT') || length > 0) throw error;
+        file = disk.create(path);
+        await disk.syncDirectory(dirname(path));
+      }
+      const to = open();
+      if (to.size() < length) throw new Damage(to.size(), path);
+      // What a process that ended has written, and no journal knows of.
+      if (to.size() > length) to.truncate(length);
+      const places: number[] = [];
+      let end = length;
+      const write = (value: unknown) => {
+        const line = encodeLine(end, JSON.stringify(value));
+        if (to.append(line) < line.length) throw new Error('ENOSPC: the disk is full');
+        end += line.length;
+      };
+      for (const { made, attempt } of closed) {
+        places.push(end);
+        write([made, attempt]);
+      }
+      write({ batch: { from: length, at: now } satisfies Batch });
+      await to.sync();
+      return { places, length: end };
+    },
+    async *attempts(length, owner, since) {
+      if (length === 0) return;
+      const found: { readonly made: number; readonly place: number }[] = [];
+      let chunk = CHUNK;
+      for (let at = beginOf(length, since); at < length;) {
+        const bytes = read(at, Math.min(chunk, length - at));
+        const isLast = at + bytes.length >= length;
+        if (bytes.length === 0) throw new Damage(at, path);
+        let from = 0;
+        while (from < bytes.length) {
+          const next = bytes.indexOf(NEWLINE, from + 1);
+          if (next === -1 && !isLast) break;
+          const made = MADE.exec(bytes.toString('latin1', from, from + HEAD))?.[1];
+          if (made !== undefined) found.push({ made: Number(made), place: at + from });
+          from = next === -1 ? bytes.length : next;
+        }
+        at += from;
+        // A line may be longer than what was read.
+        chunk = from === 0 ? 2 * chunk : CHUNK;
+        await setImmediate();
+      }
+      for (const [index, { place }] of found.sort((a, b) => a.made - b.made).entries()) {
+        if (index % TURN === TURN - 1) await setImmediate();
+        const one = madeAt(place);
+        if (one.attempt.wallet === owner.wallet && one.attempt.network === owner.network) yield one;
+      }
+    },
+    close: () => file?.close(),
+  };
+}

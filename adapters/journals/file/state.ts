@@ -1,0 +1,141 @@
+import {
+  changed,
+  emptyBalance,
+  type AccountBalance,
+} from '../../../src/journal/account-balance.js';
+import {
+  createAttemptStore,
+  type Archive,
+  type AttemptStore,
+} from '../../../src/journal/attempt-store.js';
+import type { Owner } from '../../../src/journal/types.js';
+import { createOutboxStore, type OutboxStore } from '../../../src/outbox/store.js';
+import { balanceFrom, changeFrom } from '../balance-json.js';
+import type { ProcessId } from './processes.js';
+import { spentOf, type FileRecord } from './records.js';
+
+/** What a file says, to each process that reads it the same. */
+export interface State {
+  readonly attempts: AttemptStore;
+  readonly outbox: OutboxStore;
+  /** Of accounts, by {@link accountName}. */
+  readonly balances: ReadonlyMap<string, AccountBalance>;
+  /** Ids that are claimed, each by some processes. */
+  readonly claims: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Names that are locked, each by a process. */
+  readonly locks: ReadonlyMap<string, string>;
+  /** How far is counted under each name, oldest first. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** The processes that have seats and may live. */
+  readonly seats: ReadonlyMap<string, ProcessId>;
+  /** Jobs that each process has taken, and until when. Milliseconds since the epoch. */
+  readonly taken: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** Bytes of the history. */
+  readonly history: number;
+  /** The process that has said that nothing more counts in this file. */
+  readonly sealedBy: string | undefined;
+  apply(by: string, records: readonly FileRecord[]): void;
+}
+
+const MOST_COUNTS = 2_048;
+
+/** The name of the lock on writing the file anew: no other is without an owner. */
+export const REWRITING = 'rewriting';
+
+export function accountName({ wallet, network }: Owner, account: string): string {
+  return JSON.stringify([wallet, network, account]);
+}
+
+/** What {@link accountName} was given. */
+export function accountOf(name: string): readonly [string, string, string] {
+  return JSON.parse(name) as [string, string, string];
+}
+
+export function createState(archive: Archive): State {
+  const attempts = createAttemptStore(archive);
+  const outbox = createOutboxStore();
+  const balances = new Map<string, AccountBalance>();
+  const claims = new Map<string, Set<string>>();
+  const locks = new Map<string, string>();
+  const counts = new Map<string, number>();
+  const seats = new Map<string, ProcessId>();
+  const taken = new Map<string, Map<string, number>>();
+  let history = 0;
+  let sealedBy: string | undefined;
+
+  const drop = (id: string, by: string): void => {
+    const holders = claims.get(id);
+    holders?.delete(by);
+    if (holders?.size === 0) claims.delete(id);
+  };
+  const end = (gone: string): void => {
+    seats.delete(gone);
+    for (const id of [...claims.keys()]) drop(id, gone);
+    for (const [name, by] of locks) if (by === gone) locks.delete(name);
+    outbox.giveBack([...(taken.get(gone)?.keys() ?? [])]);
+    taken.delete(gone);
+    if (sealedBy === gone) sealedBy = undefined;
+  };
+  const count = (name: string, number: number): void => {
+    // Names are blockhashes: some 150 are valid at a time.
+    const [oldest] = counts.keys();
+    if (counts.size >= MOST_COUNTS && !counts.has(name) && oldest !== undefined)
+      counts.delete(oldest);
+    counts.set(name, number);
+  };
+  const take = (by: string, until: number, ids: readonly string[]): void => {
+    const own = taken.get(by) ?? new Map<string, number>();
+    for (const id of ids) {
+      endJob(id);
+      taken.set(by, own.set(id, until));
+    }
+  };
+  const endJob = (id: string): void => {
+    for (const ids of taken.values()) ids.delete(id);
+  };
+
+  const applyOne = (by: string, record: FileRecord): void => {
+    if ('put' in record) attempts.keep(record.put);
+    else if ('release' in record) attempts.remove(record.release);
+    else if ('claim' in record)
+      for (const id of record.claim) claims.set(id, (claims.get(id) ?? new Set()).add(by));
+    else if ('drop' in record) for (const id of record.drop) drop(id, by);
+    else if ('lock' in record) locks.set(record.lock, by);
+    else if ('unlock' in record) locks.delete(record.unlock);
+    else if ('count' in record) count(...record.count);
+    else if ('balance' in record) {
+      const [wallet, network, account, change] = record.balance;
+      const name = accountName({ wallet, network }, account);
+      balances.set(name, changed(balances.get(name) ?? emptyBalance, changeFrom(change)));
+    } else if ('seat' in record) seats.set(by, record.seat);
+    else if ('gone' in record) end(record.gone);
+    else if ('sealed' in record) sealedBy = record.sealed ? by : undefined;
+    else if ('made' in record) attempts.count(record.made);
+    else if ('spent' in record) attempts.spending.restore(spentOf(record.spent));
+    else if ('keys' in record)
+      for (const [key, place, at] of record.keys.keys) attempts.spend(record.keys, key, place, at);
+    else if ('book' in record) {
+      const [wallet, network, account, balance] = record.book;
+      balances.set(accountName({ wallet, network }, account), balanceFrom(balance));
+    } else if ('history' in record) history = record.history;
+    else if (!('synced' in record)) {
+      if ('taken' in record) {
+        const [until, ...ids] = record.taken;
+        take(by, until, ids);
+      }
+      if ('jobDone' in record) endJob(record.jobDone);
+      outbox.apply(record);
+    }
+  };
+
+  return {
+    ...{ attempts, outbox, balances, claims, locks, counts, seats, taken },
+    get history() {
+      return history;
+    },
+    get sealedBy() {
+      return sealedBy;
+    },
+    apply: (by, records) => records.forEach((record) => applyOne(by, record)),
+  };
+}

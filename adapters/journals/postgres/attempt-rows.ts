@@ -1,0 +1,47 @@
+import { isFoundByRequest } from '../../../src/journal/attempt-names.js';
+import type { Taken } from '../../../src/journal/balance-ledger.js';
+import { costIn, countedAt, keepsSwap, type Counted } from '../../../src/journal/counting.js';
+import type { Attempt } from '../../../src/journal/types.js';
+import { plainHost, portless } from '../../../src/policy/hosts.js';
+import { readingFrom } from '../balance-json.js';
+import type { Row } from './database.js';
+import { digest } from './keys.js';
+
+export function counted(attempt: Attempt): Counted {
+  return { attempt, cost: costIn(attempt) };
+}
+
+/** In the order of `ATTEMPT_COLUMNS`. */
+export function columnsOf(attempt: Attempt): unknown[] {
+  const { state, host, payTo, mint, fingerprint, idempotencyKey } = attempt;
+  const cost = [...costIn(attempt)];
+  return [
+    state,
+    keepsSwap(attempt),
+    countedAt(attempt),
+    plainHost(host),
+    portless(host),
+    payTo,
+    mint,
+    cost.map(([unit]) => unit),
+    cost.map(([, value]) => value.toString()),
+    idempotencyKey === undefined ? null : digest(idempotencyKey),
+    isFoundByRequest(attempt) ? digest(fingerprint) : null,
+    JSON.stringify(attempt),
+  ];
+}
+
+export function recordOf(row: Row): Attempt {
+  return attemptOf(row['record'] ?? 'null');
+}
+
+export function attemptOf(record: string): Attempt {
+  // Written from an attempt, above.
+  return JSON.parse(record) as Attempt;
+}
+
+/** What the database's function says that it holds. */
+export function heldFrom(held: string): Taken {
+  const { before } = JSON.parse(held) as { before: { amount: string; slot: number } | null };
+  return { before: before === null ? undefined : readingFrom(before) };
+}

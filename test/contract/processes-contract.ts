@@ -1,0 +1,245 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Coordination, Journal, Owner } from 'exact-change';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { attemptOf, dayCap, idsOf, listOf, NOW } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
+import { programOf } from '../helpers/program.js';
+import { seenSince } from '../helpers/seen-since.js';
+
+/** What a process of `processes.child.ts` does. */
+export type Task =
+  | {
+      readonly what: 'race';
+      readonly name: string;
+      readonly reserves: number;
+      readonly limit: string;
+      readonly keys: number;
+      readonly takes: number;
+    }
+  | { readonly what: 'pay'; readonly limit: string }
+  | { readonly what: 'hold'; readonly id: string }
+  | { readonly what: 'use'; readonly close: boolean };
+
+export interface SharedJournal extends Journal {
+  coordination(owner: Owner): Coordination;
+  close(): Promise<void>;
+}
+
+/** A journal that several processes have at once. */
+export interface SharedPlace {
+  /** What a process finds it by. */
+  readonly address: string;
+  open(): SharedJournal;
+  /** What all attempts take, in millionths of a dollar; asked past the journal, if there is a way. */
+  sum?(): Promise<bigint>;
+}
+
+const owner = { wallet: 'wallet', network: 'network' };
+/** Of one attempt, in millionths of a dollar and in base units. */
+const PRICE = 10_000n;
+
+interface Member {
+  readonly child: ChildProcess;
+  /** What it tells next; undefined if it ends before. */
+  told(): Promise<unknown>;
+  readonly exit: Promise<unknown>;
+}
+
+/** @param makePlace - A new one, with nothing in it. */
+export function processesContract(name: string, makePlace: () => Promise<SharedPlace>): void {
+  const program = programOf(fileURLToPath(new URL('./processes.child.ts', import.meta.url)));
+  const children = new Set<ChildProcess>();
+  let place: SharedPlace;
+  let journal: SharedJournal;
+
+  const startMember = (task: Task): Member => {
+    const child = spawn(process.execPath, [program.path, place.address, JSON.stringify(task)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    children.add(child);
+    const exit = once(child, 'exit').then(([code]: unknown[]) => {
+      children.delete(child);
+      return code;
+    });
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    const told = async (): Promise<unknown> => {
+      const { value, done } = await lines.next();
+      return done === true ? undefined : JSON.parse(value);
+    };
+    return { child, exit, told };
+  };
+
+  describe(`${name} is one journal for several processes`, { timeout: 120_000 }, () => {
+    beforeEach(async () => {
+      place = await makePlace();
+      journal = place.open();
+    });
+    afterEach(async () => {
+      for (const child of children) child.kill('SIGKILL');
+      await journal.close();
+    });
+
+    const LIMIT = 3_005_000n;
+    interface Told {
+      readonly reserved: number;
+      readonly winners: readonly string[];
+      readonly taken: number;
+      readonly numbers: readonly number[];
+    }
+
+    it('which never spend more than a cap at any instant, give a key to one payment, promise no balance twice, and count no number twice', async () => {
+      const { ledger } = journal.coordination(owner);
+      await ledger.see('account', { amount: 505n, at: NOW });
+      const members = Array.from({ length: 4 }, (_, index) =>
+        startMember({
+          what: 'race',
+          name: `process ${index}`,
+          reserves: 200,
+          limit: String(LIMIT),
+          keys: 20,
+          takes: 40,
+        }),
+      );
+      for (const { told } of members) expect(await told()).toBe('ready');
+
+      const used = async () => (await journal.used(owner, [dayCap(0n)], NOW))[0]!;
+      const { sum = used } = place;
+      let over = false;
+      const looks: bigint[] = [];
+      const observed = (async () => {
+        while (!over) {
+          looks.push(await sum());
+          await new Promise(setImmediate);
+        }
+      })();
+      for (const { child } of members) child.stdin?.write('go\n');
+      const told = (await Promise.all(members.map((member) => member.told()))) as Told[];
+      over = true;
+      await observed;
+      expect(await Promise.all(members.map(({ exit }) => exit))).toEqual([0, 0, 0, 0]);
+
+      expect(told.reduce((all, { reserved }) => all + reserved, 0)).toBe(300);
+      expect(Math.max(...told.map(({ reserved }) => reserved))).toBeLessThanOrEqual(200);
+      expect(looks.filter((one) => one > LIMIT)).toEqual([]);
+      expect(looks.some((one) => one > 0n && one < 3_000_000n)).toBe(true);
+      expect(await used()).toBe(3_000_000n);
+
+      for (const { winners } of told) expect(winners).toEqual(told[0]!.winners);
+      expect(new Set(told[0]!.winners).size).toBe(20);
+
+      expect(told.reduce((all, { taken }) => all + taken, 0)).toBe(50);
+      expect([
+        await ledger.held('account'),
+        await ledger.available('account', seenSince(0)),
+      ]).toEqual([500n, 5n]);
+
+      expect(told.flatMap(({ numbers }) => numbers).sort((a, b) => a - b)).toEqual(
+        Array.from({ length: 80 }, (_, index) => index + 1),
+      );
+    });
+
+    it('which are killed while they pay: no cap is exceeded, nothing that was signed is lost or paid twice, and what was not is free again', async () => {
+      const PAYMENTS = 240;
+      const limit = BigInt(PAYMENTS) * PRICE;
+      const { ledger, claims } = journal.coordination(owner);
+      await ledger.see('account', { amount: limit, at: NOW, slot: 7 });
+      const cap = [dayCap(limit)];
+      const left: unknown[] = [];
+      const looks: bigint[] = [];
+      // Of each of those that are killed, after how many payments.
+      for (const ends of [
+        [5, 9, 17, 23],
+        [2, 13, 21, 30],
+        [Infinity, Infinity],
+      ]) {
+        const members = ends.map(() => startMember({ what: 'pay', limit: String(limit) }));
+        await Promise.all(
+          members.map(async ({ child, told, exit }, index) => {
+            for (let count = -1; count < ends[index]!; count += 1) {
+              const one = await told();
+              if (one === undefined) break;
+              if (one !== 'ready') left.push(one);
+              looks.push((await journal.used(owner, cap, NOW))[0]!);
+            }
+            child.kill('SIGKILL');
+            for (let one = await told(); one !== undefined; one = await told())
+              if (one !== 'ready') left.push(one);
+            await exit;
+          }),
+        );
+      }
+      const attempts = await listOf(journal.attempts(owner));
+      const ids = attempts.map(({ id }) => id);
+      expect(looks.filter((one) => one > limit)).toEqual([]);
+      expect(attempts.filter(({ state }) => state !== 'settled')).toEqual([]);
+      expect([ids.length, new Set(ids).size]).toEqual([PAYMENTS, PAYMENTS]);
+      expect(new Set(left).size).toBe(left.length);
+      expect(ids).toEqual(expect.arrayContaining(left));
+      expect(await journal.used(owner, cap, NOW)).toEqual([limit]);
+      expect(await journal.reserve(attemptOf(), cap)).toMatchObject({ used: limit });
+      expect([
+        await ledger.held('account'),
+        await ledger.available('account', seenSince(0)),
+      ]).toEqual([0n, 0n]);
+      expect(await claims.live(ids)).toEqual(new Set());
+    });
+
+    it('of which one that is killed between its reservation and its payment leaves its lock and its claim free, and its reservation to be released', async () => {
+      const { claims, locks } = journal.coordination(owner);
+      const attempt = attemptOf({ idempotencyKey: 'key' });
+      const member = startMember({ what: 'hold', id: attempt.id });
+      expect(await member.told()).toBe('holding');
+
+      expect(await claims.live([attempt.id, 'another'])).toEqual(new Set([attempt.id]));
+      expect(await journal.reserve(attemptOf({ idempotencyKey: 'key' }), [])).toEqual({
+        taken: attempt,
+      });
+      let entered = false;
+      const waiting = locks.hold(['swap'], async () => (entered = true));
+      await locks.hold(['another'], async () => undefined);
+      expect(entered).toBe(false);
+
+      member.child.kill('SIGKILL');
+      expect(await waiting).toBe(true);
+      await until('the claim is gone', async () =>
+        (await claims.live([attempt.id])).size === 0 ? true : undefined,
+      );
+      expect(await idsOf(journal.attempts(owner, { state: 'reserved' }))).toEqual([attempt.id]);
+      expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([PRICE]);
+
+      await journal.release(attempt.id);
+      expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([0n]);
+      expect(
+        await journal.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(PRICE)]),
+      ).toBeUndefined();
+      await expect(journal.put({ ...attempt, state: 'signed' })).rejects.toThrow('released');
+    });
+
+    it.each([true, false])(
+      'of which one that has no more to do ends by itself; journal closed: %s',
+      async (close) => {
+        const member = startMember({ what: 'use', close });
+        expect(await member.told()).toBe(1);
+        expect(await member.exit).toBe(0);
+        const { claims, locks } = journal.coordination(owner);
+        await until('the claim is gone', async () =>
+          (await claims.live(['one'])).size === 0 ? true : undefined,
+        );
+        expect(await locks.hold(['swap'], async () => 'free')).toBe('free');
+      },
+    );
+
+    it('which make it once, when twenty begin at the same time', async () => {
+      const journals = Array.from({ length: 20 }, () => place.open());
+      const results = await Promise.all(
+        journals.map((one) => one.reserve(attemptOf(), [dayCap(1_000_000n)])),
+      );
+      expect(results).toEqual(journals.map(() => undefined));
+      expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([200_000n]);
+      await Promise.all(journals.map((one) => one.close()));
+    });
+  });
+}
