@@ -18,6 +18,12 @@ export const ENTRIES = {
   './webhooks/verify': 'adapters/webhooks/verify.ts',
 } as const;
 
+/** What the package is run by. */
+export const BIN = { 'exact-change': 'adapters/cli/bin.ts' } as const;
+
+/** What the bin loads first, under a name of its own: its size is a gate. */
+export const COMMAND = 'adapters/cli/main.ts';
+
 /** The sandbox is a package of its own, which the tests and the reference know too. */
 const SANDBOX = { name: 'exact-change-sandbox', path: 'adapters/sandbox/index.ts' } as const;
 
@@ -35,6 +41,7 @@ const built = (path: string, extension: string) =>
 /** The part of each file that follows from the entries. */
 export const lists = {
   'package.json': {
+    bin: Object.fromEntries(Object.entries(BIN).map(([name, path]) => [name, built(path, 'js')])),
     exports: {
       ...Object.fromEntries(
         pairs.map(([entry, path]) => [

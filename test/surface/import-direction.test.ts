@@ -147,6 +147,11 @@ describe('import direction', () => {
       /by its name/,
     ],
     [
+      'the command, past the name of the library',
+      { 'adapters/cli/client.ts': "import { createClient } from '../../src/index.js';" },
+      /the command uses the library by its name/,
+    ],
+    [
       'a heavy package behind static imports of index',
       {
         'src/index.ts': "export { createClient } from './client.js';",

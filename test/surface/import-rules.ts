@@ -64,6 +64,14 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
  */
 const LEAVES_OF_THE_WIRE = /^src\/(wire\/|(errors|amount|network|solana\/address)\.ts$)/;
 
+/**
+ * The command uses the library by its name, as any program does: so it shares its files when it is
+ * built, and changes nothing about how they are cut. Of its own it has small parts alone.
+ */
+const COMMAND = /^adapters\/cli\//;
+const PARTS_OF_THE_COMMAND =
+  /^src\/(internal\/|(amount|network|token-text|config\/addresses)\.ts$|solana\/(address|keys|transactions\/compile)\.ts$)/;
+
 /** Code that must not agree with src/ by sharing its mistakes. */
 const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
 
@@ -115,6 +123,12 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
   if (from.startsWith('examples/')) {
     const own = to?.startsWith('examples/') ?? true;
     return own ? [] : bad('examples use the package by its name');
+  }
+  if (COMMAND.test(from) && kind !== 'type' && to !== undefined) {
+    const isOwn = COMMAND.test(to) || to.startsWith('adapters/receipts/') || to === 'package.json';
+    return isOwn || PARTS_OF_THE_COMMAND.test(to)
+      ? []
+      : bad('the command uses the library by its name');
   }
   if (!from.startsWith('src/')) return to === undefined ? badPackage(from, specifier, bad) : [];
   if (to === undefined)
