@@ -1,12 +1,9 @@
-/**
- * What a terminal acts on, what directs text, and what does not show: control characters apart from
- * tab and line breaks, format characters, private ones, half surrogates.
- */
-const UNSAFE = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
+import { UNSAFE } from '../../src/internal/unsafe-text.js';
 
-/** Text of a seller of any length, fit to be shown on a terminal. */
+/** Text of a seller of any length, fit to be shown on a terminal: lines and tabs stay. */
 export function cleanForTerminal(text: string): string {
-  return text.replace(/\r\n/g, '\n').replace(UNSAFE, '\u{fffd}');
+  const shown = (unsafe: string) => (unsafe === '\n' || unsafe === '\t' ? unsafe : '\u{fffd}');
+  return text.replace(/\r\n/g, '\n').replace(UNSAFE, shown);
 }
 
 /** The most that is shown of a text in a line of ours. */
