@@ -20,8 +20,9 @@ import {
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../token-text.js';
-import type { TokenBalance } from '../transport.js';
+import type { TokenBalance, TransportOptions } from '../transport.js';
 import { createContext, newId, type Composition } from './context.js';
+import { countedSwap } from './execute/counted-swap.js';
 import { runSwap } from './execute/run-swap.js';
 import { ownerOf } from './owner.js';
 import { payHeader, type Payment, type PayOptions } from './pay-header.js';
@@ -46,6 +47,16 @@ export interface SwapResult {
   readonly feeLamports: string;
 }
 
+/** Options of `client.swap`. */
+export interface SwapOptions extends TransportOptions {
+  /**
+   * It counts against the caps as a swap for a payment does: what it takes beyond what it brings in
+   * a pinned token (into any other its whole input), network fees and rent. For swaps that something
+   * less trusted than the caller orders, such as a model. Default false.
+   */
+  readonly counted?: boolean | undefined;
+}
+
 /** The heavy half of a client, loaded when it is first needed. */
 export interface Engine {
   purchase(
@@ -58,7 +69,7 @@ export interface Engine {
   payAhead(call: Call, options: CallOptions): Promise<Response | undefined>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
-  swap(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
+  swap(request: SwapRequest | UiSwapRequest, options: SwapOptions): Promise<SwapResult>;
   quote(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
   balance(
     mint: string | readonly string[] | undefined,
@@ -86,14 +97,13 @@ export function createEngine(
     payAhead: (call, options) => payAhead(context, call, options),
     plan: (call, unpaid, terms) => makePlan(context, call, unpaid, terms),
     pay: (paymentRequired, options) => payHeader(context, paymentRequired, options),
-    async swap(request, signal) {
+    async swap(asked, { counted = false, signal }) {
       const emit = events.emitter(newId(context));
       await untilAborted(context.ready(), signal);
-      const swapped = await runSwap(context, {
-        request: parseSwapRequest(await inBaseUnits(context, request, signal), config),
-        emit,
-        signal,
-      });
+      const request = parseSwapRequest(await inBaseUnits(context, asked, signal), config);
+      const swapped = await (counted
+        ? countedSwap(context, request, { emit, signal })
+        : runSwap(context, { request, emit, signal }));
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
     async quote(request, signal) {
