@@ -18,12 +18,13 @@ export const BUNDLED = [
   '@solana/buffer-layout-utils',
   'bigint-buffer',
   'valibot',
+  '@valibot/to-json-schema',
   'standardwebhooks',
   '@stablelib/base64',
   'fast-sha256',
 ];
 
-/** Of the command alone: parsing arguments, questions, tables, colour. */
+/** Of the command alone: parsing arguments, questions, tables, colour, MCP. */
 export const BUNDLED_IN_COMMAND = [
   'commander',
   '@clack/prompts',
@@ -39,6 +40,9 @@ export const BUNDLED_IN_COMMAND = [
   'emoji-regex',
   'is-fullwidth-code-point',
   'picocolors',
+  '@modelcontextprotocol/server',
+  '@modelcontextprotocol/core',
+  'zod',
 ];
 
 /** The license of a package that is published without: as its repository has it. */

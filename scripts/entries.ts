@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
  */
 export const ENTRIES = {
   '.': 'src/index.ts',
+  './ai': 'adapters/ai/index.ts',
   './express': 'adapters/mounts/express.ts',
   './hono': 'adapters/mounts/hono.ts',
   './http': 'adapters/http/index.ts',

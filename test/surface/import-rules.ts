@@ -52,7 +52,11 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
     { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swaps\//, once: true },
     { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
     { name: /^ky(\/|$)/, where: /^src\//, once: true },
-    { name: /^valibot(\/|$)/, where: /^src\/wire\//, once: false },
+    {
+      name: /^(@valibot\/to-json-schema|valibot)(\/|$)/,
+      where: /^(src\/wire|adapters\/ai)\//,
+      once: false,
+    },
     { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
     // The name is Node's own and that of the npm package; both give the class that web3.js and
     // spl-token want.
@@ -125,7 +129,8 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
     return own ? [] : bad('examples use the package by its name');
   }
   if (COMMAND.test(from) && kind !== 'type' && to !== undefined) {
-    const isOwn = COMMAND.test(to) || to.startsWith('adapters/receipts/') || to === 'package.json';
+    const isOwn =
+      COMMAND.test(to) || /^(adapters\/(receipts\/|amounts\.ts$)|package\.json$)/.test(to);
     return isOwn || PARTS_OF_THE_COMMAND.test(to)
       ? []
       : bad('the command uses the library by its name');

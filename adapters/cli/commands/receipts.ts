@@ -1,6 +1,6 @@
-import type { Client, Receipt, ReceiptFilter } from 'exact-change';
-import { pinnedMint } from '../../../src/network.js';
-import { csvHead, csvLine, type DecimalsOf } from '../../receipts/csv.js';
+import type { Receipt, ReceiptFilter } from 'exact-change';
+import { decimalsReader } from '../../amounts.js';
+import { csvHead, csvLine } from '../../receipts/csv.js';
 import { withClient } from '../client.js';
 import type { Command } from '../report.js';
 import { chartRows, spendingBy, type Group } from '../spending.js';
@@ -41,7 +41,8 @@ export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
       }
       if (json === true) return { json: { receipts } };
       if (csv === true) {
-        const decimalsOf = await decimalsFor(client, network, receipts);
+        const mints = receipts.flatMap(({ swap }) => (swap === undefined ? [] : swap.inputMint));
+        const decimalsOf = await decimalsReader(client, mints);
         const lines = receipts.map((receipt) => csvLine(receipt, decimalsOf));
         return { json: {}, text: [csvHead, ...lines].join('') };
       }
@@ -64,19 +65,6 @@ function filterOf(flags: ReceiptsFlags, network: string): ReceiptFilter {
     ...(state === undefined ? {} : { state }),
     ...(token === undefined ? {} : { mint: mintOf(token, network) }),
   };
-}
-
-/** Of tokens that are not pinned, the chain knows; without a node they are left out. */
-async function decimalsFor(
-  client: Pick<Client, 'balance'>,
-  network: string,
-  receipts: readonly Receipt[],
-): Promise<DecimalsOf> {
-  const mints = new Set(receipts.flatMap(({ swap }) => (swap === undefined ? [] : swap.inputMint)));
-  const unknown = [...mints].filter((mint) => pinnedMint(network, mint) === undefined);
-  const balances = unknown.length === 0 ? [] : await client.balance(unknown).catch(() => []);
-  const known = new Map(balances.map(({ mint, decimals }) => [mint, decimals]));
-  return (mint) => pinnedMint(network, mint)?.decimals ?? known.get(mint);
 }
 
 /** Receipts in a table, the newest last. */

@@ -5,7 +5,7 @@ import { createInterruption, Interrupted } from '../interrupt.js';
 import { createProgress } from '../progress.js';
 import type { Command } from '../report.js';
 import { askYes, type Terminal } from '../terminal.js';
-import { amountWriter } from '../tokens.js';
+import { amountWriter } from '../../amounts.js';
 import { quoteText, readSwapRequest, type SwapFlags } from './swap-request.js';
 
 /** Swaps without any payment: the person's own order, which counts against no cap. */
@@ -21,7 +21,7 @@ export const swapCommand: Command<SwapFlags> = async (invocation) => {
         client.on('*', interruption.listener);
         const request = readSwapRequest(args, flags, network);
         const quote = await client.quote(request, { signal });
-        const write = await amountWriter(client, network, [quote.inputMint, quote.outputMint]);
+        const write = await amountWriter(client, [quote.inputMint, quote.outputMint]);
         if (flags.yes !== true) {
           await approve(terminal, quoteText(quote, write));
           checkNow(await client.quote(request, { signal }), quote);
