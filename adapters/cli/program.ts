@@ -133,6 +133,13 @@ export function buildProgram(run: Runner): Command {
     .action(runs(async () => (await import('./commands/serve.js')).serveCommand));
 
   program
+    .command('mcp')
+    .description('tools for a model over MCP, on standard input and output')
+    .option('--ask-above <dollars>', 'ask the person about a payment that costs more', '0.10')
+    .option('--allow-private', 'let the model call this machine and private networks')
+    .action(runs(async () => (await import('./commands/mcp.js')).mcpCommand));
+
+  program
     .command('doctor')
     .description('check key, node, Jupiter, SOL, clock, accounts and journal')
     .action(runs(async () => (await import('./commands/doctor.js')).doctorCommand));
