@@ -43,6 +43,19 @@ export default [
       plugins: [...(config.plugins ?? []), firstLoad],
     }),
   },
+  // Beside a client that is there already: the classes of errors, and no code of another entry.
+  {
+    name: 'axios',
+    path: 'dist/adapters/axios.js',
+    import: '{ wrapAxios }',
+    limit: '3 kB',
+  },
+  {
+    name: 'wallets of people',
+    path: 'dist/adapters/signers/wallet-standard.js',
+    import: '{ connectWallet }',
+    limit: '4 kB',
+  },
   // Most of it is standardwebhooks with a SHA-256 and base64 of its own, and the classes of errors.
   {
     name: 'receiver of webhooks',

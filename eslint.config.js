@@ -159,5 +159,6 @@ export default defineConfig(
     },
   },
   { files: ['bench/**', 'examples/**', 'scripts/**'], rules: { 'no-console': 'off' } },
+  { files: ['test/package/next/**'], languageOptions: { globals: { Response: 'readonly' } } },
   { files: ['**/*.js', '**/*.mjs', '**/*.cjs'], extends: [tseslint.configs.disableTypeChecked] },
 );

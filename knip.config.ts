@@ -7,7 +7,7 @@ const config: KnipConfig = {
       entry: [
         ...Object.values(ENTRIES),
         ...Object.values(BIN),
-        'bench/*.child.ts',
+        'bench/**/*.child.ts',
         'examples/*.ts',
         'scripts/*.ts',
         'test/browser/page.ts',
@@ -22,7 +22,7 @@ const config: KnipConfig = {
         'test/**/*.ts',
       ],
       ignoreDependencies: ['@solana/buffer-layout', 'buffer', 'workerd'],
-      ignoreBinaries: ['apt-get'],
+      ignoreBinaries: ['apt-get', 'taskset'],
     },
     'adapters/sandbox': {
       project: ['**/*.ts'],

@@ -1,14 +1,54 @@
-// `npm run bench`: this client beside the official one, in one run. The ratios are what compares
-// between machines.
-import { firewallTime } from './firewall-time.js';
-import { importTime } from './import-time.js';
-import { paymentTime } from './payment-time.js';
-import { traces } from './trace.js';
+// `npm run bench [-- <group> ...]`: this client beside the official one, and beside what it could
+// do at best. The ratios are what compares between machines.
+import { buildLibrary } from './build.js';
+import { code } from './code.js';
+import { crowd } from './crowd.js';
+import { free } from './free.js';
+import { growth, memory } from './growth.js';
+import { file, postgres } from './journals.js';
+import { load } from './load.js';
+import { payments } from './payments.js';
+import { service } from './service/cpu.js';
+import { swap } from './swap.js';
+import { type Figure, type Figures, type Group, header, line, ROWS } from './table.js';
 
-process.stdout.write(
-  `${''.padEnd(44)} ${'ours'.padStart(10)} ${'official'.padStart(10)} ${'ratio'.padStart(7)}\n`,
-);
-for (const line of await importTime()) process.stdout.write(`${line}\n`);
-for (const line of await paymentTime()) process.stdout.write(`${line}\n`);
-for (const line of await firewallTime()) process.stdout.write(`${line}\n`);
-for (const line of await traces()) process.stdout.write(`${line}\n`);
+const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
+  payments,
+  crowd,
+  growth,
+  memory,
+  load,
+  swap,
+  free,
+  postgres,
+  file,
+  service,
+  code,
+};
+
+const isGroup = (name: string): name is Group => name in GROUPS;
+const names = Object.keys(GROUPS).filter(isGroup);
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !isGroup(name));
+if (unknown.length > 0) {
+  process.stderr.write(`No group ${unknown.join(', ')}. There are: ${names.join(', ')}.\n`);
+  process.exit(1);
+}
+
+await buildLibrary();
+process.stdout.write(`${header()}\n`);
+for (const name of asked.length === 0 ? names : asked.filter(isGroup)) {
+  const from = performance.now();
+  const figures = await GROUPS[name]().catch((error: unknown) => {
+    process.exitCode = 1;
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    return undefined;
+  });
+  const seconds = Math.round((performance.now() - from) / 1_000);
+  process.stdout.write(`\n${name}, ${seconds} s\n`);
+  const found = new Map<string, Figure>(Object.entries(figures ?? {}));
+  for (const [key, row] of Object.entries(ROWS[name]))
+    process.stdout.write(`${line(row, found.get(key) ?? { ours: 'failed' })}\n`);
+}
+// A child that failed may still be there.
+process.exit();

@@ -1,8 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { parseArgs } from 'node:util';
-import { drawn, LOCAL, mixOf } from './service/mix.js';
+import { buildLibrary } from './build.js';
+import { startWorld } from './clients.js';
+import { startService } from './service/cpu.js';
+import { API_KEY, drawn, LOCAL, mixOf } from './service/mix.js';
 import { openLoop, percentile, statuses, type Timed } from './service/open-loop.js';
-import { API_KEY, startPart, type Chain, type Figures } from './service/roles.js';
 
 // `npm run bench:sockets [-- --seconds 30 --sockets 1000]`: good requests to the service's local
 // endpoints, first alone and then while it is attacked from as many sockets at once: headers and
@@ -64,30 +66,24 @@ interface Toll {
 }
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
-const chain = await startPart<Chain>({ kind: 'chain' });
-const { rpcUrl, jupiterUrl } = chain.facts;
-const service = await startPart<{ readonly url: string }>({
-  kind: 'service',
-  rpcUrl,
-  jupiterUrl,
-  cached: true,
-});
-const { url } = service.facts;
-const local = mixOf(chain.facts).filter(({ shots }) =>
+await buildLibrary();
+const world = await startWorld();
+const service = startService();
+const url = await service.call('serve', world.rpcUrl, world.jupiterUrl, true);
+const local = (await mixOf(world)).filter(({ shots }) =>
   shots.every(({ name }) => LOCAL.includes(name)),
 );
 const good = drawn(local, GOOD_PER_SECOND * Number(seconds));
 
 await openLoop(url, good.slice(0, GOOD_PER_SECOND * 3), GOOD_PER_SECOND);
 const quiet = await openLoop(url, good, GOOD_PER_SECOND);
-const before = await service.figures();
+const before = await service.usage();
 const attack = startAttack(Number(sockets));
 const attacked = await openLoop(url, good, GOOD_PER_SECOND);
-const during = await service.figures();
+const during = await service.usage();
 attack.stop();
-const after = await service.figures();
-service.end();
-chain.end();
+const after = await service.usage();
+await Promise.all([service.end(), world.end()]);
 
 say(
   `${sockets} sockets attack for ${seconds} s, while ${GOOD_PER_SECOND} good requests a second come`,
@@ -205,6 +201,6 @@ function inSeconds(ms: number): string {
   return Number.isFinite(ms) ? (ms / 1_000).toFixed(1) : '-';
 }
 
-function megabytes(bytes: Figures['rss']): string {
+function megabytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(0)} MB`;
 }

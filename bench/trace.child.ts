@@ -1,4 +1,5 @@
-// Runs in the marked copy that trace.ts makes.
+// Runs in the marked copy that code.ts makes, and prints files and hops of a swap and its payment,
+// and of a warm payment.
 import { createClient } from '../src/index.js';
 import { createSandbox } from '../adapters/sandbox/index.js';
 
@@ -10,7 +11,8 @@ const sandbox = await createSandbox();
 const { secretKey } = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
 const { rpcUrl, jupiterUrl } = sandbox;
 const client = createClient({ walletSecretKey: secretKey, rpcUrl, jupiterUrl, autoSwap: true });
-for (const name of ['a swap and its payment', 'cold, without a swap', 'a warm payment']) {
+const counts: number[] = [];
+for (const name of ['swap', 'cold', 'warm']) {
   const settled = new Promise<void>((done) => {
     const off = client.on('payment.settled', () => {
       off();
@@ -24,9 +26,9 @@ for (const name of ['a swap and its payment', 'cold, without a swap', 'a warm pa
   if (status !== 200) throw new Error(`The seller answered ${status}.`);
   await settled;
   const hops = files.filter((file, at) => at > 0 && file !== files[at - 1]).length;
-  if (!name.startsWith('cold'))
-    process.stdout.write(`${name}: ${new Set(files).size} files, ${hops} hops between them\n`);
+  if (name !== 'cold') counts.push(new Set(files).size, hops);
 }
+process.stdout.write(JSON.stringify(counts));
 await client.close();
 await sandbox.close();
 process.exit(0);

@@ -9,14 +9,24 @@ import { fileURLToPath } from 'node:url';
 export const ENTRIES = {
   '.': 'src/index.ts',
   './ai': 'adapters/ai/index.ts',
+  './axios': 'adapters/axios.ts',
   './express': 'adapters/mounts/express.ts',
+  './fastify': 'adapters/mounts/fastify.ts',
   './hono': 'adapters/mounts/hono.ts',
   './http': 'adapters/http/index.ts',
   './journal/file': 'adapters/journals/file.ts',
   './journal/postgres': 'adapters/journals/postgres.ts',
+  './koa': 'adapters/mounts/koa.ts',
+  './next': 'adapters/mounts/next.ts',
   './node': 'adapters/mounts/node.ts',
+  './signers/kms': 'adapters/signers/kms.ts',
+  './signers/ledger': 'adapters/signers/ledger.ts',
+  './undici': 'adapters/undici.ts',
+  './wallet-adapter': 'adapters/signers/wallet-adapter.ts',
+  './wallet-standard': 'adapters/signers/wallet-standard.ts',
   './webhooks': 'adapters/webhooks/index.ts',
   './webhooks/verify': 'adapters/webhooks/verify.ts',
+  './x402': 'adapters/x402.ts',
 } as const;
 
 /** What the package is run by. */

@@ -87,7 +87,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   insufficient_funds: {
     when: 'The wallet lacks the token, or anything to swap for it',
-    remedy: 'Fund the wallet, or turn `autoSwap` on',
+    remedy: 'Fund the wallet: `details.link`; or turn `autoSwap` on',
   },
   insufficient_sol: {
     when: 'Too little SOL for fees and rent',
@@ -133,8 +133,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Report it',
   },
   signing_failed: {
-    when: 'The signer refused, failed, or changed the message',
-    remedy: 'Look at `cause`',
+    when: 'The signer refused, failed, or changed what it signed',
+    remedy: 'Look at `cause` and `details.rule`',
   },
   swap_failed: {
     when: 'The swap landed and failed; only its network fee is gone',

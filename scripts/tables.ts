@@ -5,6 +5,7 @@ import { outcomes } from '../src/payments/execute/outcomes.js';
 import { CODES, errorCodes } from '../src/errors/codes.js';
 import { attemptStates } from '../src/journal/states.js';
 import { firewallRules, type FirewallStage, ruleTexts } from '../src/swaps/firewall/catalog.js';
+import { changeTexts } from '../src/solana/transactions/wallet-changes.js';
 import { commonErrors, errorTexts } from './error-texts.js';
 import { settingTexts } from './setting-texts.js';
 import { stageTexts } from './firewall-stages.js';
@@ -16,7 +17,7 @@ const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = 
   'docs/cli.md': { commands, settings, 'exit codes': exits },
   'docs/errors.md': { 'error codes': allErrors },
   'docs/journals-and-recovery.md': { 'attempt states': states, outcomes: answers },
-  'SECURITY.md': { 'firewall rules': firewall },
+  'SECURITY.md': { 'firewall rules': firewall, 'wallet rules': wallets },
 };
 
 export const documents: readonly string[] = Object.keys(parts);
@@ -128,6 +129,13 @@ function exits(): string {
   return table(
     ['Code', 'When'],
     Object.values(EXITS).map(([number, when]) => [code(String(number)), when]),
+  );
+}
+
+function wallets(): string {
+  return table(
+    ['Rule', 'Refuses it if', 'Why'],
+    changeTexts.map(({ id, refuses, why }) => [code(id), refuses, why]),
   );
 }
 

@@ -137,7 +137,18 @@ export type { LimitOptions } from './policy/limits.js';
 export type { ListOptions } from './policy/lists.js';
 export type { Plan } from './policy/plan.js';
 export type { PolicyOptions } from './policy/policy.js';
-export type { KeypairObject, KitMessageSigner, Signer, SigningIntent } from './solana/signer.js';
+export type {
+  KeypairObject,
+  KitMessageSigner,
+  KitModifyingSigner,
+  KitSigner,
+  KitTransaction,
+  KitTransactionSigner,
+  MessageSigner,
+  Signer,
+  SigningIntent,
+  TransactionSigner,
+} from './solana/signer.js';
 export type { AccountMeta, Address, Instruction } from './solana/types.js';
 export type { RuleOutcome, SwapVerdict, TokenAmount } from './swaps/firewall/verdict.js';
 export type { RuleText } from './swaps/firewall/rule.js';

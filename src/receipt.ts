@@ -150,6 +150,12 @@ export function attachReceipt(response: Response, receipt: LiveReceipt): void {
   registry().set(response, receipt);
 }
 
+/** @internal Ties the receipt of a response to an object that stands in for it, if it has one. */
+export function passOnReceipt(response: Response, to: object): void {
+  const receipt = registry().get(response);
+  if (receipt !== undefined) registry().set(to, receipt);
+}
+
 /**
  * The receipt of the payment that a response cost, as it stands now; undefined if nothing was
  * paid.

@@ -1,5 +1,5 @@
 import { formatUiAmount } from './amount.js';
-import { pinnedMint } from './network.js';
+import { pinnedMint, WSOL_MINT } from './network.js';
 
 const SOL_DECIMALS = 9;
 
@@ -35,6 +35,25 @@ export function amountText(
   if (decimals === undefined) return `${amount} base units of ${mint}`;
   const { uiAmount, symbol } = shownAmount(network, mint, amount, decimals);
   return symbol === undefined ? `${uiAmount} of ${mint}` : `${uiAmount} ${symbol}`;
+}
+
+/**
+ * What a wallet app opens, or reads as a QR code, to send a wallet so much of a token (Solana Pay).
+ */
+export function fundingLink(
+  wallet: string,
+  mint: string,
+  amount: bigint,
+  decimals: number,
+): string {
+  const link = `solana:${wallet}?amount=${formatUiAmount(amount, decimals)}`;
+  // Native SOL has no mint, and no wallet app sends wrapped SOL.
+  return mint === WSOL_MINT ? link : `${link}&spl-token=${mint}`;
+}
+
+/** {@link fundingLink} for lamports. */
+export function solLink(wallet: string, lamports: bigint): string {
+  return fundingLink(wallet, WSOL_MINT, lamports, SOL_DECIMALS);
 }
 
 /** Lamports for people: `0.00203928 SOL`. */

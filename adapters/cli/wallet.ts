@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, type Signer } from 'exact-change';
+import { ConfigError, type MessageSigner } from 'exact-change';
 import { isRecord } from '../../src/internal/record.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { WalletPlace } from './layer.js';
@@ -14,7 +14,7 @@ export interface Wallet {
   readonly source: string;
   readonly isEncrypted: boolean;
   /** Asks for the passphrase if it signs before it is unlocked. */
-  readonly signer: Signer;
+  readonly signer: MessageSigner;
   /** Asks for the passphrase, if there is one to ask for. */
   unlock(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export function openWallet(place: WalletPlace | undefined, source: PassphraseSou
     : encryptedWallet(path, encrypted, source);
 }
 
-function plainWallet(source: string, signer: Signer): Wallet {
+function plainWallet(source: string, signer: MessageSigner): Wallet {
   return { source, isEncrypted: false, signer, unlock: async () => undefined };
 }
 
@@ -51,8 +51,8 @@ function encryptedWallet(
   file: EncryptedWallet,
   passphrases: PassphraseSource,
 ): Wallet {
-  let unlocking: Promise<Signer> | undefined;
-  const open = async (): Promise<Signer> => {
+  let unlocking: Promise<MessageSigner> | undefined;
+  const open = async (): Promise<MessageSigner> => {
     const passphrase = await readPassphrase(passphrases, file.address);
     return createKeySigner(await decryptWallet(file, passphrase));
   };
@@ -85,7 +85,7 @@ export function readKeyFile(path: string): string {
   }
 }
 
-function keyOf(text: string, path: string): Signer {
+function keyOf(text: string, path: string): MessageSigner {
   if (!isRecord(parse(text))) return createKeySigner(text);
   const reason = `the file at ${path} is neither a wallet of this version nor a key file`;
   throw new ConfigError('invalid_key', `The key cannot be used: ${reason}. Give another file.`, {

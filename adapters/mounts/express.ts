@@ -6,6 +6,7 @@
 import type { Request, RequestHandler } from 'express';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';
+import { writtenBody } from './node/written-body.js';
 
 export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
@@ -23,7 +24,7 @@ export function expressHandler(handler: FetchHandler): RequestHandler {
     const { protocol: scheme, ip: address } = request;
     const target = routedOn(request);
     const parsed: unknown = request.body;
-    const body = request.readableDidRead ? written(parsed) : undefined;
+    const body = request.readableDidRead ? writtenBody(parsed) : undefined;
     exchange(handler, request, response, { target, scheme, address, body }).catch(next);
   };
 }
@@ -35,18 +36,4 @@ export function expressHandler(handler: FetchHandler): RequestHandler {
 function routedOn({ baseUrl, url }: Request): string {
   const [host = ''] = /^https?:\/\/[^/?#]*/i.exec(url) ?? [];
   return host + baseUrl + url.slice(host.length);
-}
-
-/** What a parser made of a body, as a body again. */
-function written(parsed: unknown): BodyInit {
-  if (typeof parsed === 'string') return parsed;
-  if (parsed instanceof Uint8Array) return new Uint8Array(parsed);
-  // Read by something that left nothing of it.
-  if (parsed === undefined) return '';
-  try {
-    return JSON.stringify(parsed);
-  } catch {
-    // Nested deeper than the stack, which the handler refuses in any body.
-    return '['.repeat(1_000);
-  }
 }

@@ -1,15 +1,18 @@
-import { refuse, refuseUnknown } from '../../src/internal/options.js';
 /**
- * A service under Node, in a server of its own or of yours.
+ * What needs Node: a service, in a server of its own or of yours; keys in files; and options in the
+ * environment.
  *
  * @module exact-change/node
  */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { isLoopback } from '../../src/internal/loopback.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';
 import { watchSockets } from './node/sockets.js';
 
+export { clientFromEnv } from '../node/from-env.js';
+export { fromFile } from '../node/key-file.js';
 export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
 

@@ -1,4 +1,7 @@
-import { API_KEY, type Chain } from './roles.js';
+import type { startWorld } from '../clients.js';
+
+export const API_KEY = 'bench-service-api-key';
+const WALLETS = 20;
 
 /** One request of the mix. */
 export interface Shot {
@@ -13,17 +16,29 @@ export interface Shot {
 /** What needs neither a node nor an aggregator. */
 export const LOCAL: readonly string[] = ['health', 'parse-payment', 'refused'];
 
+const AUTO_PAY = '/api/x402/auto-pay';
 const KEY = { 'x-api-key': API_KEY };
 const JSON_KEY = { ...KEY, 'content-type': 'application/json' };
+
+/** A 402 as a service is told of it. */
+async function paymentRequired(from: string): Promise<object> {
+  const response = await fetch(from);
+  const { url, status, headers } = response;
+  return { url, status, headers: Object.fromEntries(headers), body: await response.text() };
+}
 
 /**
  * Each operation with its share of a hundred requests, over few tokens and wallets, as it is in
  * life.
  */
-export function mixOf({
-  wallets,
-  paymentRequired,
-}: Chain): readonly { readonly share: number; readonly shots: readonly Shot[] }[] {
+export async function mixOf({ world, apiUrl }: Awaited<ReturnType<typeof startWorld>>) {
+  const funds = { SOL: '10', BONK: '1000000', PYUSD: '5' };
+  const wallets: string[] = [];
+  while (wallets.length < WALLETS) wallets.push((await world.call('wallet', funds)).address);
+  // The wallets hold one of the tokens of the first, and not the token of the second.
+  const [payable, short] = await Promise.all(
+    ['any', 'usdc'].map((path) => paymentRequired(`${apiUrl}/${path}`)),
+  );
   const pairs = [
     'inputMint=SOL&outputMint=USDC',
     'inputMint=SOL&outputMint=PYUSD',
@@ -31,9 +46,8 @@ export function mixOf({
   ];
   const amounts = ['amount=10000&swapMode=ExactOut', 'amount=1000000&swapMode=ExactOut'];
   const some = wallets.slice(0, 4);
-  const autoPay = wallets.map((wallet) =>
-    JSON.stringify({ paymentRequired, wallet, autoSwap: true }),
-  );
+  const autoPay = (paymentRequired: object | undefined) =>
+    wallets.map((wallet) => JSON.stringify({ paymentRequired, wallet, autoSwap: true }));
   const build = some.map((wallet) =>
     JSON.stringify({
       wallet,
@@ -58,9 +72,10 @@ export function mixOf({
     },
     {
       share: 15,
-      shots: [post('parse-payment', '/api/x402/parse-payment', JSON.stringify(paymentRequired))],
+      shots: [post('parse-payment', '/api/x402/parse-payment', JSON.stringify(payable))],
     },
-    { share: 10, shots: autoPay.map((body) => post('auto-pay', '/api/x402/auto-pay', body)) },
+    { share: 5, shots: autoPay(payable).map((body) => post('auto-pay', AUTO_PAY, body)) },
+    { share: 5, shots: autoPay(short).map((body) => post('auto-pay, swap', AUTO_PAY, body)) },
     { share: 5, shots: build.map((body) => post('build', '/api/swap/build', body)) },
     { share: 10, shots: [get('health', '/api/health')] },
     {
@@ -76,8 +91,10 @@ export function mixOf({
   ];
 }
 
+export type Mix = Awaited<ReturnType<typeof mixOf>>;
+
 /** So many of them, drawn by a generator with a seed: each run sends the same. */
-export function drawn(mix: ReturnType<typeof mixOf>, count: number): Shot[] {
+export function drawn(mix: Mix, count: number): Shot[] {
   const random = mulberry32(1);
   const hundred = mix.flatMap(({ share, shots }) => Array.from({ length: share }, () => shots));
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;

@@ -1,6 +1,12 @@
-import { Agent, request } from 'node:http';
+import { Agent, request, type OutgoingHttpHeaders } from 'node:http';
 import type { Shot } from './mix.js';
-import type { Answer } from './roles.js';
+
+/** An answer as it came over the wire. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: string;
+}
 
 export interface Timed {
   readonly name: string;

@@ -3,7 +3,7 @@ import type { Runtime } from '../internal/runtime.js';
 import type { Journal } from '../journal/types.js';
 import type { Policy, PolicyOptions } from '../policy/policy.js';
 import type { Connection } from '../solana/rpc/connection.js';
-import type { KeypairObject, KitMessageSigner, Signer } from '../solana/signer.js';
+import type { KeypairObject, KitSigner, Signer } from '../solana/signer.js';
 import type { Transport } from '../transport.js';
 
 /** Deadlines in milliseconds. */
@@ -36,8 +36,8 @@ export interface ClientOptions {
    * seed looks like an address.
    */
   readonly walletSeed?: Uint8Array | undefined;
-  /** Instead of a key: whatever signs for the wallet, also a signer of kit or a web3.js `Keypair`. */
-  readonly signer?: Signer | KitMessageSigner | KeypairObject | undefined;
+  /** Instead of a key: what signs for the wallet; also a signer of kit or a web3.js `Keypair`. */
+  readonly signer?: Signer | KitSigner | KeypairObject | undefined;
   /**
    * Base address of a service that quotes and builds swaps and reads balances: the transport is
    * then `remote(apiUrl)`. What it answers is judged in this process, against prices of

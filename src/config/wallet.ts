@@ -1,8 +1,7 @@
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
-import type { KitMessageSigner, Signer } from '../solana/signer.js';
-import type { Address } from '../solana/types.js';
+import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
 
 /**
@@ -29,21 +28,25 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
     if ('secretKey' in signer) return createKeySigner(signer.secretKey);
     const { address } = signer;
     if (isAddress(address)) {
-      if ('signMessage' in signer && typeof signer.signMessage === 'function') return signer;
-      if ('signMessages' in signer && typeof signer.signMessages === 'function')
-        return kitSigner(signer, address);
+      if (can(signer, 'signTransaction') || can(signer, 'signMessage')) return signer;
+      if (
+        can(signer, 'modifyAndSignTransactions') ||
+        can(signer, 'signTransactions') ||
+        can(signer, 'signMessages')
+      )
+        return {
+          address,
+          signTransaction: async (wire) =>
+            (await import('./kit-signer.js')).signByKit(signer, address, wire),
+        };
     }
   }
   throw refuse('signer', 'must have an address and signMessage, or be of kit, or a Keypair.');
 }
 
-/** What it signs is checked against the address, as with each signer that is not ours. */
-function kitSigner(signer: KitMessageSigner, address: Address): Signer {
-  return {
-    address,
-    async signMessage(content) {
-      const [signatures] = await signer.signMessages([{ content, signatures: {} }]);
-      return signatures?.[address] ?? new Uint8Array();
-    },
-  };
+function can<S extends object, N extends string>(
+  signer: S,
+  method: N,
+): signer is Extract<S, Readonly<Record<N, unknown>>> {
+  return typeof Reflect.get(signer, method) === 'function';
 }

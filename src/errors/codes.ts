@@ -59,12 +59,18 @@ export interface ErrorDetails {
   approval_refused: { readonly reason: 'refused' | 'changed' };
   fees_over_limit: { readonly lamports: string; readonly limitLamports: string };
   // FundsError: the wallet or the payee cannot take part
+  /** `link`: a `solana:` link to send the wallet what is missing; never one of a service. */
   insufficient_funds: {
     readonly mint: string;
     readonly required: string;
     readonly available: string;
+    readonly link?: string;
   };
-  insufficient_sol: { readonly requiredLamports: string; readonly availableLamports: string };
+  insufficient_sol: {
+    readonly requiredLamports: string;
+    readonly availableLamports: string;
+    readonly link?: string;
+  };
   payee_account_missing: {
     readonly payTo: string;
     readonly mint: string;
@@ -83,7 +89,8 @@ export interface ErrorDetails {
   transaction_too_large: { readonly bytes: number };
   simulation_failed: { readonly reason: string };
   self_check_failed: { readonly reason: string };
-  signing_failed: { readonly address: string };
+  /** `rule`: why what the wallet signed is refused, if it changed what it was given. */
+  signing_failed: { readonly address: string; readonly rule?: string };
   /**
    * `feeLamports`: what all tries of this swap that landed cost. Fees are no tokens: `funds` is
    * `untouched`.

@@ -28,6 +28,8 @@ export interface Memory {
   readonly charging: Set<string>;
   /** Terms that the next call is paid by ahead, by method and URL, and until when. */
   readonly stableTerms: Map<string, { readonly terms: PaymentRequired; readonly until: number }>;
+  /** Which payment headers the browser lets a page send, each with its method and origin. */
+  readonly allowedByCors: Set<string>;
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
 }
@@ -62,6 +64,7 @@ export function createMemory(): Memory {
     holdings: undefined,
     charging: new Set(),
     stableTerms: new Map(),
+    allowedByCors: new Set(),
     servicePlanFailedAt: -Infinity,
   };
 }

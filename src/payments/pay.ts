@@ -12,6 +12,7 @@ import { fundPayment } from './execute/fund.js';
 import { claimAttempt } from './execute/reservation.js';
 import { presentAhead, presentOrResign, type SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
+import { checkCors } from './plan/check-cors.js';
 import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
 import { fingerprintOf } from './plan/fingerprint.js';
@@ -42,7 +43,7 @@ export async function payForCall(
 ): Promise<Response> {
   // Where a redirect led, the terms are that place's, and so is the paid request.
   const url = unpaid.url === '' ? call.url : unpaid.url;
-  const sign = signFor(context);
+  const sign = signFor(context, () => checkCors(context, call, unpaid, terms));
   const response = await asPurchase(
     context,
     { call, url, terms, unpaid },
@@ -150,12 +151,19 @@ async function asPurchase<T extends Response | undefined>(
   }
 }
 
-/** Chooses the offer to pay, and signs the payment for it. */
-function signFor(context: PaymentContext): SignFor {
+/**
+ * Chooses the offer to pay, and signs the payment for it.
+ *
+ * @param checkPlace - Rejects if no payment could be presented.
+ */
+function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
   return async (terms, task, refuse) => {
     const onCounted = announce(context.wallet);
     try {
-      const choice = await chooseOnce(context, terms, task, refuse);
+      const [choice] = await Promise.all([
+        chooseOnce(context, terms, task, refuse),
+        checkPlace?.(),
+      ]);
       return await preparePayment(context, choice, task, onCounted);
     } finally {
       onCounted();

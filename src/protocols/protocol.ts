@@ -27,10 +27,17 @@ export interface PaymentProtocol {
   owns(terms: PaymentRequired): boolean;
   /** Judges what the terms offer, as far as no chain is needed to tell. */
   offers(terms: PaymentRequired, network: string, self: Address): JudgedOffers;
+  /** Name of the request header that carries a payment for terms. */
+  headerOf(terms: PaymentRequired): string;
   /** Throws `header_too_large` if no payment for an offer of these terms could be presented. */
   checkHeader(terms: PaymentRequired, offer: Offer): void;
   /** The message to sign, checked by code that has no part in building it. */
   build(payment: PaymentFacts): BuiltPayment;
+  /**
+   * Why no facilitator of an offer's kind takes a payment that the wallet has added instructions
+   * to, as the end of a sentence; undefined if they take it.
+   */
+  refusesForm(offer: Offer, message: Uint8Array): string | undefined;
   /** The request header that carries a transaction. Throws `header_too_large`. */
   attach(payment: PaymentToAttach): AttachedPayment;
   /** The transaction that such a header carries; undefined if it carries none. */

@@ -2,7 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519';
 import { base58 } from '@scure/base';
 import { ConfigError } from '../errors.js';
 import { addressBytes, addressOf, isAddress } from './address.js';
-import type { Signer } from './signer.js';
+import { isTransactionSigner, type MessageSigner, type Signer } from './signer.js';
 import type { Address } from './types.js';
 
 const SEED_BYTES = 32;
@@ -26,7 +26,7 @@ type Sign = (message: Uint8Array) => Promise<Uint8Array>;
  *
  * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
  */
-export function createKeySigner(secret: string | Uint8Array | readonly number[]): Signer {
+export function createKeySigner(secret: string | Uint8Array | readonly number[]): MessageSigner {
   return signerOf(readKeypair(secret));
 }
 
@@ -35,7 +35,7 @@ export function createKeySigner(secret: string | Uint8Array | readonly number[])
  *
  * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
  */
-export function createSeedSigner(seed: Uint8Array): Signer {
+export function createSeedSigner(seed: Uint8Array): MessageSigner {
   if (!isUint8Array(seed) || seed.length !== SEED_BYTES)
     throw invalidKey(
       'walletSeed is not a Uint8Array of 32 bytes',
@@ -45,7 +45,7 @@ export function createSeedSigner(seed: Uint8Array): Signer {
 }
 
 /** Takes over the seed. */
-function signerOf(seed: Uint8Array): Signer {
+function signerOf(seed: Uint8Array): MessageSigner {
   const address = addressOf(ed25519.getPublicKey(seed));
   const sign = keep(seed);
   // A copy, because the caller may reuse its buffer before the runtime gets to signing.
@@ -58,6 +58,25 @@ function signerOf(seed: Uint8Array): Signer {
 }
 
 const keySigners = new WeakSet<Signer>();
+
+/** The same signer, each of whose calls goes through `around`. */
+export function wrapSigner(
+  signer: Signer,
+  around: (ask: () => Promise<Uint8Array>) => Promise<Uint8Array>,
+): Signer {
+  const { address } = signer;
+  const wrapped: Signer = isTransactionSigner(signer)
+    ? {
+        address,
+        signTransaction: (wire, intent) => around(async () => signer.signTransaction(wire, intent)),
+      }
+    : {
+        address,
+        signMessage: (message, intent) => around(async () => signer.signMessage(message, intent)),
+      };
+  if (keySigners.has(signer)) keySigners.add(wrapped);
+  return wrapped;
+}
 
 /**
  * Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any
@@ -179,7 +198,7 @@ function readBytes(value: unknown): Uint8Array | undefined {
 }
 
 /** Also of another realm, which test runners bring. */
-function isUint8Array(value: unknown): value is Uint8Array {
+export function isUint8Array(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]';
 }
 

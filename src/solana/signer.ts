@@ -23,13 +23,37 @@ export type SigningIntent =
     };
 
 /**
- * Signs for one wallet. The bytes are a serialized v0 message (with its version byte); the answer
- * is the 64-byte Ed25519 signature of exactly those bytes. A signer that changes the message is
- * refused.
+ * Signs messages of one wallet: a key here, in a cloud, or in a device. The bytes are a serialized
+ * v0 message (with its version byte); the answer is the 64-byte Ed25519 signature of exactly those
+ * bytes.
  */
-export interface Signer {
+export interface MessageSigner {
   readonly address: Address;
   signMessage(message: Uint8Array, intent: SigningIntent): Promise<Uint8Array>;
+}
+
+/**
+ * Signs transactions of one wallet, as the wallets of people do. The bytes are those of a v0
+ * transaction, the wallet's signature still missing in them; the answer is the signed transaction.
+ * A wallet may add instructions that only check balances. Any other change is refused, and nothing
+ * is sent.
+ */
+export interface TransactionSigner {
+  readonly address: Address;
+  signTransaction(transaction: Uint8Array, intent: SigningIntent): Promise<Uint8Array>;
+}
+
+/** Signs for one wallet. One that can sign both is asked for transactions. */
+export type Signer = MessageSigner | TransactionSigner;
+
+export function isTransactionSigner(signer: Signer): signer is TransactionSigner {
+  return 'signTransaction' in signer && typeof signer.signTransaction === 'function';
+}
+
+/** A transaction of `@solana/kit`, its bytes read-only. */
+export interface KitTransaction {
+  readonly messageBytes: ArrayLike<number>;
+  readonly signatures: Readonly<Record<string, ArrayLike<number> | null>>;
 }
 
 /** What the signers of `@solana/kit` have in common, its `KeyPairSigner` among them. */
@@ -42,6 +66,24 @@ export interface KitMessageSigner {
     }[],
   ): Promise<readonly Readonly<Record<string, Uint8Array>>[]>;
 }
+
+/** A `TransactionPartialSigner` of `@solana/kit`. */
+export interface KitTransactionSigner {
+  readonly address: string;
+  signTransactions(
+    transactions: readonly KitTransaction[],
+  ): Promise<readonly Readonly<Record<string, Uint8Array>>[]>;
+}
+
+/** A `TransactionModifyingSigner` of `@solana/kit`: a wallet, mostly. */
+export interface KitModifyingSigner {
+  readonly address: string;
+  modifyAndSignTransactions(
+    transactions: readonly KitTransaction[],
+  ): Promise<readonly KitTransaction[]>;
+}
+
+export type KitSigner = KitMessageSigner | KitTransactionSigner | KitModifyingSigner;
 
 /** A `Keypair` of `@solana/web3.js`. */
 export interface KeypairObject {

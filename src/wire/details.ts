@@ -66,7 +66,7 @@ export const detailsSchemas: {
   transaction_too_large: v.object({ bytes: count }),
   simulation_failed: reason,
   self_check_failed: reason,
-  signing_failed: v.object({ address: text }),
+  signing_failed: v.object({ address: text, rule: v.exactOptional(text) }),
   swap_failed: v.object({ signature: text, reason: words, feeLamports: digits }),
   swap_expired: signature,
   swap_uncertain: v.object({ signature: text, lastValidBlockHeight: digits }),

@@ -14,9 +14,9 @@ export interface BrowserPage {
   close(): Promise<void>;
 }
 
-/** Opens an empty page that has run `page.ts`. */
-export async function openPage(browser: Browser): Promise<BrowserPage> {
-  const script = await bundle();
+/** Opens an empty page that has run a script of this folder. */
+export async function openPage(browser: Browser, name = 'page.ts'): Promise<BrowserPage> {
+  const script = await bundle(name);
   const server = createServer((request, response) => {
     const [type, body] =
       request.url === '/page.js'
@@ -56,11 +56,17 @@ export async function launch(): Promise<Browser> {
   return chromium.launch({ executablePath, args: FLAGS });
 }
 
-/** `page.ts` for browsers, with the packed package in it. */
-async function bundle(): Promise<string> {
+/** A script for browsers, with the packed package in it. */
+async function bundle(name: string): Promise<string> {
+  const { consumer, doors } = inject('packed');
+  const library = join(consumer, 'node_modules/exact-change');
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL('page.ts', import.meta.url))],
-    alias: { 'exact-change': join(inject('packed').consumer, 'node_modules/exact-change') },
+    entryPoints: [fileURLToPath(new URL(name, import.meta.url))],
+    alias: {
+      'exact-change/wallet-standard': join(library, 'dist/adapters/signers/wallet-standard.js'),
+      'exact-change': library,
+    },
+    nodePaths: [join(doors, 'node_modules')],
     // Without the paths of our own configuration, that lead to the source instead.
     tsconfigRaw: {},
     bundle: true,

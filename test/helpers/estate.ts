@@ -7,7 +7,7 @@ import {
   getBase58Decoder,
 } from '@solana/kit';
 import type { ChainAccount, MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
-import type { Signer } from 'exact-change';
+import type { MessageSigner } from 'exact-change';
 import { landed, rpc, tokenAccount } from './chain.js';
 import { recordingSigner } from './payer.js';
 
@@ -18,7 +18,7 @@ const TABLES = address('AddressLookupTab1e1111111111111111111111111');
 /** A wallet, and every account on the chain that obeys it. */
 export interface Estate {
   readonly wallet: Address;
-  readonly signer: Signer;
+  readonly signer: MessageSigner;
   /** Its associated token accounts, whether or not they exist. */
   readonly at: Readonly<Record<MintSymbol, Address>>;
   /**

@@ -5,7 +5,7 @@ import {
   type ClientEvent,
   type ClientOptions,
   type Receipt,
-  type Signer,
+  type MessageSigner,
   type SigningIntent,
 } from 'exact-change';
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
@@ -64,7 +64,7 @@ export function overheard(
 /** A signer that is kit's, and all that it was asked to sign. */
 export async function kitSigner(
   wallet: SandboxWallet,
-): Promise<{ readonly signer: Signer; readonly signed: readonly SigningIntent[] }> {
+): Promise<{ readonly signer: MessageSigner; readonly signed: readonly SigningIntent[] }> {
   const { privateKey } = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
   const signed: SigningIntent[] = [];
   const signMessage = async (message: Uint8Array, intent: SigningIntent) => {

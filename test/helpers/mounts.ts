@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { expressHandler } from 'exact-change/express';
 import { honoHandler } from 'exact-change/hono';
+import { nextRoutes } from 'exact-change/next';
 import { nodeListener, serve, type FetchHandler } from 'exact-change/node';
 import express, { type RequestHandler } from 'express';
 import { Hono } from 'hono';
@@ -20,6 +21,9 @@ export interface Mount {
   /** Serves a handler whose `basePath` is `/pay`, beside what the framework itself serves. */
   start(handler: FetchHandler): Promise<Mounted>;
 }
+
+/** Those whose frameworks only `npm run test:package` installs. */
+export const MOUNTS_OF_PACKAGE_TESTS: readonly string[] = ['fastify', 'koa'];
 
 /** The same handler through each of the mounts, on the real frameworks. */
 export const MOUNTS: readonly Mount[] = [
@@ -51,6 +55,8 @@ export const MOUNTS: readonly Mount[] = [
     parses: true,
     start: (handler) => inHono(handler, true),
   },
+  // Next.js itself is in the tests of the package: here is what it was measured to hand on.
+  { name: 'next', parses: false, start: (handler) => asInNext(handler) },
 ];
 
 async function underServe(handler: FetchHandler): Promise<Mounted> {
@@ -82,14 +88,37 @@ function inHono(handler: FetchHandler, reads: boolean): Promise<Mounted> {
   );
 }
 
-interface Listens {
+/** Every request is named after localhost, and has what Next.js adds to its headers. */
+async function asInNext(handler: FetchHandler): Promise<Mounted> {
+  const routes = nextRoutes(handler);
+  const served = await serve(
+    async (request) => {
+      const { method, headers, body, signal } = request;
+      const { pathname, search } = new URL(request.url);
+      const known = Object.entries(routes).find(([name]) => name === method)?.[1];
+      if (known === undefined) return new Response(null, { status: 405 });
+      const named = new Headers([...headers, ['x-forwarded-proto', 'http']]);
+      const init = { method, headers: named, body, signal };
+      return known(
+        new Request(`https://localhost:3000${pathname}${search}`, {
+          ...init,
+          duplex: 'half',
+        } as RequestInit),
+      );
+    },
+    { port: 0 },
+  );
+  return { url: `${served.url}/pay`, close: () => served.close({ graceMs: 0 }) };
+}
+
+export interface Listens {
   listen(port: number, hostname: string, done: () => void): unknown;
   address(): AddressInfo | string | null;
   close(done: () => void): unknown;
   closeAllConnections?(): void;
 }
 
-async function listening(server: Listens): Promise<Mounted> {
+export async function listening(server: Listens): Promise<Mounted> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // A bound TCP server's address is never a pipe's name or null.
   const { port } = server.address() as AddressInfo;

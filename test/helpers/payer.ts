@@ -8,7 +8,7 @@ import {
   type ClientOptions,
   type ErrorCode,
   type ExactChangeError,
-  type Signer,
+  type MessageSigner,
   type SigningIntent,
 } from 'exact-change';
 import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
@@ -27,7 +27,7 @@ export function recordingSigner(
   address: string,
   secretKey: string,
 ): {
-  readonly signer: Signer;
+  readonly signer: MessageSigner;
   readonly signed: readonly SigningIntent[];
   readonly messages: readonly Uint8Array[];
 } {

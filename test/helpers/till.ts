@@ -43,7 +43,9 @@ export const till: PaymentProtocol & LazyProtocol = {
     };
     return { terms, readings: [{ ok: true, offer }] };
   },
+  headerOf: () => TILL_PAYMENT,
   checkHeader: (terms, offer) => x402Protocol.checkHeader(terms, offer),
+  refusesForm: () => undefined,
   build: (payment) => x402Protocol.build(payment),
   attach: ({ transaction }) => ({
     header: { name: TILL_PAYMENT, value: Buffer.from(transaction).toString('base64') },

@@ -26,6 +26,19 @@ const url = (path: string) => sandbox.apiUrl + path;
 const offer = (change: Record<string, unknown> = {}) =>
   entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change });
 
+/** Does what a wallet app does with a link of Solana Pay. */
+async function send(link: string | undefined): Promise<void> {
+  const { protocol, pathname, searchParams } = new URL(link ?? '');
+  expect(protocol).toBe('solana:');
+  const mint = Object.values(sandbox.mints).find(
+    (one) => one.address === (searchParams.get('spl-token') ?? sandbox.mints.SOL.address),
+  )!;
+  const [whole = '0', fraction = ''] = (searchParams.get('amount') ?? '').split('.');
+  const amount = BigInt(whole + fraction.padEnd(mint.decimals, '0'));
+  if (mint.symbol === 'SOL') sandbox.chain.fundSol(address(pathname), amount);
+  else await sandbox.chain.fundToken(address(pathname), mint, amount);
+}
+
 describe('a wallet that cannot pay', () => {
   it('holds nothing at all', async () => {
     const payer = await payerOn(sandbox, {}, { autoSwap: true });
@@ -52,7 +65,13 @@ describe('a wallet that cannot pay', () => {
     const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
       payer.client.fetch(url('/usdc')),
     );
-    expect(error.details).toEqual({ mint: usdc(), required: '10000', available: '9999' });
+    expect(error.details).toEqual({
+      ...{ mint: usdc(), required: '10000', available: '9999' },
+      link: `solana:${payer.address}?amount=0.000001&spl-token=${usdc()}`,
+    });
+    expect(error.message).toContain(`(${error.details.link})`);
+    await send(error.details.link);
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
   });
 
   it('holds another token, and autoSwap is off', async () => {
@@ -65,7 +84,7 @@ describe('a wallet that cannot pay', () => {
       retry: 'never',
       details: { mint: usdc(), required: '10000', available: '0' },
     });
-    expect(error.message).toMatch(/turn autoSwap on/);
+    expect(error.message).toMatch(/Turn autoSwap on/);
     expect(sandbox.controls.aggregator.calls()).toBe(before);
   });
 
@@ -83,12 +102,11 @@ describe('a wallet that cannot pay', () => {
     const again = await refusal(sandbox, payer, 'insufficient_sol', () =>
       payer.client.fetch(url('/usdc')),
     );
-    expect(again.details).toEqual({
+    expect(again.details).toMatchObject({
       requiredLamports,
       availableLamports: (BigInt(requiredLamports) - 1n).toString(),
     });
-
-    sandbox.chain.fundSol(address(payer.address), 1n);
+    await send(again.details.link);
     const response = await payer.client.fetch(url('/usdc'));
     expect(response.status).toBe(200);
     expect(receiptOf(response)?.swap).toMatchObject({ inputMint: bonk(), outputMint: usdc() });

@@ -380,16 +380,16 @@ describe('WebSocket', () => {
   });
 });
 
-test('a node closes with calls and sockets open, and frees its ports', async () => {
+test('a node is slow for all but one caller, closes with calls and sockets open, and frees its ports', async () => {
   const other = await startNode({ slotMs: 1, latencyMs: 1_000_000 });
-  const waiting = fetch(other.url, {
-    method: 'POST',
-    body: '{"jsonrpc":"2.0","id":1,"method":"getHealth"}',
-  });
+  const health = { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"getHealth"}' };
+  const waiting = fetch(other.url, health);
   const socket = new WebSocket(other.wsUrl);
   const closed = new Promise((resolve) => socket.once('close', resolve));
   await new Promise((resolve) => socket.once('open', resolve));
   await expect.poll(() => other.controls.calls()).toBe(1);
+  other.controls.callerLatencyMs.set('near', 0);
+  expect((await fetch(`${other.url}?caller=near`, health)).status).toBe(200);
   const outcome = expect(waiting).rejects.toThrow();
   await other.close();
   await Promise.all([outcome, closed]);

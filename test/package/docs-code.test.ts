@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { blocksOf, GUIDES } from '../helpers/guides.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -40,9 +40,11 @@ function complaintsAbout(texts: readonly string[]): string[][] {
   const parsed = ts.parseJsonConfigFileContent(read.config, ts.sys, root);
   // `process.env.KEY` is how readers write it.
   const options = { ...parsed.options, noPropertyAccessFromIndexSignature: false };
+  // From there the packages that guides show are found, and further up those of this repository.
+  const { doors } = inject('packed');
   const files = new Map([
-    [`${root}docs-around.d.ts`, around],
-    ...texts.map((text, index) => [`${root}docs-${index}.ts`, `${text}export {};`] as const),
+    [`${doors}/docs-around.d.ts`, around],
+    ...texts.map((text, index) => [`${doors}/docs-${index}.ts`, `${text}export {};`] as const),
   ]);
   const host = ts.createCompilerHost(options);
   const { getSourceFile, fileExists } = host;

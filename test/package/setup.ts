@@ -46,6 +46,8 @@ export interface Packed {
   readonly bench: string;
   /** Node binaries by version. */
   readonly nodes: readonly { readonly version: string; readonly binary: string }[];
+  /** Folder of `test/package/doors`, with the packages that it names. */
+  readonly doors: string;
   /** Folders of web frameworks. */
   readonly frameworks: readonly { readonly name: string; readonly folder: string }[];
 }
@@ -62,15 +64,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-package-'));
   const [consumer, bench] = [join(folder, 'consumer'), join(folder, 'bench')];
-  const [nodes, frameworks, library, sandbox] = await Promise.all([
+  const [nodes, frameworks, doors, library, sandbox] = await Promise.all([
     installNodes(),
     installFrameworks(),
+    installDoors(),
     pack(root, join(folder, 'library')),
     pack(join(root, 'adapters/sandbox'), join(folder, 'sandbox')),
   ]);
   await Promise.all([installSandbox(bench, sandbox), installLibrary(consumer, library)]);
   await link(join(bench, 'node_modules'), consumer, ['exact-change-sandbox']);
-  project.provide('packed', { tarballs: { library, sandbox }, consumer, bench, nodes, frameworks });
+  const tarballs = { library, sandbox };
+  project.provide('packed', { tarballs, consumer, bench, nodes, frameworks, doors });
   return () => rm(folder, { recursive: true, force: true });
 }
 
@@ -121,6 +125,14 @@ async function installNodes(): Promise<Packed['nodes']> {
 async function installFrameworks(): Promise<Packed['frameworks']> {
   const folders = await installAliased('frameworks', Object.entries(FRAMEWORKS));
   return Object.keys(FRAMEWORKS).map((name) => ({ name, folder: join(folders, name) }));
+}
+
+/** What people sign and send requests with, into a folder that stays. */
+async function installDoors(): Promise<string> {
+  const folder = join(cache, 'doors');
+  await cp(join(root, 'test/package/doors'), folder, { recursive: true });
+  await run('npm', ['install', ...npm, '--no-package-lock'], { cwd: folder });
+  return folder;
 }
 
 /** Installs packages under names of ours into a folder that stays; gives its `node_modules`. */

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ENTRIES, lists, withLists } from '../../scripts/entries.js';
 import { JOURNALS } from '../helpers/journals.js';
-import { MOUNTS } from '../helpers/mounts.js';
+import { MOUNTS, MOUNTS_OF_PACKAGE_TESTS } from '../helpers/mounts.js';
 
 const namesIn = (folder: string) =>
   Object.values(ENTRIES)
@@ -21,7 +21,8 @@ describe('the entries of the package', () => {
   );
 
   it('are each tested as the mount that it is', () => {
-    const tested = new Set(MOUNTS.map(({ name }) => name.split(' ')[0]));
+    const inTests = MOUNTS.map(({ name }) => name.split(' ')[0]);
+    const tested = new Set([...inTests, ...MOUNTS_OF_PACKAGE_TESTS]);
     for (const name of namesIn('adapters/mounts/')) expect(tested).toContain(name);
   });
 

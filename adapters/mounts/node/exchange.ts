@@ -17,14 +17,25 @@ export async function exchange(
   outgoing: ServerResponse,
   incoming: Incoming,
 ): Promise<void> {
-  if (!(await turnOf(message, outgoing))) return;
+  const response = await answerTo(handler, message, outgoing, incoming);
+  if (response !== undefined) await send(response, outgoing);
+}
+
+/** As {@link exchange}, for frameworks that send it themselves; undefined if nothing waits for it. */
+export async function answerTo(
+  handler: FetchHandler,
+  message: IncomingMessage,
+  outgoing: ServerResponse,
+  incoming: Incoming,
+): Promise<Response | undefined> {
+  if (!(await turnOf(message, outgoing))) return undefined;
   let request: Request;
   try {
     request = requestOf(message, outgoing, incoming);
   } catch (error) {
-    return send(refused(error), outgoing);
+    return refused(error);
   }
-  await send(await handler(request), outgoing);
+  return handler(request);
 }
 
 /** The answer to what cannot even be handed to a handler, in the form of all others. */

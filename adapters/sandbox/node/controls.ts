@@ -19,6 +19,8 @@ export type Intercept = (
 export interface NodeControls {
   /** Milliseconds added to every HTTP call, half before it is handled and half after. */
   latencyMs: number;
+  /** The same for the calls of one caller, as callers name themselves, instead of `latencyMs`. */
+  readonly callerLatencyMs: Map<string, number>;
   /** Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. */
   slotMs: number;
   /** Milliseconds from `sendTransaction` to `confirmed`; 0 makes it immediate. */

@@ -57,7 +57,8 @@ export async function handleHttp(
   });
   const broken = planned.map(({ fault }) => fault).find(isOfConnection);
 
-  const half = state.controls.latencyMs / 2;
+  const { latencyMs, callerLatencyMs } = state.controls;
+  const half = (callerLatencyMs.get(caller) ?? latencyMs) / 2;
   await pause(state, half);
   if (broken && broken.kind !== 'dropAfter') return breakOff(broken, request, response);
   const answers: string[] = [];

@@ -53,6 +53,7 @@ export async function startNode(options: NodeOptions = {}): Promise<SandboxNode>
   let webSocket: NodeControls['webSocket'] = 'on';
   const controls: NodeControls = {
     latencyMs: options.latencyMs ?? 0,
+    callerLatencyMs: new Map(),
     parsesCalls: true,
     intercept: undefined,
     get slotMs() {

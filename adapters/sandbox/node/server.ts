@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 const HOST = '127.0.0.1';
 const MOST_BODY = 1 << 20;
 const TRIES = 20;
+/** Connections that wait to be taken: a crowd that comes at once must not wait for TCP to retry. */
+const BACKLOG = 4_096;
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -37,7 +39,7 @@ function listen(server: Server, port: number): Promise<number> {
       return;
     }
     server.once('error', reject);
-    server.listen(port, HOST, () => {
+    server.listen(port, HOST, BACKLOG, () => {
       server.removeListener('error', reject);
       resolve(portOf(server.address()));
     });

@@ -1,9 +1,8 @@
 import { base58 } from '@scure/base';
 import { TransactionError } from '../../errors.js';
-import { untilAborted } from '../../internal/abort.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
-import { isGoodSignature } from '../../solana/keys.js';
+import { askSigner, type SignedMessage } from '../../solana/ask-signer.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
@@ -120,11 +119,9 @@ export async function signPayment(
   const { protocol, terms, offer, facts } = choice;
   const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } =
     await composePayment(context, choice, purpose, signal);
-  const signature = await untilAborted(
-    askSigner(context, message, offer, purpose.url, signal),
-    signal,
-  );
-  const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
+  const signed = await sign(context, message, choice, purpose.url, signal);
+  const { signature } = signed;
+  const transaction = assembleTransaction(signed.message, new Map([[signer.address, signature]]));
   const { header, hasPaymentId } = protocol.attach({
     ...{ terms, offer, transaction },
     random: runtime.randomBytes(PAYMENT_ID_BYTES),
@@ -145,42 +142,28 @@ export async function signPayment(
   };
 }
 
-async function askSigner(
+/** What the wallet signs of a payment: what was judged is what is put on record and presented. */
+async function sign(
   context: PaymentContext,
   message: Uint8Array,
-  offer: Choice['offer'],
+  { protocol, offer }: Choice,
   url: string,
   signal: AbortSignal | undefined,
-): Promise<Uint8Array> {
+): Promise<SignedMessage> {
   const { signer, network } = context.config;
-  const { mint, payTo } = offer;
-  let signature: Uint8Array | undefined;
-  try {
-    const intent = {
-      kind: 'payment',
-      network,
-      mint,
-      amount: offer.amount.toString(),
-      payTo,
-      url,
-    } as const;
-    signature = await signerWithTimeout(context, signal).signMessage(message.slice(), intent);
-  } catch (cause) {
-    throw new TransactionError(
-      'signing_failed',
-      'The signer refused or failed to sign the payment, or did not answer in time. Nothing was sent; see cause.',
-      {
-        details: { address: signer.address },
-        cause,
-      },
-    );
-  }
-  if (isGoodSignature(signer, message, signature)) return signature;
+  const { mint, payTo, amount } = offer;
+  const signed = await askSigner(
+    signerWithTimeout(context, signal),
+    message,
+    { kind: 'payment', network, mint, amount: amount.toString(), payTo, url },
+    signal,
+  );
+  const refused = signed.guards === 0 ? undefined : protocol.refusesForm(offer, signed.message);
+  if (refused === undefined) return signed;
+  const { address } = signer;
   throw new TransactionError(
     'signing_failed',
-    'The signer returned a signature that does not fit the payment: it may have changed the message. Nothing was sent.',
-    {
-      details: { address: signer.address },
-    },
+    `The wallet ${address} put ${signed.guards} instructions of its own into the payment, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with one that adds none: a key, a cloud key or a hardware wallet.`,
+    { details: { address, rule: 'wallet_form' } },
   );
 }

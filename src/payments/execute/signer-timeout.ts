@@ -1,4 +1,5 @@
 import { bounded } from '../../internal/deadline.js';
+import { wrapSigner } from '../../solana/keys.js';
 import type { Signer } from '../../solana/signer.js';
 import type { PaymentContext } from '../context.js';
 
@@ -14,12 +15,5 @@ export function signerWithTimeout(
   const { signer, timeouts } = config;
   const late = () =>
     new Error(`The signer did not answer within timeouts.signer, ${timeouts.signer} ms.`);
-  return {
-    address: signer.address,
-    signMessage: (message, intent) =>
-      // In an async function: a signer may throw at once.
-      bounded(timeouts.signer, late, [signal, closing.signal], async () =>
-        signer.signMessage(message, intent),
-      ),
-  };
+  return wrapSigner(signer, (ask) => bounded(timeouts.signer, late, [signal, closing.signal], ask));
 }

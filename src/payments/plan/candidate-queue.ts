@@ -9,6 +9,7 @@ import { isPriceUnknown, usdPriceOf, type UsdPrice } from './usd-price.js';
 export const MAX_UNSELLABLE = 8;
 
 const MAX_VALUED = 5;
+const MAX_COMPARED = 3;
 
 /** By the client's own prices, so that no quote is asked for of what cannot be enough. */
 export async function firstThatPays(
@@ -48,7 +49,7 @@ export async function mayPay(
 }
 
 /** Whatever keeps it from being known is met again by the check that needs it. */
-function priceOf(
+export function priceOf(
   context: PaymentContext,
   mint: Address,
   signal: AbortSignal | undefined,
@@ -60,6 +61,11 @@ function priceOf(
 }
 
 interface Queue {
+  /**
+   * The first few that are pinned, whose costs are compared; none if the caller gave an order.
+   * Others are valued at what they sell for, so no quote tells what they cost.
+   */
+  readonly comparable: readonly Candidate[];
   /** Those that are tried first, with no more asked for than their order needs. */
   first(): Promise<readonly Candidate[]>;
   all(): AsyncIterable<Candidate>;
@@ -83,6 +89,7 @@ export function candidatesByValue(
   const rest = async () =>
     (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
   return {
+    comparable: swapFrom === undefined && first.length > 1 ? first.slice(0, MAX_COMPARED) : [],
     first: async () => (first.length > 0 ? first : rest()),
     async *all() {
       yield* first;

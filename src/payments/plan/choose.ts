@@ -15,7 +15,7 @@ import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
 import { broughtBy, findFunding, isPinned, type Funding } from './funding.js';
 import { refusals, nothingPayable } from './nothing-payable.js';
-import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
+import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { shortOf } from './short-of.js';
 import { usdValueOf } from './usd-price.js';
 
@@ -173,8 +173,10 @@ async function chooseBefore(
     ),
   );
   if (!context.config.autoSwap)
-    for (const one of short)
+    for (const one of short) {
       refused.set(one.offer.index, shortOf(ownerOf(context), one.offer, one.facts));
+      await forgetBalance(context, one.facts);
+    }
   else if (short.length === 1 && short[0] !== undefined && !options.quote)
     return done(short[0], undefined);
   else {

@@ -3,7 +3,6 @@ import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
-import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { SwapQuote } from '../../swaps/types.js';
@@ -11,8 +10,9 @@ import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
 import { concernsCandidate } from './candidate-errors.js';
 import { MAX_UNSELLABLE, candidatesByValue, firstThatPays, mayPay } from './candidate-queue.js';
-import { outdateHoldings, shareHoldings } from './holdings.js';
-import type { OfferFacts } from './offer-accounts.js';
+import { cheapest, findTogether } from './cheapest.js';
+import { outdateHoldings, reservedOf, shareHoldings } from './holdings.js';
+import { forgetBalance, type OfferFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { short } from './short-of.js';
 import { quoteForPayment, checkAvailable } from './swap-quote.js';
@@ -67,11 +67,14 @@ export async function findFunding(
   options: FundingOptions,
 ): Promise<Funding> {
   const holdings = await shareHoldings(context, options.signal);
-  return fundingOutOf(context, holdings, offer, facts, needed, options).catch((error: unknown) => {
-    // What the caller does about it shows at once.
-    outdateHoldings(context);
-    throw error;
-  });
+  return fundingOutOf(context, holdings, offer, facts, needed, options).catch(
+    async (error: unknown) => {
+      // What the caller does about it shows at once.
+      outdateHoldings(context);
+      await forgetBalance(context, facts);
+      throw error;
+    },
+  );
 }
 
 async function fundingOutOf(
@@ -116,28 +119,42 @@ async function fundingOutOf(
   const reasons: ExactChangeError[] = [];
   const inOrder = candidatesByValue(context, candidates, signal);
   const unsellable = new Set<Address>();
+  const search = async (candidate: Candidate, amount: bigint) => {
+    if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, signal)))
+      return short(ownerOf(context), mint, needed, facts);
+    const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
+    return isExactChangeError(quote) ? quote : fundedBy(candidate, quote);
+  };
   for (const amount of wanted) {
     const foreseen = toSwap
       ? await planAtService(context, offer, await inOrder.first(), amount, signal)
       : undefined;
     if (foreseen !== undefined) return foreseen;
+    const together = (isPinned(context, mint) ? inOrder.comparable : []).map(async (candidate) => ({
+      candidate,
+      found: await search(candidate, amount),
+    }));
+    const tried = await findTogether(context, together, signal);
+    const best = await cheapest(
+      context,
+      tried.flatMap(({ found }) => quoted(found)),
+      signal,
+    );
+    if (best !== undefined) return best;
+    const known = new Map(tried.map(({ candidate, found }) => [candidate.mint, found]));
     let compared = 0;
     for await (const candidate of inOrder.all()) {
       if (unsellable.has(candidate.mint)) continue;
       if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
-      if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, signal))) {
-        reasons.push(short(ownerOf(context), mint, needed, facts));
-        continue;
-      }
-      const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
-      if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
-      reasons.push(quote);
+      const found = known.get(candidate.mint) ?? (await search(candidate, amount));
+      if (!isExactChangeError(found)) return found;
+      reasons.push(found);
       // What has no market must not stand in the way of what has one: wallets are sent worthless
       // tokens by the trillion.
-      if (quote.code === 'no_route' || quote.code === 'price_unknown')
+      if (found.code === 'no_route' || found.code === 'price_unknown')
         unsellable.add(candidate.mint);
       // So is told what is worth too little, of a candidate whose price was not known yet.
-      else if (quote.code !== 'insufficient_funds' || !isPinned(context, mint)) compared += 1;
+      else if (found.code !== 'insufficient_funds' || !isPinned(context, mint)) compared += 1;
     }
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
@@ -147,6 +164,11 @@ async function fundingOutOf(
     short(ownerOf(context), mint, needed, facts)
   );
 }
+
+type Quoted = Funding & { readonly quote: SwapQuote };
+
+const quoted = (found: Quoted | ExactChangeError): Quoted[] =>
+  isExactChangeError(found) ? [] : [found];
 
 /**
  * The swap of the first candidate that holds enough, as a distant service plans it in one call. It
@@ -183,10 +205,7 @@ async function planAtService(
     : { ...fundedBy(candidate, quote), built: planned.transaction };
 }
 
-function fundedBy(
-  { mint, available }: Candidate,
-  quote: SwapQuote,
-): Funding & { readonly quote: SwapQuote } {
+function fundedBy({ mint, available }: Candidate, quote: SwapQuote): Quoted {
   return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
@@ -265,19 +284,4 @@ function noneWithoutPrice(error: unknown): bigint {
 function asReason(error: unknown): ExactChangeError {
   if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;
   throw error;
-}
-
-async function reservedOf(
-  context: PaymentContext,
-  { wallet, tokens }: Holdings,
-): Promise<ReadonlyMap<Address, bigint>> {
-  const { ledger } = context;
-  const reserved = new Map<Address, bigint>();
-  for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
-  const wrapped = associatedTokenAddress(
-    wallet,
-    WSOL_MINT,
-    pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '',
-  );
-  return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
 }

@@ -1,7 +1,8 @@
 import { untilAborted } from '../../internal/abort.js';
 import { sinceThen } from '../../internal/runtime.js';
-import type { PinnedMint } from '../../network.js';
+import { pinnedMint, WSOL_MINT, type PinnedMint } from '../../network.js';
 import { associatedTokenAddress, decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
 import type { Holdings } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
 
@@ -62,4 +63,20 @@ export async function readHoldings(
       await ledger.see(account, { amount: 0n, at, slot: held.slot });
   }
   return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
+}
+
+/** What payments in flight have of each token, and of SOL. */
+export async function reservedOf(
+  context: PaymentContext,
+  { wallet, tokens }: Holdings,
+): Promise<ReadonlyMap<Address, bigint>> {
+  const { ledger } = context;
+  const reserved = new Map<Address, bigint>();
+  for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
+  const wrapped = associatedTokenAddress(
+    wallet,
+    WSOL_MINT,
+    pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '',
+  );
+  return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
 }

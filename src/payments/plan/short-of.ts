@@ -1,18 +1,20 @@
+import { maxAmount } from '../../amount.js';
 import { FundsError } from '../../errors.js';
 import type { Owner } from '../../journal/types.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
-import { amountText } from '../../token-text.js';
+import { amountText, fundingLink } from '../../token-text.js';
 import type { OfferFacts } from './offer-accounts.js';
 
 /** The refusal of an offer whose token the wallet holds too little of. */
 export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OfferFacts): FundsError {
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(
+    owner,
     mint,
     amount,
     facts,
-    `The price is ${price}, and ${holding(owner, mint, facts)}. Fund it, or turn autoSwap on to swap from another token.`,
+    `The price is ${price}, and ${holding(owner, mint, facts)}. Turn autoSwap on to swap from another token, or fund it`,
   );
 }
 
@@ -20,10 +22,11 @@ export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OfferFacts
 export function short(owner: Owner, mint: Address, needed: bigint, facts: OfferFacts): FundsError {
   const need = amountText(owner.network, mint, needed, facts.decimals);
   return tooLittle(
+    owner,
     mint,
     needed,
     facts,
-    `The payment needs ${need}, ${holding(owner, mint, facts)}, and no token it holds is worth the difference. Fund the wallet.`,
+    `The payment needs ${need}, ${holding(owner, mint, facts)}, and no token it holds is worth the difference. Fund the wallet`,
   );
 }
 
@@ -33,12 +36,16 @@ function holding({ wallet, network }: Owner, mint: Address, facts: OfferFacts): 
 }
 
 function tooLittle(
+  { wallet }: Owner,
   mint: Address,
   required: bigint,
-  { available }: OfferFacts,
+  { available, decimals }: OfferFacts,
   message: string,
 ): FundsError {
-  return new FundsError('insufficient_funds', message, {
-    details: { mint, required: required.toString(), available: available.toString() },
+  // What was there when it was found too little may have come since.
+  const missing = maxAmount(required - available, 0n);
+  const link = fundingLink(wallet, mint, missing, decimals);
+  return new FundsError('insufficient_funds', `${message} (${link}).`, {
+    details: { mint, required: required.toString(), available: available.toString(), link },
   });
 }

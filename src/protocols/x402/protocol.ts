@@ -1,5 +1,6 @@
 import type { PaymentProtocol } from '../protocol.js';
 import { buildExactPayment } from './exact.js';
+import { refusesForm } from './form.js';
 import { x402 } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';
@@ -15,12 +16,14 @@ export const x402Protocol: PaymentProtocol = {
   parse: (body) => parsePaymentRequired({ body }),
   owns: isParsed,
   offers: judgeOffers,
+  headerOf: ({ x402Version }) => (x402Version === 1 ? 'X-PAYMENT' : 'PAYMENT-SIGNATURE'),
   checkHeader,
   build(payment) {
     const built = buildExactPayment(payment);
     checkOwnPayment(built.message, payment);
     return built;
   },
+  refusesForm,
   attach: attachPayment,
   transactionIn,
   readOutcome,

@@ -1,5 +1,6 @@
 import { TransportError } from '../../errors.js';
 import { onAbort } from '../../internal/abort.js';
+import { isCrossOrigin } from '../../internal/cross-origin.js';
 import { systemRuntime } from '../../internal/runtime.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
@@ -48,6 +49,12 @@ export async function readPaymentRequired(
     );
   }
   const body = await peekBody(response, options);
+  // What an official seller says to a page that it does not show its header.
+  if (isCrossOrigin(response) && /^\s*(?:\{\s*\})?\s*$/.test(body.text) && body.end === 'whole')
+    throw malformedPaymentRequired(
+      'this page may not read its header (CORS); it lacks Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE',
+      response,
+    );
   const found = findPaymentRequired(body.end === 'whole' ? { ...parts, body: body.text } : parts);
   if (isReadable(found) || body.end === 'whole' || body.end === 'dismissed')
     return orThrow(found, response);

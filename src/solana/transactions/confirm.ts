@@ -59,7 +59,7 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
   const bell = createBell(input.runtime);
   const unsubscribe = over.signal.aborted
     ? undefined
-    : rpc.onSignature(signature, () => bell.ring());
+    : rpc.onSignature(signature, (error) => bell.ring(error === null));
   try {
     return await watch(input, signature, bell, over.signal);
   } finally {
@@ -96,7 +96,7 @@ async function watch(
     const [found = null] = (await answered(() => rpc.statuses([signature], { signal }))) ?? [];
     return found ?? undefined;
   };
-  // Once the WebSocket has told, what it did is asked for beside its status.
+  // Once the WebSocket has told that it went well, what it did is asked for beside its status.
   const readBeside = async (): Promise<LandedTransaction | undefined> => {
     const landed = await rpc.transaction(signature, { signal }).catch(() => null);
     return landed === null || landed === 'newer' ? undefined : landed;
@@ -120,7 +120,7 @@ async function watch(
     }
     await bell.wait(Math.min(POLL_MS, resendMs), signal);
     if (isOver()) break;
-    const beside = bell.hasRung() ? readBeside() : undefined;
+    const beside = bell.saysSuccess() ? readBeside() : undefined;
     const told = isPast() ? undefined : decided(await status());
     if (told?.outcome === 'confirmed') return withTransaction(told, signature, await beside);
     // A failure frees what was reserved for it: it takes more than one answer.
@@ -148,9 +148,9 @@ function withTransaction(
 }
 
 interface Bell {
-  ring(): void;
-  /** Whether it rang before the last wait ended. */
-  hasRung(): boolean;
+  ring(isSuccess: boolean): void;
+  /** Whether it rang for a success before the last wait ended. */
+  saysSuccess(): boolean;
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -158,14 +158,14 @@ interface Bell {
 function createBell(runtime: Runtime): Bell {
   let wake: () => void = () => undefined;
   let quickPolls = 0;
-  let rang = false;
+  let success = false;
   return {
-    ring() {
+    ring(isSuccess) {
       quickPolls = QUICK_POLLS;
-      rang = true;
+      success = isSuccess;
       wake();
     },
-    hasRung: () => rang,
+    saysSuccess: () => success,
     async wait(ms, signal) {
       const nap = new AbortController();
       wake = () => nap.abort();
@@ -174,7 +174,7 @@ function createBell(runtime: Runtime): Bell {
       if (signal.aborted) stop();
       const length = quickPolls > 0 ? Math.min(ms, QUICK_POLL_MS) : ms;
       quickPolls = Math.max(0, quickPolls - 1);
-      rang = false;
+      success = false;
       await runtime.sleep(length, nap.signal).catch(() => undefined);
       forget();
     },

@@ -1,6 +1,7 @@
 import { ceilDiv } from '../../amount.js';
 import { FundsError, PolicyError } from '../../errors.js';
-import { solText } from '../../token-text.js';
+import type { Address } from '../../solana/types.js';
+import { solLink, solText } from '../../token-text.js';
 
 /** What one signature costs; the wallet is the only signer of a swap. */
 export const SIGNATURE_LAMPORTS = 5_000n;
@@ -82,6 +83,7 @@ export function leastLamports(available: bigint, budget: LamportBudget): bigint 
  * caller's limit (`fees_over_limit`).
  */
 export function checkBudget(
+  wallet: Address,
   budget: LamportBudget,
   available: bigint,
   walletMinimum: bigint,
@@ -95,9 +97,16 @@ export function checkBudget(
   }
   const required = requiredLamports(budget, walletMinimum);
   if (available >= required) return;
+  const link = solLink(wallet, required - available);
   throw new FundsError(
     'insufficient_sol',
-    `The swap needs ${solText(required)} for network fees, rent and what it sells; the wallet can spend ${solText(available)}. Send it SOL.`,
-    { details: { requiredLamports: required.toString(), availableLamports: available.toString() } },
+    `The swap needs ${solText(required)} for network fees, rent and what it sells; the wallet ${wallet} can spend ${solText(available)}. Send it the difference or more (${link}).`,
+    {
+      details: {
+        requiredLamports: required.toString(),
+        availableLamports: available.toString(),
+        link,
+      },
+    },
   );
 }

@@ -123,9 +123,9 @@ export async function finish(input: FinishInput): Promise<Finished> {
 
 function affordable(
   { walletMinimum, limits }: FinishInput,
-  { budget, availableLamports }: Draft,
+  { budget, availableLamports, floors }: Draft,
 ): void {
-  checkBudget(budget, availableLamports, walletMinimum, limits.maxRentLamports);
+  checkBudget(floors.wallet, budget, availableLamports, walletMinimum, limits.maxRentLamports);
 }
 
 async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {

@@ -1,6 +1,5 @@
 import { TransactionError } from '../../errors.js';
-import { untilAborted } from '../../internal/abort.js';
-import { verifySignature } from '../../solana/keys.js';
+import { askSigner } from '../../solana/ask-signer.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import {
   assembleTransaction,
@@ -27,26 +26,7 @@ export async function signMessage(
       details: { reason },
     });
   }
-  let signature: Uint8Array;
-  try {
-    // A copy: what is verified and sent below stays ours. The caller may stop waiting before the
-    // signer's own deadline.
-    signature = await untilAborted(signer.signMessage(message.slice(), intent), signal);
-  } catch (cause) {
-    if (signal?.aborted === true) throw signal.reason;
-    throw new TransactionError(
-      'signing_failed',
-      `The signer of ${address} refused or failed to sign the swap, or did not answer in time. Nothing was sent; see cause.`,
-      { details: { address }, cause },
-    );
-  }
-  if (!verifySignature(message, signature, address)) {
-    throw new TransactionError(
-      'signing_failed',
-      `The signature of the signer of ${address} does not fit the swap: it may have changed the message. Nothing was sent.`,
-      { details: { address } },
-    );
-  }
-  const bytes = assembleTransaction(message, new Map([[address, signature]]));
+  const signed = await askSigner(signer, message, intent, signal);
+  const bytes = assembleTransaction(signed.message, new Map([[address, signed.signature]]));
   return { bytes, signature: firstSignature(bytes) };
 }

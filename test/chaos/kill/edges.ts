@@ -1,4 +1,4 @@
-import type { Attempt, Journal, Signer } from 'exact-change';
+import type { Attempt, Journal, MessageSigner, Signer } from 'exact-change';
 
 /**
  * The edges of the client's work, by names such as `journal put signed before`. Passing one may end
@@ -37,7 +37,7 @@ export function edgedJournal(journal: Journal, { pass }: Edges): Journal {
   };
 }
 
-export function edgedSigner({ address, signMessage }: Signer, { pass }: Edges): Signer {
+export function edgedSigner({ address, signMessage }: MessageSigner, { pass }: Edges): Signer {
   return {
     address,
     async signMessage(message, intent) {

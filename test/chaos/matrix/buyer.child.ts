@@ -5,6 +5,7 @@ import {
   createClient,
   type Attempt,
   type Journal,
+  type MessageSigner,
   type Signer,
   type SigningIntent,
 } from '../../../src/index.js';
@@ -49,7 +50,7 @@ function halting(journal: Journal): Journal {
   };
 }
 
-function haltingSigner(signer: Signer): Signer {
+function haltingSigner(signer: MessageSigner): Signer {
   const signMessage = async (message: Uint8Array, intent: SigningIntent) => {
     await pass(`before signing ${intent.kind}`);
     return signer.signMessage(message, intent);

@@ -49,6 +49,18 @@ const parts = (error: errors.ExactChangeError) => {
 };
 
 describe('a problem', () => {
+  it.each(['insufficient_funds', 'insufficient_sol'] as const)(
+    'of %s brings no link to send money to',
+    (code) => {
+      const link = 'solana:Attack1111111111111111111111111111111111112?amount=1';
+      const error = ofCode(code, { details: { ...sampleDetails[code], link } });
+      expect(problemOf(error).details).toMatchObject({ link });
+      const arrived = errorOf(sent(problemOf(error)));
+      expect(arrived).toMatchObject({ code, details: sampleDetails[code] });
+      expect(JSON.stringify(arrived)).not.toContain('solana:');
+    },
+  );
+
   it.each(errorCodes)('says of %s what its error says', (code) => {
     const error = ofCode(code, { funds: 'swapped', moved: [swap], retry: 'same' });
     const problem = problemOf(error);

@@ -32,6 +32,7 @@ async function followed(node: FakeNode) {
     config: { runtime: systemRuntime, timeouts: { payment: 60_000 } },
     rpc: both,
     histories: createHistories(both, systemRuntime),
+    blockhashes: { expire: () => undefined },
   } as unknown as Core;
   const receipt = { payment: {}, cost: { networkFeeLamports: '0', rentLamports: '0' } };
   const open = {

@@ -110,6 +110,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     events: createEvents(runtime.now),
     rpc,
     histories: createHistories(rpc, runtime),
+    blockhashes: { expire: () => undefined },
     wallet,
     journal,
     recovery: createRecovery(),

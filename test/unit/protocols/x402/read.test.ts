@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import type { Runtime } from '../../../../src/internal/runtime.js';
 import { peekBody, readPaymentRequired } from '../../../../src/protocols/x402/read.js';
@@ -145,6 +145,27 @@ describe('readPaymentRequired', () => {
     expect(state.pulled * (chunks[0]?.length ?? 0)).toBeLessThan(80_000);
     expect(response.bodyUsed).toBe(false);
     await response.body?.cancel();
+  });
+
+  it.each([
+    ['', true],
+    [' {} ', true],
+    ['{"error":"quota"}', false],
+    ['Pay at the desk', false],
+  ])('says that a page may not read the terms beside %j: %s', async (text, isHidden) => {
+    const crossOrigin = new Response(text, { status: 402, headers: json });
+    Object.defineProperty(crossOrigin, 'type', { value: 'cors' });
+    vi.stubGlobal('location', new URL('https://page.example'));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const reading = readPaymentRequired(crossOrigin, options);
+    if (!isHidden) expect(await reading).toBeUndefined();
+    else
+      await expect(reading).rejects.toMatchObject({
+        code: 'malformed_payment_required',
+        response: crossOrigin,
+      });
+    const sameOrigin = new Response(text, { status: 402, headers: json });
+    expect(await readPaymentRequired(sameOrigin, options)).toBeUndefined();
   });
 
   it('calls terms that do not end malformed', async () => {

@@ -352,14 +352,18 @@ describe('the lamport budget', () => {
       SIGNATURE + 2_000n + RENT + RENT + 100n + MINIMUM,
     );
     const required = requiredLamports(budget, MINIMUM);
-    expect(() => checkBudget(budget, required, MINIMUM, RENT)).not.toThrow();
-    expect(() => checkBudget(budget, required - 1n, MINIMUM, RENT)).toThrow(
+    expect(() => checkBudget(WALLET, budget, required, MINIMUM, RENT)).not.toThrow();
+    expect(() => checkBudget(WALLET, budget, required - 1n, MINIMUM, RENT)).toThrow(
       expect.objectContaining({
         code: 'insufficient_sol',
-        details: { requiredLamports: String(required), availableLamports: String(required - 1n) },
+        details: {
+          requiredLamports: String(required),
+          availableLamports: String(required - 1n),
+          link: `solana:${WALLET}?amount=0.000000001`,
+        },
       }),
     );
-    expect(() => checkBudget(budget, required, MINIMUM, RENT - 1n)).toThrow(
+    expect(() => checkBudget(WALLET, budget, required, MINIMUM, RENT - 1n)).toThrow(
       expect.objectContaining({ code: 'fees_over_limit' }),
     );
   });

@@ -1,7 +1,7 @@
 import { ed25519 } from '@noble/curves/ed25519';
 import { getAddressDecoder, getTransactionDecoder } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
-import type { Signer } from '../../../../src/solana/signer.js';
+import type { MessageSigner } from '../../../../src/solana/signer.js';
 import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import { signMessage } from '../../../../src/swaps/transaction/sign.js';
@@ -23,7 +23,10 @@ const messageFor = (feePayer: string, from = feePayer) =>
     instructions: [transferLamports({ from, to: STRANGER, lamports: 1n })],
     blockhash: BLOCKHASH,
   });
-const signer = (sign: Signer['signMessage']): Signer => ({ address, signMessage: sign });
+const signer = (sign: MessageSigner['signMessage']): MessageSigner => ({
+  address,
+  signMessage: sign,
+});
 const honest = signer(async (message) => ed25519.sign(message, secret));
 
 describe('signMessage', () => {
@@ -54,7 +57,7 @@ describe('signMessage', () => {
     expect(message).toEqual(before);
   });
 
-  it.each<[string, Signer['signMessage']]>([
+  it.each<[string, MessageSigner['signMessage']]>([
     ['refuses', () => Promise.reject(new Error('no'))],
     ['signs something else', async (message) => ed25519.sign(message.slice(1), secret)],
     [

@@ -1,15 +1,45 @@
-// How far one paid call travels through the code, until its answer: files entered, and hops from
-// one file to another. Each function of a copy of the sources tells when it is entered.
 import { spawnSync } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { build } from 'esbuild';
 import ts from 'typescript';
+import { BUILD } from './process.js';
+import type { Figure, Figures } from './table.js';
 
 const SANDBOX = join('adapters', 'sandbox');
 const ROOTS = ['src', 'adapters', 'bench', 'package.json', 'tsconfig.json'];
 
-export async function traces(): Promise<string[]> {
+/** The time of the rules on swaps, and how far a paid call travels through the code. */
+export async function code(): Promise<Figures<'code'>> {
+  const outfile = join(BUILD, 'firewall.js');
+  await build({
+    entryPoints: ['bench/firewall.child.ts'],
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    outfile,
+  });
+  const [small, middle, large] = run([outfile]) as Figure[]; // What it prints.
+  return { small: small!, middle: middle!, large: large!, ...(await traces()) };
+}
+
+function run(args: readonly string[], cwd = process.cwd()): unknown {
+  const { stdout, status } = spawnSync('node', args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`${args.join(' ')} failed.`);
+  return JSON.parse(stdout);
+}
+
+/**
+ * Files entered until the answer, and hops from one file to another. Each function of a copy of the
+ * sources tells when it is entered.
+ */
+async function traces() {
   const copy = await mkdtemp(join(tmpdir(), 'exact-change-trace-'));
   try {
     await symlink(resolve('node_modules'), join(copy, 'node_modules'));
@@ -20,13 +50,14 @@ export async function traces(): Promise<string[]> {
       });
     for (const path of await sources(copy))
       await writeFile(join(copy, path), marked(path, await readFile(join(copy, path), 'utf8')));
-    const { stdout, status } = spawnSync('node', ['--import', 'tsx', 'bench/trace.child.ts'], {
-      cwd: copy,
-      stdio: ['ignore', 'pipe', 'inherit'],
-      encoding: 'utf8',
-    });
-    if (status !== 0) throw new Error('The traced payment failed.');
-    return stdout.trim().split('\n');
+    const counts = run(['--import', 'tsx', 'bench/trace.child.ts'], copy) as number[];
+    const [swapFiles = 0, swapHops = 0, warmFiles = 0, warmHops = 0] = counts;
+    return {
+      warmFiles: { ours: warmFiles },
+      warmHops: { ours: warmHops },
+      swapFiles: { ours: swapFiles },
+      swapHops: { ours: swapHops },
+    };
   } finally {
     await rm(copy, { recursive: true, force: true });
   }

@@ -1,0 +1,55 @@
+/**
+ * axios whose requests pay.
+ *
+ * @module exact-change/axios
+ */
+import type { Client } from '../src/client.js';
+import { errorOfCode, isExactChangeError } from '../src/errors.js';
+import { passOnReceipt } from '../src/receipt.js';
+
+/** What is changed of an instance of axios. */
+export interface AxiosLike {
+  readonly defaults: { adapter?: unknown; env?: unknown };
+}
+
+/**
+ * Makes an instance of axios (1.12 or newer), or axios itself, send all its requests by a client:
+ * a 402 is paid inside, so interceptors and retries of others see one request and one answer. The
+ * receipt is `receiptOf(response.request)`. If a payment is refused, axios throws an `AxiosError`
+ * whose `cause` is the error of this library.
+ *
+ * axios then works by `fetch`: what only its adapter for `node:http` does, such as `httpAgent` and
+ * `proxy`, has no effect.
+ *
+ * @example
+ * const api = wrapAxios(axios.create({ baseURL: 'https://api.example.com' }), client);
+ * const { data } = await api.get('/premium');
+ */
+export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client, 'fetch'>): T {
+  const { defaults } = instance;
+  const fetch: Client['fetch'] = async (input, init) => {
+    try {
+      const response = await client.fetch(input, init);
+      // axios makes an answer of its own, and keeps the request.
+      if (typeof input === 'object') passOnReceipt(response, input);
+      return response;
+    } catch (error) {
+      throw withoutResponse(error);
+    }
+  };
+  const env = { ...(typeof defaults.env === 'object' ? defaults.env : {}), fetch };
+  Object.assign(defaults, { adapter: 'fetch', env });
+  return instance;
+}
+
+/** axios writes into the response of an error, which a Response does not let it. */
+function withoutResponse(error: unknown): unknown {
+  if (!isExactChangeError(error)) return error;
+  const { code, message, details, funds, moved, retry, untrusted, stack } = error;
+  const copy = errorOfCode(code, message, {
+    ...{ details, funds, moved, retry },
+    ...('cause' in error ? { cause: error.cause } : {}),
+    ...(untrusted === undefined ? {} : { untrusted }),
+  });
+  return stack === undefined ? copy : Object.assign(copy, { stack });
+}

@@ -1,0 +1,41 @@
+/**
+ * A Ledger device, by the Solana app of `@ledgerhq/hw-app-solana` over any of its transports.
+ *
+ * @module exact-change/signers/ledger
+ */
+import { addressOf } from '../../src/solana/address.js';
+import type { MessageSigner } from '../../src/solana/signer.js';
+
+export type { MessageSigner, SigningIntent } from '../../src/solana/signer.js';
+
+/** What is used of `Solana` of `@ledgerhq/hw-app-solana`. */
+export interface LedgerSolanaApp {
+  getAddress(path: string): Promise<{ readonly address: Uint8Array }>;
+  signTransaction(path: string, message: Uint8Array): Promise<{ readonly signature: Uint8Array }>;
+}
+
+/** What most wallets call the first account. */
+const FIRST_ACCOUNT = "44'/501'/0'";
+
+/**
+ * A signer for a key in a Ledger device. The device shows payments in clear. Swaps it signs only if
+ * blind signing is on in its Solana app, because no device reads lookup tables. Its owner has
+ * `timeouts.signer` to press the button.
+ *
+ * @param path - Default: the first account.
+ *
+ * @example
+ * const app = new Solana(await TransportNodeHid.create());
+ * const client = createClient({ signer: await ledgerSigner(app) });
+ */
+export async function ledgerSigner(
+  app: LedgerSolanaApp,
+  path: string = FIRST_ACCOUNT,
+): Promise<MessageSigner> {
+  const { address } = await app.getAddress(path);
+  return {
+    address: addressOf(Uint8Array.from(address)),
+    // What it calls a transaction is the message alone.
+    signMessage: async (message) => (await app.signTransaction(path, message)).signature,
+  };
+}

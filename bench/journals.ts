@@ -1,0 +1,106 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPostgres } from '../test/helpers/postgres.js';
+import type { Client } from './client.child.js';
+import { startWorld } from './clients.js';
+import { median, paired, sum, type Pair } from './measure.js';
+import { start } from './process.js';
+
+const WARM_UP = 40;
+const RUNS = 20;
+const WAIT_MS = 40;
+const ATTEMPTS = 100_000;
+const AT_ONCE = 500;
+const PROCESSES = 4;
+const EACH = 50;
+const ROUNDS = 3;
+/** Of a cent each: fewer than the processes try. */
+const CAP = 120;
+const BUDGET = 'budget_exhausted';
+
+/** How often a payment waits for the database, and how often it asks it. */
+export async function postgres() {
+  const [database, { client, quickUrl, end }] = await Promise.all([startPostgres(), startWorld()]);
+  const one = await client('ours', { place: { postgres: await database.createDatabase() } });
+  const url = `${quickUrl}/postgres`;
+  await one.call('batch', url, WARM_UP);
+  const trips: number[] = [];
+  const statements: number[] = [];
+  const asked = async (waitMs: number) => {
+    const before = await one.call('asked', waitMs);
+    const { ms } = (await one.call('batch', url, 1)).each[0]!;
+    const after = await one.call('asked');
+    const count = after.statements - before.statements;
+    return { ms, count, waitedMs: (after.waitedMs - before.waitedMs) / count };
+  };
+  while (trips.length < RUNS) {
+    const [near, far] = [await asked(0), await asked(WAIT_MS)];
+    trips.push((far.ms - near.ms) / (far.waitedMs - near.waitedMs));
+    statements.push(near.count);
+  }
+  await Promise.all([end(), database.stop()]);
+  return { trips: { ours: median(trips) }, statements: { ours: sum(statements) / RUNS } };
+}
+
+/** What a journal in a file costs, and whether processes can share it. */
+export async function file() {
+  const folder = await mkdtemp(join(tmpdir(), 'exact-change-bench-'));
+  const { world, client, quickUrl, end } = await startWorld();
+  const url = `${quickUrl}/file`;
+  const place = (name: string) => ({ file: join(folder, name) });
+
+  const wallet = await world.call('wallet', { USDC: '100' });
+  const writer = await client('ours', { ...wallet, place: place('large') });
+  await writer.call('yesterday');
+  const syncs: number[] = [];
+  while (syncs.length < RUNS) syncs.push((await writer.call('batch', url, 1)).each[0]!.syncs);
+  await writer.call('replay', ATTEMPTS, AT_ONCE);
+  await writer.end();
+  const reader = start<Client>('client.child.ts');
+  const opened = await reader.call('openJournal', place('large'), wallet.address);
+  await reader.end();
+
+  /** Payments of some processes with one file, of so many altogether. */
+  const shared = async (name: string, processes: number, options = {}) => {
+    const { secretKey } = await world.call('wallet', { USDC: '100' });
+    const all = await Promise.all(
+      Array.from({ length: processes }, () =>
+        client('ours', { secretKey, place: place(name), options }),
+      ),
+    );
+    const count = (PROCESSES * EACH) / processes;
+    const first = await Promise.all(all.map((one) => one.call('crowd', url, 1)));
+    const runs = await Promise.all(all.map((one) => one.call('crowd', url, count)));
+    await Promise.all(all.map((one) => one.end()));
+    const paid = sum(runs.map((one) => one.paid));
+    const [refused] = runs.flatMap((one) => one.refused).filter((code) => code !== BUDGET);
+    return {
+      paid: paid + sum(first.map((one) => one.paid)),
+      refused,
+      rate: (paid * 1_000) / Math.max(...runs.map(({ ms }) => ms)),
+    };
+  };
+  const rates: Pair[] = [];
+  let refused: string | undefined;
+  while (rates.length < ROUNDS && refused === undefined) {
+    const other = (await shared(`one ${rates.length}`, 1)).rate;
+    const four = await shared(`four ${rates.length}`, PROCESSES);
+    ({ refused } = four);
+    rates.push({ ours: four.rate, other });
+  }
+  const policy = { maxPerDay: (CAP / 100).toFixed(2) };
+  const capped = await shared('capped', PROCESSES, { policy });
+  await end();
+  await rm(folder, { recursive: true });
+  const { other } = paired(rates);
+  return {
+    syncs: { ours: median(syncs) },
+    open: { ours: opened / 1_000 },
+    rate: refused === undefined ? paired(rates) : { ours: 'refused', other, note: refused },
+    caps: {
+      ours: capped.paid === CAP ? 'exact' : capped.refused === undefined ? 'missed' : 'refused',
+      note: `${capped.paid} paid of ${CAP}`,
+    },
+  };
+}

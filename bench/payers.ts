@@ -1,0 +1,83 @@
+import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
+import type { Journal } from 'exact-change';
+import { sleep } from './measure.js';
+
+/** What pays, or sends the two requests of a payment alone. */
+export type Kind = 'ours' | 'official' | 'floor';
+
+export interface Payer {
+  readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
+  /** Resolves once nothing of what was paid is left to do. */
+  settled(): Promise<void>;
+  /** Makes headers for so many payments. */
+  prepare(url: string, count: number): Promise<void>;
+}
+
+export interface PayerOptions {
+  readonly secretKey: string;
+  readonly rpcUrl: string;
+  readonly jupiterUrl: string;
+  /** Options of `createClient` beyond these. */
+  readonly options?: object;
+  readonly journal?: Journal | undefined;
+}
+
+const nothing = (): Promise<void> => Promise.resolve();
+/** No cap of ours shall end a run. */
+const policy = { maxPerPayment: '100', maxPerDay: '1000000', maxLamportsPerDay: 10n ** 12n };
+
+export const payers: Record<Kind, (options: PayerOptions) => Promise<Payer>> = {
+  async ours({ secretKey, rpcUrl, jupiterUrl, options, journal }) {
+    const { createClient } = await import('exact-change');
+    const all = { walletSecretKey: secretKey, rpcUrl, jupiterUrl, policy, journal, ...options };
+    const client = createClient(all);
+    let open = 0;
+    client.on('payment.signed', () => (open += 1));
+    client.on('payment.settled', () => (open -= 1));
+    client.on('payment.unsettled', () => (open -= 1));
+    return {
+      fetch: client.fetch,
+      prepare: () => client.warm(),
+      async settled() {
+        while (open > 0) await sleep(5);
+      },
+    };
+  },
+  async official(options) {
+    const { wrapFetchWithPaymentFromConfig } = await import('@x402/fetch');
+    const config = { schemes: [{ network: 'solana:*' as const, client: await scheme(options) }] };
+    const paying = wrapFetchWithPaymentFromConfig((...call) => fetch(...call), config);
+    return { fetch: paying, settled: nothing, prepare: nothing };
+  },
+  async floor(options) {
+    const { x402Client, x402HTTPClient } = await import('@x402/fetch');
+    const client = new x402HTTPClient(new x402Client().register('solana:*', await scheme(options)));
+    const ready: Record<string, string>[] = [];
+    return {
+      async fetch(url) {
+        const headers = ready.shift();
+        if (headers === undefined) throw new Error('Too few headers were prepared.');
+        await (await fetch(url)).arrayBuffer();
+        return fetch(url, { headers });
+      },
+      settled: nothing,
+      async prepare(url, count) {
+        const unpaid = await fetch(url);
+        const terms = client.getPaymentRequiredResponse(
+          (name) => unpaid.headers.get(name),
+          await unpaid.json(),
+        );
+        while (ready.length < count) {
+          const payment = await client.createPaymentPayload(terms);
+          ready.push(client.encodePaymentSignatureHeader(payment));
+        }
+      },
+    };
+  },
+};
+
+async function scheme({ secretKey, rpcUrl }: PayerOptions) {
+  const { ExactSvmScheme } = await import('@x402/svm/exact/client');
+  const signer = await createKeyPairSignerFromBytes(getBase58Encoder().encode(secretKey));
+  return new ExactSvmScheme(signer, { rpcUrl });
+}

@@ -1,0 +1,72 @@
+import { startWorld } from './clients.js';
+import { median, paired, sleep, type Pair } from './measure.js';
+
+const NODE_MS = 40;
+const WARM_UP = 60;
+const WARM = 25;
+const SPARSE = 14;
+const FAR = 12;
+const SPARSE_MS = 1_000;
+const CPU_ROUNDS = 8;
+const CPU_BATCH = 40;
+
+/** Pays with the first request; a client that does not know it is not made. */
+const PRESIGN = { presign: true };
+
+/** Time and CPU of single payments, beside the official client and the floor. */
+export async function payments() {
+  const { world, client, apiUrl, quickUrl, end } = await startWorld();
+  const url = `${apiUrl}/usdc`;
+  const [ours, official, floor] = await Promise.all([
+    client('ours'),
+    client('official'),
+    client('floor'),
+  ]);
+  const all = [ours, official, floor];
+  for (const one of all) {
+    await one.call('prepare', url, WARM_UP);
+    await one.call('batch', url, WARM_UP);
+  }
+  await world.call('latency', 'client', NODE_MS);
+
+  const far = async (one: typeof ours) => {
+    const { each } = await one.call('batch', `${quickUrl}/far`, FAR);
+    return median(each.map(({ ms }) => ms));
+  };
+  const once = async (one: typeof ours) => (await one.call('batch', url, 1)).each[0]!;
+  /** Some of each, with the floor's headers made beforehand. */
+  const rounds = async (count: number, at: string, payments: number, work: Work) => {
+    const found: { ours: number; other: number; floor: number }[] = [];
+    while (found.length < count) {
+      const [mine, other] = [await work(ours), await work(official)];
+      await floor.call('prepare', at, payments);
+      found.push({ ours: mine, other, floor: await work(floor) });
+    }
+    return { ...paired(found), floor: median(found.map((one) => one.floor)) };
+  };
+  type Work = (one: typeof ours) => Promise<number>;
+
+  const warm: Pair[] = [];
+  while (warm.length < WARM)
+    warm.push({ ours: (await once(ours)).outsideMs, other: (await once(official)).outsideMs });
+  const sparse = await rounds(SPARSE, url, 1, async (one) => {
+    const pause = sleep(SPARSE_MS);
+    const { ms } = await once(one);
+    await pause;
+    return ms;
+  });
+  await world.call('latency', 'client', 0);
+  const cpu = await rounds(CPU_ROUNDS, quickUrl, CPU_BATCH, async (one) => {
+    return (await one.call('batch', `${quickUrl}/cpu`, CPU_BATCH)).cpuMs;
+  });
+  const own = await far(ours);
+  const presigning = await client('ours', { options: PRESIGN }).catch(() => undefined);
+  const presigned = presigning && (await far(presigning));
+  await end();
+  return {
+    warm: paired(warm),
+    sparse: { ...sparse, note: `floor/official ${(sparse.floor / sparse.other).toFixed(2)}` },
+    cpu,
+    presign: { ours: presigned ?? 'none', other: own },
+  };
+}

@@ -1,0 +1,72 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { memoryJournal, type Journal } from 'exact-change';
+import type { PoolClient } from 'pg';
+import { sleep } from './measure.js';
+
+/** Where a client keeps its payments. */
+export type Place = 'memory' | { readonly file: string } | { readonly postgres: string };
+
+/** What journals ask of the disk and of the database; each statement waits so long beforehand. */
+export const asked = { syncs: 0, statements: 0, waitMs: 0, waitedMs: 0 };
+
+export async function openJournal(place: Place): Promise<Journal> {
+  if (place === 'memory') return memoryJournal();
+  if ('file' in place) {
+    await countSyncs();
+    const { fileJournal } = await import('exact-change/journal/file');
+    return fileJournal(place.file);
+  }
+  const { postgresJournal } = await import('exact-change/journal/postgres');
+  return postgresJournal({ pool: await countingPool(place.postgres) });
+}
+
+/** All open files of `node:fs/promises` share a prototype, which any of them shows. */
+async function countSyncs(): Promise<void> {
+  const handle = await open(process.execPath);
+  const methods = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  for (const name of ['sync', 'datasync'] as const) {
+    const sync = methods[name];
+    methods[name] = function (this: FileHandle) {
+      asked.syncs += 1;
+      return sync.call(this);
+    };
+  }
+}
+
+async function countingPool(connectionString: string) {
+  const { default: pg } = await import('pg');
+  const pool = new pg.Pool({ connectionString, max: 20 });
+  return replacing(pool, 'connect', async () => counting(await pool.connect()));
+}
+
+/** Each statement waits for those before it on its connection, as without a pipeline. */
+function counting(client: PoolClient): PoolClient {
+  let last: Promise<unknown> = Promise.resolve();
+  return replacing(client, 'query', (...args) => {
+    asked.statements += 1;
+    const done = last.then(async () => {
+      const from = performance.now();
+      if (asked.waitMs > 0) await sleep(asked.waitMs);
+      asked.waitedMs += performance.now() - from;
+      return Reflect.apply(client.query, client, args) as unknown;
+    });
+    last = done.catch(() => undefined);
+    return done;
+  });
+}
+
+/** The same object, but for one method. */
+function replacing<T extends object>(
+  object: T,
+  name: keyof T,
+  method: (...args: unknown[]) => unknown,
+): T {
+  return new Proxy(object, {
+    get(target, key) {
+      if (key === name) return method;
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}

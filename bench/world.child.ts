@@ -1,0 +1,33 @@
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
+import { answer } from './process.js';
+import { startQuickSeller } from './quick-seller.js';
+
+// Chain, aggregator, facilitator and sellers, away from the clients that are measured.
+
+/** As on mainnet: how long a blockhash is recent depends on it. */
+const SLOT_MS = 400;
+
+let sandbox: Sandbox | undefined;
+const running = (): Sandbox => {
+  if (sandbox === undefined) throw new Error('The sandbox is not open.');
+  return sandbox;
+};
+
+const world = {
+  async open(confirmationMs: number) {
+    sandbox = await createSandbox({ confirmationMs, slotMs: SLOT_MS });
+    const { rpcUrl, jupiterUrl, apiUrl } = sandbox;
+    return { rpcUrl, jupiterUrl, apiUrl, quickUrl: await startQuickSeller(sandbox) };
+  },
+  wallet: async (funds: Partial<Record<MintSymbol, string>>) => running().createWallet(funds),
+  /** Milliseconds that the node takes for a caller, and the aggregator for all. */
+  latency(caller: string, ms: number, jupiterMs = 0) {
+    running().controls.node.callerLatencyMs.set(caller, ms);
+    running().controls.aggregator.setLatency(jupiterMs);
+  },
+  nodeCalls: (caller: string) => running().controls.node.callsByMethod(caller),
+  resetCalls: () => running().controls.node.resetCalls(),
+};
+
+export type World = typeof world;
+answer(world);

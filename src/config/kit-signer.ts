@@ -1,0 +1,50 @@
+import type { KitSigner } from '../solana/signer.js';
+import {
+  assembleTransaction,
+  decodeTransaction,
+  messageSigners,
+} from '../solana/transactions/transaction.js';
+import type { Address } from '../solana/types.js';
+
+/**
+ * Has a signer of kit sign wire bytes: by the method that lets it change them, if it has that. What
+ * comes back is judged as with each signer that is not ours; it is empty if the signer gave nothing.
+ */
+export async function signByKit(
+  signer: KitSigner,
+  address: Address,
+  wire: Uint8Array,
+): Promise<Uint8Array> {
+  const { message } = decodeTransaction(wire) ?? {};
+  if (message === undefined) throw new TypeError('Not a v0 transaction.');
+  const { messageBytes, signature } = await signMessage(signer, address, message);
+  if (messageBytes === undefined || signature === undefined || signature === null)
+    return new Uint8Array();
+  return assembleTransaction(
+    Uint8Array.from(messageBytes),
+    new Map([[address, Uint8Array.from(signature)]]),
+  );
+}
+
+interface Signed {
+  readonly messageBytes?: ArrayLike<number> | undefined;
+  readonly signature?: ArrayLike<number> | null | undefined;
+}
+
+async function signMessage(
+  signer: KitSigner,
+  address: Address,
+  messageBytes: Uint8Array,
+): Promise<Signed> {
+  const unsigned = messageSigners(messageBytes).map((one) => [one, null] as const);
+  const transaction = { messageBytes, signatures: Object.fromEntries(unsigned) };
+  if ('modifyAndSignTransactions' in signer) {
+    const [signed] = await signer.modifyAndSignTransactions([transaction]);
+    return { messageBytes: signed?.messageBytes, signature: signed?.signatures[address] };
+  }
+  const [signatures] =
+    'signTransactions' in signer
+      ? await signer.signTransactions([transaction])
+      : await signer.signMessages([{ content: messageBytes, signatures: {} }]);
+  return { messageBytes, signature: signatures?.[address] };
+}

@@ -1,0 +1,79 @@
+import { isExactChangeError } from '../../errors.js';
+import type { SwapQuote } from '../../swaps/types.js';
+import type { PaymentContext } from '../context.js';
+import { priceOf } from './candidate-queue.js';
+
+/** Once a swap is found, so long are the quotes for others waited for. */
+const PATIENCE_MS = 500;
+
+/**
+ * A token that is no dollar is valued at its selling price, which hides what its market costs: this
+ * much of what a swap brings is no reason to leave the order.
+ */
+const SAME_BPS = 25n;
+const WHOLE = 10_000n;
+
+/**
+ * The searches, made side by side, that were over within a while of the first that found something,
+ * in their order. Throws what one throws if none found anything.
+ */
+export async function findTogether<T extends { readonly found: object }>(
+  { config }: Pick<PaymentContext, 'config'>,
+  searches: readonly Promise<T>[],
+  signal: AbortSignal | undefined,
+): Promise<T[]> {
+  const over = new Map<number, T>();
+  const found = new Set<T>();
+  const first = new Promise<void>((resolve) => {
+    searches.forEach((search, index) => {
+      const note = (one: T) => {
+        over.set(index, one);
+        if (isExactChangeError(one.found)) return;
+        found.add(one);
+        resolve();
+      };
+      search.then(note, () => undefined);
+    });
+  });
+  const patience = first.then(() => config.runtime.idle(PATIENCE_MS, signal));
+  const all = await Promise.race([Promise.allSettled(searches), patience]);
+  const failed = found.size > 0 ? undefined : all?.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+  return [...over].sort(([a], [b]) => a - b).map(([, one]) => one);
+}
+
+/**
+ * Of swaps into one token, the one that loses the least by the client's own prices; the first of
+ * those that lose about the same. Fees and rent are left out: they are the same for all. What has
+ * no price comes last.
+ */
+export async function cheapest<T extends { readonly quote: SwapQuote }>(
+  context: PaymentContext,
+  swaps: readonly T[],
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
+  const [first] = swaps;
+  if (first === undefined || swaps.length === 1) return first;
+  let best = { swap: first, loss: await lossOf(context, first.quote, signal) };
+  for (const swap of swaps.slice(1)) {
+    const loss = await lossOf(context, swap.quote, signal);
+    if (loss !== undefined && (best.loss === undefined || loss + SAME_BPS < best.loss))
+      best = { swap, loss };
+  }
+  return best.swap;
+}
+
+/** Basis points of what it brings; below zero if it takes less than that. */
+async function lossOf(
+  context: PaymentContext,
+  { inputMint, inAmount, outputMint, outAmount }: SwapQuote,
+  signal: AbortSignal | undefined,
+): Promise<bigint | undefined> {
+  // Mostly known: each quote was held against them.
+  const [input, output] = await Promise.all(
+    [inputMint, outputMint].map((mint) => priceOf(context, mint, signal)),
+  );
+  if (input === undefined || output === undefined) return undefined;
+  const brought = output.least(BigInt(outAmount));
+  return brought === 0n ? undefined : ((input.about(BigInt(inAmount)) - brought) * WHOLE) / brought;
+}

@@ -1,0 +1,87 @@
+import { TransactionError } from '../errors.js';
+import { untilAborted } from '../internal/abort.js';
+import { isGoodSignature, isUint8Array } from './keys.js';
+import {
+  isTransactionSigner,
+  type Signer,
+  type SigningIntent,
+  type TransactionSigner,
+} from './signer.js';
+import { assembleTransaction } from './transactions/transaction.js';
+import { judgeChange } from './transactions/wallet-changes.js';
+
+/** What a signer made of a message. */
+export interface SignedMessage {
+  /** What is signed: the message itself, or with what the wallet may add to it. */
+  readonly message: Uint8Array;
+  /** The signer's own, 64 bytes. */
+  readonly signature: Uint8Array;
+  /** How many guards the wallet has added. */
+  readonly guards: number;
+}
+
+/**
+ * Has a wallet sign a message of ours. Throws `signing_failed` if it refuses, or signs anything
+ * else; or the reason of the caller, which may stop waiting before the signer's own deadline.
+ */
+export async function askSigner(
+  signer: Signer,
+  message: Uint8Array,
+  intent: SigningIntent,
+  signal: AbortSignal | undefined,
+): Promise<SignedMessage> {
+  const { address } = signer;
+  const { kind } = intent;
+  let answer: unknown;
+  try {
+    answer = await untilAborted(ask(signer, message, intent), signal);
+  } catch (cause) {
+    if (signal?.aborted === true) throw signal.reason;
+    throw new TransactionError(
+      'signing_failed',
+      `The signer of ${address} refused or failed to sign the ${kind}, or did not answer in time. Nothing was sent; see cause.`,
+      { details: { address }, cause },
+    );
+  }
+  // A copy: what is judged here must be what is sent.
+  const bytes = isUint8Array(answer) ? Uint8Array.from(answer) : new Uint8Array();
+  const signed = isTransactionSigner(signer)
+    ? readTransaction(signer, message, bytes, kind)
+    : { message, signature: bytes, guards: 0 };
+  if (isGoodSignature(signer, signed.message, signed.signature)) return signed;
+  throw new TransactionError(
+    'signing_failed',
+    `The signature of the signer of ${address} does not fit the ${kind}: it may have changed the message. Nothing was sent.`,
+    { details: { address } },
+  );
+}
+
+/** A signer may write into what it gets, and may throw at once. */
+async function ask(
+  signer: Signer,
+  message: Uint8Array,
+  intent: SigningIntent,
+): Promise<Uint8Array> {
+  return isTransactionSigner(signer)
+    ? signer.signTransaction(assembleTransaction(message, new Map()), intent)
+    : signer.signMessage(message.slice(), intent);
+}
+
+/** What is in the slots of other signers is not looked at, and not sent. */
+function readTransaction(
+  { address }: TransactionSigner,
+  message: Uint8Array,
+  wire: Uint8Array,
+  kind: SigningIntent['kind'],
+): SignedMessage {
+  const judged = judgeChange(message, wire);
+  if ('id' in judged)
+    throw new TransactionError(
+      'signing_failed',
+      `The wallet ${address} changed the ${kind} before it signed: ${judged.refuses} (rule ${judged.id}). Nothing was sent. Use another wallet, or turn off what changes transactions in this one.`,
+      { details: { address, rule: judged.id } },
+    );
+  const { signed, guards } = judged;
+  const signature = signed.signatures[signed.staticAccounts.indexOf(address)] ?? new Uint8Array();
+  return { message: signed.message, signature, guards };
+}

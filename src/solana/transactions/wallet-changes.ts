@@ -1,0 +1,205 @@
+import { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
+import { GUARD_ACCOUNTS, LIGHTHOUSE_PROGRAM, QUIET_LEVELS, REFUSED_GUARDS } from './lighthouse.js';
+import { decodeMessage, type DecodedMessage } from './message.js';
+import { decodeTransaction, type DecodedTransaction } from './transaction.js';
+
+/** A message of ours, and what a wallet made of it before it signed. */
+interface Change {
+  readonly before: NamedMessage;
+  readonly after: NamedMessage;
+}
+
+/** An instruction, its accounts by name. */
+interface NamedInstruction {
+  readonly program: string;
+  readonly accounts: readonly string[];
+  readonly data: Uint8Array;
+}
+
+/** A message whose accounts have names: an address, or the place in a lookup table. */
+interface NamedMessage {
+  readonly blockhash: string;
+  /** The addresses that sign, in order, and whether each is writable. */
+  readonly signers: string;
+  /** The places in lookup tables, in alphabetical order, and whether each is writable. */
+  readonly tables: string;
+  readonly isDistinct: boolean;
+  readonly writable: ReadonlyMap<string, boolean>;
+  readonly guards: readonly NamedInstruction[];
+  /** All other instructions. */
+  readonly rest: readonly NamedInstruction[];
+}
+
+const UNREADABLE: RuleText = {
+  id: 'wallet_message',
+  refuses: 'it is no v0 transaction that fits a packet',
+  why: 'What cannot be read may do anything.',
+};
+
+/** In the order in which they are checked. */
+const rules: readonly Rule<Change>[] = [
+  onBoth(
+    'wallet_blockhash',
+    'it has another blockhash',
+    'Until when it can land would not be known, nor when it is safe to pay anew.',
+    (before, after) => before.blockhash === after.blockhash,
+  ),
+  onBoth(
+    'wallet_signers',
+    'it is signed by other wallets, or in another order',
+    'Each signature costs lamports, and the first signer pays the fee.',
+    (before, after) => before.signers === after.signers,
+  ),
+  onBoth(
+    'wallet_tables',
+    'it has other lookup tables',
+    'What is in a table that was not read may be any account.',
+    (before, after) => before.tables === after.tables,
+  ),
+  ...REFUSED_GUARDS.map(({ first, ...text }) => onGuards(text, ({ data }) => data[0] !== first)),
+  onGuards(
+    {
+      id: 'wallet_guard',
+      refuses: 'it adds an instruction of the Lighthouse program that is not known',
+      why: 'What is not known to read only may move what the wallet has.',
+    },
+    ({ data }) => GUARD_ACCOUNTS.has(data[0]),
+  ),
+  onGuards(
+    {
+      id: 'wallet_guard_accounts',
+      refuses: 'it adds a guard with other accounts than it needs',
+      why: 'A guard with more accounts may hand them to another program.',
+    },
+    ({ data, accounts }) => GUARD_ACCOUNTS.get(data[0]) === accounts.length,
+  ),
+  onGuards(
+    {
+      id: 'wallet_guard_log',
+      refuses: 'it adds a guard that logs through another program',
+      why: 'That program is called with what the guard has.',
+    },
+    ({ data }) => QUIET_LEVELS.has(data[1]),
+  ),
+  onBoth(
+    'wallet_instructions',
+    'it adds, drops, moves or changes an instruction that is no guard',
+    'Any other instruction may move what the wallet has, or make the fee higher.',
+    (before, after) =>
+      before.rest.length === after.rest.length &&
+      before.rest.every((one, index) => isSame(one, after.rest[index])),
+  ),
+  onBoth(
+    'wallet_rights',
+    'it lets an account be written that was not to',
+    'Programs may move what is in an account that they may write.',
+    (before, after) =>
+      [...after.writable].every(([name, may]) => may === (before.writable.get(name) ?? false)),
+  ),
+  onBoth(
+    'wallet_accounts',
+    'it names an account twice, or one that no guard needs',
+    'Nothing is signed that has no known purpose.',
+    (before, after) => {
+      const needed = new Set(
+        after.guards.flatMap(({ program, accounts }) => [program, ...accounts]),
+      );
+      return (
+        after.isDistinct &&
+        [...after.writable.keys()].every((name) => before.writable.has(name) || needed.has(name))
+      );
+    },
+  ),
+];
+
+/** What is refused of what a wallet made of a transaction. */
+export const changeTexts: readonly RuleText[] = [UNREADABLE, ...rules];
+
+/**
+ * Judges what a wallet made of a message of ours. It may add guards that only read, anywhere, and
+ * read-only accounts for them. The trust is in the program of the guards: whether an account may be
+ * written or signs is said for the whole message, so a guard on the wallet has it as a signer.
+ *
+ * @param wire - The transaction that the wallet gave back.
+ */
+export function judgeChange(
+  message: Uint8Array,
+  wire: Uint8Array,
+): { readonly signed: DecodedTransaction; readonly guards: number } | RuleText {
+  const before = nameAccounts(decodeMessage(message));
+  if (before === undefined) throw new TypeError('Not a v0 message.');
+  const signed = decodeTransaction(wire);
+  const after = nameAccounts(signed);
+  if (signed === undefined || after === undefined) return UNREADABLE;
+  return brokenBy(rules, { before, after }) ?? { signed, guards: after.guards.length };
+}
+
+/** Undefined if there is no message, or an index in it is out of range. */
+function nameAccounts(message: DecodedMessage | undefined): NamedMessage | undefined {
+  if (message === undefined) return undefined;
+  const { header, staticAccounts, lookups, blockhash } = message;
+  const { numRequiredSignatures: signed, numReadonlySigned, numReadonlyUnsigned } = header;
+  const own = staticAccounts.map((name, index) => ({
+    name,
+    writable:
+      index < signed
+        ? index < signed - numReadonlySigned
+        : index < staticAccounts.length - numReadonlyUnsigned,
+  }));
+  const places = (writable: boolean) =>
+    lookups.flatMap((lookup) =>
+      (writable ? lookup.writable : lookup.readonly).map((index) => ({
+        name: `${lookup.table}[${index}]`,
+        writable,
+      })),
+    );
+  const loaded = [...places(true), ...places(false)];
+  const accounts = [...own, ...loaded];
+  const instructions: NamedInstruction[] = [];
+  for (const { programIndex, accountIndexes, data } of message.instructions) {
+    const program = accounts[programIndex];
+    const named = accountIndexes.flatMap((index) => accounts[index]?.name ?? []);
+    if (program === undefined || named.length !== accountIndexes.length) return undefined;
+    instructions.push({ program: program.name, accounts: named, data });
+  }
+  const list = (some: readonly { readonly name: string; readonly writable: boolean }[]) =>
+    some.map(({ name, writable }) => `${name} ${String(writable)}`);
+  const isGuard = ({ program }: NamedInstruction) => program === LIGHTHOUSE_PROGRAM;
+  const writable = new Map(accounts.map((one) => [one.name, one.writable]));
+  return {
+    blockhash,
+    signers: list(own.slice(0, signed)).join(),
+    tables: list(loaded).sort().join(),
+    isDistinct: writable.size === accounts.length,
+    writable,
+    guards: instructions.filter(isGuard),
+    rest: instructions.filter((one) => !isGuard(one)),
+  };
+}
+
+function onBoth(
+  id: string,
+  refuses: string,
+  why: string,
+  passes: (before: NamedMessage, after: NamedMessage) => boolean,
+): Rule<Change> {
+  return { id, refuses, why, passes: ({ before, after }) => passes(before, after) };
+}
+
+/** A rule that each guard must pass. */
+function onGuards(text: RuleText, passes: (guard: NamedInstruction) => boolean): Rule<Change> {
+  return { ...text, passes: ({ after }) => after.guards.every(passes) };
+}
+
+function isSame(a: NamedInstruction, b: NamedInstruction | undefined): boolean {
+  return (
+    b !== undefined &&
+    a.program === b.program &&
+    isSameList(a.accounts, b.accounts) &&
+    isSameList(a.data, b.data)
+  );
+}
+
+function isSameList<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
+  return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);
+}

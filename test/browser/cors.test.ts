@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
+import { isPaid, startSeller } from '../helpers/seller.js';
+import { answer, offerOf, offerV1Of, settle } from '../helpers/settling.js';
+import { launch, openPage, type BrowserPage } from './harness.js';
+
+let sandbox: Sandbox;
+let browser: Browser;
+let opened: BrowserPage;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 50, confirmationMs: 0 });
+  browser = await launch();
+  opened = await openPage(browser);
+});
+
+afterAll(async () => {
+  await opened.close();
+  await browser.close();
+  await sandbox.close();
+});
+
+interface Allows {
+  readonly version?: 1 | 2;
+  readonly exposes?: string;
+  readonly headers?: string;
+  /** In place of terms. */
+  readonly other?: string;
+}
+
+/** A seller of another origin than the page, that allows pages just that. */
+async function sellerOf({ version = 2, exposes, headers = '', other }: Allows) {
+  const terms = version === 1 ? envelopeV1([offerV1Of(sandbox)]) : envelopeV2([offerOf(sandbox)]);
+  const seller = await startSeller((request: IncomingMessage, response: ServerResponse) => {
+    response.setHeader('access-control-allow-origin', '*');
+    if (exposes !== undefined) response.setHeader('access-control-expose-headers', exposes);
+    if (request.method === 'OPTIONS')
+      return void response
+        .writeHead(204, {
+          'access-control-allow-methods': 'GET, POST',
+          'access-control-allow-headers': headers,
+        })
+        .end();
+    if (
+      isPaid(request) &&
+      (request.headers['payment-signature'] ?? request.headers['x-payment']) !== ''
+    )
+      return void settle(sandbox, request, version === 1 ? offerV1Of(sandbox) : undefined).then(
+        () => answer(response, 200, { ok: true }),
+      );
+    if (other !== undefined) return void response.writeHead(402).end(other);
+    if (version === 1) return answer(response, 402, terms);
+    const header = Buffer.from(JSON.stringify(terms)).toString('base64');
+    answer(response, 402, {}, { 'payment-required': header });
+  });
+  onTestFinished(() => seller.close());
+  return seller;
+}
+
+/** A call in the page by a wallet with 1 USDC; what came of it, and what the wallet has left. */
+async function call(url: string, method = 'GET', calls = 1) {
+  const { secretKey, address } = await sandbox.createWallet({ USDC: '1' });
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const options = { walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl };
+  const outcome = await opened.page.evaluate(
+    async ({ url, method, calls, options }) => {
+      const client = exactChange.createClient(options);
+      let last: object = {};
+      for (let left = calls; left > 0; left -= 1) {
+        last = await client
+          .fetch(url, method === 'GET' ? {} : { method, body: '{"n":1}' })
+          .then(async (response) => ({ status: response.status, text: await response.text() }))
+          .catch((error: unknown) => {
+            const { code, message, funds } = error as Record<string, unknown>;
+            return { code, message, funds };
+          });
+      }
+      return last;
+    },
+    { url, method, calls, options },
+  );
+  return { ...outcome, left: await sandbox.balance(address, 'USDC') };
+}
+
+describe('a page and a seller of another origin', () => {
+  it.each<[string, Allows, string]>([
+    ['version 2', { exposes: 'PAYMENT-REQUIRED', headers: 'payment-signature' }, 'GET'],
+    ['version 2, POST', { exposes: 'PAYMENT-REQUIRED', headers: 'payment-signature' }, 'POST'],
+    ['version 1', { version: 1, headers: 'X-PAYMENT' }, 'GET'],
+  ])('is paid if it allows what a payment needs: %s', async (_, allows, method) => {
+    const seller = await sellerOf(allows);
+    expect(await call(seller.url, method)).toMatchObject({ status: 200, left: 990_000n });
+  });
+
+  it('is asked once what it allows', async () => {
+    const seller = await sellerOf({ exposes: 'PAYMENT-REQUIRED', headers: 'PAYMENT-SIGNATURE' });
+    expect(await call(seller.url, 'GET', 3)).toMatchObject({ status: 200, left: 970_000n });
+    // Three calls, unpaid and paid, and one question.
+    expect(seller.seen.filter(({ method }) => method === 'GET')).toHaveLength(7);
+  });
+
+  it.each<[string, Allows, string]>([
+    ['PAYMENT-SIGNATURE', { exposes: 'PAYMENT-REQUIRED' }, 'GET'],
+    ['PAYMENT-SIGNATURE', { exposes: 'PAYMENT-REQUIRED', headers: 'x-payment' }, 'POST'],
+    ['X-PAYMENT', { version: 1 }, 'GET'],
+  ])('is not paid if it does not allow %s: %o', async (header, allows, method) => {
+    const seller = await sellerOf(allows);
+    const outcome = await call(seller.url, method);
+    expect(outcome).toMatchObject({
+      code: 'unsupported_offer',
+      funds: 'untouched',
+      left: 1_000_000n,
+    });
+    expect(outcome).toHaveProperty(
+      'message',
+      expect.stringContaining(`"Access-Control-Allow-Headers: ${header}"`),
+    );
+    expect(seller.paid).toEqual([]);
+  });
+
+  it('is told to expose the header of its terms', async () => {
+    const seller = await sellerOf({ headers: 'PAYMENT-SIGNATURE' });
+    const outcome = await call(seller.url);
+    expect(outcome).toMatchObject({ code: 'malformed_payment_required', funds: 'untouched' });
+    expect(outcome).toHaveProperty(
+      'message',
+      expect.stringContaining('Access-Control-Expose-Headers: PAYMENT-REQUIRED'),
+    );
+  });
+
+  it.each(['Pay at the desk', '{"error":"quota"}'])(
+    'gets its 402 through to the page if that says something else: %s',
+    async (other) => {
+      const seller = await sellerOf({ other });
+      expect(await call(seller.url)).toMatchObject({ status: 402, text: other });
+    },
+  );
+});

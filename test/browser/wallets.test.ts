@@ -1,0 +1,126 @@
+import { address } from '@solana/kit';
+import type { Client, createClient, ErrorDetails, receiptOf } from 'exact-change';
+import type { connectWallet, StandardWallet } from 'exact-change/wallet-standard';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deployLighthouse } from '../helpers/lighthouse.js';
+import { launch, openPage, type BrowserPage } from './harness.js';
+import type { Form, testWallet } from './test-wallet.js';
+
+declare global {
+  /** What `wallets.mjs` puts into the page. */
+  var walletPage: {
+    readonly getWallets: () => { get(): readonly StandardWallet[] };
+    readonly registerWallet: (wallet: object) => void;
+    readonly connectWallet: typeof connectWallet;
+    readonly testWallet: typeof testWallet;
+    readonly createClient: typeof createClient;
+    readonly receiptOf: typeof receiptOf;
+  };
+  /** By the name of its wallet. */
+  var payers: Map<string, { client: Client; asked: readonly unknown[] }> | undefined;
+}
+
+let sandbox: Sandbox;
+let browser: Browser;
+let opened: BrowserPage;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 50, confirmationMs: 0 });
+  deployLighthouse(sandbox);
+  browser = await launch();
+  opened = await openPage(browser, 'wallets.mjs');
+});
+
+afterAll(async () => {
+  await opened.close();
+  await browser.close();
+  await sandbox.close();
+});
+
+/** Puts a wallet into the page, connects to it, and funds it. Returns its address. */
+async function connected(form: Form): Promise<string> {
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const owner = await opened.page.evaluate(
+    async ({ form, options }) => {
+      const wallet = await walletPage.testWallet(form, form);
+      walletPage.registerWallet(wallet);
+      const found = walletPage
+        .getWallets()
+        .get()
+        .find(({ name }) => name === form);
+      if (found === undefined) throw new Error('not announced');
+      const signer = await walletPage.connectWallet(found);
+      const client = walletPage.createClient({ ...options, signer, autoSwap: true });
+      (globalThis.payers ??= new Map()).set(form, { client, asked: wallet.asked });
+      return client.address;
+    },
+    { form, options: { rpcUrl, wsUrl, jupiterUrl } },
+  );
+  sandbox.chain.fundSol(address(owner), 500_000_000n);
+  return owner;
+}
+
+/** Buys something in the page, and says what came of it. */
+const buy = (form: Form) =>
+  opened.page.evaluate(
+    async ({ form, url }) => {
+      const { client, asked } = payers?.get(form) ?? {};
+      try {
+        const response = await client?.fetch(url);
+        const receipt = response === undefined ? undefined : walletPage.receiptOf(response);
+        return { status: response?.status, amount: receipt?.payment.amount, asked };
+      } catch (error) {
+        const { code, details } = error as {
+          code: string;
+          details: ErrorDetails['signing_failed'];
+        };
+        return { code, rule: details.rule, asked };
+      }
+    },
+    { form, url: `${sandbox.apiUrl}/usdc` },
+  );
+
+describe('a wallet of the Wallet Standard in Chromium', () => {
+  it.each<Form>(['none', 'solflare', 'most'])(
+    'swaps SOL and pays, and the official facilitator settles: %s',
+    async (form) => {
+      const owner = await connected(form);
+      const before = await sandbox.balance(sandbox.merchant, 'USDC');
+      expect(await buy(form)).toEqual({
+        status: 200,
+        amount: '10000',
+        asked: ['solana:mainnet', 'solana:mainnet'],
+      });
+      expect((await sandbox.balance(sandbox.merchant, 'USDC')) - before).toBe(10_000n);
+      expect(await sandbox.balance(owner, 'USDC')).toBeGreaterThan(0n);
+    },
+  );
+
+  it.each<[Form, string]>([
+    ['phantom', 'wallet_form'],
+    ['writes', 'wallet_memory_write'],
+  ])('is refused before anything is presented: %s', async (form, rule) => {
+    const owner = await connected(form);
+    await sandbox.chain.fundToken(address(owner), sandbox.mints.USDC, 50_000n);
+    const { length } = sandbox.controls.api.served;
+    expect(await buy(form)).toMatchObject({ code: 'signing_failed', rule });
+    expect(sandbox.controls.api.served).toHaveLength(length);
+    expect(await sandbox.balance(owner, 'USDC')).toBe(50_000n);
+  });
+
+  it('is refused if it signs no transactions of version 0, or has no account on the network', async () => {
+    const errors = await opened.page.evaluate(async () => {
+      const { connectWallet: connect, testWallet: make } = walletPage;
+      const old = await make('old', 'none', ['legacy']);
+      const other = await make('other', 'none');
+      const calls = [() => connect(old), () => connect(other, { network: 'devnet' })];
+      return Promise.all(calls.map((call) => call().catch(String)));
+    });
+    expect(errors).toEqual([
+      expect.stringContaining('version 0'),
+      expect.stringContaining('no account on solana:devnet'),
+    ]);
+  });
+});

@@ -1,0 +1,123 @@
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { createClient, isExactChangeError } from 'exact-change';
+import { exactChangeScheme, withPayment } from 'exact-change/x402';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV1 } from '../fixtures/malformed-402.js';
+import { payerOn, type Payer } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { isPaid, startSeller } from '../helpers/seller.js';
+import { answer, offerV1Of, settle } from '../helpers/settling.js';
+
+const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
+const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
+
+/** The official client, that pays by one of ours. */
+function official(payer: Payer) {
+  const failures: unknown[] = [];
+  const scheme = exactChangeScheme(payer.client);
+  const client = new x402Client()
+    .register(MAINNET, scheme)
+    .registerV1('solana', scheme)
+    .onPaymentCreationFailure(async ({ error }) => void failures.push(error));
+  return { client, failures, fetch: wrapFetchWithPayment(fetch, client) };
+}
+
+const received = () => sandbox.balance(sandbox.merchant, 'USDC');
+
+describe('the official client with our scheme', () => {
+  it('swaps any held token into what is missing, and pays', async () => {
+    const payer = await payerOn(sandbox, { SOL: '0.5', BONK: '100000' }, { autoSwap: true });
+    const before = await received();
+    const response = await official(payer).fetch(`${sandbox.apiUrl}/echo`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"n":1}',
+    });
+    expect([response.status, await response.json()]).toMatchObject([200, { body: { n: 1 } }]);
+    expect((await received()) - before).toBe(10_000n);
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
+    const [receipt] = await listed(payer);
+    expect(receipt).toMatchObject({ url: `${sandbox.apiUrl}/echo`, payment: { amount: '10000' } });
+  });
+
+  it('pays several calls at once, each counted, and none beyond a cap', async () => {
+    const policy = { maxPerDay: '0.03' };
+    const payer = await payerOn(sandbox, { USDC: '1' }, { policy });
+    const { fetch: pay, failures } = official(payer);
+    const before = await received();
+    const calls = Array.from({ length: 5 }, () => pay(`${sandbox.apiUrl}/usdc`));
+    const statuses = (await Promise.allSettled(calls)).map((one) =>
+      one.status === 'fulfilled' ? one.value.status : 'refused',
+    );
+    expect(statuses.sort()).toEqual([200, 200, 200, 'refused', 'refused']);
+    expect((await received()) - before).toBe(30_000n);
+    expect(failures).toHaveLength(2);
+    for (const error of failures) expect(isExactChangeError(error, 'budget_exhausted')).toBe(true);
+  });
+
+  it.each(['/pyusd', '/memo', '/blockhash', '/identified'])('pays %s', async (path) => {
+    const payer = await payerOn(sandbox, { USDC: '1', PYUSD: '1' });
+    expect((await official(payer).fetch(sandbox.apiUrl + path)).status).toBe(200);
+  });
+
+  it('pays tokens that are no pinned stablecoin once its own limits allow them', async () => {
+    const payer = await payerOn(sandbox, { BONK: '1000000' }, { policy: { maxPerPayment: '10' } });
+    const { client, fetch: pay } = official(payer);
+    await expect(pay(`${sandbox.apiUrl}/bonk`)).rejects.toThrow();
+    expect(payer.signed).toEqual([]);
+    client.setSpendControls({ allowedAssets: true });
+    expect((await pay(`${sandbox.apiUrl}/bonk`)).status).toBe(200);
+  });
+
+  it('pays a seller of version 1', async () => {
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answer(response, 402, terms);
+      void settle(sandbox, request, terms.accepts[0]).then(({ success }) =>
+        answer(response, success ? 200 : 402, { ok: success }),
+      );
+    });
+    onTestFinished(() => seller.close());
+    const terms = {
+      ...envelopeV1([offerV1Of(sandbox, { resource: `${seller.url}/v1` })]),
+      accepts: [offerV1Of(sandbox, { resource: `${seller.url}/v1` })],
+    };
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    const response = await official(payer).fetch(`${seller.url}/v1`);
+    expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+  });
+
+  it('signs nothing for terms that name no address', async () => {
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    const scheme = exactChangeScheme(payer.client);
+    await expect(scheme.createPaymentPayload(2, {})).rejects.toMatchObject({
+      code: 'invalid_option',
+    });
+    expect(payer.signed).toEqual([]);
+  });
+});
+
+describe('withPayment', () => {
+  it('pays around the fetch that it is given', async () => {
+    const { secretKey } = await sandbox.createWallet({ USDC: '1' });
+    const urls: string[] = [];
+    const through: typeof fetch = (input, init) => {
+      urls.push(input instanceof Request ? input.url : String(input));
+      return fetch(input, init);
+    };
+    const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+    const pay = withPayment(through, { walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl });
+    expect((await pay(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+    expect(urls.filter((url) => url === `${sandbox.apiUrl}/usdc`)).toHaveLength(2);
+  });
+
+  it('refuses wrong options at once', () => {
+    expect(() => withPayment(fetch, {})).toThrow(/walletSecretKey/);
+    expect(() => createClient({})).toThrow(/walletSecretKey/);
+  });
+});
+
+async function listed({ client }: Payer) {
+  const all = [];
+  for await (const receipt of client.receipts()) all.push(receipt);
+  return all;
+}

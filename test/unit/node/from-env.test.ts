@@ -1,0 +1,105 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clientFromEnv, fromFile } from 'exact-change/node';
+import { afterAll, describe, expect, it } from 'vitest';
+import { envVariables } from '../../../adapters/node/from-env.js';
+import { createSeedSigner } from '../../../src/solana/keys.js';
+import { failureOf } from '../../helpers/payer.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'exact-change-env-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const seed = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
+const { address } = createSeedSigner(seed);
+// The public key of that seed.
+const PUBLIC = '79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664';
+const key = JSON.stringify([...seed, ...Buffer.from(PUBLIC, 'hex')]);
+const file = join(folder, 'id.json');
+writeFileSync(file, `${key}\n`, { mode: 0o600 });
+
+const failure = (make: () => unknown) => failureOf(Promise.resolve().then(make));
+
+describe('fromFile', () => {
+  it('signs with the key of a file that solana-keygen makes', () => {
+    expect(fromFile(file).address).toBe(address);
+  });
+
+  it.each(['~', '~/no/such/file.json', join(folder, 'missing.json')])(
+    'names the path that cannot be read: %s',
+    async (path) => {
+      const error = await failure(() => fromFile(path));
+      expect(error.code).toBe('invalid_key');
+      expect(error.message).toContain(path.replace('~', homedir()));
+    },
+  );
+
+  it('quotes nothing of a file without a key', async () => {
+    const bad = join(folder, 'bad.json');
+    writeFileSync(bad, 'correct horse battery staple');
+    const error = await failure(() => fromFile(bad));
+    expect(error.code).toBe('invalid_key');
+    expect(`${error.message} ${String(error.cause)}`).not.toContain('horse');
+  });
+});
+
+describe('clientFromEnv', () => {
+  it('takes the key, and leaves what is empty', () => {
+    const env = {
+      WALLET_SECRET_KEY: key,
+      EXACT_CHANGE_KEY_FILE: ' ',
+      SOLANA_RPC_URL: '',
+      HOME: '/',
+    };
+    expect(clientFromEnv({}, env).address).toBe(address);
+  });
+
+  it('takes a key file, each option, and caps', async () => {
+    const client = clientFromEnv(
+      { policy: { maxPerDay: '2.00' } },
+      {
+        EXACT_CHANGE_KEY_FILE: file,
+        SOLANA_RPC_URL: 'http://127.0.0.1:9, http://127.0.0.1:10',
+        EXACT_CHANGE_WS_URL: 'ws://127.0.0.1:9',
+        EXACT_CHANGE_NETWORK: 'devnet',
+        EXACT_CHANGE_JUPITER_URL: 'http://127.0.0.1:9',
+        JUPITER_API_KEY: 'a-key',
+        EXACT_CHANGE_AUTO_SWAP: 'true',
+        EXACT_CHANGE_SWAP_FROM: 'USDC, SOL',
+        EXACT_CHANGE_MAX_PER_PAYMENT: '0.10',
+        EXACT_CHANGE_MAX_PER_DAY: '1.00',
+        EXACT_CHANGE_API_URL: 'http://127.0.0.1:9',
+        EXACT_CHANGE_API_KEY: 'another-key',
+        EXACT_CHANGE_JOURNAL: join(folder, 'payments.jsonl'),
+      },
+    );
+    expect(client.address).toBe(address);
+    const limits = (await client.spent()).map(({ cap, limit }) => [cap, limit]);
+    // What the caller gives goes before the environment.
+    expect(limits).toContainEqual(['maxPerDay', '2']);
+    await client.close();
+  });
+
+  it('leaves the wallet of the environment if the caller gives one', () => {
+    const signer = { address, signMessage: () => Promise.resolve(new Uint8Array(64)) };
+    expect(clientFromEnv({ signer }, { WALLET_SECRET_KEY: 'no key' }).address).toBe(address);
+  });
+
+  it.each([
+    ['a misspelt cap', { EXACT_CHANGE_MAX_PER_DAYS: '1' }, 'EXACT_CHANGE_MAX_PER_DAYS'],
+    ['a flag that is neither', { EXACT_CHANGE_AUTO_SWAP: 'yes' }, 'EXACT_CHANGE_AUTO_SWAP'],
+    ['a cap that is no amount', { EXACT_CHANGE_MAX_PER_DAY: 'lots' }, 'policy.maxPerDay'],
+    ['two wallets', { EXACT_CHANGE_KEY_FILE: file }, 'signer'],
+  ])('refuses %s by name', async (_, env, option) => {
+    const error = await failure(() => clientFromEnv({}, { WALLET_SECRET_KEY: key, ...env }));
+    expect(error).toMatchObject({ code: 'invalid_option', details: { option } });
+  });
+
+  it('reads the variables that .env.example and the guide list, and no other', () => {
+    const example = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
+    const listed = [...example.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+    expect([...listed].sort()).toEqual([...envVariables].sort());
+    const guide = readFileSync(new URL('../../../docs/wallets.md', import.meta.url), 'utf8');
+    expect(envVariables.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
+  });
+});
