@@ -1,7 +1,7 @@
 import type { InferOutput } from 'valibot';
 import type { Client } from '../../src/client.js';
-import type { Funds } from '../../src/errors.js';
-import { receiptOf, type Receipt } from '../../src/receipt.js';
+import type { Receipt } from '../../src/receipt.js';
+import { fundsOf, settledSoon } from '../receipts/outcome.js';
 import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
 import { receiptData } from './data.js';
 import { fenced } from './fence.js';
@@ -76,7 +76,7 @@ export async function paidFetch(
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   });
   const body = await readBody(response, limits.maxAnswer);
-  const receipt = receiptOf(response);
+  const receipt = await settledSoon(response, signal);
   const { host } = new URL(input.url);
   const location = response.headers.get('location');
   return {
@@ -103,14 +103,6 @@ function statusError({ status }: Response, receipt: Receipt | undefined): ToolEr
     message: `The seller answered with status ${status}. ${paid}`,
     retry: 'never',
   };
-}
-
-/** By what the chain has shown of a payment. */
-export function fundsOf(receipt: Receipt | undefined): Funds {
-  if (receipt === undefined) return 'untouched';
-  if (receipt.state === 'settled') return 'spent';
-  if (receipt.state !== 'unsettled') return 'uncertain';
-  return receipt.swap === undefined ? 'untouched' : 'swapped';
 }
 
 /** A body to its end, of which the beginning is kept: it counts as delivered then. */

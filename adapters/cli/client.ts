@@ -29,15 +29,15 @@ export interface OpenClient {
  */
 export async function withClient<T>(
   { terminal, flags }: Pick<Invocation<object>, 'terminal' | 'flags'>,
-  options: (opened: Pick<OpenClient, 'wallet' | 'network'>) => ClientOptions,
+  options: (opened: Pick<OpenClient, 'wallet' | 'network' | 'settings'>) => ClientOptions,
   work: (opened: OpenClient) => Promise<T>,
 ): Promise<T> {
   const settings = readSettings(flags, terminal.env);
   const wallet = openWallet(settings.wallet, { terminal, fd: flags.passphraseFd });
   const network = namedNetwork(settings.network ?? '') ?? SOLANA_MAINNET;
+  const { policy, ...more } = options({ wallet, network, settings });
   await mkdir(dirname(settings.journal), { recursive: true, mode: 0o700 });
   const journal = fileJournal(settings.journal);
-  const { policy, ...more } = options({ wallet, network });
   const client = createClient({
     ...nodeOptions(settings),
     ...{ signer: wallet.signer, journal, ...more },

@@ -61,7 +61,7 @@ export function buildProgram(run: Runner): Command {
 
   withSwap(program.command('swap'))
     .description('swap tokens without any payment; counts against no cap')
-    .addOption(yes())
+    .option('-y, --yes', 'do not ask')
     .action(runs(async () => (await import('./commands/swap.js')).swapCommand));
 
   program
@@ -185,7 +185,7 @@ function withSwap(command: Command): Command {
 }
 
 function yes(): Option {
-  return new Option('-y, --yes', 'do not ask; the caps hold all the same');
+  return new Option('-y, --yes', 'pay unasked, up to --max');
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

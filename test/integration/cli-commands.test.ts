@@ -9,6 +9,7 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 const command = useCommand(sandbox);
 const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '1', BONK: '7' });
 command.env['WALLET_SECRET_KEY'] = secretKey;
+command.env['EXACT_CHANGE_MAX_PER_PAYMENT'] = '0.50';
 
 describe('the command', () => {
   it('shows what a wallet holds, what a swap costs, and what was paid, in words and in JSON', async () => {

@@ -18,7 +18,11 @@ async function buyer(funds: Parameters<typeof sandbox.createWallet>[0]) {
   const { address, secretKey } = await sandbox.createWallet(funds);
   return {
     address,
-    env: { WALLET_SECRET_KEY: secretKey, XDG_STATE_HOME: join(command.folder, address) },
+    env: {
+      WALLET_SECRET_KEY: secretKey,
+      XDG_STATE_HOME: join(command.folder, address),
+      EXACT_CHANGE_MAX_PER_PAYMENT: '0.50',
+    },
   };
 }
 
@@ -94,6 +98,11 @@ describe('exact-change fetch', () => {
       { code: 7, object: { ok: false, funds: 'untouched' } },
       { code: 6, object: { ok: false, funds: 'untouched' } },
     ]);
+    const { EXACT_CHANGE_MAX_PER_PAYMENT: _cap, ...uncapped } = rich.env;
+    expect(await command.json(['fetch', '-y', url], { env: uncapped })).toMatchObject({
+      code: 2,
+      object: { error: { code: 'invalid_option', message: expect.stringContaining('--max') } },
+    });
     expect(await spent(rich)).toBe(0);
   });
 

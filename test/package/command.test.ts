@@ -28,7 +28,7 @@ describe('the installed command', () => {
         SOLANA_RPC_URL: sandbox.rpcUrl,
         JUPITER_URL: sandbox.jupiterUrl,
       };
-      const args = ['fetch', '--yes', `${sandbox.apiUrl}/usdc`];
+      const args = ['fetch', '--yes', '--max', '0.50', `${sandbox.apiUrl}/usdc`];
       const { stdout, stderr } = await run(binary, [bin, ...args], { cwd: consumer, env });
       expect(stdout).toContain('"path":"/usdc"');
       expect(stderr).toContain('State settled');

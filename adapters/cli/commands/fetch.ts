@@ -3,12 +3,11 @@ import {
   formatReceipt,
   isExactChangeError,
   receiptOf,
-  settled,
   type Client,
-  type Funds,
   type PayingRequestInit,
   type Receipt,
 } from 'exact-change';
+import { fundsOf, settledSoon } from '../../receipts/outcome.js';
 import { approveOnTerminal } from '../approve.js';
 import { withClient } from '../client.js';
 import { failureReport } from '../failure.js';
@@ -30,9 +29,6 @@ export interface FetchFlags extends RequestFlags {
   readonly repeatable?: boolean;
 }
 
-/** How long the chain is waited for after the answer. What it has not decided then stays open. */
-const SETTLE_MS = 5_000;
-
 /** A paid call: the answer on standard output, all else on standard error. */
 export const fetchCommand: Command<FetchFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
@@ -50,11 +46,10 @@ export const fetchCommand: Command<FetchFlags> = async (invocation) => {
   try {
     return await withClient(
       invocation,
-      ({ wallet, network }) => {
+      ({ wallet, network, settings }) => {
         progress = createProgress(terminal, isSilent, network);
-        const isApproved = flags.yes === true;
         const approve = approveOnTerminal({
-          ...{ terminal, wallet, network, progress, isApproved, abort },
+          ...{ terminal, wallet, network, progress, settings, yes: flags.yes, abort },
         });
         return { policy: { approve } };
       },
@@ -96,7 +91,7 @@ async function pay(
     response = await fetch(url, init);
     if (flags.include === true && flags.json !== true) await sink.write(headText(response));
     const body = flags.json === true ? await bodyJson(response) : await sink.pipe(response);
-    return answered(response, body, await lastReceipt(response, interruption.signal), flags);
+    return answered(response, body, await settledSoon(response, interruption.signal), flags);
   } catch (error) {
     const receipt = response === undefined ? undefined : receiptOf(response);
     if (receipt !== undefined) return withoutAnswer(error, receipt);
@@ -105,12 +100,6 @@ async function pay(
       (isExactChangeError(error) ? undefined : interruption.openReport()) ?? failureReport(error)
     );
   }
-}
-
-/** As it stands once the chain has decided, or soon. */
-async function lastReceipt(response: Response, signal: AbortSignal): Promise<Receipt | undefined> {
-  const until = AbortSignal.any([signal, AbortSignal.timeout(SETTLE_MS)]);
-  return settled(response, { signal: until }).catch(() => receiptOf(response));
 }
 
 function answered(
@@ -144,11 +133,4 @@ function withoutAnswer(error: unknown, receipt: Receipt): Report {
     json: { ...json, receipt },
     notes: [...notes, 'It was paid, and its answer did not come whole.', formatReceipt(receipt)],
   };
-}
-
-function fundsOf(receipt: Receipt | undefined): Funds {
-  if (receipt === undefined) return 'untouched';
-  if (receipt.state === 'settled') return 'spent';
-  if (receipt.state !== 'unsettled') return 'uncertain';
-  return receipt.swap === undefined ? 'untouched' : 'swapped';
 }

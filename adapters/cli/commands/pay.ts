@@ -24,11 +24,10 @@ export const payCommand: Command<PayFlags> = async (invocation) => {
   try {
     return await withClient(
       invocation,
-      ({ wallet, network }) => {
+      ({ wallet, network, settings }) => {
         const progress = createProgress(terminal, flags.json === true, network);
-        const isApproved = flags.yes === true;
         const approve = approveOnTerminal({
-          ...{ terminal, wallet, network, progress, isApproved, abort },
+          ...{ terminal, wallet, network, progress, settings, yes: flags.yes, abort },
         });
         return { policy: { approve } };
       },

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import {
   CLIENT_CAPABILITIES_META_KEY,
   inputRequired,
-  Server,
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
   type CallToolResult,
   type InputRequiredResult,
   type ServerContext,
@@ -52,7 +54,12 @@ export interface McpOptions {
  * elicitation: the call is answered with the question, and made when it comes again with a yes. A
  * host without elicitation gets a refusal.
  */
-export function createMcp({ client, approvals, network, privateHosts }: McpOptions): () => Server {
+export function createMcp({
+  client,
+  approvals,
+  network,
+  privateHosts,
+}: McpOptions): () => McpServer {
   const seals = createSeals(() => Date.now());
   const tools = agentTools(client, { privateHosts, approveSwap: approvals.approveSwap });
 
@@ -85,17 +92,19 @@ export function createMcp({ client, approvals, network, privateHosts }: McpOptio
   }
 
   return () => {
-    const server = new Server(
+    const mcp = new McpServer(
       { name: 'exact-change', version },
       { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
     );
-    server.setRequestHandler('tools/list', () => ({ tools: tools.map(listed) }));
-    server.setRequestHandler('tools/call', async ({ params }, ctx) => {
+    // Its own list of tools would refuse bad input with an error that says nothing of the money.
+    mcp.server.setRequestHandler('tools/list', () => ({ tools: tools.map(listed) }));
+    mcp.server.setRequestHandler('tools/call', async ({ params }, ctx) => {
       const tool = tools.find(({ name }) => name === params.name);
-      if (tool === undefined) throw new Error('There is no such tool.');
-      return call(tool, params.arguments, ctx, canElicit(server, ctx));
+      if (tool === undefined)
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool.');
+      return call(tool, params.arguments, ctx, canElicit(mcp, ctx));
     });
-    return server;
+    return mcp;
   };
 }
 
@@ -113,7 +122,7 @@ function listed({ name, description, inputSchema, spends }: AgentTool) {
 }
 
 /** By what the request says, or the handshake of an older host. */
-function canElicit(server: Server, { mcpReq }: ServerContext): boolean {
+function canElicit({ server }: McpServer, { mcpReq }: ServerContext): boolean {
   const envelope: unknown = mcpReq.envelope;
   const declared = isRecord(envelope) ? envelope[CLIENT_CAPABILITIES_META_KEY] : undefined;
   const capabilities: unknown = declared ?? server.getClientCapabilities();
