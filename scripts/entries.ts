@@ -17,6 +17,7 @@ export const ENTRIES = {
   './journal/file': 'adapters/journals/file.ts',
   './journal/postgres': 'adapters/journals/postgres.ts',
   './koa': 'adapters/mounts/koa.ts',
+  './mcp': 'adapters/mcp/index.ts',
   './next': 'adapters/mounts/next.ts',
   './node': 'adapters/mounts/node.ts',
   './signers/kms': 'adapters/signers/kms.ts',
