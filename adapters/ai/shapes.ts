@@ -1,26 +1,31 @@
 import { refuse } from '../../src/internal/options.js';
 import type { Receipt } from '../../src/receipt.js';
-import { toText, type ToolResult } from './result.js';
+import { refusal, toText, type ToolResult } from './result.js';
 import { agentTools, type AgentTool, type ToolClient, type ToolOptions } from './tools.js';
 
 type Schema = AgentTool['inputSchema'];
 
-/** A tool of the AI SDK (the package `ai`, 5 to 7). */
+/** A tool of the AI SDK (the package `ai`, 6 or newer). */
 export interface AiSdkTool {
   readonly description: string;
+  /** A Standard Schema, which the SDK takes without its own. */
   readonly inputSchema: {
-    readonly jsonSchema: Schema;
-    validate(value: unknown): { readonly success: true; readonly value: unknown };
+    readonly '~standard': {
+      readonly version: 1;
+      readonly vendor: 'exact-change';
+      validate(value: unknown): { readonly value: unknown };
+      readonly jsonSchema: Readonly<Record<'input' | 'output', () => Record<string, unknown>>>;
+    };
   };
   execute(
     input: unknown,
     options: { readonly abortSignal?: AbortSignal | undefined },
   ): Promise<ToolResult>;
-  toModelOutput(result: unknown): { readonly type: 'text'; readonly value: string };
+  toModelOutput(given: { readonly output: ToolResult }): {
+    readonly type: 'text';
+    readonly value: string;
+  };
 }
-
-/** By which the AI SDK knows a schema of its own, without an import of it. */
-const SCHEMA = Symbol.for('vercel.ai.schema');
 
 /**
  * The tools for `generateText` and `streamText` of the AI SDK. A result is a `ToolResult`, with the
@@ -33,68 +38,66 @@ export function aiSdkTools(
   client: ToolClient,
   options?: ToolOptions,
 ): Readonly<Record<string, AiSdkTool>> {
-  return byName(client, options, ({ description, inputSchema, run }) => ({
-    description,
-    // The SDK's own check takes fields that are not known; that of the tool does not.
-    inputSchema: {
-      [SCHEMA]: true,
-      jsonSchema: inputSchema,
-      validate: (value) => ({ success: true, value }),
+  const tools = agentTools(client, options).map(
+    ({ name, description, inputSchema, run }): [string, AiSdkTool] => {
+      const jsonSchema = () => ({ ...inputSchema });
+      // What is wrong with the input is the tool's to say: it says it to the model.
+      const validate = (value: unknown) => ({ value });
+      const standard = { version: 1, vendor: 'exact-change', validate } as const;
+      return [
+        name,
+        {
+          description,
+          inputSchema: {
+            '~standard': { ...standard, jsonSchema: { input: jsonSchema, output: jsonSchema } },
+          },
+          execute: (input, { abortSignal }) => run(input, { signal: abortSignal }),
+          toModelOutput: ({ output }) => ({ type: 'text', value: toText(output) }),
+        },
+      ];
     },
-    execute: (input, { abortSignal }) => run(input, { signal: abortSignal }),
-    toModelOutput: (given) => ({ type: 'text', value: textOf(given) }),
-  }));
+  );
+  return Object.fromEntries(tools);
 }
 
-/** AI SDK 6 hands over an object with the output in it, 5 the output. */
-function textOf(given: unknown): string {
-  const result = isResult(given) ? given : outputOf(given);
-  return result === undefined ? '' : toText(result);
-}
-
-function outputOf(given: unknown): ToolResult | undefined {
-  if (typeof given !== 'object' || given === null || !('output' in given)) return undefined;
-  return isResult(given.output) ? given.output : undefined;
-}
-
-function isResult(value: unknown): value is ToolResult {
-  return typeof value === 'object' && value !== null && 'ok' in value && 'funds' in value;
-}
-
-/** `tool` of `@langchain/core/tools`, as far as it is used. */
-export type LangChainTool<T> = (
-  run: (
+/** `DynamicStructuredTool` of `@langchain/core/tools`, as far as it is used. */
+export type LangChainTool<T> = new (fields: {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Schema;
+  readonly responseFormat: 'content_and_artifact';
+  func(
     input: unknown,
+    manager?: unknown,
     config?: { readonly signal?: AbortSignal },
-  ) => Promise<readonly [string, Receipt | undefined]>,
-  fields: {
-    readonly name: string;
-    readonly description: string;
-    readonly schema: Schema;
-    readonly responseFormat: 'content_and_artifact';
-  },
-) => T;
+  ): Promise<[string, Receipt | undefined]>;
+}) => T;
 
 /**
- * The tools for LangChain, made by its own `tool`. The receipt of what was paid is the artifact.
+ * The tools for LangChain, made by its own class. The receipt of what was paid is the artifact.
+ *
+ * Throws `ConfigError` (`invalid_option`) at once if the class or the options are wrong.
  *
  * @example
- * const model = new ChatOpenAI({ model: 'gpt-5' }).bindTools(langchainTools(client, tool));
+ * const tools = langchainTools(client, DynamicStructuredTool);
+ * const model = new ChatOpenAI({ model: 'gpt-5' }).bindTools(tools);
  */
 export function langchainTools<T>(
   client: ToolClient,
-  tool: LangChainTool<T>,
+  Tool: LangChainTool<T>,
   options?: ToolOptions,
 ): T[] {
-  if (typeof tool !== 'function') throw refuse('tool', 'must be that of @langchain/core/tools.');
-  return agentTools(client, options).map(({ name, description, inputSchema, run }) =>
-    tool(
-      async (input, config) => {
-        const result = await run(input, { signal: config?.signal });
-        return [toText(result), result.receipt];
-      },
-      { name, description, schema: inputSchema, responseFormat: 'content_and_artifact' },
-    ),
+  if (typeof Tool !== 'function')
+    throw refuse('Tool', 'must be DynamicStructuredTool of @langchain/core/tools.');
+  return agentTools(client, options).map(
+    ({ name, description, inputSchema, run }) =>
+      new Tool({
+        ...{ name, description, schema: inputSchema, responseFormat: 'content_and_artifact' },
+        async func(input, _, config) {
+          const result = await run(input, { signal: config?.signal });
+          return [toText(result), result.receipt];
+        },
+      }),
   );
 }
 
@@ -147,12 +150,9 @@ export function openaiTools(client: ToolClient, options?: ToolOptions): OpenAiTo
     responses: fields.map((one) => ({ type: 'function', ...one, strict: false })),
     async call({ name, arguments: text }, callOptions) {
       const found = tools.find((one) => one.name === name);
-      const result: ToolResult =
+      const result =
         found === undefined
-          ? {
-              ...{ ok: false, funds: 'untouched' },
-              error: { code: 'invalid_input', message: 'There is no such tool.', retry: 'never' },
-            }
+          ? refusal('invalid_input', 'There is no such tool.')
           : await found.run(parse(text), callOptions);
       return { text: toText(result), result };
     },
@@ -167,12 +167,4 @@ function parse(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-function byName<T>(
-  client: ToolClient,
-  options: ToolOptions | undefined,
-  make: (tool: AgentTool) => T,
-): Readonly<Record<string, T>> {
-  return Object.fromEntries(agentTools(client, options).map((one) => [one.name, make(one)]));
 }

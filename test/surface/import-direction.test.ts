@@ -119,7 +119,7 @@ describe('import direction', () => {
     [
       'a schema outside of the wire',
       { 'adapters/http/handler.ts': "import * as v from 'valibot';" },
-      /only src\/wire\/ may/,
+      /only \(src\/wire\|adapters\/ai\)\/ may/,
     ],
     [
       'a second door for ky',
