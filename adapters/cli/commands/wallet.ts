@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { text as readAll } from 'node:stream/consumers';
 import { ConfigError } from 'exact-change';
-import { base58 } from '@scure/base';
+import { base58 } from '../../../src/internal/bytes.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
 import { Interrupted } from '../interrupt.js';

@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../../src/internal/bytes.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { MEMO_PROGRAM } from '../../../src/network.js';
 import { compileMessage, SIGNATURE_BYTES } from '../../../src/solana/transactions/compile.js';

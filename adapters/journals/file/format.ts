@@ -4,7 +4,7 @@ import type { Carried, StoreContent } from '../../../src/journal/attempt-store.j
 import type { Attempt } from '../../../src/journal/types.js';
 import { isEndpoint, isOutboxJob } from '../../../src/outbox/json.js';
 import type { OutboxContent, OutboxRecord } from '../../../src/outbox/store.js';
-import { PAYMENTS, USD } from '../../../src/policy/cost.js';
+import { PAYMENTS, USD } from '../../../src/policy/units.js';
 import { crc32 } from './crc32.js';
 
 /** One thing that happened. FORMAT.md says it for other languages. */

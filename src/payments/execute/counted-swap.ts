@@ -4,7 +4,8 @@ import { newId, type PaymentContext } from '../context.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { claimAttempt } from './reservation.js';
 import { runSwap } from './run-swap.js';
-import type { SwapTaking } from './swap-cost.js';
+import { swapRecord } from './swap-record.js';
+import type { SwapTaking } from './swap-bound.js';
 
 /**
  * A swap that counts against the caps as one for a payment does, because something less trusted
@@ -25,14 +26,15 @@ export async function countedSwap(
     // There is no other like it: each is an order of its own.
     ...{ fingerprint: id, at: runtime.now(), mint: outputMint, amount: '0', microUsd: '0' },
   });
+  const record = swapRecord(context, reservation);
   let failure: unknown;
   try {
     await reservation.reserve();
     return await runSwap(context, {
       ...{ request, emit, signal },
-      onPlanned: (taking: SwapTaking) => reservation.planSwap(taking, signal),
-      onSigned: reservation.recordSwap,
-      onDecided: reservation.endSwap,
+      onPlanned: (taking: SwapTaking) => record.planSwap(taking, signal),
+      onSigned: record.recordSwap,
+      onDecided: record.endSwap,
     });
   } catch (error) {
     failure = error;
