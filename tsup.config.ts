@@ -36,6 +36,11 @@ export default defineConfig(async () => {
       external: [/^exact-change(\/|$)/],
       noExternal: bundled,
       esbuildPlugins: [importBuiltins],
+      // Most of it is the code of others: a megabyte of MCP alone.
+      esbuildOptions: (options) => {
+        COMMON.esbuildOptions(options);
+        options.minifyWhitespace = true;
+      },
     },
   ];
 });

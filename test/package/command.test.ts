@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 
 const run = promisify(execFile);
 const { consumer, nodes } = inject('packed');
@@ -44,6 +46,21 @@ describe('the installed command', () => {
       });
     },
   );
+
+  it('serves its tools over MCP', async () => {
+    const { secretKey } = await sandbox.createWallet({});
+    const host = new Client({ name: 'host', version: '1' });
+    const env = {
+      ...{ PATH: process.env['PATH'] ?? '', HOME: consumer, WALLET_SECRET_KEY: secretKey },
+      XDG_STATE_HOME: join(consumer, 'state-mcp'),
+    };
+    await host.connect(new StdioClientTransport({ command: bin, args: ['mcp'], env }));
+    onTestFinished(() => host.close());
+    const { tools } = await host.listTools();
+    expect(tools.map(({ name }) => name)).toContain('paid_fetch');
+    const { structuredContent } = await host.callTool({ name: 'budget', arguments: {} });
+    expect(structuredContent).toMatchObject({ ok: true, funds: 'untouched' });
+  });
 
   it('shows its version and its commands', async () => {
     expect((await run(bin, ['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
