@@ -13,3 +13,12 @@ const LINE_LIMIT = 200;
 export function cleanLine(text: string): string {
   return cleanForTerminal(text.slice(0, LINE_LIMIT)).replace(/[\t\n]/g, ' ');
 }
+
+/** JSON in which what a terminal acts on is escaped: the same to all that reads JSON. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value).replace(UNSAFE, (unsafe) =>
+    Array.from({ length: unsafe.length }, (_, at) => unsafe.charCodeAt(at))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}

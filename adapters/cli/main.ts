@@ -1,9 +1,13 @@
 import { CommanderError } from 'commander';
 import { EXITS, type Exit } from './exits.js';
 import { buildProgram } from './program.js';
+import { jsonText } from './clean.js';
 import type { Report } from './report.js';
 import type { GlobalFlags } from './settings.js';
 import { terminalOf, type Terminal } from './terminal.js';
+
+/** Of 64 bytes, in the shortest spelling. */
+const SHORTEST_KEY = 64;
 
 /** Runs the command that the arguments name. */
 export async function main(): Promise<void> {
@@ -27,6 +31,8 @@ async function runCommand(terminal: Terminal): Promise<Exit> {
     report = await (await load())({ terminal, ...given });
   });
   try {
+    const words = process.argv.slice(2).filter((word) => word.length >= SHORTEST_KEY);
+    if (words.length > 0) (await import('./key-in-words.js')).refuseKeyIn(words);
     await program.parseAsync(process.argv);
   } catch (error) {
     // Commander has said what is wrong, or shown its help.
@@ -43,7 +49,7 @@ function show(terminal: Terminal, report: Report, isJson: boolean): void {
   const { exit = 'done', funds = 'untouched', json, text = '', notes = [] } = report;
   if (isJson) {
     const object = { ok: exit === 'done', funds, exit: EXITS[exit][0], ...json };
-    if (json !== undefined) terminal.print(JSON.stringify(object));
+    if (json !== undefined) terminal.print(jsonText(object));
     return;
   }
   if (text !== '') terminal.print(text);

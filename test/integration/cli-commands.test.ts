@@ -191,6 +191,17 @@ describe('exact-change wallet', () => {
       code: 2,
       stderr: expect.stringContaining('never an argument'),
     });
+    // Nor does it stand in what a wrong place for it is answered with.
+    for (const wrong of [
+      ['balance', '--wallet', secretKey],
+      ['fetch', `--max=${secretKey}`],
+      [secretKey],
+    ]) {
+      const { code, stdout, stderr } = await command.run(['--json', ...wrong], { env });
+      expect(code).toBe(2);
+      expect(stdout + stderr).toContain('never an argument');
+      expect(stdout + stderr).not.toContain(secretKey);
+    }
     const run = command.onTerminal(args, { env });
     await run.printed('Secret key');
     run.type(`${secretKey}\r`);

@@ -140,7 +140,10 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
   }
   if (COMMAND.test(from) && kind !== 'type' && to !== undefined) {
     const isOwn =
-      COMMAND.test(to) || /^(adapters\/(receipts\/|amounts\.ts$)|package\.json$)/.test(to);
+      COMMAND.test(to) ||
+      /^(adapters\/(receipts\/|(amounts|http\/secrets|node\/variables)\.ts$)|package\.json$)/.test(
+        to,
+      );
     return isOwn || PARTS_OF_THE_COMMAND.test(to)
       ? []
       : bad('the command uses the library by its name');

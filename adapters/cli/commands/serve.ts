@@ -12,7 +12,7 @@ import type { Command } from '../report.js';
 import { nodeOptions, readSettings, type Settings } from '../settings.js';
 import type { Terminal } from '../terminal.js';
 import { writeNewFile } from '../wallet-file.js';
-import { cleanLine } from '../clean.js';
+import { cleanLine, jsonText } from '../clean.js';
 
 export interface ServeFlags {
   readonly port: number;
@@ -49,7 +49,7 @@ export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => 
 };
 
 function tell(terminal: Terminal, isJson: boolean, url: string, source: string): void {
-  if (isJson) return terminal.print(JSON.stringify({ ok: true, funds: 'untouched', url, source }));
+  if (isJson) return terminal.print(jsonText({ ok: true, funds: 'untouched', url, source }));
   terminal.print(url);
   terminal.say(`Callers send the key in ${source} as x-api-key. Ctrl-C ends it.`);
 }

@@ -5,6 +5,7 @@ import { base58 } from '../../../src/internal/bytes.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
 import { Interrupted } from '../interrupt.js';
+import { keyAsArgument } from '../key-in-words.js';
 import { newPassphrase } from '../passphrase.js';
 import { expandHome } from '../paths.js';
 import type { Command, Invocation, Report } from '../report.js';
@@ -30,12 +31,7 @@ export const newWallet: Command<NewWalletFlags> = (invocation) => {
 /** Keeps a key that is there already. It is asked for, read from a file, or comes in. */
 export const importWallet: Command<ImportFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
-  if (args.length > 0)
-    throw new ConfigError(
-      'invalid_key',
-      'A key is never an argument: it is now in the history of the shell, and other users of this machine may have seen it. Move its funds to another wallet. Give the key when it is asked for, by --from <file>, or on standard input.',
-      { details: { reason: 'a key was given as an argument' } },
-    );
+  if (args.length > 0) throw keyAsArgument();
   return keep(invocation, bytesOf(await givenKey(flags, terminal)));
 };
 

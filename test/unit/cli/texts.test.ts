@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, errorCodes, ExactChangeError, TransportError } from '../../../src/errors.js';
-import { cleanForTerminal } from '../../../adapters/cli/clean.js';
+import { cleanForTerminal, jsonText } from '../../../adapters/cli/clean.js';
 import { EXITS } from '../../../adapters/cli/exits.js';
 import { exitOf } from '../../../adapters/cli/failure.js';
 import { chartRows, spendingBy } from '../../../adapters/cli/spending.js';
@@ -47,6 +47,13 @@ describe('text for a terminal', () => {
     expect(cleanForTerminal('a\tb\r\nc\u001b[31m\u202e\u0000\u009b')).toBe(
       'a\tb\nc\ufffd[31m\ufffd\ufffd\ufffd',
     );
+  });
+
+  it('is escaped in JSON, which reads the same', () => {
+    const text = 'a\tb\u001b[31m\u202e\u009b\u{e0041}ü';
+    const json = jsonText({ text });
+    expect(json).toBe(String.raw`{"text":"a\tb\u001b[31m\u202e\u009b\udb40\udc41ü"}`);
+    expect(JSON.parse(json)).toEqual({ text });
   });
 });
 
