@@ -50,9 +50,16 @@ export interface Printed {
   readonly [name: string]: unknown;
 }
 
-/** Makes the command before the tests of a file. To be called at the top of that file. */
-export function useCommand(sandbox?: Sandbox): Command {
-  const program = programOf(fileURLToPath(new URL('../../adapters/cli/bin.ts', import.meta.url)));
+/**
+ * Makes the command before the tests of a file. To be called at the top of that file.
+ *
+ * @param installed - The bin of a package that is installed; without it, the sources.
+ */
+export function useCommand(sandbox?: Sandbox, installed?: string): Command {
+  const program =
+    installed === undefined
+      ? programOf(fileURLToPath(new URL('../../adapters/cli/bin.ts', import.meta.url)))
+      : { path: installed };
   const folder = mkdtempSync(join(tmpdir(), 'exact-change-command-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const children: ChildProcess[] = [];

@@ -26,8 +26,8 @@ interface Answer {
 interface Host {
   readonly version?: '2026-07-28';
   readonly args?: readonly string[];
-  /** What the person says to a question; without it the host cannot ask. */
-  readonly says?: { readonly action: 'accept' | 'decline'; readonly approve?: boolean };
+  /** What the person says to one question after the other; without it the host cannot ask. */
+  readonly says?: readonly ('yes' | 'no' | 'decline')[];
 }
 
 /** A host of the official SDK with the command behind it, on a wallet of its own. */
@@ -44,8 +44,9 @@ async function hostOf({ version, args = [], says }: Host) {
   if (says !== undefined)
     host.setRequestHandler('elicitation/create', ({ params }) => {
       questions.push(params.message);
-      const { action, approve = false } = says;
-      return action === 'accept' ? { action, content: { approve } } : { action };
+      const said = says[questions.length - 1] ?? 'decline';
+      if (said === 'decline') return { action: said };
+      return { action: 'accept', content: { approve: said === 'yes' } };
     });
   const state = join(command.folder, wallet.address);
   const transport = new StdioClientTransport({
@@ -123,32 +124,23 @@ describe('exact-change mcp', () => {
   it.each([undefined, '2026-07-28' as const])(
     'asks the person about what costs more, and takes a yes alone (%s)',
     async (version) => {
-      const asking = (says: Host['says']) =>
-        hostOf({
-          ...(version && { version }),
-          ...(says && { says }),
-          args: ['--ask-above', '0.005'],
-        });
-      const yes = await asking({ action: 'accept', approve: true });
-      expect(await yes.call('paid_fetch', { url })).toMatchObject({ ok: true, funds: 'spent' });
-      expect(yes.questions).toEqual([
-        expect.stringMatching(
-          /^Pay 0\.01 USDC to \w+ for GET 127\.0\.0\.1:\d+ \(at most 0\.01 USD in all, swap and fees included\)\?$/,
-        ),
-      ]);
+      const { call, questions, wallet } = await hostOf({
+        ...(version && { version }),
+        args: ['--ask-above', '0.005'],
+        says: ['no', 'decline', 'yes', 'yes'],
+      });
+      const refused = { ok: false, funds: 'untouched', error: { code: 'approval_refused' } };
+      expect(await call('paid_fetch', { url })).toMatchObject(refused);
+      expect(await call('paid_fetch', { url })).toMatchObject(refused);
+      expect(await spent(wallet)).toBe(0);
+      expect(await call('paid_fetch', { url })).toMatchObject({ ok: true, funds: 'spent' });
+      expect(questions[2]).toMatch(
+        /^Pay 0\.01 USDC to \w+ for GET 127\.0\.0\.1:\d+ \(at most 0\.01 USD in all, swap and fees included\)\?$/,
+      );
       const swap = { input: 'SOL', output: 'USDC', amount: '0.01' };
-      expect(await yes.call('swap', swap)).toMatchObject({ ok: true, funds: 'swapped' });
-      expect(yes.questions[1]).toMatch(/^Swap at most 0\.01 SOL for at least 1\.4\d+ USDC\?$/);
-      expect(await spent(yes.wallet)).toBe(1);
-
-      for (const says of [{ action: 'accept', approve: false }, { action: 'decline' }] as const) {
-        const no = await asking(says);
-        expect(await no.call('paid_fetch', { url })).toMatchObject({
-          ok: false,
-          error: { code: 'approval_refused' },
-        });
-        expect(await spent(no.wallet)).toBe(0);
-      }
+      expect(await call('swap', swap)).toMatchObject({ ok: true, funds: 'swapped' });
+      expect(questions[3]).toMatch(/^Swap at most 0\.01 SOL for at least 1\.4\d+ USDC\?$/);
+      expect([questions.length, await spent(wallet)]).toEqual([4, 1]);
     },
   );
 });

@@ -1,12 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { useCommand } from '../helpers/command.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-const command = useCommand(sandbox);
+const bin = join(inject('packed').consumer, 'node_modules/.bin/exact-change');
+const command = useCommand(sandbox, bin);
 const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '1', BONK: '7' });
 command.env['WALLET_SECRET_KEY'] = secretKey;
 command.env['EXACT_CHANGE_MAX_PER_PAYMENT'] = '0.50';
