@@ -177,6 +177,7 @@ export function isExactChangeError<C extends ErrorCode = ErrorCode>(
 }
 
 const UNTRUSTED_LIMIT = 200;
+
 /**
  * Text from a seller or a service, made fit to show: none of our keys, no control, direction or
  * hidden characters, at most 200 characters.

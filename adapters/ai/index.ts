@@ -4,7 +4,13 @@
  *
  * @module exact-change/ai
  */
-export { agentTools, type AgentTool, type ToolClient, type ToolOptions } from './tools.js';
+export {
+  agentTools,
+  type AgentTool,
+  type JsonSchema,
+  type ToolClient,
+  type ToolOptions,
+} from './tools.js';
 export { toText, type ToolError, type ToolResult } from './result.js';
 export {
   aiSdkTools,

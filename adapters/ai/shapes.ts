@@ -1,9 +1,7 @@
 import { refuse } from '../../src/internal/options.js';
 import type { Receipt } from '../../src/receipt.js';
 import { refusal, toText, type ToolResult } from './result.js';
-import { agentTools, type AgentTool, type ToolClient, type ToolOptions } from './tools.js';
-
-type Schema = AgentTool['inputSchema'];
+import { agentTools, type JsonSchema, type ToolClient, type ToolOptions } from './tools.js';
 
 /** A tool of the AI SDK (the package `ai`, 6 or newer). */
 export interface AiSdkTool {
@@ -64,7 +62,7 @@ export function aiSdkTools(
 export type LangChainTool<T> = new (fields: {
   readonly name: string;
   readonly description: string;
-  readonly schema: Schema;
+  readonly schema: JsonSchema;
   readonly responseFormat: 'content_and_artifact';
   func(
     input: unknown,
@@ -115,7 +113,7 @@ export interface OpenAiTools {
     readonly function: {
       readonly name: string;
       readonly description: string;
-      readonly parameters: Schema;
+      readonly parameters: JsonSchema;
     };
   }[];
   /** `tools` of responses. */
@@ -123,7 +121,7 @@ export interface OpenAiTools {
     readonly type: 'function';
     readonly name: string;
     readonly description: string;
-    readonly parameters: Schema;
+    readonly parameters: JsonSchema;
     readonly strict: false;
   }[];
   /** Makes a call of a model; the text goes back to it, the result is for the program. */

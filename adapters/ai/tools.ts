@@ -31,12 +31,15 @@ export interface ToolOptions {
     ((quote: Omit<SwapQuote, 'raw'>) => boolean | Promise<boolean>) | undefined;
 }
 
+/** A JSON Schema of the fields of a tool. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
 /** A tool for a model. */
 export interface AgentTool {
   readonly name: string;
   readonly description: string;
   /** JSON Schema of an object with known fields alone. */
-  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly inputSchema: JsonSchema;
   /** It may move money. */
   readonly spends: boolean;
   /**
