@@ -111,8 +111,11 @@ export function stores(): unknown[] {
           : random.pick(['reserve', 'put', 'put', 'raise', 'release', 'used', 'similar']);
       if (call === 'reserve') {
         const attempt = json(drawAttempt(random, `id-${at}`));
-        const out = store.reserve(attempt, caps) ?? null;
-        if (out === null) known.push(attempt);
+        const out = store.refusal(attempt, caps) ?? null;
+        if (out === null) {
+          store.keep(attempt);
+          known.push(attempt);
+        }
         return {
           call,
           attempt,
@@ -123,13 +126,17 @@ export function stores(): unknown[] {
       if (call === 'put' || call === 'raise') {
         const attempt = json(moved(random, one!));
         try {
-          const done = store.put(attempt, call === 'raise' ? caps : []);
-          if (!('cap' in done) && done.kept !== undefined) known[known.indexOf(one!)] = attempt;
+          const done = store.replacing(attempt, call === 'raise' ? caps : []);
+          const isFull = done !== undefined && 'cap' in done;
+          if (done !== undefined && !isFull) {
+            store.keep(attempt);
+            known[known.indexOf(one!)] = attempt;
+          }
           return {
             call,
             attempt,
             ...(call === 'raise' ? { caps } : {}),
-            out: 'cap' in done ? done : { kept: done.kept !== undefined },
+            out: isFull ? done : { kept: done !== undefined },
           };
         } catch (error) {
           return {
@@ -140,7 +147,11 @@ export function stores(): unknown[] {
           };
         }
       }
-      if (call === 'release') return { call, id: one!.id, out: store.release(one!.id) };
+      if (call === 'release') {
+        const may = store.releasable(one!.id) !== undefined;
+        if (may) store.remove(one!.id);
+        return { call, id: one!.id, out: may };
+      }
       if (call === 'used') return { call, owner, now, caps, out: store.used(owner, caps, now) };
       const key = random.chance(0.5) ? undefined : random.pick(['k1', 'k2']);
       const fingerprint = random.pick(['f1', 'f2']);
@@ -183,7 +194,7 @@ export function balances(): unknown[] {
         () => [{ step: 'forget' }, forget(balance)],
       ])();
       balance = made[1];
-      const available = availableIn(balance, (at) => at >= 10);
+      const available = availableIn(balance, { from: 10, to: NOW });
       return { ...made[0], held: heldOf(balance), available: available ?? null };
     });
     return { steps, out: balance };
