@@ -2,7 +2,7 @@ import type { ResolvedRequest } from '../../config/swap-request.js';
 import type { Emit } from '../../events.js';
 import { newId, type PaymentContext } from '../context.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import { claimAttempt } from './reservation.js';
+import { reservationFor } from './reservation.js';
 import { runSwap } from './run-swap.js';
 import { swapRecord } from './swap-record.js';
 import type { SwapTaking } from './swap-bound.js';
@@ -20,7 +20,7 @@ export async function countedSwap(
   const { signer, network, runtime } = context.config;
   const { inputMint, outputMint } = request;
   const id = newId(context);
-  const reservation = await claimAttempt(context, {
+  const reservation = reservationFor(context, {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...{ url: `swap:${inputMint}/${outputMint}`, method: 'SWAP', host: '', payTo: '' },
     // There is no other like it: each is an order of its own.
@@ -41,6 +41,6 @@ export async function countedSwap(
     throw error;
   } finally {
     // It holds no tokens, so there is no account to let go of.
-    await reservation.rollBack('', failure);
+    await reservation.rollBack(undefined, failure);
   }
 }

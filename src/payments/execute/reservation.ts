@@ -23,7 +23,7 @@ export interface Reservation {
    *
    * @param hold - What to hold for it, if that takes no step of its own. Returns what was taken.
    */
-  reserve(hold: Hold): Promise<Taken | undefined>;
+  reserve(hold?: Hold): Promise<Taken | undefined>;
   /**
    * Puts the signed payment on record, before it leaves, and claims its answer. Rejects if another
    * process took the attempt for an orphan and freed its budget.
@@ -32,9 +32,9 @@ export interface Reservation {
   /**
    * Frees the tokens, the price, the key and the claim, for no payment was signed. Never rejects.
    *
-   * @param source - The token account that the payment would have left from.
+   * @param source - The token account that the payment would have left from, if there is one.
    */
-  rollBack(source: string, reason: unknown): Promise<void>;
+  rollBack(source: string | undefined, reason: unknown): Promise<void>;
 }
 
 /** An attempt that is about to be made. */
@@ -76,7 +76,10 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       const undo = async () => {
         // One whose answer was lost may be on record.
         if (isReserved || isUnwritten)
-          await giveUp(context, reservation.attempt, { drop, free: [source] });
+          await giveUp(context, reservation.attempt, {
+            drop,
+            free: source === undefined ? [] : [source],
+          });
       };
       // What could not be undone now is freed with all other orphans, which are looked for again;
       // the reason of the failure says more.
