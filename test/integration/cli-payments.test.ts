@@ -218,6 +218,16 @@ describe('a fetch that ends while its payment is open', () => {
   });
 });
 
+it('holds one budget for commands that run at the same time', async () => {
+  const one = await buyer({ USDC: '1' });
+  const args = ['fetch', '-y', '--max-per-day', '0.025', url];
+  const ended = await Promise.all([1, 2, 3, 4].map(() => command.json(args, one)));
+  expect(ended.map(({ code }) => code).sort()).toEqual([0, 0, 3, 3]);
+  for (const { code, object } of ended)
+    if (code === 3) expect(object.error?.code).toBe('budget_exhausted');
+  expect(await spent(one)).toBe(2);
+});
+
 describe('exact-change pay', () => {
   it('prints the header for a 402 as curl shows it, which the seller takes', async () => {
     const one = await buyer({ USDC: '1' });
