@@ -59,19 +59,28 @@ export async function payForCall(
 
 /**
  * Pays a call with its first request, by terms that are known from one before. Undefined if it has
- * to be asked what it costs: nothing has left then.
+ * to be asked what it costs: at once if there are no such terms, so that the call goes out then;
+ * nothing has left in either case.
  */
-export async function payAhead(
+export function payAhead(
   context: PaymentContext,
   call: Call,
   options: CallOptions,
-): Promise<Response | undefined> {
+): Promise<Response | undefined> | undefined {
   const { memory, blockhashes } = context;
-  const { url } = call;
   // What charged before mostly charges again: the payment finds its blockhash there.
-  if (memory.charging.has(new URL(url).origin)) blockhashes.recent().catch(() => undefined);
+  if (memory.charging.has(new URL(call.url).origin)) blockhashes.recent().catch(() => undefined);
   const terms = stableTermsOf(context, call);
-  if (terms === undefined) return undefined;
+  return terms === undefined ? undefined : payByTerms(context, call, terms, options);
+}
+
+async function payByTerms(
+  context: PaymentContext,
+  call: Call,
+  terms: PaymentRequired,
+  options: CallOptions,
+): Promise<Response | undefined> {
+  const { url } = call;
   const sign = signFor(context);
   const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
     const first = await sign(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
