@@ -81,11 +81,19 @@ async function payByTerms(
   options: CallOptions,
 ): Promise<Response | undefined> {
   const { url } = call;
+  // A body that is too large, or does not end in time, may be asked for no payment at all.
+  const isReplayable = await call.replayable().then(
+    () => true,
+    () => false,
+  );
+  throwIfAborted(call.signal);
+  if (!isReplayable) return undefined;
   const sign = signFor(context);
   const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
     const first = await sign(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
       // Asked for terms of today, it may cost less, or nothing.
-      if (isExactChangeError(error) && error.funds === 'untouched') return undefined;
+      if (isExactChangeError(error) && error.funds === 'untouched' && !isNo(error))
+        return undefined;
       throw error;
     });
     return first === undefined ? undefined : presentAhead(context, first, buying, sign);
@@ -94,6 +102,13 @@ async function payByTerms(
   if (response?.ok !== true || receiptOf(response)?.settlement === undefined)
     forgetStableTerms(context, call);
   return response;
+}
+
+/** Whether a person or a wallet was asked, and gave no payment: once a call is enough. */
+function isNo(error: unknown): boolean {
+  return (
+    isExactChangeError(error, 'approval_refused') || isExactChangeError(error, 'signing_failed')
+  );
 }
 
 /** A call that is to be paid for. */
