@@ -89,8 +89,10 @@ async function payByTerms(
   throwIfAborted(call.signal);
   if (!isReplayable) return undefined;
   const sign = signFor(context);
+  // No swap is made for terms that may have changed, also if another call takes the tokens first.
+  const signAhead = signFor({ ...context, config: { ...context.config, autoSwap: false } });
   const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
-    const first = await sign(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
+    const first = await signAhead(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
       // Asked for terms of today, it may cost less, or nothing.
       if (isExactChangeError(error) && error.funds === 'untouched' && !isNo(error))
         return undefined;

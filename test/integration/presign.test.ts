@@ -259,4 +259,18 @@ describe('a call is asked for first', () => {
     for (const _ of [1, 2]) expect((await payer.client.fetch(seller.url)).status).toBe(200);
     expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
   });
+
+  it('when another call takes what the wallet holds meanwhile, and its swap comes after that', async () => {
+    const seller = await selling([serve]);
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.2', USDC: '0.025' },
+      { presign: [seller.url], autoSwap: true },
+    );
+    const call = async () => (await payer.client.fetch(seller.url)).status;
+    expect(await call()).toBe(200);
+    expect(await Promise.all([call(), call()])).toEqual([200, 200]);
+    expect(shown(seller).slice(2).sort()).toEqual(['paid', 'paid', 'unpaid']);
+    expect(payer.signed.filter(({ kind }) => kind === 'swap')).toHaveLength(1);
+  });
 });
