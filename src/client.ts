@@ -2,6 +2,7 @@ import type { ClientConfig, ClientOptions } from './config/options.js';
 import { parseOptions } from './config/parse-options.js';
 import { ConfigError } from './errors.js';
 import { createEvents, type EventName, type Listener, type Logger } from './events.js';
+import { loadOnce } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
@@ -117,17 +118,18 @@ export function buildClient(
 ): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
-  let loadingParts: Promise<ClientParts> | undefined;
   let loading: Promise<Engine> | undefined;
+  let loaded: Engine | undefined;
   let closed = false;
-  const loadParts = () => (loadingParts ??= load());
-  const start = async (): Promise<Engine> => {
+  const loadParts = loadOnce(load);
+  const start = loadOnce(async (): Promise<Engine> => {
     const parts = await loadParts();
     const logger = config.logger ?? parts.logger?.();
-    if (logger !== undefined)
-      (await import('./payments/step-log.js')).logSteps(events, logger, config.network);
-    return parts.createEngine(config, events, parts);
-  };
+    const steps = logger === undefined ? undefined : await import('./payments/step-log.js');
+    loaded = parts.createEngine(config, events, parts);
+    if (logger !== undefined) steps?.logSteps(events, logger, config.network);
+    return loaded;
+  });
   const engine = (): Promise<Engine> => {
     if (closed)
       return Promise.reject(
@@ -135,7 +137,7 @@ export function buildClient(
           details: {},
         }),
       );
-    return (loading ??= start());
+    return (loading = start());
   };
   const detect = async (response: Response, signal?: AbortSignal) =>
     response.status === 402
@@ -153,8 +155,9 @@ export function buildClient(
       const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
       const callOptions = { idempotencyKey, repeatable: init?.repeatable };
       try {
-        const ahead = call.paysItself || closed ? undefined : await loading;
-        const paidAhead = await ahead?.payAhead(call, callOptions);
+        // Without a wait in between: the call goes out as plain fetch would send it.
+        const ahead = call.paysItself || closed ? undefined : loaded?.payAhead(call, callOptions);
+        const paidAhead = ahead === undefined ? undefined : await ahead;
         if (paidAhead !== undefined) return paidAhead;
         const unpaid = await sendUnpaid(call, config);
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
@@ -192,7 +195,10 @@ export function buildClient(
     warm: async () => (await engine()).warm(),
     async close() {
       closed = true;
-      await loading?.then((loaded) => loaded.close());
+      await loading?.then(
+        (engine) => engine.close(),
+        () => undefined,
+      );
     },
   };
 }

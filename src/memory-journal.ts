@@ -1,3 +1,4 @@
+import { loadOnce } from './internal/load-once.js';
 import { wantsOutbox, type JournalOptions } from './journal/options.js';
 import type { Journal } from './journal/types.js';
 import type { Outbox } from './outbox/outbox.js';
@@ -11,10 +12,8 @@ import type { Outbox } from './outbox/outbox.js';
  */
 export function memoryJournal(options: JournalOptions = {}): Journal {
   const hasOutbox = wantsOutbox(options);
-  let loading: Promise<Journal> | undefined;
   // Loaded with its first call: a page may never make one.
-  const load = () =>
-    (loading ??= import('./journal/memory.js').then((memory) => memory.memoryJournal(options)));
+  const load = loadOnce(async () => (await import('./journal/memory.js')).memoryJournal(options));
   return {
     reserve: async (...args) => (await load()).reserve(...args),
     put: async (...args) => (await load()).put(...args),

@@ -31,8 +31,8 @@ export function isOneShot(body: BodyInit): boolean {
 }
 
 /**
- * Keeps a body as it came, and reads it only if it is asked for; of what its caller may change, a
- * copy. Undefined for a stream, a form, and whatever fetch makes text of.
+ * Keeps a body as {@link copyOfBody} gives it, and reads it only if it is asked for. Undefined for a
+ * stream, a form, and whatever fetch makes text of.
  */
 export function keepAsItIs(body: BodyInit): KeptBody | undefined {
   const held = holdBody(body);
@@ -62,22 +62,32 @@ type Held = readonly [
 
 function holdBody(body: BodyInit): Held | undefined {
   if (typeof body === 'string') return [body.length, () => new TextEncoder().encode(body), body];
-  if (body instanceof URLSearchParams) {
-    const copy = new URLSearchParams(body);
-    return [0, () => new TextEncoder().encode(copy.toString()), copy];
-  }
-  if (ArrayBuffer.isView(body))
-    return holdBytes(new Uint8Array(body.buffer, body.byteOffset, body.byteLength));
-  if (body instanceof ArrayBuffer) return holdBytes(new Uint8Array(body));
+  if (body instanceof URLSearchParams)
+    return [0, () => new TextEncoder().encode(body.toString()), body];
+  const bytes = bytesOf(body);
+  if (bytes !== undefined) return [bytes.length, () => bytes, bytes];
   // Node 16 has no global one.
   return typeof Blob !== 'undefined' && body instanceof Blob
     ? [body.size, async () => new Uint8Array(await body.arrayBuffer()), body]
     : undefined;
 }
 
-function holdBytes(bytes: Uint8Array): Held {
-  const copy = bytes.length > BODY_LIMIT_BYTES ? new Uint8Array() : new Uint8Array(bytes);
-  return [bytes.length, () => copy, copy];
+/** Undefined for what is no bytes, and for shared memory, which fetch does not take. */
+function bytesOf(body: BodyInit): Uint8Array<ArrayBuffer> | undefined {
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  return ArrayBuffer.isView(body) && body.buffer instanceof ArrayBuffer
+    ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+    : undefined;
+}
+
+/**
+ * A body that its caller can change no more, if it is one that is kept; of a stream or a form there
+ * is a Request.
+ */
+export function copyOfBody(body: BodyInit): BodyInit {
+  if (body instanceof URLSearchParams) return new URLSearchParams(body);
+  const bytes = bytesOf(body);
+  return bytes === undefined || bytes.length > BODY_LIMIT_BYTES ? body : Uint8Array.from(bytes);
 }
 
 async function readKept(

@@ -25,7 +25,9 @@ const ABSOLUTE = /^https?:\/\//i;
 
 /**
  * Most calls: an address, and a plain init or none. Nothing is made of them before a payment is
- * asked for; what may change until then is copied. Undefined for all others.
+ * asked for. Undefined for all others.
+ *
+ * @param own - The init as it was, which its caller can change no more.
  */
 export function takePlain(
   input: Input,
@@ -59,11 +61,11 @@ export function takePlain(
         return true;
       }
     },
-    send: (fetch) => fetch(input, init),
+    send: (fetch) => fetch(input, own),
   };
 }
 
-/** Those in an object are copied as they are: most have to be looked through for a name alone. */
+/** Those in an object are held as they are: most have to be looked through for a name alone. */
 function holdHeaders(given: HeadersInit | undefined): {
   hasHeader(name: string): boolean;
   headers(): Headers;

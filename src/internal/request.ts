@@ -1,5 +1,5 @@
 import { followSignal } from './abort.js';
-import { isOneShot, keepBody, keepStream, type KeptBody } from './kept-body.js';
+import { copyOfBody, isOneShot, keepBody, keepStream, type KeptBody } from './kept-body.js';
 import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
 import { isPlain } from './record.js';
 
@@ -56,8 +56,10 @@ export function captureCall(
   let own: RequestInit;
   let parts: CallParts;
   try {
-    own = readInit(init);
-    parts = takePlain(input, init, own) ?? takeApart(input, init, own);
+    own = holdInit(init);
+    // It may go out more than once, and a payment may come before it.
+    const held = input instanceof URL ? new URL(input) : input;
+    parts = takePlain(held, init, own) ?? takeApart(held, own);
   } catch {
     return undefined;
   }
@@ -126,14 +128,14 @@ export function captureCall(
  * and a form, whose boundary is drawn anew each time, goes out as its bytes. Throws if the
  * arguments make no request.
  */
-function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit): CallParts {
+function takeApart(input: Input, own: RequestInit): CallParts {
   const given = own.body ?? undefined;
   if (given === undefined) {
     const request = makeRequest(
       isRequest(input) && input.body !== null ? input.clone() : input,
       own,
     );
-    return partsOf(request, own, keepBody(request), (fetch) => fetch(input, init));
+    return partsOf(request, own, keepBody(request), (fetch) => fetch(input, own));
   }
   const request = makeRequest(input, own);
   if (isOneShot(given) && request.body !== null) {
@@ -144,11 +146,11 @@ function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit
   }
   const body = keepBody(request);
   if (body === undefined || Object.prototype.toString.call(given) !== '[object FormData]')
-    return partsOf(request, own, body, (fetch) => fetch(input, init));
+    return partsOf(request, own, body, (fetch) => fetch(input, own));
   return partsOf(request, own, body, async (fetch) => {
     const bytes = await body.whole;
     return bytes === undefined
-      ? fetch(input, init)
+      ? fetch(input, own)
       : fetch(input, { ...own, headers: request.headers, body: bytes });
   });
 }
@@ -254,6 +256,22 @@ function readInit(init: object | null | undefined): RequestInit {
     if (value !== undefined) copy[name] = value;
   }
   return copy;
+}
+
+/** As {@link readInit}, with headers and a body that its caller can change no more. */
+function holdInit(init: RequestInit | null | undefined): RequestInit {
+  const own = readInit(init);
+  if (own.headers !== undefined) own.headers = copyOfHeaders(own.headers);
+  if (own.body !== undefined && own.body !== null) own.body = copyOfBody(own.body);
+  return own;
+}
+
+/** In the form that they have, whose names are sent as they are spelt. */
+function copyOfHeaders(headers: HeadersInit): HeadersInit {
+  if (headers instanceof Headers) return new Headers(headers);
+  return Symbol.iterator in headers
+    ? Array.from(headers, (pair): [string, string] => [...pair])
+    : { ...headers };
 }
 
 function passedOn(request: Request, own: RequestInit): RequestInit {

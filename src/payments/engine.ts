@@ -57,7 +57,7 @@ export interface Engine {
     options: CallOptions,
   ): Promise<Response>;
   /** Pays by terms that are known; undefined if the call has to be asked first. */
-  payAhead(call: Call, options: CallOptions): Promise<Response | undefined>;
+  payAhead(call: Call, options: CallOptions): Promise<Response | undefined> | undefined;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
   swap(request: SwapRequest | UiSwapRequest, options: SwapOptions): Promise<SwapResult>;

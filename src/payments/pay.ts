@@ -59,24 +59,43 @@ export async function payForCall(
 
 /**
  * Pays a call with its first request, by terms that are known from one before. Undefined if it has
- * to be asked what it costs: nothing has left then.
+ * to be asked what it costs: at once if there are no such terms, so that the call goes out then;
+ * nothing has left in either case.
  */
-export async function payAhead(
+export function payAhead(
   context: PaymentContext,
   call: Call,
   options: CallOptions,
-): Promise<Response | undefined> {
+): Promise<Response | undefined> | undefined {
   const { memory, blockhashes } = context;
-  const { url } = call;
   // What charged before mostly charges again: the payment finds its blockhash there.
-  if (memory.charging.has(new URL(url).origin)) blockhashes.recent().catch(() => undefined);
+  if (memory.charging.has(new URL(call.url).origin)) blockhashes.recent().catch(() => undefined);
   const terms = stableTermsOf(context, call);
-  if (terms === undefined) return undefined;
+  return terms === undefined ? undefined : payByTerms(context, call, terms, options);
+}
+
+async function payByTerms(
+  context: PaymentContext,
+  call: Call,
+  terms: PaymentRequired,
+  options: CallOptions,
+): Promise<Response | undefined> {
+  const { url } = call;
+  // A body that is too large, or does not end in time, may be asked for no payment at all.
+  const isReplayable = await call.replayable().then(
+    () => true,
+    () => false,
+  );
+  throwIfAborted(call.signal);
+  if (!isReplayable) return undefined;
   const sign = signFor(context);
+  // No swap is made for terms that may have changed, also if another call takes the tokens first.
+  const signAhead = signFor({ ...context, config: { ...context.config, autoSwap: false } });
   const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
-    const first = await sign(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
+    const first = await signAhead(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
       // Asked for terms of today, it may cost less, or nothing.
-      if (isExactChangeError(error) && error.funds === 'untouched') return undefined;
+      if (isExactChangeError(error) && error.funds === 'untouched' && !isNo(error))
+        return undefined;
       throw error;
     });
     return first === undefined ? undefined : presentAhead(context, first, buying, sign);
@@ -85,6 +104,13 @@ export async function payAhead(
   if (response?.ok !== true || receiptOf(response)?.settlement === undefined)
     forgetStableTerms(context, call);
   return response;
+}
+
+/** Whether a person or a wallet was asked, and gave no payment: once a call is enough. */
+function isNo(error: unknown): boolean {
+  return (
+    isExactChangeError(error, 'approval_refused') || isExactChangeError(error, 'signing_failed')
+  );
 }
 
 /** A call that is to be paid for. */

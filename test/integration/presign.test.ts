@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { receiptOf, type ClientOptions } from 'exact-change';
+import { receiptOf, type ClientOptions, type MessageSigner } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
@@ -173,6 +173,31 @@ describe('a call whose terms are known from one before', () => {
   });
 });
 
+describe('a payment ahead that is refused before it is signed', () => {
+  it('is not asked for again in the same call: by approve', async () => {
+    const seller = await selling([serve]);
+    let asked = 0;
+    const approve = () => (asked += 1) === 1;
+    const payer = await knownTo(seller, { policy: { maxPerDay: '1', approve } });
+    await failureOf(payer.client.fetch(seller.url), 'approval_refused');
+    expect([asked, shown(seller)]).toEqual([2, ['unpaid', 'paid']]);
+  });
+
+  it('is not asked for again in the same call: by the wallet', async () => {
+    const seller = await selling([serve]);
+    const { address, secretKey } = await sandbox.createWallet({ USDC: '1' });
+    const { signer } = recordingSigner(address, secretKey);
+    let asked = 0;
+    const signMessage: MessageSigner['signMessage'] = (...args) =>
+      (asked += 1) === 1 ? signer.signMessage(...args) : Promise.reject(new Error('no'));
+    const options = { presign: [seller.url], signer: { address, signMessage } };
+    const { client } = payerOf(sandbox, { address, secretKey }, options);
+    expect((await client.fetch(seller.url)).status).toBe(200);
+    await failureOf(client.fetch(seller.url), 'signing_failed');
+    expect([asked, shown(seller)]).toEqual([2, ['unpaid', 'paid']]);
+  });
+});
+
 describe('a call is asked for first', () => {
   it.each<[string, ClientOptions]>([
     ['another address is named', { presign: ['http://127.0.0.1:1', 'https://api.example.com'] }],
@@ -215,6 +240,15 @@ describe('a call is asked for first', () => {
     expect(signedBy(payer)).toBe(1);
   });
 
+  it('when its body cannot be sent twice', async () => {
+    const seller = await selling([serve]);
+    const init = { method: 'POST', body: 'same' };
+    const payer = await knownTo(seller, {}, init);
+    const body = 'x'.repeat(1024 * 1024 + 1);
+    await failureOf(payer.client.fetch(seller.url, { ...init, body }), 'body_not_replayable');
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid']);
+  });
+
   it('when the wallet holds too little, and its swap comes after that', async () => {
     const seller = await selling([serve]);
     const payer = await payerOn(
@@ -224,5 +258,19 @@ describe('a call is asked for first', () => {
     );
     for (const _ of [1, 2]) expect((await payer.client.fetch(seller.url)).status).toBe(200);
     expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
+  });
+
+  it('when another call takes what the wallet holds meanwhile, and its swap comes after that', async () => {
+    const seller = await selling([serve]);
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.2', USDC: '0.025' },
+      { presign: [seller.url], autoSwap: true },
+    );
+    const call = async () => (await payer.client.fetch(seller.url)).status;
+    expect(await call()).toBe(200);
+    expect(await Promise.all([call(), call()])).toEqual([200, 200]);
+    expect(shown(seller).slice(2).sort()).toEqual(['paid', 'paid', 'unpaid']);
+    expect(payer.signed.filter(({ kind }) => kind === 'swap')).toHaveLength(1);
   });
 });

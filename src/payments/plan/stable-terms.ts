@@ -46,13 +46,9 @@ export function forgetStableTerms({ config, memory }: PaymentContext, call: Call
   memory.stableTerms.delete(nameOf(config, call));
 }
 
-/** Refuses an offer that was made for one call alone, or that would take a swap. */
-export const onlyPaidAhead: NonNullable<ChooseOptions['refuse']> = (
-  { memo, recentBlockhash, amount },
-  _microUsd,
-  { available },
-) =>
-  memo === undefined && recentBlockhash === undefined && available >= amount
+/** Refuses an offer that was made for one call alone. */
+export const onlyPaidAhead: NonNullable<ChooseOptions['refuse']> = ({ memo, recentBlockhash }) =>
+  memo === undefined && recentBlockhash === undefined
     ? undefined
     : new ProtocolError(
         'unsupported_offer',

@@ -81,14 +81,21 @@ export function readContext(
 /** More than any error of a transaction has: a node may answer with megabytes. */
 const LONGEST_ERROR = 1_000;
 
-/** Why a transaction failed, as the node words it: what is shown of it. */
+/** Why a transaction failed, as the node words it: what is shown of it. Null if it went well. */
 export function errorText(error: unknown): string | null {
-  return orNull(error, (one) => redact(JSON.stringify(one)).slice(0, LONGEST_ERROR));
+  const text = errorJson(error);
+  return text === null ? null : redact(text).slice(0, LONGEST_ERROR);
 }
 
 /** The same to be judged: a secret of ours may be a part of its words. */
 export function rawErrorText(error: unknown): string | null {
-  return orNull(error, (one) => JSON.stringify(one).slice(0, LONGEST_ERROR));
+  return errorJson(error)?.slice(0, LONGEST_ERROR) ?? null;
+}
+
+/** An answer that says nothing of an error does not say that there was none. */
+function errorJson(error: unknown): string | null {
+  if (error === undefined) throw misshapen();
+  return error === null ? null : JSON.stringify(error);
 }
 
 export function readAccount(account: unknown): Account {
@@ -107,9 +114,15 @@ const COMMITMENTS: readonly Commitment[] = ['processed', 'confirmed', 'finalized
 
 export function readStatus(status: unknown): SignatureStatus {
   const { slot, confirmations, err, confirmationStatus } = asFields(status);
-  // Old nodes do not name the commitment; they count confirmations, and stop once it is final.
-  const counted = orNull(confirmations, safeInteger) === null ? 'finalized' : 'processed';
-  const commitment = COMMITMENTS.find((one) => one === (confirmationStatus ?? counted));
+  const named = confirmationStatus ?? countedAs(confirmations);
+  const commitment = COMMITMENTS.find((one) => one === named);
   if (commitment === undefined) throw misshapen();
   return { slot: safeInteger(slot), commitment, error: errorText(err) };
+}
+
+/** Old nodes do not name the commitment; they count confirmations, and stop once it is final. */
+function countedAs(confirmations: unknown): Commitment {
+  if (confirmations === null) return 'finalized';
+  safeInteger(confirmations);
+  return 'processed';
 }

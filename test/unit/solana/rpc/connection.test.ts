@@ -341,6 +341,15 @@ describe('reading', () => {
     );
   });
 
+  it.each<[string, object]>([
+    ['whether it failed', { slot: 1, confirmations: 3, confirmationStatus: 'confirmed' }],
+    ['how final it is', { slot: 1, err: null }],
+  ])('takes no status for good that leaves out %s', async (_, value) => {
+    const { url } = await node(() => context(9, [value]));
+    const rpc = connect({ urls: [url] });
+    expect((await failure(rpc.statuses(['a']))).code).toBe('invalid_response');
+  });
+
   it('reads a landed transaction: fee, tokens opened and closed, lamports, every signature', async () => {
     const balance = (accountIndex: number, amount: string) => ({
       accountIndex,

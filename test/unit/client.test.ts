@@ -1,0 +1,92 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { buildClient, type Client, type Composition } from '../../src/client.js';
+import { parts } from '../../src/parts.js';
+import { X402_HEADERS } from '../../src/protocols/x402/index.js';
+import { headersOf, startRecording } from './recording-server.js';
+
+const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'der' });
+const walletSeed = Uint8Array.from(key.subarray(-32));
+
+/** A client whose code is loaded as `load` says. */
+function clientWith(load: Composition['load'] = () => Promise.resolve(parts)): Client {
+  return buildClient({ walletSeed, retries: 1 }, { headers: X402_HEADERS, load });
+}
+
+async function recording(answer?: Parameters<typeof startRecording>[0]) {
+  const server = await startRecording(answer);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** In which order the requests of other connections arrive is not known. */
+const sorted = (list: readonly (string | undefined)[]) => [...list].sort();
+
+describe('a call', () => {
+  it.each<[string, (client: Client) => unknown]>([
+    ['before any code is loaded', () => undefined],
+    ['once the engine is loaded', (client) => client.spent()],
+  ])('goes out as it was made, whatever its caller reuses: %s', async (_, prepare) => {
+    const server = await recording((__, response) => response.end());
+    const client = clientWith();
+    await prepare(client);
+    const headers: Record<string, string> = {};
+    const body = new Uint8Array(1);
+    const url = new URL(server.origin);
+    const calls = ['1', '2', '3'].map((id) => {
+      headers['x-id'] = id;
+      body.fill(Number(id));
+      url.pathname = `/${id}`;
+      return client.fetch(url, { method: 'POST', headers, body });
+    });
+    await Promise.all(calls);
+    const seen = server.seen.map((one) => `${one.url} ${headersOf(one)['x-id']} ${one.body[0]}`);
+    expect(sorted(seen)).toEqual(['/1 1 1', '/2 2 2', '/3 3 3']);
+  });
+
+  it.each<[string, (headers: Record<string, string>) => HeadersInit]>([
+    ['an object', (headers) => headers],
+    ['Headers', (headers) => new Headers(headers)],
+  ])(
+    'goes out a second time as the first, whatever became of its headers: %s',
+    async (_, given) => {
+      let asked = 0;
+      const server = await recording((__, response) => {
+        response.statusCode = (asked += 1) === 1 ? 503 : 200;
+        response.end();
+      });
+      const headers = given({ 'x-id': '1' });
+      const calling = clientWith().fetch(server.origin, { headers });
+      if (headers instanceof Headers) headers.set('x-id', '2');
+      else Object.assign(headers, { 'x-id': '2' });
+      expect((await calling).status).toBe(200);
+      expect(server.seen.map((one) => headersOf(one)['x-id'])).toEqual(['1', '1']);
+    },
+  );
+});
+
+describe('code that could not be loaded', () => {
+  it('is loaded anew by the next call that needs it, and holds up no other', async () => {
+    const server = await recording((request, response) => {
+      response.statusCode = request.url === '/free' ? 200 : 402;
+      response.end();
+    });
+    let loads = 0;
+    const client = clientWith(() => {
+      loads += 1;
+      return loads === 1 ? Promise.reject(new TypeError('offline')) : Promise.resolve(parts);
+    });
+    await expect(client.spent()).rejects.toThrow('offline');
+    expect((await client.fetch(`${server.origin}/free`)).status).toBe(200);
+    expect((await client.fetch(`${server.origin}/paid`)).status).toBe(402);
+    expect(loads).toBe(2);
+    await client.close();
+  });
+
+  it('that is still being loaded keeps no call waiting that does without', async () => {
+    const server = await recording((_, response) => response.end());
+    const client = clientWith(() => new Promise(() => undefined));
+    void client.spent();
+    expect((await client.fetch(server.origin)).status).toBe(200);
+  });
+});
