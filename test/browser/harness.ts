@@ -63,6 +63,8 @@ async function bundle(name: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL(name, import.meta.url))],
     alias: {
+      'node:crypto': fileURLToPath(new URL('random-uuid.ts', import.meta.url)),
+      'exact-change/journal/indexeddb': join(library, 'dist/adapters/journals/indexeddb.js'),
       'exact-change/wallet-standard': join(library, 'dist/adapters/signers/wallet-standard.js'),
       'exact-change': library,
     },

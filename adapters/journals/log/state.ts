@@ -13,7 +13,7 @@ import { isSpentKey } from '../../../src/journal/spent-keys.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { createOutboxStore, type OutboxStore } from '../../../src/outbox/store.js';
 import { withAmounts, withTexts } from '../balance-json.js';
-import type { ProcessId } from './processes.js';
+import type { ProcessId } from './process-id.js';
 import { spentJson, spentOf, type FileRecord } from './records.js';
 
 /** What a file says, to each process that reads it the same. */
@@ -53,7 +53,8 @@ export function accountOf(name: string): readonly [string, string, string] {
   return JSON.parse(name) as [string, string, string];
 }
 
-export function createState(archive: Archive): State {
+/** @param archive - Without one, the last closed attempts stay as in memory. */
+export function createState(archive?: Archive): State {
   const attempts = createAttemptStore(archive);
   const outbox = createOutboxStore();
   const balances = new Map<string, AccountBalance>();
