@@ -9,6 +9,8 @@ import { findChromium, FLAGS, MISSING } from '../../scripts/chromium.js';
 /** A page in Chromium, on an origin of its own at 127.0.0.1, that has run one script. */
 export interface BrowserPage {
   readonly page: Page;
+  /** Opens the same in another tab of the same browser session. */
+  openTab(): Promise<Page>;
   /** What the page printed or threw. */
   readonly printed: readonly string[];
   close(): Promise<void>;
@@ -32,16 +34,21 @@ export async function openPage(browser: Browser, name = 'page.ts'): Promise<Brow
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
 
-  const page = await browser.newPage();
+  const context = await browser.newContext();
   const printed: string[] = [];
-  page.on('console', (message) => printed.push(message.text()));
-  page.on('pageerror', (error) => printed.push(String(error)));
-  await page.goto(`http://127.0.0.1:${address.port}/`, { waitUntil: 'load' });
+  const openTab = async (): Promise<Page> => {
+    const page = await context.newPage();
+    page.on('console', (message) => printed.push(message.text()));
+    page.on('pageerror', (error) => printed.push(String(error)));
+    await page.goto(`http://127.0.0.1:${address.port}/`, { waitUntil: 'load' });
+    return page;
+  };
   return {
-    page,
+    page: await openTab(),
+    openTab,
     printed,
     close: async () => {
-      await page.close();
+      await context.close();
       await new Promise((resolve) => {
         server.close(resolve);
         server.closeAllConnections();

@@ -1,2 +1,4 @@
-/** What the contracts take of `node:crypto`, in a page. */
-export const randomUUID = () => crypto.randomUUID();
+import { hex } from '@scure/base';
+
+/** What the contracts take of `node:crypto`, in a page: also in one that is not secure. */
+export const randomUUID = () => hex.encode(crypto.getRandomValues(new Uint8Array(16)));

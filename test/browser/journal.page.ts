@@ -2,6 +2,7 @@ import { indexedDbJournal } from 'exact-change/journal/indexeddb';
 import { startTests } from 'vitest/internal/browser';
 import { coordinationContract } from '../contract/coordination-contract.js';
 import { journalContract, type OpenJournal } from '../contract/journal-contract.js';
+import { attemptOf, dayCap, fullAttemptOf, idsOf } from '../helpers/attempts.js';
 
 type Runner = Parameters<typeof startTests>[1];
 type Task = Awaited<ReturnType<typeof startTests>>[number]['tasks'][number];
@@ -30,7 +31,12 @@ const SUITES = {
 declare global {
   /** Runs a suite in this page, as Vitest does. */
   var runSuite: (suite: keyof typeof SUITES) => Promise<Ran[]>;
+  /** What tests do with a journal themselves. */
+  var journalPage: typeof exposed;
 }
+
+const exposed = { indexedDbJournal, attemptOf, dayCap, fullAttemptOf, idsOf };
+globalThis.journalPage = exposed;
 
 globalThis.runSuite = async (suite) => {
   const runner: Runner = {
