@@ -45,8 +45,8 @@ globalThis.runSuite = async (suite) => {
       ...{ testTimeout: 60_000, hookTimeout: 60_000, retry: 0, maxConcurrency: 1, tags: [] },
       ...{ testNamePattern: undefined, includeTaskLocation: false, strictTags: false },
       sequence: { shuffle: false, concurrent: false, seed: 1, hooks: 'stack', setupFiles: 'list' },
-      diffOptions: undefined,
       tagsFilter: undefined,
+      chaiConfig: undefined,
     },
     importFile: SUITES[suite],
   };

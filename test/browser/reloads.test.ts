@@ -73,10 +73,12 @@ describe('two tabs of a page that buy the same', () => {
       const [wallet = ''] = await Promise.all(tabs.map(start));
       sandbox.chain.fundSol(address(wallet), 500_000_000n);
       await sandbox.chain.fundToken(address(wallet), sandbox.mints.BONK, 500_000_000_000n);
+      // How long one usually takes, with the swap that one of five needs.
+      await buy(tabs[0]!, 'cold');
       const before = await earned();
       const began = performance.now();
-      await buy(tabs[0]!, 'first');
-      const usual = performance.now() - began;
+      for (let time = 0; time < 5; time += 1) await buy(tabs[time % 2]!, `warm${time}`);
+      const usual = (performance.now() - began) / 5;
 
       const told: unknown[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
@@ -88,7 +90,7 @@ describe('two tabs of a page that buy the same', () => {
         tabs[0] = await CUTS[cut]!(tabs[0]!);
         await start(tabs[0]);
         const answers = [await buy(tabs[0], key), await bought[1]];
-        const paid = (await earned()) - before - BigInt(round + 1) * PRICE;
+        const paid = (await earned()) - before - BigInt(round + 5) * PRICE;
         told.push({ key, cut, moment, answers, first: await bought[0], paid });
         tabs.reverse();
       }
@@ -100,7 +102,7 @@ describe('two tabs of a page that buy the same', () => {
       await until('the chain has decided all', async () =>
         (await tabs[0]!.evaluate(() => buyer.undecided())) === 0 ? true : undefined,
       );
-      expect((await earned()) - before).toBe(BigInt(ROUNDS + 1) * PRICE);
+      expect((await earned()) - before).toBe(BigInt(ROUNDS + 5) * PRICE);
     },
   );
 });
