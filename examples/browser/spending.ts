@@ -45,7 +45,7 @@ function figure(cap: CapUse, planned: string | undefined): HTMLElement {
         { name: 'fees', value: microUsd(parts?.fees ?? '0') },
         { name: 'planned', value: microUsd(planned ?? '0') },
       ]
-    : [{ name: 'payments', value: valueOf(unit, used) }];
+    : [{ name: unit === 'lamports' ? 'fees' : 'payments', value: valueOf(unit, used) }];
   const ofWhat = `${textOf(unit, used)} of ${textOf(unit, limit)}`;
   const details = money
     ? `: payments ${usdText(parts?.payments ?? used)}, swaps ${usdText(parts?.swaps ?? '0')}, fees and rent ${usdText(parts?.fees ?? '0')}` +
