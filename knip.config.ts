@@ -27,9 +27,7 @@ const config: KnipConfig = {
       project: ['**/*.ts'],
       ignoreDependencies: [
         '@jup-ag/api',
-        '@noble/curves',
         '@noble/hashes',
-        '@scure/base',
         '@solana/buffer-layout',
         '@solana/web3.js',
       ],

@@ -1,14 +1,12 @@
 import { defineConfig } from 'tsup';
-import { COMMON, writeLicenses } from './scripts/bundling.js';
+import { COMMON, ENTRY, entryOf, writeLicenses } from './scripts/bundling.js';
 import { ENTRIES } from './scripts/entries.js';
 
 export default defineConfig({
   ...COMMON,
-  entry: Object.fromEntries(
-    Object.values(ENTRIES).map((path) => [path.replace(/\.ts$/, ''), path]),
-  ),
+  entry: ENTRY,
   format: ['esm', 'cjs'],
-  dts: true,
+  dts: { entry: entryOf(Object.values(ENTRIES)) },
   clean: true,
   onSuccess: () => writeLicenses('dist/LICENSES.txt'),
 });

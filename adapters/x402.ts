@@ -3,7 +3,7 @@
  *
  * @module exact-change/x402
  */
-import { base64 } from '@scure/base';
+import { base64 } from '../src/internal/bytes.js';
 import type { Client } from '../src/client.js';
 import type { ClientOptions } from '../src/config/options.js';
 import { createClient } from '../src/index.js';

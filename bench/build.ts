@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { build } from 'tsup';
-import { COMMON } from '../scripts/bundling.js';
+import { COMMON, ENTRY } from '../scripts/bundling.js';
 import { ENTRIES, sources } from '../scripts/entries.js';
 import { BUILD } from './process.js';
 
@@ -13,7 +13,7 @@ export async function buildLibrary(): Promise<void> {
   await build({
     ...COMMON,
     config: false,
-    entry: Object.fromEntries(paths.map((path) => [path.replace(/\.ts$/, ''), path])),
+    entry: ENTRY,
     format: ['esm', 'cjs'],
     outDir: BUILD,
     clean: true,

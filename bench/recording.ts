@@ -40,9 +40,9 @@ export function recording(journal: Journal) {
       const copy = renamed(attempt, id);
       const dated = { ...copy, at, ...(copy.leftAt !== undefined && { leftAt }) };
       const from = performance.now();
-      const refused = await call(method, [dated, ...rest]);
+      const result = await call(method, [dated, ...along(rest, first.attempt.id, id)]);
       took.push(performance.now() - from);
-      if (refused !== undefined) throw new Error(`The journal refused to ${method}.`);
+      if (isRefusal(result)) throw new Error(`The journal refused to ${method}.`);
     }
     return took;
   };
@@ -81,6 +81,21 @@ function renamed(attempt: Attempt, id: string): Attempt {
   const other = `${id.replaceAll('0', 'z')}${signature.slice(id.length)}`;
   const text = JSON.stringify(attempt).replaceAll(attempt.id, id);
   return JSON.parse(signature === '' ? text : text.replaceAll(signature, other)) as Attempt;
+}
+
+/** What goes along with a write, of another attempt. */
+function along<T>(value: T, from: string, to: string): T;
+function along(value: unknown, from: string, to: string): unknown {
+  if (typeof value === 'string') return value.replaceAll(from, to);
+  if (Array.isArray(value)) return value.map((one) => along<unknown>(one, from, to));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, along<unknown>(one, from, to)]),
+  );
+}
+
+function isRefusal(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && ('cap' in result || 'taken' in result);
 }
 
 /** Lets the clock of this process go on from a time. Milliseconds since the epoch. */

@@ -1,17 +1,21 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Options } from 'tsup';
+import { ENTRIES } from './entries.js';
 
 type Plugin = NonNullable<Options['esbuildPlugins']>[number];
+type TsupPlugin = NonNullable<Options['plugins']>[number];
 
 /**
  * Packages whose code is in ours. ky has no CommonJS build. spl-token would bring bigint-buffer,
  * which has an advisory without a fix, is compiled on installation, and prints if that failed:
  * bundled, its pure JavaScript half does, and nothing of it is installed. Of valibot the wire uses
  * a few functions, which are smaller than one more package to install and to trust.
- * standardwebhooks is 4 kB with all that it needs.
+ * standardwebhooks is 4 kB with all that it needs. @noble/ed25519 has no CommonJS build, and is half
+ * the size of @noble/curves.
  */
 export const BUNDLED = [
+  '@noble/ed25519',
   'ky',
   '@solana/spl-token',
   '@solana/buffer-layout-utils',
@@ -53,6 +57,53 @@ const dropDecimals: Plugin = {
 };
 
 /**
+ * What the root export has beside the client: in files of their own, a bundle that uses none of them
+ * holds nothing that they need.
+ */
+const APART = [
+  'adapters/local/index.ts',
+  'adapters/remote/index.ts',
+  'src/inspect.ts',
+  'src/interceptor.ts',
+  'src/memory-journal.ts',
+  'src/receipt-text.ts',
+  'src/receipt.ts',
+];
+
+/** What tsup makes of sources: each in its folder below `dist`. */
+export const entryOf = (paths: readonly string[]) =>
+  Object.fromEntries(paths.map((path) => [path.replace(/\.ts$/, ''), path]));
+
+export const ENTRY = entryOf([...Object.values(ENTRIES), ...APART]);
+
+/** What is loaded by a step that needs it, each behind one dynamic import. */
+const LATER =
+  /\/(src\/(parts|inspect-engine|journal\/memory|payments\/(swap-engine|pay-header|step-log)|solana\/rpc\/seldom|swaps\/jupiter\/connect)|adapters\/(local|remote)\/operations)\.ts$/;
+
+/**
+ * Keeps what a client loads first in one file: all that is loaded later gets to all of it, so that
+ * esbuild has no reason to part it by what needs which. A page loads few files instead of twenty.
+ */
+const oneFirstFile: Plugin = {
+  name: 'one-first-file',
+  setup(build) {
+    build.onLoad({ filter: LATER }, async ({ path }) => ({
+      contents: `${await readFile(path, 'utf8')}\nexport { createClient as first } from '${root}src/create-client.ts';`,
+      loader: 'ts',
+    }));
+  },
+};
+
+/**
+ * Takes out imports that only keep an order of evaluation: nothing of ours runs when it is loaded.
+ * Each is a file that Node would read, and a part of a bundle that esbuild would load.
+ */
+const noBareImports: TsupPlugin = {
+  name: 'no-bare-imports',
+  renderChunk: (code) => ({ code: code.replace(/^import "\.[^"]*\/chunk-[^"]*";\n/gm, '') }),
+};
+
+/**
  * What the build of this package and that of its sandbox have in common: the code of the library is
  * in both.
  */
@@ -70,8 +121,18 @@ export const COMMON = {
   noExternal: BUNDLED,
   esbuildOptions: (options) => {
     options.alias = { 'bigint-buffer': 'bigint-buffer/dist/browser.js' };
+    // All that have the rest have these of es2022 too, Node 16.14 and Safari 15 among them.
+    options.supported = {
+      'class-field': true,
+      'class-static-field': true,
+      'class-private-accessor': true,
+      'class-private-field': true,
+      'class-private-method': true,
+      'class-private-static-field': true,
+    };
   },
-  esbuildPlugins: [dropDecimals],
+  esbuildPlugins: [dropDecimals, oneFirstFile],
+  plugins: [noBareImports],
 } satisfies Options;
 
 /** Hands on the licenses of the packages whose code is in the output. */

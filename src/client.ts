@@ -1,17 +1,17 @@
-import type { ClientOptions, ClientConfig } from './config/options.js';
+import type { ClientConfig, ClientOptions } from './config/options.js';
 import { parseOptions } from './config/parse-options.js';
 import { ConfigError } from './errors.js';
-import { createEvents, type EventName, type Listener } from './events.js';
+import { createEvents, type EventName, type Listener, type Logger } from './events.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
-import type { Composition } from './payments/context.js';
-import type { Engine, SwapResult } from './payments/engine.js';
+import type { Parts } from './payments/context.js';
+import type { createEngine, Engine, SwapResult } from './payments/engine.js';
 import type { PayOptions, Payment } from './payments/pay-header.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
 import type { CapUse } from './policy/caps.js';
 import type { Plan } from './policy/plan.js';
-import { detectTerms, type LazyProtocol } from './protocols/protocol.js';
+import { detectTerms } from './protocols/protocol.js';
 import type { PaymentRequired } from './protocols/types.js';
 import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from './swaps/types.js';
@@ -94,18 +94,40 @@ export interface Client {
   close(): Promise<void>;
 }
 
-/** @internal Makes a client; `compose` supplies the transports that the options name. */
+/** @internal What a client is made of. */
+export interface Composition {
+  /** In lower case: a call with one of them pays by itself. */
+  readonly headers: readonly string[];
+  /** All else, which a client that never meets a 402 never loads. */
+  load(): Promise<ClientParts>;
+}
+
+/** @internal */
+export interface ClientParts extends Parts {
+  readonly createEngine: typeof createEngine;
+  /** What steps are told to if no option says. */
+  readonly logger?: () => Logger | undefined;
+}
+
+/** @internal Makes a client. */
 export function buildClient(
   options: ClientOptions,
-  compose: Composition,
+  { headers, load }: Composition,
   runtime?: Runtime,
 ): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
-  const { protocols } = compose;
+  let loadingParts: Promise<ClientParts> | undefined;
   let loading: Promise<Engine> | undefined;
   let closed = false;
-  // Everything heavy is behind this one import: a client that never meets a 402 never loads it.
+  const loadParts = () => (loadingParts ??= load());
+  const start = async (): Promise<Engine> => {
+    const parts = await loadParts();
+    const logger = config.logger ?? parts.logger?.();
+    if (logger !== undefined)
+      (await import('./payments/step-log.js')).logSteps(events, logger, config.network);
+    return parts.createEngine(config, events, parts);
+  };
   const engine = (): Promise<Engine> => {
     if (closed)
       return Promise.reject(
@@ -113,31 +135,46 @@ export function buildClient(
           details: {},
         }),
       );
-    return (loading ??= Promise.all([
-      import('./payments/engine.js'),
-      Promise.all(protocols.map((one) => one.load())),
-      config.logger ?? compose.logger?.(),
-    ]).then(([{ createEngine }, ...rest]) => createEngine(config, events, compose, ...rest)));
+    return (loading ??= start());
   };
+  const detect = async (response: Response, signal?: AbortSignal) =>
+    response.status === 402
+      ? detectTerms((await loadParts()).protocols, response, {
+          timeoutMs: config.timeouts.terms,
+          signal,
+        })
+      : undefined;
   return {
     address: config.signer.address,
-    fetch: (input, init) =>
-      payingFetch(
-        config,
-        protocols,
-        { load: engine, loaded: () => (closed ? undefined : loading) },
-        input,
-        init,
-      ),
+    async fetch(input, init) {
+      const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers);
+      if (call === undefined) return config.fetch(input, init);
+      // An empty key would be one key for every call.
+      const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
+      const callOptions = { idempotencyKey, repeatable: init?.repeatable };
+      try {
+        const ahead = call.paysItself || closed ? undefined : await loading;
+        const paidAhead = await ahead?.payAhead(call, callOptions);
+        if (paidAhead !== undefined) return paidAhead;
+        const unpaid = await sendUnpaid(call, config);
+        if (unpaid.status !== 402 || call.paysItself) return unpaid;
+        const terms = await detect(unpaid, call.signal);
+        if (terms === undefined) return unpaid;
+        const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);
+        // The paid request went straight to where the call had been redirected, so the answer to it
+        // cannot know.
+        if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
+        return paid;
+      } finally {
+        call.forget();
+      }
+    },
     async plan(input, init) {
-      const call = captureCall(config.fetch, input, init, headersOf(protocols));
+      const call = captureCall(config.fetch, input, init, headers);
       if (call === undefined) throw await refusedByFetch(config, input, init);
       const unpaid = await sendUnpaid(call, config);
       call.forget();
-      const terms = await detectTerms(protocols, unpaid, {
-        timeoutMs: config.timeouts.terms,
-        signal: call.signal,
-      });
+      const terms = await detect(unpaid, call.signal);
       return (await engine()).plan(call, unpaid, terms);
     },
     pay: async (paymentRequired, payOptions) =>
@@ -145,7 +182,7 @@ export function buildClient(
     swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions?.signal),
     quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
     balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
-    parse: (response) => detectTerms(protocols, response, { timeoutMs: config.timeouts.terms }),
+    parse: (response) => detect(response),
     async *receipts(filter = {}) {
       yield* (await engine()).receipts(filter);
     },
@@ -159,50 +196,6 @@ export function buildClient(
     },
   };
 }
-
-/** The engine: made, if it is not yet; and as it is there already, if it is. */
-interface LazyEngine {
-  load(): Promise<Engine>;
-  loaded(): Promise<Engine> | undefined;
-}
-
-async function payingFetch(
-  config: ClientConfig,
-  protocols: readonly LazyProtocol[],
-  engine: LazyEngine,
-  input: RequestInfo | URL,
-  init: PayingRequestInit | undefined,
-): Promise<Response> {
-  const call = isOwn(init)
-    ? undefined
-    : captureCall(config.fetch, input, init, headersOf(protocols));
-  if (call === undefined) return config.fetch(input, init);
-  // An empty key would be one key for every call.
-  const idempotencyKey = init?.idempotencyKey || call.headers.get('idempotency-key') || undefined;
-  const options = { idempotencyKey, repeatable: init?.repeatable };
-  try {
-    const ahead = call.paysItself ? undefined : await engine.loaded();
-    const paidAhead = await ahead?.payAhead(call, options);
-    if (paidAhead !== undefined) return paidAhead;
-    const unpaid = await sendUnpaid(call, config);
-    if (unpaid.status !== 402 || call.paysItself) return unpaid;
-    const terms = await detectTerms(protocols, unpaid, {
-      timeoutMs: config.timeouts.terms,
-      signal: call.signal,
-    });
-    if (terms === undefined) return unpaid;
-    const paid = await (await engine.load()).purchase(call, unpaid, terms, options);
-    // The paid request went straight to where the call had been redirected, so the answer to it
-    // cannot know.
-    if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
-    return paid;
-  } finally {
-    call.forget();
-  }
-}
-
-const headersOf = (protocols: readonly LazyProtocol[]) =>
-  protocols.flatMap(({ headers }) => headers);
 
 /** The error that plain fetch gives for arguments it does not take. */
 async function refusedByFetch(

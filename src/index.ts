@@ -3,36 +3,8 @@
  *
  * @module exact-change
  */
-import { localOver } from '../adapters/local/index.js';
-import { remoteOver } from '../adapters/remote/index.js';
-import { buildClient, type Client } from './client.js';
-import type { ClientOptions } from './config/options.js';
+import { createClient } from './create-client.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
-import { x402 } from './protocols/x402/index.js';
-
-/**
- * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
- * is sent before the first call.
- *
- * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
- *
- * @example
- * const client = createClient({
- *   walletSecretKey,
- *   autoSwap: true,
- *   policy: { maxPerPayment: '0.25', maxPerDay: '5.00' },
- * });
- * const response = await client.fetch('https://api.example.com/premium');
- * console.log(receiptOf(response)?.payment.amount);
- */
-export function createClient(options: ClientOptions): Client {
-  return buildClient(options, {
-    protocols: [x402],
-    local: localOver,
-    remote: remoteOver,
-    logger: async () => (await import('../adapters/debug.js')).debugLogger(),
-  });
-}
 
 /**
  * Makes the global fetch pay. Constructing it takes effect at once; `restore()` or `using` undoes
@@ -50,6 +22,7 @@ export class HTTPInterceptor extends Interceptor {
   }
 }
 
+export { createClient };
 export { local, type LocalTransport } from '../adapters/local/index.js';
 export { remote, type RemoteOptions } from '../adapters/remote/index.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
@@ -62,7 +35,7 @@ export {
   type ReceiptFilter,
 } from './receipt.js';
 export { explorerUrl, formatReceipt } from './receipt-text.js';
-export { memoryJournal } from './journal/memory.js';
+export { memoryJournal } from './memory-journal.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './protocols/x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
 export {

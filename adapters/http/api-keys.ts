@@ -1,5 +1,4 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { utf8ToBytes } from '@noble/hashes/utils';
 import { refuse } from '../../src/internal/options.js';
 
 const KEY = /^[\x21-\x7e]{16,256}$/;
@@ -38,7 +37,7 @@ function bearer(authorization: string | null): string | undefined {
 }
 
 function digest(key: string): Uint8Array {
-  return sha256(utf8ToBytes(key));
+  return sha256(new TextEncoder().encode(key));
 }
 
 /** Of two digests, in the same time wherever they differ. */

@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { hex } from '@scure/base';
+import { hex } from '../../src/internal/hex.js';
 import { throwIfAborted } from '../../src/internal/abort.js';
 import { isAddress } from '../../src/solana/address.js';
 import { RequestRefusal } from './refusal.js';

@@ -1,5 +1,6 @@
-import { ed25519 } from '@noble/curves/ed25519';
-import { base58, base64, base64url, hex } from '@scure/base';
+import { base58, base64, base64url } from '../../src/internal/bytes.js';
+import { hex } from '../../src/internal/hex.js';
+import { publicKeyByTable } from '../../src/solana/ed25519.js';
 
 /**
  * What was found: a field that is named as a key is, a key, or more things of the size of one than
@@ -109,6 +110,6 @@ function bytesOf(items: readonly unknown[]): Uint8Array | undefined {
 }
 
 function isKeypair(bytes: Uint8Array): boolean {
-  const publicKey = ed25519.getPublicKey(bytes.subarray(0, SEED_BYTES));
+  const publicKey = publicKeyByTable(bytes.subarray(0, SEED_BYTES));
   return publicKey.every((byte, index) => byte === bytes[SEED_BYTES + index]);
 }

@@ -1,3 +1,5 @@
+import type { AccountBalance, BalanceChange, Reading } from '../../src/journal/account-balance.js';
+
 /** What is an amount in balances and their changes: JSON has no integers of that size. */
 const AMOUNTS: readonly string[] = ['amount', 'moved'];
 
@@ -8,9 +10,14 @@ export function withTexts(value: object): object {
   ) as object;
 }
 
-/** The same again. Throws if an amount is none. */
-export function withAmounts<T extends object>(json: object): T {
+// The same again, of what was written by `withTexts`.
+export const balanceFrom = (json: object) => withAmounts(json) as AccountBalance;
+export const changeFrom = (json: object) => withAmounts(json) as BalanceChange;
+export const readingFrom = (json: object) => withAmounts(json) as Reading;
+
+/** Throws if an amount is none. */
+function withAmounts(json: object): unknown {
   return JSON.parse(JSON.stringify(json), (name, one: string) =>
     AMOUNTS.includes(name) ? BigInt(one) : one,
-  ) as T; // Written by `withTexts`.
+  );
 }

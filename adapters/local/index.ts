@@ -1,6 +1,6 @@
 import type { LocalOptions, LocalSettings } from '../../src/config/options.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
-import type { Composition } from '../../src/payments/context.js';
+import type { Parts } from '../../src/payments/context.js';
 import { transportClosed } from '../../src/service/closed.js';
 import type { Transport } from '../../src/transport.js';
 import type { GivenParts, LocalOperations } from './operations.js';
@@ -45,7 +45,7 @@ export function local(options: LocalOptions = {}): LocalTransport {
 }
 
 /** @internal The local transport over a client's own settings and connection. */
-export const localOver: Composition['local'] = (config, rpc, sources) =>
+export const localOver: Parts['local'] = (config, rpc, sources) =>
   lazily({ ...config, journal: undefined }, { rpc, sources, wallet: config.signer.address });
 
 /** Loads what does the work, web3.js among it, when it is first needed. */

@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../src/internal/bytes.js';
 import { U64_MAX } from '../../src/amount.js';
 import { connectTo } from '../../src/config/connect.js';
 import type { LocalSettings } from '../../src/config/options.js';
@@ -19,7 +19,7 @@ import type { Address } from '../../src/solana/types.js';
 import type { SwapProvider, SwapSource } from '../../src/swaps/provider.js';
 import { firstRoute } from '../../src/swaps/quote/first-route.js';
 import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
-import { swapSources } from '../../src/swaps/sources.js';
+import { decodersOf, swapSources } from '../../src/swaps/sources.js';
 import { priorityFee } from '../../src/swaps/transaction/budget.js';
 import { swapLimits } from '../../src/swaps/transaction/finish.js';
 import { boundsOf, prepareSwap } from '../../src/swaps/transaction/prepare.js';
@@ -41,7 +41,7 @@ export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
 /** What a client has at hand already. */
 export interface GivenParts {
   readonly rpc: Rpc;
-  readonly sources: readonly SwapSource[];
+  readonly sources: readonly SwapSource[] | undefined;
   readonly wallet: Address;
 }
 
@@ -59,7 +59,7 @@ export async function createOperations(
     sources = swapSources,
     wallet: taker = NO_WALLET,
   } = given ?? {};
-  const decoders = sources.map(({ decoder }) => decoder);
+  const decoders = decodersOf(sources);
   const provider = firstRoute(
     await Promise.all(sources.map(({ connect }) => connect(settings, taker))),
   );
@@ -117,7 +117,7 @@ export async function createOperations(
       rpc.close();
     },
   };
-  const deps = () => ({ settings, decoders, rpc, transport: operations });
+  const deps = () => ({ settings, sources, rpc, transport: operations });
   const recorded =
     settings.journal === undefined ? undefined : createRecordedAutoPay(deps(), settings.journal);
   return operations;

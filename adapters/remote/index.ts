@@ -3,7 +3,7 @@ import { globalFetch, parseFetch, parseMs, SERVICE_MS } from '../../src/config/p
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { hideHeaders } from '../../src/internal/redact.js';
 import { systemRuntime, type Runtime } from '../../src/internal/runtime.js';
-import type { Composition } from '../../src/payments/context.js';
+import type { Parts } from '../../src/payments/context.js';
 import type { Transport } from '../../src/transport.js';
 
 export interface RemoteOptions {
@@ -57,10 +57,7 @@ export function remote(baseUrl: string, options: RemoteOptions = {}): Transport 
 }
 
 /** @internal The service that a client's options name. */
-export const remoteOver: Composition['remote'] = (
-  baseUrl,
-  { apiKey, fetch, timeouts, runtime },
-) => {
+export const remoteOver: Parts['remote'] = (baseUrl, { apiKey, fetch, timeouts, runtime }) => {
   const headers: Readonly<Record<string, string>> =
     apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return lazily({

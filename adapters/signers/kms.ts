@@ -4,7 +4,8 @@
  *
  * @module exact-change/signers/kms
  */
-import { base64, hex } from '@scure/base';
+import { base64 } from '../../src/internal/bytes.js';
+import { hex } from '../../src/internal/hex.js';
 import { refuse } from '../../src/internal/options.js';
 import { addressOf } from '../../src/solana/address.js';
 import type { MessageSigner } from '../../src/solana/signer.js';

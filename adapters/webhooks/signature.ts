@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../src/internal/bytes.js';
 import { Webhook } from 'standardwebhooks';
 
 const PREFIX = 'whsec_';

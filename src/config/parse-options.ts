@@ -14,7 +14,7 @@ import {
   type LocalSettings,
   type Timeouts,
 } from './options.js';
-import { parseSwapFrom } from './swap-request.js';
+import { parseSwapFrom } from './swap-from.js';
 import { parseSigner } from './wallet.js';
 
 const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [

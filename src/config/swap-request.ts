@@ -48,14 +48,6 @@ export function parseSwapRequest(
   };
 }
 
-/** Mints to swap from, in order. Throws `ConfigError` (`invalid_option`). */
-export function parseSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
-  if (mints === undefined) return undefined;
-  if (!Array.isArray(mints))
-    throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
-  return mints.map((mint) => parseMint('swapFrom', mint, network));
-}
-
 /** A mint's address from an address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
 export function parseMint(option: string, mint: unknown, network: string): string {
   return readMint(option, mint, network);

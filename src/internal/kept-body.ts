@@ -8,20 +8,80 @@ export const BODY_LIMIT_BYTES = 1024 * 1024;
 /** How long a body may still flow once the answer is there. */
 const BODY_WAIT_MS = 10_000;
 
-/** A request body, read beside the request that sends it. */
+/** A request body that can be sent again, but for one that is too large, or breaks off. */
 export interface KeptBody {
-  /** Undefined if it is too large or broke off. Never rejects. */
-  readonly bytes: Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /**
+   * All of it. Rejects with `ProtocolError` (`body_not_replayable`), or the reason of the signal.
+   */
+  bytes(signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>>;
+  /** What fetch is given for it the second time. Rejects as `bytes` does. */
+  again(signal: AbortSignal | undefined): Promise<BodyInit>;
   /** Reads no further and forgets what was read. */
   drop(): void;
+}
+
+/** One that is read beside the request that sends it. */
+export interface ReadBody extends KeptBody {
+  /** Undefined if it is too large or broke off. Never rejects. */
+  readonly whole: Promise<Uint8Array<ArrayBuffer> | undefined>;
 }
 
 export function isOneShot(body: BodyInit): boolean {
   return typeof body === 'object' && ('getReader' in body || Symbol.asyncIterator in body);
 }
 
-export async function readKept(
-  body: KeptBody,
+/**
+ * Keeps a body as it came, and reads it only if it is asked for; of what its caller may change, a
+ * copy. Undefined for a stream, a form, and whatever fetch makes text of.
+ */
+export function keepAsItIs(body: BodyInit): KeptBody | undefined {
+  const held = holdBody(body);
+  if (held === undefined) return undefined;
+  const bytes = async () => {
+    const [size, read] = held;
+    const all = size > BODY_LIMIT_BYTES ? undefined : await read();
+    if (all === undefined || all.length > BODY_LIMIT_BYTES) throw notReplayable();
+    return all;
+  };
+  return {
+    bytes,
+    again: async () => {
+      await bytes();
+      return held[2];
+    },
+    drop: () => undefined,
+  };
+}
+
+/** At least so many bytes, how they are read, and what is sent again. */
+type Held = readonly [
+  size: number,
+  read: () => Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer>>,
+  body: BodyInit,
+];
+
+function holdBody(body: BodyInit): Held | undefined {
+  if (typeof body === 'string') return [body.length, () => new TextEncoder().encode(body), body];
+  if (body instanceof URLSearchParams) {
+    const copy = new URLSearchParams(body);
+    return [0, () => new TextEncoder().encode(copy.toString()), copy];
+  }
+  if (ArrayBuffer.isView(body))
+    return holdBytes(new Uint8Array(body.buffer, body.byteOffset, body.byteLength));
+  if (body instanceof ArrayBuffer) return holdBytes(new Uint8Array(body));
+  // Node 16 has no global one.
+  return typeof Blob !== 'undefined' && body instanceof Blob
+    ? [body.size, async () => new Uint8Array(await body.arrayBuffer()), body]
+    : undefined;
+}
+
+function holdBytes(bytes: Uint8Array): Held {
+  const copy = bytes.length > BODY_LIMIT_BYTES ? new Uint8Array() : new Uint8Array(bytes);
+  return [bytes.length, () => copy, copy];
+}
+
+async function readKept(
+  whole: ReadBody['whole'],
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const deadline = startDeadline(BODY_WAIT_MS, signal);
@@ -30,30 +90,39 @@ export async function readKept(
       if (deadline.signal.aborted) resolve(undefined);
       else onAbort(deadline.signal, () => resolve(undefined));
     });
-    const kept = await Promise.race([body.bytes, ended]);
+    const kept = await Promise.race([whole, ended]);
     if (kept !== undefined) return kept;
   } finally {
     deadline.end();
   }
   if (signal?.aborted === true) throw signal.reason;
-  throw new ProtocolError(
+  throw notReplayable();
+}
+
+function notReplayable(): ProtocolError {
+  return new ProtocolError(
     'body_not_replayable',
     `The request body is larger than ${BODY_LIMIT_BYTES} bytes, broke off or did not end, so it cannot be sent again with a payment. Send a smaller body.`,
     { details: { limitBytes: BODY_LIMIT_BYTES } },
   );
 }
 
+function keepRead(whole: ReadBody['whole'], drop: () => void): ReadBody {
+  const bytes = (signal: AbortSignal | undefined) => readKept(whole, signal);
+  return { whole, bytes, again: bytes, drop };
+}
+
 /**
  * Reads the body of `copy` up to the limit; beyond it, nothing is kept and nothing more is read.
  * Undefined if there is no body.
  */
-export function keepBody(copy: Request): KeptBody | undefined {
+export function keepBody(copy: Request): ReadBody | undefined {
   if (copy.body === null || copy.method === 'GET' || copy.method === 'HEAD') return undefined;
   return isStream(copy.body) ? keepStream(copy.body) : keepWhole(copy);
 }
 
 /** As {@link keepBody}, for a branch of a stream. */
-export function keepStream(stream: ReadableStream<Uint8Array>): KeptBody {
+export function keepStream(stream: ReadableStream<Uint8Array>): ReadBody {
   const reader = stream.getReader();
   let dropped = false;
   const drop = () => {
@@ -75,21 +144,24 @@ export function keepStream(stream: ReadableStream<Uint8Array>): KeptBody {
       chunks.push(value);
     }
   };
-  const bytes = read().then(
-    (whole) => (dropped ? undefined : whole),
+  const whole = read().then(
+    (all) => (dropped ? undefined : all),
     // A body that breaks off fails the request itself; here it is only not there to be sent again.
     () => undefined,
   );
-  return { bytes, drop };
+  return keepRead(whole, drop);
 }
 
 /** Firefox shows no `Request.body`; what it takes as a body is in memory already. */
-function keepWhole(copy: Request): KeptBody {
+function keepWhole(copy: Request): ReadBody {
   const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
     const bytes = new Uint8Array(await copy.arrayBuffer());
     return bytes.byteLength > BODY_LIMIT_BYTES ? undefined : bytes;
   };
-  return { bytes: read().catch(() => undefined), drop: () => undefined };
+  return keepRead(
+    read().catch(() => undefined),
+    () => undefined,
+  );
 }
 
 function isStream(body: unknown): body is ReadableStream<Uint8Array> {

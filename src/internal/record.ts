@@ -5,3 +5,10 @@ export type UnknownRecord = Readonly<Record<string, unknown>>;
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Whether a value is an object whose fields are all its own, so that it can be copied. */
+export function isPlain(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Reflect.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}

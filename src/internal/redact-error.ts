@@ -68,7 +68,7 @@ function isClean(value: unknown, seen: Set<object>, depth: number): boolean {
   if (depth > DEEPEST || seen.size > MOST_PARTS) return false;
   const names = isError(value)
     ? [...NAMED, ...Object.getOwnPropertyNames(value)]
-    : isPlain(value)
+    : isTransparent(value)
       ? Object.keys(value)
       : undefined;
   return (
@@ -86,7 +86,7 @@ function isError(value: unknown): value is object {
   );
 }
 
-function isPlain(value: object): boolean {
+function isTransparent(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return (
     Array.isArray(value) ||

@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from './bytes.js';
 
 /** What stands in place of a secret. */
 const HIDDEN = '[hidden]';

@@ -1,4 +1,5 @@
 import { ConfigError } from '../errors.js';
+import { isPlain } from './record.js';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -32,7 +33,7 @@ export function createReentrancyGuard(given: Fetch): ReentrancyGuard {
         calling = true;
         const answer = given(
           input,
-          isPlain(init) ? Object.assign({ ...init }, { [mark]: true }) : init,
+          isPlain(init ?? {}) ? Object.assign({ ...init }, { [mark]: true }) : init,
         );
         calling = false;
         return await answer;
@@ -43,13 +44,6 @@ export function createReentrancyGuard(given: Fetch): ReentrancyGuard {
     },
     isReturning: (init) => calling || (typeof init === 'object' && init !== null && mark in init),
   };
-}
-
-/** What can be copied: a Request that serves as init answers only for itself. */
-function isPlain(init: RequestInit | null | undefined): boolean {
-  if (init === undefined || init === null) return true;
-  const prototype: unknown = Reflect.getPrototypeOf(init);
-  return prototype === null || prototype === Object.prototype;
 }
 
 function endless(): ConfigError {

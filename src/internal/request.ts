@@ -1,5 +1,7 @@
 import { followSignal } from './abort.js';
-import { type KeptBody, isOneShot, readKept, keepBody, keepStream } from './kept-body.js';
+import { isOneShot, keepBody, keepStream, type KeptBody } from './kept-body.js';
+import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
+import { isPlain } from './record.js';
 
 // What fetch itself drops when a redirect leaves the origin.
 const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'] as const;
@@ -15,8 +17,12 @@ export interface Call {
   readonly signal: AbortSignal | undefined;
   /** The caller pays already: the answer is the caller's business. */
   readonly paysItself: boolean;
+  /** The value of a header, its name in lower case. Without one, headers are not looked through. */
+  header(name: string): string | undefined;
   /** Sends the call as the caller made it. */
   sendUnpaid(): Promise<Response>;
+  /** Whether it is fetch that refuses the arguments, and not the network that fails. */
+  isRefused(): boolean;
   /**
    * Sends it with a payment header to the URL that asked for payment, without following redirects.
    * Throws `body_not_replayable` before anything leaves.
@@ -35,20 +41,9 @@ export interface Call {
   forget(): void;
 }
 
-type Fetch = typeof globalThis.fetch;
-
-type Input = RequestInfo | URL;
-
-/** A call taken apart: what it asks for, its body, and how it goes out unpaid. */
-interface Parts {
-  readonly request: Request;
-  readonly body: KeptBody | undefined;
-  send(fetch: Fetch): Promise<Response>;
-}
-
 /**
  * Takes a call apart without changing what plain fetch would do with it. Undefined if plain fetch
- * would refuse it.
+ * would refuse it, as far as that is seen at once.
  *
  * @param paymentHeaders - Names in lower case: a call with one of them pays by itself.
  */
@@ -59,42 +54,42 @@ export function captureCall(
   paymentHeaders: readonly string[],
 ): Call | undefined {
   let own: RequestInit;
-  let parts: Parts;
+  let parts: CallParts;
   try {
     own = readInit(init);
-    parts = takeApart(input, init, own);
+    parts = takePlain(input, init, own) ?? takeApart(input, init, own);
   } catch {
     return undefined;
   }
-  const { request, body } = parts;
   // A signal of null takes back the request's own.
   const signal =
     (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
   if (signal !== undefined && !isSignal(signal)) return undefined;
-  const headers = copyOf(request.headers);
-  const paysItself = paymentHeaders.some((name) => headers.has(name));
-  const passed = passedOn(request, own);
+  const paysItself = paymentHeaders.some((name) => parts.hasHeader(name));
   // A runtime keeps more in its Requests than they show, such as the dispatcher of a proxy.
   const keepsMore = isNative(input);
-  const replayable = () =>
-    body === undefined ? Promise.resolve(undefined) : readKept(body, signal);
   return {
-    url: request.url,
-    method: request.method,
-    headers,
+    get url() {
+      return parts.url;
+    },
+    method: parts.method,
+    get headers() {
+      return parts.headers;
+    },
     signal,
     paysItself,
+    header: (name) => (parts.hasHeader(name) ? (parts.headers.get(name) ?? undefined) : undefined),
     async sendUnpaid() {
+      if (!paysItself && (signal === undefined || own.signal === undefined))
+        return parts.send(fetch);
       const following =
         signal === undefined || own.signal === undefined ? undefined : followSignal(signal);
       try {
         const more = {
-          ...(paysItself ? unfollowed(request, passed) : {}),
+          ...(paysItself ? unfollowed(parts) : {}),
           ...(following === undefined ? {} : { signal: following.signal }),
         };
-        const response = await parts.send(
-          Object.keys(more).length === 0 ? fetch : withInit(fetch, more),
-        );
+        const response = await parts.send(withInit(fetch, more));
         following?.stop(response);
         return response;
       } catch (error) {
@@ -102,17 +97,18 @@ export function captureCall(
         throw error;
       }
     },
+    isRefused: () => parts.isRefused(),
     async sendPaid(url, header, paidSignal) {
-      const kept = await replayable();
-      const paid = copyOf(headers);
-      if (new URL(url).origin !== new URL(request.url).origin)
+      const body = await parts.body?.again(signal);
+      const paid = copyOf(parts.headers);
+      if (new URL(url).origin !== new URL(parts.url).origin)
         for (const name of CREDENTIAL_HEADERS) paid.delete(name);
       paid.set(header.name, header.value);
-      return fetch(keepsMore && url === withoutHash(request.url) ? input : url, {
-        ...passed,
-        method: request.method,
+      return fetch(keepsMore && url === withoutHash(parts.url) ? input : url, {
+        ...parts.passed,
+        method: parts.method,
         headers: paid,
-        ...(kept === undefined ? {} : { body: kept }),
+        ...(body === undefined ? {} : { body }),
         // A payment header must not travel to where a redirect points, nor an old answer come from
         // a cache.
         redirect: 'manual',
@@ -120,8 +116,8 @@ export function captureCall(
         signal: paidSignal,
       });
     },
-    replayable,
-    forget: () => body?.drop(),
+    replayable: () => parts.body?.bytes(signal) ?? Promise.resolve(undefined),
+    forget: () => parts.body?.drop(),
   };
 }
 
@@ -130,35 +126,50 @@ export function captureCall(
  * and a form, whose boundary is drawn anew each time, goes out as its bytes. Throws if the
  * arguments make no request.
  */
-function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit): Parts {
+function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit): CallParts {
   const given = own.body ?? undefined;
   if (given === undefined) {
     const request = makeRequest(
       isRequest(input) && input.body !== null ? input.clone() : input,
       own,
     );
-    return { request, body: keepBody(request), send: (fetch) => fetch(input, init) };
+    return partsOf(request, own, keepBody(request), (fetch) => fetch(input, init));
   }
   const request = makeRequest(input, own);
   if (isOneShot(given) && request.body !== null) {
     const [mine, theirs] = request.body.tee();
-    return {
-      request,
-      body: keepStream(mine),
-      send: (fetch) => fetch(input, { ...own, body: theirs }),
-    };
+    return partsOf(request, own, keepStream(mine), (fetch) =>
+      fetch(input, { ...own, body: theirs }),
+    );
   }
   const body = keepBody(request);
-  if (body === undefined || Object.prototype.toString.call(given) !== '[object FormData]') {
-    return { request, body, send: (fetch) => fetch(input, init) };
-  }
-  const send = async (fetch: Fetch) => {
-    const bytes = await body.bytes;
+  if (body === undefined || Object.prototype.toString.call(given) !== '[object FormData]')
+    return partsOf(request, own, body, (fetch) => fetch(input, init));
+  return partsOf(request, own, body, async (fetch) => {
+    const bytes = await body.whole;
     return bytes === undefined
       ? fetch(input, init)
       : fetch(input, { ...own, headers: request.headers, body: bytes });
+  });
+}
+
+function partsOf(
+  request: Request,
+  own: RequestInit,
+  body: KeptBody | undefined,
+  send: CallParts['send'],
+): CallParts {
+  const headers = copyOf(request.headers);
+  return {
+    url: request.url,
+    method: request.method,
+    hasHeader: (name) => headers.has(name),
+    headers,
+    body,
+    passed: passedOn(request, own),
+    isRefused: () => false,
+    send,
   };
-  return { request, body, send };
 }
 
 /** Throws as fetch would. A request of another implementation of fetch is read by its members. */
@@ -190,8 +201,8 @@ function isSignal(signal: unknown): signal is AbortSignal {
  * A payment header of the caller's must not travel to where a redirect points either. A Request
  * forgets some of its own if it is given more.
  */
-function unfollowed(request: Request, passed: RequestInit): RequestInit {
-  return { ...passed, redirect: request.redirect === 'error' ? 'error' : 'manual' };
+function unfollowed({ passed }: CallParts): RequestInit {
+  return { ...passed, redirect: passed.redirect === 'error' ? 'error' : 'manual' };
 }
 
 /**
@@ -236,9 +247,8 @@ const INIT_MEMBERS = [
  * next, cf ...). Throws if fetch takes no such init.
  */
 function readInit(init: object | null | undefined): RequestInit {
-  const copy: Record<string, unknown> = {};
-  Object.assign(copy, init);
-  if (init === undefined || init === null) return copy;
+  const copy: Record<string, unknown> = { ...init };
+  if (init === undefined || init === null || isPlain(init)) return copy;
   for (const name of INIT_MEMBERS) {
     const value: unknown = Reflect.get(init, name);
     if (value !== undefined) copy[name] = value;
@@ -247,9 +257,18 @@ function readInit(init: object | null | undefined): RequestInit {
 }
 
 function passedOn(request: Request, own: RequestInit): RequestInit {
-  const { credentials, referrer, referrerPolicy, integrity, keepalive, mode } = request;
+  const { credentials, referrer, referrerPolicy, integrity, keepalive, mode, redirect } = request;
   const { body: _body, method: _method, headers: _headers, ...rest } = own;
   // A page's navigation is no mode that a script may ask for.
   const sent = mode === 'navigate' ? {} : { mode };
-  return { credentials, referrer, referrerPolicy, integrity, keepalive, ...sent, ...rest };
+  return {
+    credentials,
+    referrer,
+    referrerPolicy,
+    integrity,
+    keepalive,
+    redirect,
+    ...sent,
+    ...rest,
+  };
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from '@noble/hashes/utils';
+import { randomBytes } from './random.js';
 import { onAbort } from './abort.js';
 
 /** Everything impure that the core needs, injected so that tests own time and chance. */

@@ -42,8 +42,8 @@ export function isAttempt(value: unknown): value is Attempt {
     typeof state === 'string' &&
     Object.prototype.hasOwnProperty.call(attemptStates, state) &&
     typeof delivered === 'boolean' &&
-    typeof at === 'number' &&
-    (leftAt === undefined || typeof leftAt === 'number') &&
+    Number.isFinite(at) &&
+    (leftAt === undefined || Number.isFinite(leftAt)) &&
     isAmount(amount) &&
     (microUsd === undefined || isAmount(microUsd)) &&
     [idempotencyKey, resigns, doubt].every(

@@ -1,14 +1,6 @@
 import { counts, type Cap } from '../policy/caps.js';
-import {
-  entryOf,
-  isClosed,
-  isOf,
-  keyName,
-  ownerName,
-  requestName,
-  type Entry,
-} from './attempt-names.js';
-import { countsLonger, dropsSwap, firstFull, mayRelease } from './counting.js';
+import { entryOf, isClosed, isOf, keyName, requestName, type Entry } from './attempt-names.js';
+import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './counting.js';
 import { createHeap } from './heap.js';
 import { createNameIndex } from './name-index.js';
 import { createSpending, type Spending } from './spending.js';
@@ -21,7 +13,7 @@ import {
   type Remembered,
   type SpentKeys,
 } from './spent-keys.js';
-import { attemptStates, mayFollow, openStates } from './states.js';
+import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
 /** Closed attempts are kept as long as there are no more than this, and the ids of as many. */
@@ -90,6 +82,7 @@ export interface AttemptStore {
   content(): StoreContent;
   /** Ids of some that were closed last, the oldest first. */
   past(): Iterable<string>;
+  /** What left, as far as the chain has said so. */
   readonly spending: Spending;
 }
 
@@ -112,7 +105,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   const [whole, lean] = [new Set<string>(), new Set<string>()];
   const past = new Set(archive?.past);
   const keys = createSpentKeys();
-  const spending = createSpending();
+  // What is open counts whatever the time is, but for what is in no window any more: see `lapsed`.
+  const [spending, pending] = [createSpending(), createSpending()];
   // Ids by what a repeated call is found by: its fingerprint, or its key.
   const index = createNameIndex();
   /** What is open, the oldest first, and what was. */
@@ -126,6 +120,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const gone = over.get(id);
     return gone === undefined ? undefined : textOf(gone);
   };
+  const sumsOf = (attempt: Attempt) => (isOpen(attempt) ? pending : spending);
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
   const forget = (id: string, names: readonly string[]): void => {
@@ -140,7 +135,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     if (attempt === undefined) return;
     const { names, at, cost } = entryOf(attempt);
     forget(id, names);
-    spending.subtract(attempt, at, cost);
+    sumsOf(attempt).subtract(attempt, at, cost);
   };
   /** Makes room: of what is closed for longest, its bytes go first, then all but its key. */
   const prune = (): void => {
@@ -149,7 +144,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       const one = over.get(id);
       whole.delete(id);
       lean.add(id);
-      if (one !== undefined && archive === undefined) over.set(id, { ...one, text: JSON.stringify(leanOf(textOf(one))) });
+      if (one !== undefined && archive === undefined)
+        over.set(id, { ...one, text: JSON.stringify(leanOf(textOf(one))) });
     }
     if (archive !== undefined) return;
     for (const id of lean) {
@@ -174,8 +170,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     remove(id);
     const one = entryOf(attempt);
     index.add(one.names, id);
-    spending.add(attempt, one.at, one.cost);
-    if (openStates.includes(attempt.state)) {
+    sumsOf(attempt).add(attempt, one.at, one.cost);
+    if (isOpen(attempt)) {
       open.set(id, { ...one, made: number });
       ages.add({ id, at: one.at });
       return;
@@ -186,35 +182,35 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     prune();
   };
 
-  /** What is open and counts in a window that begins after it: mostly nothing. */
-  const older = (since: number): readonly Open[] => {
+  /** What is open and counts no more in a window that begins then: mostly nothing. */
+  const lapsed = (since: number): readonly Open[] => {
     const stands = ({ id, at }: { readonly id: string; readonly at: number }) =>
       open.get(id)?.at === at;
     // At most half of it is gone, so that each costs the same.
     if (ages.size > 2 * open.size) ages.keep(stands);
     for (let one = ages.first(); one !== undefined && !stands(one); one = ages.first())
       ages.removeFirst();
-    if ((ages.first()?.at ?? Infinity) > since) return [];
-    return [...open.values()].filter(({ attempt }) => countsLonger(attempt, since));
+    if ((ages.first()?.at ?? Infinity) > since - UNDECIDED_MS) return [];
+    return [...open.values()].filter(
+      ({ attempt, at }) => at <= since && !countsLonger(attempt, since),
+    );
   };
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
-    let sum = spending.since(owner, cap, since);
-    for (const { attempt, cost } of older(since))
-      if (isOf(attempt, owner) && counts(cap, attempt)) sum += cost.get(cap.unit) ?? 0n;
+    let sum = spending.since(owner, cap, since) + pending.since(owner, cap, -Infinity);
+    for (const { attempt, cost } of lapsed(since))
+      if (isOf(attempt, owner) && counts(cap, attempt)) sum -= cost.get(cap.unit) ?? 0n;
     return sum;
   };
   const blocked = (attempt: Attempt, caps: readonly Cap[], before?: Attempt) => {
     const sums = caps.map((cap) => used(attempt, cap, attempt.at));
     return firstFull(caps, sums, entryOf(attempt), before && entryOf(before));
   };
-  const named = (owner: Owner, one: string): Attempt[] => {
-    return index
-      .find(one)
-      .map((id) => ({ attempt: get(id), made: madeOf(id) ?? 0 }))
-      .sort((a, b) => a.made - b.made)
-      .flatMap(({ attempt }) => (attempt !== undefined && isOf(attempt, owner) ? attempt : []));
-  };
+  const named = (owner: Owner, one: string): Attempt[] =>
+    [...index.find(one)]
+      .sort((a, b) => (madeOf(a) ?? 0) - (madeOf(b) ?? 0))
+      .flatMap((id) => get(id) ?? [])
+      .filter((attempt) => isOf(attempt, owner));
   const bearing = (owner: Owner, key: string): Attempt[] => {
     const spent = keys
       .find(owner, key)
@@ -267,11 +263,10 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       }
     },
     owners() {
-      const all = [...open.values()].map(({ attempt: { wallet, network } }) => ({
-        wallet,
-        network,
-      }));
-      return [...new Map(all.map((owner) => [ownerName(owner), owner])).values()];
+      const all = [...open.values()].map(({ owner, attempt: { wallet, network } }) => {
+        return [owner, { wallet, network }] as const;
+      });
+      return [...new Map(all).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
     get,

@@ -1,4 +1,4 @@
-import { randomBytes } from '@noble/hashes/utils';
+import { randomBytes } from '../internal/random.js';
 import { createLedger } from './balance-ledger.js';
 import { createLocks } from './locks.js';
 import type { Coordination } from './types.js';

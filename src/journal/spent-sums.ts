@@ -62,8 +62,13 @@ export function createSpentSums(): SpentSums {
     total += by;
     const place = placeOf((end) => end >= at);
     const isNew = place === untils.length || (afters[place] ?? -Infinity) >= at;
-    afters.splice(place, isNew ? 0 : 1, isNew ? after : (afters[place] ?? after));
-    untils.splice(place, isNew ? 0 : 1, isNew ? until : (untils[place] ?? until));
+    // In the order of both ends, so that none overlap.
+    const [from, to] = [
+      Math.max(after, untils[place - 1] ?? after),
+      Math.min(until, afters[place] ?? until),
+    ];
+    afters.splice(place, isNew ? 0 : 1, isNew ? from : (afters[place] ?? from));
+    untils.splice(place, isNew ? 0 : 1, isNew ? to : (untils[place] ?? to));
     values.splice(place, isNew ? 0 : 1, isNew ? by : (values[place] ?? 0n) + by);
   };
   const periods = (): SpentPeriod[] =>
@@ -105,7 +110,9 @@ export function createSpentSums(): SpentSums {
       return place < untils.length / 2 ? total - sum(0, place) : sum(place, untils.length);
     },
     periods,
-    restore: (period) => change(period.until, period.value, period),
+    // Whole seconds, as all that is added to it.
+    restore: ({ after, until, value }) =>
+      change(until, value, { after: shortest(after + 1).after, until: shortest(until).until }),
   };
 }
 

@@ -77,6 +77,10 @@ export type AttemptState = keyof typeof attemptStates;
 /** States that something is still to follow: a payment to sign, or the chain's word. */
 export const openStates: readonly AttemptState[] = ['reserved', 'abandoned', 'signed'];
 
+export function isOpen({ state }: { readonly state: AttemptState }): boolean {
+  return openStates.includes(state);
+}
+
 /** Whether a journal lets one state follow another. */
 export function mayFollow(from: AttemptState, to: AttemptState): boolean {
   const next: readonly AttemptState[] = attemptStates[from].next;

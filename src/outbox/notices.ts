@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { hex } from '@scure/base';
+import { hex } from '../internal/hex.js';
 import type { AttemptState } from '../journal/states.js';
 import type { Attempt } from '../journal/types.js';
 import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';

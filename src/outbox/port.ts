@@ -1,5 +1,5 @@
 import type { Outbox } from './outbox.js';
-import type { OutboxRecord, OutboxStep, OutboxStore } from './store.js';
+import type { OutboxStep, OutboxStore } from './store.js';
 
 /** Takes a step at a store as it stands, and resolves once that is kept. */
 export type OutboxRun = <T>(decide: (store: OutboxStore) => OutboxStep<T>) => Promise<T>;

@@ -1,5 +1,5 @@
-import { randomBytes } from '@noble/hashes/utils';
-import { hex } from '@scure/base';
+import { randomBytes } from '../internal/random.js';
+import { hex } from '../internal/hex.js';
 import { createHeap } from '../journal/heap.js';
 import { copyOfEndpoint, copyOfJob } from './json.js';
 import {

@@ -1,17 +1,16 @@
-import { hex } from '@scure/base';
+import { hex } from '../internal/hex.js';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
-import type { Events, Logger } from '../events.js';
+import type { Events } from '../events.js';
 import { alongWith } from '../journal/along.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal } from '../journal/types.js';
-import type { LazyProtocol, PaymentProtocol } from '../protocols/protocol.js';
+import type { PaymentProtocol } from '../protocols/protocol.js';
 import { createBlockhashSource, type BlockhashSource } from '../solana/rpc/blockhash.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/genesis.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
-import type { SwapDecoder, SwapSource } from '../swaps/provider.js';
-import { swapSources } from '../swaps/sources.js';
+import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
 import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
@@ -24,8 +23,8 @@ const ID_BYTES = 12;
 export interface PaymentContext extends Coordination {
   readonly config: Config;
   readonly protocols: readonly PaymentProtocol[];
-  /** What reads the instructions of each program that may swap. */
-  readonly decoders: readonly SwapDecoder[];
+  /** Where swaps come from; undefined for all that there are. */
+  readonly sources: readonly SwapSource[] | undefined;
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
@@ -53,50 +52,43 @@ export function newId({ config }: Pick<PaymentContext, 'config'>): string {
 }
 
 /** What a client is composed of: this part of the library knows no protocol and no transport. */
-export interface Composition {
-  /** What steps are told to if no option says. */
-  readonly logger?: () => Promise<Logger | undefined>;
+export interface Parts {
   /** In the order in which a response is read by them. */
-  readonly protocols: readonly LazyProtocol[];
+  readonly protocols: readonly PaymentProtocol[];
   /** Where swaps come from; default: all that there are. */
   readonly sources?: readonly SwapSource[];
   /** The sources, and the context's own connection. */
-  local(config: Config, rpc: Rpc, sources: readonly SwapSource[]): Transport;
+  local(config: Config, rpc: Rpc, sources: readonly SwapSource[] | undefined): Transport;
   /** The service at an address. */
   remote(apiUrl: string, config: Config): Transport;
 }
 
-export function createContext(
-  config: Config,
-  events: Events,
-  compose: Composition,
-  protocols: readonly PaymentProtocol[],
-): PaymentContext {
+export function createContext(config: Config, events: Events, parts: Parts): PaymentContext {
   const rpc = connectTo(config);
-  const { sources = swapSources } = compose;
-  const prices = compose.local(config, rpc, sources);
+  const { protocols, sources } = parts;
+  const prices = parts.local(config, rpc, sources);
   return contextOver(config, {
     protocols,
-    decoders: sources.map(({ decoder }) => decoder),
+    sources,
     events,
     rpc,
-    transport: transportOf(config, compose) ?? prices,
+    transport: transportOf(config, parts) ?? prices,
     wallet: walletOf(config.signer.address, config.network),
     prices,
   });
 }
 
 /** What another operator runs. */
-function transportOf(config: Config, compose: Composition): Transport | undefined {
+function transportOf(config: Config, parts: Parts): Transport | undefined {
   const { apiUrl, transport, timeouts } = config;
-  if (apiUrl !== undefined) return compose.remote(apiUrl, config);
+  if (apiUrl !== undefined) return parts.remote(apiUrl, config);
   return transport === undefined ? undefined : transportWithTimeouts(transport, timeouts.jupiter);
 }
 
 /** What a context is put together from; without `prices` its transport is our own. */
 type ContextParts = Pick<
   PaymentContext,
-  'protocols' | 'decoders' | 'events' | 'rpc' | 'transport' | 'wallet'
+  'protocols' | 'sources' | 'events' | 'rpc' | 'transport' | 'wallet'
 > &
   Partial<Pick<PaymentContext, 'prices'>>;
 

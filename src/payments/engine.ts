@@ -1,14 +1,10 @@
 import type { Config } from '../config/options.js';
-import { parseMint, parseSwapRequest } from '../config/swap-request.js';
 import { ConfigError } from '../errors.js';
-import type { Events, Logger } from '../events.js';
-import { untilAborted } from '../internal/abort.js';
+import type { Events } from '../events.js';
 import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
-import type { Attempt } from '../journal/types.js';
-import { capsSeen, type CapUse } from '../policy/caps.js';
+import type { CapUse } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
-import type { PaymentProtocol } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import {
   fits,
@@ -17,22 +13,14 @@ import {
   type Receipt,
   type ReceiptFilter,
 } from '../receipt.js';
-import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
-import { symbolOf } from '../token-text.js';
 import type { TokenBalance } from '../transport.js';
-import { createContext, newId, type Composition } from './context.js';
+import { createContext, type Parts } from './context.js';
 import { claimsReleased } from './execute/release-claim.js';
-import { runSwap } from './execute/run-swap.js';
 import { ownerOf } from './owner.js';
-import { payHeader, type Payment, type PayOptions } from './pay-header.js';
+import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
-import { checkBalances } from './plan/check-balances.js';
-import { makePlan, usesOf } from './plan/plan.js';
-import { checkFit } from './plan/swap-quote.js';
-import { inBaseUnits } from './plan/ui-amount.js';
 import { resume } from './reconcile/resume.js';
-import { logSteps } from './step-log.js';
 import { warm } from './warm.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
@@ -47,7 +35,10 @@ export interface SwapResult {
   readonly feeLamports: string;
 }
 
-/** The heavy half of a client, loaded when it is first needed. */
+/**
+ * The heavy half of a client, loaded when it is first needed. What a payment in tokens at hand does
+ * without is loaded by a step that needs it: `swap-engine.ts`.
+ */
 export interface Engine {
   purchase(
     call: Call,
@@ -72,51 +63,18 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export function createEngine(
-  config: Config,
-  events: Events,
-  compose: Composition,
-  protocols: readonly PaymentProtocol[],
-  logger: Logger | undefined,
-): Engine {
-  const context = createContext(config, events, compose, protocols);
-  const wallet = config.signer.address;
-  if (logger !== undefined) logSteps(events, logger, config.network);
+export function createEngine(config: Config, events: Events, parts: Parts): Engine {
+  const context = createContext(config, events, parts);
+  const more = () => import('./swap-engine.js');
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
     payAhead: (call, options) => payAhead(context, call, options),
-    plan: (call, unpaid, terms) => makePlan(context, call, unpaid, terms),
-    pay: (paymentRequired, options) => payHeader(context, paymentRequired, options),
-    async swap(request, signal) {
-      const emit = events.emitter(newId(context));
-      await untilAborted(context.ready(), signal);
-      const swapped = await runSwap(context, {
-        request: parseSwapRequest(await inBaseUnits(context, request, signal), config),
-        emit,
-        signal,
-      });
-      return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
-    },
-    async quote(request, signal) {
-      const asked = parseSwapRequest(await inBaseUnits(context, request, signal), config);
-      const quote = await context.transport.quote(asked, { signal });
-      checkFit(quote, asked);
-      return showable(quote);
-    },
-    balance: async (mint, signal) => {
-      const mints =
-        mint === undefined
-          ? undefined
-          : (typeof mint === 'string' ? [mint] : mint).map((one) =>
-              parseMint('mint', one, config.network),
-            );
-      const balances = await context.transport.balance(
-        { wallet, ...(mints === undefined ? {} : { mint: mints }) },
-        { signal },
-      );
-      checkBalances(balances, mints, config.network);
-      return balances.map((one) => ({ ...one, ...symbolOf(config.network, one.mint) }));
-    },
+    plan: async (call, unpaid, terms) => (await more()).makePlan(context, call, unpaid, terms),
+    pay: async (paymentRequired, options) =>
+      (await import('./pay-header.js')).payHeader(context, paymentRequired, options),
+    swap: async (request, signal) => (await more()).swap(context, request, signal),
+    quote: async (request, signal) => (await more()).quote(context, request, signal),
+    balance: async (mint, signal) => (await more()).balance(context, mint, signal),
     async *receipts(filter) {
       refuseUnknown(filter, receiptFields, 'filter');
       const { since } = filter;
@@ -128,15 +86,7 @@ export function createEngine(
       }
     },
     resume: () => resume(context),
-    async spent() {
-      const spends: Attempt[] = [];
-      // Only a cap for each host or payee needs to know which there are.
-      if (config.policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {
-        for await (const attempt of context.journal.attempts(ownerOf(context)))
-          spends.push(attempt);
-      }
-      return usesOf(context, capsSeen(config.policy, spends));
-    },
+    spent: async () => (await more()).spent(context),
     warm: () => warm(context),
     close() {
       context.closing.abort(clientClosed());

@@ -1,5 +1,5 @@
 import { isExactChangeError, TransportError } from '../errors.js';
-import { bounded } from '../internal/deadline.js';
+import { bounded } from '../internal/bounded.js';
 import type { Coordination, Journal } from '../journal/types.js';
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;

@@ -1,10 +1,5 @@
-import {
-  amendError,
-  ConfigError,
-  isExactChangeError,
-  ProtocolError,
-  type Moved,
-} from '../errors.js';
+import { ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
+import { amendError } from '../errors/amend.js';
 import { untilAborted } from '../internal/abort.js';
 import { detectTerms } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';

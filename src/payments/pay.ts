@@ -1,4 +1,5 @@
-import { amendError, isExactChangeError, type Moved } from '../errors.js';
+import { isExactChangeError, type Moved } from '../errors.js';
+import { amendError } from '../errors/amend.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';

@@ -17,12 +17,12 @@ export async function sendUnpaid(
   const most = isSafe ? retries : 0;
   for (let tries = 0; tries < most; tries += 1) {
     const response = await call.sendUnpaid().catch((error: unknown) => {
-      if (call.signal?.aborted === true || !isLost(error)) throw error;
+      if (call.signal?.aborted === true || !isLost(error) || call.isRefused()) throw error;
       return undefined;
     });
+    if (response !== undefined && response.status !== 503) return response;
     const wait = response === undefined ? undefined : askedWait(response.headers, runtime.now());
-    if (response !== undefined && (response.status !== 503 || (wait ?? 0) > MAX_WAIT_MS))
-      return response;
+    if (response !== undefined && (wait ?? 0) > MAX_WAIT_MS) return response;
     // Unread, it would keep its connection.
     response?.body?.cancel().catch(() => undefined);
     await runtime.sleep(

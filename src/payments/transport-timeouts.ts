@@ -1,5 +1,6 @@
 import { isExactChangeError, TransportError } from '../errors.js';
-import { bounded, startDeadline } from '../internal/deadline.js';
+import { startDeadline } from '../internal/deadline.js';
+import { bounded } from '../internal/bounded.js';
 import type { Locks } from '../journal/locks.js';
 import type { Transport, TransportOptions } from '../transport.js';
 import { isTrustedError } from '../wire/trusted-error.js';

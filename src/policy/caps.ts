@@ -1,17 +1,8 @@
 import { formatUsd } from '../amount.js';
 import { PolicyError } from '../errors.js';
 import type { CostParts } from '../receipt.js';
-import {
-  costOf,
-  LAMPORTS,
-  PAYMENTS,
-  SWAPS,
-  USD,
-  USD_OF_FEES,
-  USD_OF_SWAPS,
-  type Cost,
-  type Expense,
-} from './cost.js';
+import { costOf, type Cost, type Expense } from './cost.js';
+import { LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 import { plainHost, portless } from './hosts.js';
 import { periodOf } from './periods.js';
 

@@ -1,18 +1,10 @@
+import { USD, USD_OF_SWAPS, USD_OF_FEES, PAYMENTS, SWAPS, LAMPORTS } from './units.js';
+
 /**
  * What leaves a wallet, or is counted, by unit: `USD` and its parts in millionths of a dollar,
  * counts, lamports, base units of a mint.
  */
 export type Cost = ReadonlyMap<string, bigint>;
-
-export const USD = 'USD';
-/** Of the dollars: what swaps took beyond what they brought. */
-export const USD_OF_SWAPS = 'USD of swaps';
-/** Of the dollars: network fees and rent. */
-export const USD_OF_FEES = 'USD of fees';
-export const PAYMENTS = 'payments';
-export const SWAPS = 'swaps';
-/** Network fees and rent. */
-export const LAMPORTS = 'lamports';
 
 /** What the swaps of an attempt take. It stays counted whatever becomes of the payment. */
 export interface SwapCost {

@@ -1,6 +1,6 @@
 import { refuse, refuseUnknown } from '../internal/options.js';
 import type { Cap } from './caps.js';
-import { USD } from './cost.js';
+import { USD } from './units.js';
 import { readHost } from './hosts.js';
 import { PERIODS, type Period } from './periods.js';
 import { readAddress, readList, readMint, readUnits, readUsd } from './read.js';

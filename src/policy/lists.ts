@@ -1,7 +1,6 @@
-import { cleanText, PolicyError } from '../errors.js';
 import { refuse, refuseUnknown } from '../internal/options.js';
-import { namedNetwork, toNetwork } from '../network.js';
-import { namesHost, plainHost, readListedHost } from './hosts.js';
+import { namedNetwork } from '../network.js';
+import { readListedHost } from './hosts.js';
 import { readAddress, readList, readMint } from './read.js';
 
 /**
@@ -24,7 +23,7 @@ export interface ListOptions {
   readonly schemes?: readonly string[];
 }
 
-type Kind = keyof ListOptions;
+export type Kind = keyof ListOptions;
 
 /** A list, its entries in the form that they are compared in. */
 export interface List {
@@ -77,59 +76,4 @@ export function readLists(
     );
     return [{ name, allows: side === 'allow', kind, entries }];
   });
-}
-
-/**
- * Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the
- * refusal (`not_allowed`), or undefined.
- */
-export function checkPlace(
-  policy: ListRules,
-  host: string,
-): PolicyError<'not_allowed'> | undefined {
-  return refusedBy(policy, { hosts: plainHost(host) });
-}
-
-/** Whether the lists let an offer be paid. Returns the refusal (`not_allowed`), or undefined. */
-export function checkOffer(
-  policy: ListRules,
-  {
-    payTo,
-    mint,
-    network,
-    scheme,
-  }: {
-    readonly payTo: string;
-    readonly mint: string;
-    readonly network: string;
-    readonly scheme: string;
-  },
-): PolicyError<'not_allowed'> | undefined {
-  return refusedBy(policy, {
-    payees: payTo,
-    mints: mint,
-    networks: toNetwork(network) ?? network,
-    schemes: scheme.trim().toLowerCase(),
-  });
-}
-
-function refusedBy(
-  { lists }: ListRules,
-  values: Readonly<Partial<Record<Kind, string>>>,
-): PolicyError<'not_allowed'> | undefined {
-  for (const { name, allows, kind, entries } of lists) {
-    const value = values[kind];
-    if (
-      value === undefined ||
-      entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) ===
-        allows
-    )
-      continue;
-    return new PolicyError(
-      'not_allowed',
-      `Refused by policy.${name}, which ${allows ? 'does not name' : 'names'} what is in details.value. Change the list to allow it.`,
-      { details: { list: name, value: cleanText(value) } },
-    );
-  }
-  return undefined;
 }

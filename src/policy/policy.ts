@@ -1,6 +1,6 @@
 import { refuse, refuseUnknown, requireObject } from '../internal/options.js';
 import type { Cap, CapRules } from './caps.js';
-import { LAMPORTS, USD } from './cost.js';
+import { LAMPORTS, USD } from './units.js';
 import { readHost } from './hosts.js';
 import { readLimits, type LimitOptions } from './limits.js';
 import { readLists, type ListOptions, type ListRules } from './lists.js';

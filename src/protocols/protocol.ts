@@ -5,7 +5,7 @@ import type { Offer, PaymentHeader, PaymentRequired, Settlement } from './types.
 
 /**
  * How sellers ask to be paid over HTTP, and how a payment is presented to them. x402 is one; another
- * is a folder beside it, and a place in the list that `src/index.ts` composes a client of. Its
+ * is a folder beside it, and a place in the list that `src/parts.ts` composes a client of. Its
  * terms are brought into the form of `PaymentRequired`; what the wallet signs for them, which budget
  * it counts in and what the chain says of it is not the protocol's to decide.
  */
@@ -44,12 +44,6 @@ export interface PaymentProtocol {
   transactionIn(header: PaymentHeader): Uint8Array | undefined;
   /** What an answer to a paid request says of its payment. The body is read only of a 402. */
   readOutcome(response: Response, options: ReadOptions): Promise<SellersWord>;
-}
-
-/** As much of a protocol as it takes to tell that a response asks for a payment. */
-export interface LazyProtocol extends Pick<PaymentProtocol, 'id' | 'headers' | 'detect'> {
-  /** The rest, which a client that never meets a 402 never loads. */
-  load(): Promise<PaymentProtocol>;
 }
 
 /** How a response is read. */

@@ -1,7 +1,8 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../internal/bytes.js';
 import { maxAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
-import { amendError, ConfigError, isExactChangeError } from '../errors.js';
+import { ConfigError, isExactChangeError } from '../errors.js';
+import { amendError } from '../errors/amend.js';
 import { createEvents } from '../events.js';
 import { refuse } from '../internal/options.js';
 import { newWallet } from '../journal/registry.js';
@@ -20,7 +21,7 @@ import { isAddress } from '../solana/address.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { landTransaction } from '../solana/transactions/confirm.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
-import type { SwapDecoder } from '../swaps/provider.js';
+import type { SwapSource } from '../swaps/provider.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
 import { throwIfFailed } from './landing.js';
 import { parsedOffer, termsOf } from './parse-payment.js';
@@ -32,7 +33,7 @@ import { awaitVerdict, sentBytes, soon, type SwapState } from './verdict.js';
 /** @internal What a step works with. */
 export interface AutoPayDeps {
   readonly settings: LocalSettings;
-  readonly decoders: readonly SwapDecoder[];
+  readonly sources: readonly SwapSource[] | undefined;
   readonly rpc: Rpc;
   readonly transport: Transport;
 }
@@ -78,7 +79,7 @@ export async function autoPayStep(
  * A context that plans one step for a wallet, within what the request asks for, and keeps nothing.
  */
 export function planner(
-  { settings, decoders, rpc, transport }: AutoPayDeps,
+  { settings, sources, rpc, transport }: AutoPayDeps,
   request: AutoPayRequest,
   autoSwap: boolean,
 ): PaymentContext {
@@ -98,7 +99,7 @@ export function planner(
   };
   return contextOver(config, {
     protocols: [x402Protocol],
-    decoders,
+    sources,
     events: createEvents(settings.runtime.now),
     rpc,
     transport,
@@ -198,13 +199,13 @@ export function hostOf({ url }: PaymentRequired): string {
 }
 
 /** The header for a payment that the wallet signed, if it is a payment for one of the offers. */
-function present(
+async function present(
   terms: PaymentRequired,
   network: string,
   wallet: string,
   bytes: Uint8Array,
-): PaymentResult {
-  const { envelope, reading } = readPayment(terms, network, wallet, bytes);
+): Promise<PaymentResult> {
+  const { envelope, reading } = await readPayment(terms, network, wallet, bytes);
   const header = encodePayment({
     paymentRequired: envelope,
     offer: reading.offer,
@@ -223,7 +224,7 @@ async function submit(
   bytes: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
-  const signed = readSigned(wallet, bytes);
+  const signed = await readSigned(wallet, bytes);
   const verdict = await soon(signal, async (within) => {
     const found = await awaitVerdict(context, signed, within);
     return found.state === 'open' ? land(context, signed, found.slot, within) : found;

@@ -13,7 +13,7 @@ import { usdValueOf } from '../payments/plan/usd-price.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import { checkPayment } from '../policy/caps.js';
-import { checkOffer, checkPlace } from '../policy/lists.js';
+import { checkOffer, checkPlace } from '../policy/check-lists.js';
 import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
 import type { Receipt } from '../receipt.js';
 import type { PaymentResult } from '../transport.js';
@@ -39,7 +39,7 @@ import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
  */
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request, signal } = step;
-  const read = readPayment(step.terms, session.context.config.network, request.wallet, bytes);
+  const read = await readPayment(step.terms, session.context.config.network, request.wallet, bytes);
   // A seller's own memo may look like anything.
   if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
     throw refuse(

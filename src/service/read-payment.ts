@@ -1,10 +1,10 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../internal/bytes.js';
 import { refuse } from '../internal/options.js';
 import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
-import { verifySignature } from '../solana/keys.js';
+import { verifySignature } from '../solana/signatures.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import {
   decodeTransaction,
@@ -35,19 +35,19 @@ export interface ReadPayment {
  * Reads a signed payment. Throws `invalid_option` if the wallet has not signed it, or it pays
  * none of the offers.
  */
-export function readPayment(
+export async function readPayment(
   terms: PaymentRequired,
   network: string,
   wallet: string,
   bytes: Uint8Array,
-): ReadPayment {
+): Promise<ReadPayment> {
   const decoded = decodeTransaction(bytes);
   const position = decoded === undefined ? -1 : messageSigners(decoded.message).indexOf(wallet);
   const signature = decoded?.signatures[position];
   if (
     decoded === undefined ||
     signature === undefined ||
-    !verifySignature(decoded.message, signature, wallet)
+    !(await verifySignature(decoded.message, signature, wallet))
   ) {
     throw refuse(
       'signedPayment',

@@ -1,9 +1,9 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../internal/bytes.js';
 import { refuse } from '../internal/options.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
 import type { PaymentContext } from '../payments/context.js';
-import { verifySignature } from '../solana/keys.js';
+import { verifySignature } from '../solana/signatures.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import {
@@ -19,6 +19,7 @@ import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';
 import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';
 import { enforce } from '../swaps/firewall/rule.js';
 import { createdIn, surroundingsRules } from '../swaps/firewall/surroundings.js';
+import { decodersOf } from '../swaps/sources.js';
 import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
 import { swapLimits } from '../swaps/transaction/finish.js';
 import { readRawWallet } from '../swaps/transaction/read-facts.js';
@@ -32,13 +33,13 @@ export interface SignedBytes {
 }
 
 /** Throws `invalid_option` if the wallet has not signed it as the payer of its fee. */
-export function readSigned(wallet: string, bytes: Uint8Array): SignedBytes {
+export async function readSigned(wallet: string, bytes: Uint8Array): Promise<SignedBytes> {
   const decoded = decodeTransaction(bytes);
   const [signature] = decoded?.signatures ?? [];
   if (
     decoded?.staticAccounts[0] !== wallet ||
     signature === undefined ||
-    !verifySignature(decoded.message, signature, wallet)
+    !(await verifySignature(decoded.message, signature, wallet))
   ) {
     throw refuse('signedSwap', 'must be the transaction of the step before, signed by the wallet.');
   }
@@ -71,11 +72,12 @@ export interface ReadSwap {
  * would count. Throws `invalid_option` if it is not the wallet's.
  */
 export async function readSwap(
-  { rpc, config, decoders }: PaymentContext,
+  { rpc, config, sources }: PaymentContext,
   { decoded }: SignedBytes,
   signal: AbortSignal | undefined,
 ): Promise<ReadSwap> {
   const wallet = config.signer.address;
+  const decoders = decodersOf(sources);
   const [first] = decoded.instructions;
   // A transaction counts by a nonce if its first instruction advances one: it could land for as
   // long as its sender likes.

@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { hex } from '@scure/base';
+import { hex } from '../internal/hex.js';
 import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/service-attempts.js';
 import type { Attempt } from '../journal/types.js';

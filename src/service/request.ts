@@ -1,6 +1,6 @@
 import { minAmount, parseAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
-import { parseSwapFrom } from '../config/swap-request.js';
+import { parseSwapFrom } from '../config/swap-from.js';
 import { cleanText, type ConfigError } from '../errors.js';
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';

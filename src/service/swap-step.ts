@@ -1,6 +1,7 @@
-import { amendError, isExactChangeError, ProtocolError } from '../errors.js';
+import { isExactChangeError, ProtocolError } from '../errors.js';
+import { amendError } from '../errors/amend.js';
 import { WSOL_MINT } from '../network.js';
-import { swapBound } from '../payments/execute/swap-cost.js';
+import { swapBound } from '../payments/execute/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
 import { SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import type { PaymentResult } from '../transport.js';
@@ -17,7 +18,7 @@ import { submittedSwap, waitFor } from './wait-swap.js';
 /** Sends a signed swap, on record first, and plans the payment once it has landed. */
 export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request } = step;
-  const signed = readSigned(request.wallet, bytes);
+  const signed = await readSigned(request.wallet, bytes);
   const { signature } = signed;
   const known = await findSwap(session.context, signature);
   if (known !== undefined && isPaid(known)) return resultSoFar(step, known);

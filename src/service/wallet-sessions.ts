@@ -63,7 +63,7 @@ interface OpenSession {
  * timers.
  */
 export function createWalletSessions(
-  { settings, decoders, rpc, transport }: AutoPayDeps,
+  { settings, sources, rpc, transport }: AutoPayDeps,
   journal: Journal,
 ): WalletSessions {
   const { network, runtime } = settings;
@@ -98,7 +98,7 @@ export function createWalletSessions(
     // and the other way round.
     const context = contextOver(config, {
       protocols: [x402Protocol],
-      decoders,
+      sources,
       events: createEvents(runtime.now),
       rpc,
       transport,

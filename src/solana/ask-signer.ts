@@ -1,6 +1,7 @@
 import { TransactionError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
-import { isGoodSignature, isUint8Array } from './keys.js';
+import { isUint8Array } from './keys.js';
+import { isGoodSignature } from './signatures.js';
 import {
   isTransactionSigner,
   type Signer,
@@ -48,7 +49,7 @@ export async function askSigner(
   const signed = isTransactionSigner(signer)
     ? readTransaction(signer, message, bytes, kind)
     : { message, signature: bytes, guards: 0 };
-  if (isGoodSignature(signer, signed.message, signed.signature)) return signed;
+  if (await isGoodSignature(signer, signed.message, signed.signature)) return signed;
   throw new TransactionError(
     'signing_failed',
     `The signature of the signer of ${address} does not fit the ${kind}: it may have changed the message. Nothing was sent.`,

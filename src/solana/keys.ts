@@ -1,8 +1,9 @@
-import { ed25519 } from '@noble/curves/ed25519';
-import { base58 } from '@scure/base';
 import { ConfigError } from '../errors.js';
-import { addressBytes, addressOf, isAddress } from './address.js';
+import { base58 } from '../internal/bytes.js';
+import { addressOf } from './address.js';
+import { publicKeyOf, sign } from './ed25519.js';
 import { isTransactionSigner, type MessageSigner, type Signer } from './signer.js';
+import { ED25519, quietSubtle } from './web-crypto.js';
 import type { Address } from './types.js';
 
 const SEED_BYTES = 32;
@@ -27,7 +28,8 @@ type Sign = (message: Uint8Array) => Promise<Uint8Array>;
  * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
  */
 export function createKeySigner(secret: string | Uint8Array | readonly number[]): MessageSigner {
-  return signerOf(readKeypair(secret));
+  const { seed, address } = readKeypair(secret);
+  return signerOf(seed, address);
 }
 
 /**
@@ -41,17 +43,16 @@ export function createSeedSigner(seed: Uint8Array): MessageSigner {
       'walletSeed is not a Uint8Array of 32 bytes',
       'Give the seed as those bytes, or the whole key as walletSecretKey.',
     );
-  return signerOf(Uint8Array.from(seed));
+  return signerOf(Uint8Array.from(seed), addressOf(publicKeyOf(seed)));
 }
 
 /** Takes over the seed. */
-function signerOf(seed: Uint8Array): MessageSigner {
-  const address = addressOf(ed25519.getPublicKey(seed));
-  const sign = keep(seed);
+function signerOf(seed: Uint8Array, address: Address): MessageSigner {
+  const signKept = keep(seed);
   // A copy, because the caller may reuse its buffer before the runtime gets to signing.
   const signer = Object.freeze({
     address,
-    signMessage: (message: Uint8Array) => sign(Uint8Array.from(message)),
+    signMessage: (message: Uint8Array) => signKept(Uint8Array.from(message)),
   });
   keySigners.add(signer);
   return signer;
@@ -78,34 +79,9 @@ export function wrapSigner(
   return wrapped;
 }
 
-/**
- * Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any
- * other is not believed.
- */
-export function isGoodSignature(
-  signer: Signer,
-  message: Uint8Array,
-  signature: Uint8Array,
-): boolean {
-  if (keySigners.has(signer)) return signature.length === KEYPAIR_BYTES;
-  return verifySignature(message, signature, signer.address);
-}
-
-/**
- * Whether the signature is the address's own over exactly these bytes, as strictly as the network
- * checks it.
- */
-export function verifySignature(
-  message: Uint8Array,
-  signature: Uint8Array,
-  address: Address,
-): boolean {
-  if (signature.length !== KEYPAIR_BYTES || !isAddress(address)) return false;
-  try {
-    return ed25519.verify(signature, message, addressBytes(address), { zip215: false });
-  } catch {
-    return false;
-  }
+/** Whether a signer was made here: it signs what it gets. */
+export function isKeySigner(signer: Signer): boolean {
+  return keySigners.has(signer);
 }
 
 /** Takes over the seed: into the runtime and then zeroed, or into the closure. */
@@ -115,7 +91,7 @@ function keep(seed: Uint8Array): Sign {
       seed.fill(0);
       return sign;
     },
-    (): Sign => (message) => Promise.resolve(ed25519.sign(message, seed)),
+    (): Sign => (message) => Promise.resolve(sign(message, seed)),
   );
   return async (message) => (await imported)(message);
 }
@@ -126,34 +102,16 @@ async function importKey(seed: Uint8Array): Promise<Sign> {
   if (subtle === undefined) throw new Error('No Ed25519 in this runtime.');
   const pkcs8 = Uint8Array.of(...PKCS8_PREFIX, ...seed);
   try {
-    const key = await subtle.importKey('pkcs8', pkcs8, { name: 'Ed25519' }, false, ['sign']);
+    const key = await subtle.importKey('pkcs8', pkcs8, ED25519, false, ['sign']);
     return async (message) =>
-      new Uint8Array(await subtle.sign({ name: 'Ed25519' }, key, Uint8Array.from(message)));
+      new Uint8Array(await subtle.sign(ED25519, key, Uint8Array.from(message)));
   } finally {
     pkcs8.fill(0);
   }
 }
 
-/**
- * WebCrypto, unless its Ed25519 prints a warning: Node did until 20.20, 22.13 and 23.5. Absent
- * before Node 19 and in insecure pages.
- */
-function quietSubtle(): SubtleCrypto | undefined {
-  // The types promise both everywhere; neither is there in each runtime.
-  const { crypto, process } = globalThis as {
-    crypto?: Partial<Crypto>;
-    process?: { versions?: { node?: string } };
-  };
-  const node = process?.versions?.node;
-  const [major = NaN, minor = NaN] = (node ?? '').split('.').map(Number);
-  const firstQuiet: Readonly<Record<number, number>> = { 20: 20, 22: 13, 23: 5 };
-  if (node !== undefined && major < 24 && !(minor >= (firstQuiet[major] ?? Infinity)))
-    return undefined;
-  return crypto?.subtle;
-}
-
-/** The seed of a keypair that is whole. */
-function readKeypair(secret: unknown): Uint8Array {
+/** The seed of a keypair that is whole, and its address. */
+function readKeypair(secret: unknown): { readonly seed: Uint8Array; readonly address: Address } {
   const bytes = typeof secret === 'string' ? readText(secret.trim()) : readBytes(secret);
   if (bytes === undefined)
     throw invalidKey('it is neither base58 text, nor a JSON array of bytes, nor bytes');
@@ -165,11 +123,12 @@ function readKeypair(secret: unknown): Uint8Array {
     if (bytes.length !== KEYPAIR_BYTES)
       throw invalidKey(`it is ${bytes.length} bytes long, not ${KEYPAIR_BYTES}`);
     const seed = bytes.slice(0, SEED_BYTES);
-    if (addressOf(ed25519.getPublicKey(seed)) !== addressOf(bytes.subarray(SEED_BYTES))) {
+    const address = addressOf(publicKeyOf(seed));
+    if (address !== addressOf(bytes.subarray(SEED_BYTES))) {
       seed.fill(0);
       throw invalidKey('its second half is not the public key of its first half');
     }
-    return seed;
+    return { seed, address };
   } finally {
     bytes.fill(0);
   }

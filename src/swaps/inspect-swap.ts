@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../internal/bytes.js';
 import { maxAmount, minAmount } from '../amount.js';
 import { isExactChangeError } from '../errors.js';
 import type { Runtime } from '../internal/runtime.js';

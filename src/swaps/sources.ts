@@ -1,5 +1,5 @@
 import { jupiterDecoder } from './jupiter/decoder.js';
-import type { SwapSource } from './provider.js';
+import type { SwapDecoder, SwapSource } from './provider.js';
 
 /** Where swaps come from, in the order in which they are asked. */
 export const swapSources: readonly SwapSource[] = [
@@ -10,4 +10,8 @@ export const swapSources: readonly SwapSource[] = [
 ];
 
 /** What reads the instructions of each. */
-export const swapDecoders = swapSources.map(({ decoder }) => decoder);
+export const swapDecoders = decodersOf(swapSources);
+
+export function decodersOf(sources: readonly SwapSource[] = swapSources): readonly SwapDecoder[] {
+  return sources.map(({ decoder }) => decoder);
+}

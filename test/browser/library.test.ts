@@ -74,11 +74,9 @@ describe('in Chromium', () => {
               () => 'exported',
               (error: unknown) => (error as Error).name,
             );
-      return {
-        valid: exactChange.verifySignature(message, signature, signer.address),
-        exported,
-        keys: imported.length,
-      };
+      const keys = imported.length;
+      const valid = await exactChange.verifySignature(message, signature, signer.address);
+      return { valid, exported, keys };
     }, seed);
     expect(result).toEqual({ valid: true, exported: 'InvalidAccessError', keys: 1 });
   });

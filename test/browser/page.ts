@@ -1,5 +1,6 @@
 import * as library from 'exact-change';
-import { createSeedSigner, verifySignature } from '../../src/solana/keys.js';
+import { createSeedSigner } from '../../src/solana/keys.js';
+import { verifySignature } from '../../src/solana/signatures.js';
 
 // What tests reach from inside the page: the packed package, and the key signer, which it does not
 // export.

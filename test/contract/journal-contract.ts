@@ -434,6 +434,17 @@ export function journalContract(
         ]).toEqual([10_000n, 0n]);
       });
 
+      it.each(['reserved', 'signed'] as const)(
+        'what is %s once, wherever the window begins',
+        async (state) => {
+          await brought(state, { at: NOW + 200 });
+          const looks = [999, 1_000, 1_199, 1_200, 1_999, 2_000].map((later) =>
+            used(dayCap(0n, { windowMs: 1_000 }), NOW + later),
+          );
+          expect(new Set(await Promise.all(looks))).toEqual(new Set([10_000n]));
+        },
+      );
+
       it('in a window by the time of the attempt that is to be reserved', async () => {
         await brought('settled');
         const at = (later: number) => journal.reserve(own({ at: NOW + later }), [dayCap(10_000n)]);

@@ -1,5 +1,5 @@
 import { address } from '@solana/kit';
-import type { LazyProtocol, PaymentProtocol } from '../../src/protocols/protocol.js';
+import type { PaymentProtocol } from '../../src/protocols/protocol.js';
 import type { PaymentRequired } from '../../src/protocols/types.js';
 import { x402Protocol } from '../../src/protocols/x402/protocol.js';
 
@@ -16,9 +16,8 @@ const read = new WeakSet<PaymentRequired>();
  * A second protocol, as small as one can be: other headers, other terms and another word on the
  * settlement than those of x402, for a transaction of the same layout.
  */
-export const till: PaymentProtocol & LazyProtocol = {
+export const till: PaymentProtocol = {
   id: 'till',
-  load: () => Promise.resolve(till),
   headers: [TILL_PAYMENT],
   detect(response) {
     const asked = response.status === 402 ? response.headers.get(TILL_TERMS) : null;

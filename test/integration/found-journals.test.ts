@@ -84,7 +84,9 @@ describe('a process that died between its hold and its signature', () => {
     const dead = attemptOf({ ...owner, mint: sandbox.mints.USDC.address, at: Date.now() });
     await journal.reserve(dead, []);
     await ledger.see(account, { amount: 10_000n, at: Date.now() });
-    expect(await ledger.take(account, dead.id, 10_000n, seenSince(0))).toEqual({ before: undefined });
+    expect(await ledger.take(account, dead.id, 10_000n, seenSince(0))).toEqual({
+      before: undefined,
+    });
     await payer.client.resume();
     expect([await listOf(journal.attempts(owner)), await ledger.held(account)]).toEqual([[], 0n]);
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);

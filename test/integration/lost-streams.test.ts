@@ -10,7 +10,7 @@ import {
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import { memoryJournal, SOLANA_MAINNET, type Along, type Attempt, type Journal } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
@@ -66,7 +66,7 @@ async function bought(kind: JournalKind = 'memory'): Promise<Bought> {
   const written: Attempt[] = [];
   const journal = {
     ...inner,
-    put: (attempt: Attempt) => (written.push(attempt), inner.put(attempt)),
+    put: (attempt: Attempt, along?: Along) => (written.push(attempt), inner.put(attempt, along)),
   };
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
   const response = await payer.client.fetch(seller.url, post);

@@ -1,9 +1,7 @@
 import { receiptOf, type ClientOptions } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { localOver } from '../../adapters/local/index.js';
-import { remoteOver } from '../../adapters/remote/index.js';
 import { buildClient } from '../../src/client.js';
-import { x402 } from '../../src/protocols/x402/index.js';
+import { parts } from '../../src/parts.js';
 import { decided } from '../helpers/flow.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -24,9 +22,8 @@ async function payer(options: ClientOptions = {}) {
   const client = buildClient(
     { rpcUrl, wsUrl, jupiterUrl, signer, ...options },
     {
-      protocols: [x402, till],
-      local: localOver,
-      remote: remoteOver,
+      headers: [...parts.protocols, till].flatMap((one) => one.headers),
+      load: () => Promise.resolve({ ...parts, protocols: [...parts.protocols, till] }),
     },
   );
   onTestFinished(() => client.close());

@@ -1,10 +1,9 @@
 import type { ClientOptions } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { expect, it, onTestFinished } from 'vitest';
-import { localOver } from '../../adapters/local/index.js';
-import { remoteOver } from '../../adapters/remote/index.js';
 import { buildClient } from '../../src/client.js';
-import { x402 } from '../../src/protocols/x402/index.js';
+import { parts } from '../../src/parts.js';
+import { X402_HEADERS } from '../../src/protocols/x402/index.js';
 import type { SwapSource } from '../../src/swaps/provider.js';
 import { swapSources } from '../../src/swaps/sources.js';
 import { decided } from '../helpers/flow.js';
@@ -31,10 +30,8 @@ async function payer(
   const client = buildClient(
     { rpcUrl, wsUrl, jupiterUrl, signer, autoSwap: true, ...options },
     {
-      protocols: [x402],
-      sources,
-      local: localOver,
-      remote: remoteOver,
+      headers: X402_HEADERS,
+      load: () => Promise.resolve({ ...parts, sources }),
     },
   );
   onTestFinished(() => client.close());

@@ -9,7 +9,7 @@ import { systemRuntime } from '../../src/internal/runtime.js';
 import { addressOf } from '../../src/solana/address.js';
 import { landTransaction } from '../../src/solana/transactions/confirm.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
-import { transferLamports } from '../../src/solana/transactions/instructions.js';
+import { transferLamports } from '../../src/solana/transactions/swap-instructions.js';
 import { compileMessage } from '../../src/solana/transactions/compile.js';
 import { assembleTransaction } from '../../src/solana/transactions/transaction.js';
 import { lookBackAt } from '../helpers/look-back.js';

@@ -19,17 +19,19 @@ import { addressBytes, addressOf } from '../../src/solana/address.js';
 import { landTransaction } from '../../src/solana/transactions/confirm.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import {
-  closeTokenAccount,
   computeUnitLimit,
   computeUnitPrice,
+  memo,
+  transferChecked,
+} from '../../src/solana/transactions/instructions.js';
+import {
+  closeTokenAccount,
   createAssociatedTokenAccount,
   dropCloseAuthority,
-  memo,
   revoke,
   syncNative,
-  transferChecked,
   transferLamports,
-} from '../../src/solana/transactions/instructions.js';
+} from '../../src/solana/transactions/swap-instructions.js';
 import { createSeedSigner } from '../../src/solana/keys.js';
 import type { LandedTransaction, Rpc } from '../../src/solana/rpc/rpc.js';
 import { readTables } from '../../src/solana/transactions/tables.js';

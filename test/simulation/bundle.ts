@@ -8,13 +8,23 @@ import { mends } from './mends.js';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = resolve(here, '../..');
 
-/** Signatures by Node's own code: the pure one is correct, and forty times slower. */
+/**
+ * Signatures by Node's own code: the pure one is correct, and forty times slower. None by WebCrypto,
+ * which answers when its thread is done, and not when virtual time says so.
+ */
 const quickKeys: Plugin = {
   name: 'quick keys',
-  setup({ onResolve }) {
-    onResolve({ filter: /^@noble\/curves\/ed25519(\.js)?$/ }, ({ importer }) =>
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^@noble\/ed25519$/ }, ({ importer }) =>
       importer.endsWith('quick-keys.ts') ? undefined : { path: join(here, 'quick-keys.ts') },
     );
+    onLoad({ filter: /src\/solana\/web-crypto\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(
+        'return crypto?.subtle;',
+        'return undefined;',
+      ),
+      loader: 'ts',
+    }));
   },
 };
 

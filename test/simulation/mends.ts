@@ -32,7 +32,7 @@ export const mends: readonly Mend[] = [
     breaks: 'within caps',
     changes: [
       {
-        file: 'src/payments/execute/swap-cost.ts',
+        file: 'src/payments/execute/swap-bound.ts',
         now: 'const isPinned = pinnedMint(network, outputMint) !== undefined;',
         before: 'const isPinned = true;',
       },
@@ -55,7 +55,7 @@ export const mends: readonly Mend[] = [
     breaks: 'within caps',
     changes: [
       {
-        file: 'src/payments/execute/reservation.ts',
+        file: 'src/payments/execute/swap-record.ts',
         now: '() => journal.raise(next, caps)',
         before: '() => journal.raise(next, [])',
       },
@@ -91,7 +91,7 @@ export const mends: readonly Mend[] = [
       },
       {
         file: 'src/solana/rpc/tip.ts',
-        now: '!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call)))',
+        now: '!mayLiveUntil(latest, first ?? (await readTip(request, COMMITMENT, call)))',
         before: 'latest.slot < 0',
       },
     ],
@@ -165,7 +165,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/internal/request.ts',
-        now: '          ...(paysItself ? unfollowed(request, passed) : {}),\n',
+        now: '          ...(paysItself ? unfollowed(parts) : {}),\n',
         before: '',
       },
     ],

@@ -16,15 +16,17 @@ const ROWS: readonly (readonly string[])[] = [
   ['config'],
   ['payments'],
   ['service', 'inspect-engine'],
-  ['client', 'inspect'],
-  ['interceptor'],
+  ['client', 'inspect', 'memory-journal'],
+  ['interceptor', 'parts'],
+  ['create-client'],
   ['index'],
 ];
 
 /** Rows whose parts are one ground: they import each other. */
 const SHARED_ROWS = [0, 5];
 
-/** What src/index.ts, the composition root, may take from the edges. */
+/** What the composition root may take from the edges: src/index.ts, and the part of it for later. */
+const ROOTS = /^src\/(index|parts|create-client)\.ts$/;
 const COMPOSED = new Set([
   'adapters/debug.ts',
   'adapters/local/index.ts',
@@ -40,6 +42,12 @@ const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly 
     why: 'the first import of the package would load it',
   },
   {
+    root: 'src/parts.ts',
+    heavy:
+      /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky|valibot|ws|src\/swaps|src\/service\/(?!closed))(\/|$)?/,
+    why: 'a payment without a swap would load it',
+  },
+  {
     root: 'adapters/remote/operations.ts',
     heavy: /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api)(\/|$)/,
     why: 'the first call of a service would load it',
@@ -52,6 +60,8 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
     { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swaps\//, once: true },
     { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
     { name: /^ky(\/|$)/, where: /^src\//, once: true },
+    { name: /^@noble\/ed25519(\/|$)/, where: /^src\/solana\//, once: true },
+    { name: /^ws(\/|$)/, where: /^(src\/solana\/rpc|adapters\/sandbox)\//, once: true },
     { name: /^valibot(\/|$)/, where: /^src\/wire\//, once: false },
     { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
     // The name is Node's own and that of the npm package; both give the class that web3.js and
@@ -72,7 +82,7 @@ const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
  * routes say.
  */
 const PROTOCOL = /^src\/protocols\/[^/]+\//;
-const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|index\.ts$)/;
+const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|(index|parts|create-client)\.ts$)/;
 
 /** Behind a port as well: only the list of sources knows which there are. */
 const SOURCE = /^src\/swaps\/jupiter\//;
@@ -123,7 +133,7 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
       : badPackage(from, specifier, bad);
   if (!/\.js$/.test(specifier)) return bad('relative imports end in .js');
   if (!to.startsWith('src/'))
-    return from === 'src/index.ts' && COMPOSED.has(to) ? [] : bad('src/ does not know the edges');
+    return ROOTS.test(from) && COMPOSED.has(to) ? [] : bad('src/ does not know the edges');
   if (from.startsWith('src/wire/') && kind !== 'type' && !LEAVES_OF_THE_WIRE.test(to))
     return bad('the wire knows types and leaves only');
   if (PROTOCOL.test(to) && !KNOWS_A_PROTOCOL.test(from))
@@ -193,7 +203,7 @@ function heavyLoad(
     for (const { from, to } of loads) if (from === file && to !== undefined) loaded.add(to);
   }
   return loads
-    .filter(({ from, specifier }) => loaded.has(from) && heavy.test(specifier))
+    .filter(({ from, to, specifier }) => loaded.has(from) && heavy.test(to ?? specifier))
     .map(({ from, specifier }) => `${from} imports ${specifier}: ${why}`);
 }
 

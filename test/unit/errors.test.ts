@@ -3,9 +3,9 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import * as errors from '../../src/errors.js';
+import { amendError } from '../../src/errors/amend.js';
 
 const {
-  amendError,
   cleanText,
   errorCodes,
   ExactChangeError,

@@ -14,6 +14,8 @@ export interface Current {
   readonly state: State;
   /** Bytes that it began with. */
   readonly whole: number;
+  /** What is wrong with it. */
+  damage?: Damage;
 }
 
 /** What a line says that counts. */
@@ -22,34 +24,48 @@ export interface Said {
   readonly records: readonly FileRecord[];
 }
 
-const CHUNK = 256 * 1024;
-
-/** Reads a file to its end, in steps. Rejects with {@link Damage}, or as the disk does. */
+/** Reads a file to its end, part by part. Rejects with {@link Damage}, or as the disk does. */
 export async function readCurrent(file: OpenFile, archive: Archive): Promise<Current> {
   const header = readHeader(file);
   if (header?.version !== VERSION) throw new Damage(0);
   const scanner = createScanner(header.length, header.whole);
   const { whole } = header;
-  const current = { file, id: file.id(), scanner, state: createState(archive), whole };
-  for (let seen = -1; seen < scanner.seen;) {
-    ({ seen } = scanner);
-    catchUp(current, CHUNK);
-    await setImmediate();
-  }
+  const current: Current = { file, id: file.id(), scanner, state: createState(archive), whole };
+  while (!takeIn(current)) await setImmediate();
   return current;
 }
 
-/** Takes in what the file says since it was read last. Throws {@link Damage}. */
-export function catchUp({ file, scanner, state }: Current, most?: number): Said[] {
+/**
+ * Takes in what the file says since it was read last. Throws {@link Damage}, or as the disk does.
+ *
+ * @param heard - Is told of each line that was taken in, also if a later one fails.
+ */
+export function catchUp(current: Current, heard: (said: Said) => void): void {
+  const { file, scanner } = current;
+  if (current.damage !== undefined) throw current.damage;
   const size = file.size();
-  if (size === scanner.seen) return [];
+  if (size === scanner.seen) return;
   // Cut off by another program.
-  if (size < scanner.size) throw new Damage(size);
-  const said = scanner.next(file, most).map(({ at, value }) => {
-    const line = readRecords(value);
-    if (line === undefined) throw new Damage(at);
-    return line;
-  });
-  for (const { by, records } of said) state.apply(by, records);
-  return said;
+  if (size < scanner.size) throw (current.damage = new Damage(size));
+  while (!takeIn(current, heard));
+}
+
+/**
+ * The next part of a file; whether it was the last. Once a file is damaged it stays that: what it
+ * said then is not known.
+ */
+function takeIn(current: Current, heard?: (said: Said) => void): boolean {
+  try {
+    const { lines, isLast } = current.scanner.next(current.file);
+    for (const { at, value } of lines) {
+      const said = readRecords(value);
+      if (said === undefined) throw new Damage(at);
+      current.state.apply(said.by, said.records);
+      heard?.(said);
+    }
+    return isLast;
+  } catch (error) {
+    if (error instanceof Damage) current.damage = error;
+    throw error;
+  }
 }

@@ -70,7 +70,7 @@ export function historyAt(path: string, disk: Disk): History {
   };
   const madeAt = (place: number): Made => {
     const { value } = lineAt(place);
-    const [made, attempt]: unknown[] = Array.isArray(value) ? value : [];
+    const [made, attempt] = (Array.isArray(value) ? value : []) as readonly unknown[];
     if (typeof made !== 'number' || !isAttempt(attempt)) throw new Damage(place, path);
     return { made, attempt };
   };

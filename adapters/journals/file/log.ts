@@ -65,7 +65,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   let checkAt = Math.max(compactFrom, 2 * tail.whole);
   let isClosed = false;
   let changing: Promise<void> | undefined;
-  let rewriting: Promise<void> | undefined;
+  let [rewriting, replacing]: (Promise<void> | undefined)[] = [];
 
   /** Takes a step, at once. Undefined if another file is taking the place of this one. */
   function take<T>(decide: Decide<T>): Step<T> | undefined {
@@ -153,11 +153,12 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       const { sealedBy } = tail.state;
       if (sealedBy === undefined) return;
-      if (sealedBy === me && rewriting !== undefined) return rewriting.catch(() => undefined);
+      if (sealedBy === me && replacing !== undefined) return replacing.catch(() => undefined);
       if (tail.isReplaced()) return goOver(disk.open(path));
+      // What was to take its place failed.
+      if (sealedBy === me) tail.append([{ sealed: false }]);
       // Where its writer has ended it is written no more; unless it was, a moment ago.
-      const isOver = (await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced();
-      if (isOver) bury(sealedBy);
+      else if ((await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced()) bury(sealedBy);
       else await systemRuntime.sleep(wait);
       tail.read();
     }
@@ -180,12 +181,20 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     if (seat === undefined || !tail.append([{ gone: id }])) return;
     processes.clear(seat, directory).catch(() => undefined);
   }
+  /** A disk that fails is no reason to take it for alive. */
+  function tryToBury(id: string): void {
+    try {
+      if (!tail.isReplaced()) bury(id);
+    } catch {
+      // It is found again.
+    }
+  }
   async function living(ids: Iterable<string>): Promise<ReadonlySet<string>> {
     const alive = new Set<string>();
     for (const id of new Set(ids)) {
       if ((await verdictOn(id)) !== 'ended') alive.add(id);
       // What it sealed is seen to by the next step.
-      else if (tail.state.sealedBy === undefined && !tail.isReplaced()) bury(id);
+      else if (tail.state.sealedBy === undefined) tryToBury(id);
     }
     return alive;
   }
@@ -205,7 +214,8 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       return rewriteOnce();
     }
     try {
-      await goOver(await writeAnew(path, tail, history, disk));
+      replacing = writeAnew(path, tail, me, history, disk).then(goOver);
+      await replacing.finally(() => (replacing = undefined));
       await syncs.names();
     } catch (error) {
       if (tail.state.locks.get(REWRITING) === me) later([{ unlock: REWRITING }]);
@@ -254,5 +264,3 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
 function leave(gone: string): Step<undefined> {
   return { records: [{ gone }], result: undefined };
 }
-
-export type { ProcessId };

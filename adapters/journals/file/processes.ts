@@ -60,7 +60,7 @@ export function processesOn(system: NodeJS.Platform): Processes {
       const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
       const answer = await (isSocket(other) ? knock : look)(directory, other.sign);
       if (answer === 'accepts') return 'lives';
-      // It removed it; or a person did, who knows; or this is a copy of its journal.
+      // It removed it; or a person did that knows it to be gone; or this is a copy of its journal.
       if (answer === 'gone') return 'ended';
       if (!isSocket(other) || !isOfOneKernel(other, kernelOf(boot, system), volume))
         return mayRun(other, boot);

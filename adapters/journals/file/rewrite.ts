@@ -5,7 +5,7 @@ import { encodeHeader } from './header.js';
 import type { History } from './history.js';
 import { encodeLine } from './line.js';
 import { linesOf, snapshotOf, type Says } from '../log/snapshot.js';
-import type { State } from '../log/state.js';
+import { REWRITING, type State } from '../log/state.js';
 import type { Tail } from './tail.js';
 
 /** How often what came meanwhile is written behind, before nothing more may come. */
@@ -21,6 +21,7 @@ const TURN = 32;
 export async function writeAnew(
   path: string,
   tail: Tail,
+  me: string,
   history: History,
   disk: Disk,
 ): Promise<OpenFile> {
@@ -49,20 +50,26 @@ export async function writeAnew(
       rest = collected();
       if (isSealed && rest.length === 0) break;
       if (!isSealed && (rest.length === 0 || round > ROUNDS)) {
+        if (tail.state.locks.get(REWRITING) !== me) throw takenOver();
         isSealed = tail.append([{ sealed: true }]);
         rest = [...rest, ...collected()];
         if (isSealed && rest.length === 0) break;
       }
     }
+    if (tail.state.sealedBy !== me) throw takenOver();
     disk.rename(draft, path);
     return file;
   } catch (error) {
     tail.collect(false);
-    if (isSealed) tail.append([{ sealed: false }]);
     file?.close();
     removeFile(disk, draft);
     throw error;
   }
+}
+
+/** This process was taken for ended, as its sign was taken away. */
+function takenOver(): Error {
+  return new Error('Another process may write the file anew by now.');
 }
 
 /** A file with what a state says, under another name. */

@@ -24,13 +24,18 @@ export interface Scanner {
   /** How much of that was taken in: not half a line at its end. */
   readonly seen: number;
   /**
-   * The next lines that count, each once. Throws {@link Damage}.
-   *
-   * @param most - Bytes to look at.
+   * The lines that count in the next part of the file, each once. Throws {@link Damage}, or as the
+   * disk does: then nothing was taken in.
    */
-  next(file: OpenFile, most?: number): Counted[];
+  next(file: OpenFile): Part;
   /** Takes down that a line that counts, of so many bytes, was written at the end of the file. */
   skip(length: number): void;
+}
+
+export interface Part {
+  readonly lines: readonly Counted[];
+  /** Whether there was no more. */
+  readonly isLast: boolean;
 }
 
 /** A line that counts: where it begins, and what it says. */
@@ -89,38 +94,35 @@ export function createScanner(start: number, synced: number): Scanner {
     get seen() {
       return at;
     },
-    next(file, most = Infinity) {
+    next(file) {
+      const bytes = read(file);
+      const isAll = at + bytes.length >= size;
       const found: Counted[] = [];
-      const until = at + most;
-      for (;;) {
-        const bytes = read(file);
-        const isAll = at + bytes.length >= size;
-        let from = 0;
-        while (from < bytes.length) {
-          const next = bytes.indexOf(NEWLINE, from + 1);
-          if (next === -1 && !isAll) break;
-          const isLast = next === -1;
-          const piece = bytes.subarray(from, isLast ? bytes.length : next);
-          const place = at + from;
-          const line = readLine(piece, isLast);
-          if (typeof line === 'object') {
-            found.push(...judge(place, line));
-            from += line.length;
-            if (line.length === piece.length) continue;
-          }
-          // What follows a line without a line feed is a hole.
-          const other = typeof line === 'object' ? (isLast ? 'open' : 'hole') : line;
-          // Nothing is missing of what was on the disk before the file got its name.
-          if (other === 'damage' || at + from < synced) throw new Damage(at + from);
-          if (other === 'open') break;
-          if (other === 'hole') hole ??= at + from;
-          from = next;
+      let from = 0;
+      while (from < bytes.length) {
+        const next = bytes.indexOf(NEWLINE, from + 1);
+        if (next === -1 && !isAll) break;
+        const isLast = next === -1;
+        const piece = bytes.subarray(from, isLast ? bytes.length : next);
+        const place = at + from;
+        const line = readLine(piece, isLast);
+        if (typeof line === 'object') {
+          found.push(...judge(place, line));
+          from += line.length;
+          if (line.length === piece.length) continue;
         }
-        at += from;
-        // A line may be longer than what was read.
-        chunk = from === 0 && !isAll ? 2 * chunk : CHUNK;
-        if (isAll || at >= until) return found;
+        // What follows a line without a line feed is a hole.
+        const other = typeof line === 'object' ? (isLast ? 'open' : 'hole') : line;
+        // Nothing is missing of what was on the disk before the file got its name.
+        if (other === 'damage' || at + from < synced) throw new Damage(at + from);
+        if (other === 'open') break;
+        if (other === 'hole') hole ??= at + from;
+        from = next;
       }
+      at += from;
+      // A line may be longer than what was read.
+      chunk = from === 0 && !isAll ? 2 * chunk : CHUNK;
+      return { lines: found, isLast: isAll };
     },
     skip(length) {
       size += length;

@@ -56,12 +56,11 @@ export async function tailOf(
     const rest = records.filter((record) => !('synced' in record) && !('sealed' in record));
     if (rest.length > 0) collecting?.push([by, ...rest]);
   };
-  /** Whether a line of this process was among it. */
-  const read = (): boolean => {
-    const said = catchUp(current);
-    for (const { by, records } of said) collect(by, records);
-    return said.some(({ by }) => by === me.id);
-  };
+  const read = (heard: (by: string) => void = () => undefined): void =>
+    catchUp(current, ({ by, records }) => {
+      collect(by, records);
+      heard(by);
+    });
 
   return {
     get state() {
@@ -79,7 +78,7 @@ export async function tailOf(
     get end() {
       return current.scanner.end;
     },
-    read: () => void read(),
+    read: () => read(),
     append(records) {
       const { file, scanner, state } = current;
       const all: readonly FileRecord[] = [
@@ -93,7 +92,11 @@ export async function tailOf(
       if (file.append(line) < line.length) throw new Error('ENOSPC: there is no room for a line.');
       // Nothing else was written: it is where it was meant to be.
       const isNext = seen === size && again(() => file.size()) === size + line.length;
-      if (!isNext) return again(read);
+      if (!isNext) {
+        let isRead = false;
+        again(() => read((by) => (isRead ||= by === me.id)));
+        return isRead;
+      }
       scanner.skip(line.length);
       state.apply(me.id, all);
       collect(me.id, all);

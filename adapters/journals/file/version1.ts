@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { isRecord } from '../../../src/internal/record.js';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { isEndpoint, isOutboxJob } from '../../../src/outbox/json.js';
-import { PAYMENTS, USD } from '../../../src/policy/cost.js';
+import { PAYMENTS, USD } from '../../../src/policy/units.js';
 import { crc32 } from './crc32.js';
 import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
 import { lockedBy } from './failures.js';

@@ -23,7 +23,7 @@ export type FileRecord =
   | { readonly count: readonly [name: string, number: number] }
   /** A change of a balance, with decimal strings. */
   | { readonly balance: readonly [...Account, change: object] }
-  /** The writer says who it is, before it says anything else. */
+  /** Which process the writer is, before it says anything else. */
   | { readonly seat: ProcessId }
   /** A process has ended, with all that it claimed, locked and took. */
   | { readonly gone: string }
@@ -64,8 +64,19 @@ const isNumber = (value: unknown): value is number => typeof value === 'number';
 const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText);
 const isOwner = (value: unknown): value is Owner =>
   isRecord(value) && isText(value['wallet']) && isText(value['network']);
-const isOfAccount = (value: unknown): boolean =>
-  Array.isArray(value) && value.length === 4 && isTexts(value.slice(0, 3)) && isRecord(value[3]);
+const isAmount = (value: unknown): boolean => isText(value) && /^[0-9]+$/.test(value);
+const isSlot = (value: unknown): boolean => value === undefined || isNumber(value);
+const isListOf = (value: unknown, isOne: (one: Readonly<Record<string, unknown>>) => boolean) =>
+  Array.isArray(value) && value.every((one) => isRecord(one) && isOne(one));
+const isOfAccount = (
+  value: unknown,
+  isSaid: (said: Readonly<Record<string, unknown>>) => boolean,
+) =>
+  Array.isArray(value) &&
+  value.length === 4 &&
+  isTexts(value.slice(0, 3)) &&
+  isRecord(value[3]) &&
+  isSaid(value[3]);
 
 /** Whether each record says what its one name says that it does. */
 const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -76,7 +87,7 @@ const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
   lock: isText,
   unlock: isText,
   count: (value) => Array.isArray(value) && isText(value[0]) && isNumber(value[1]),
-  balance: isOfAccount,
+  balance: (value) => isOfAccount(value, isChange),
   seat: isProcessId,
   gone: isText,
   synced: isNumber,
@@ -89,7 +100,7 @@ const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
   made: isNumber,
   spent: isSpent,
   keys: (value) => isOwner(value) && 'keys' in value && isPlaces(value.keys),
-  book: isOfAccount,
+  book: (value) => isOfAccount(value, isBalance),
   history: isNumber,
 };
 
@@ -98,7 +109,7 @@ export function readRecords(
   value: unknown,
 ): { readonly by: string; readonly records: readonly FileRecord[] } | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [by, ...records]: unknown[] = value;
+  const [by, ...records] = value as readonly unknown[];
   return isText(by) && records.every(isFileRecord) ? { by, records } : undefined;
 }
 
@@ -107,6 +118,33 @@ function isFileRecord(value: unknown): value is FileRecord {
   const [[name, said] = [''], ...others] = Object.entries(value);
   const isKnown = Object.prototype.hasOwnProperty.call(checks, name);
   return others.length === 0 && isKnown && checks[name]?.(said) === true;
+}
+
+function isChange(change: Readonly<Record<string, unknown>>): boolean {
+  const { see, moved, forget, hold, amount, spend, slot, release } = change;
+  if (see !== undefined) return isRecord(see) && isKnown(see) && /^-?[0-9]+$/.test(String(moved));
+  if (hold !== undefined) return isText(hold) && isAmount(amount);
+  if (spend !== undefined) return isText(spend) && isSlot(slot);
+  return forget === true || isText(release);
+}
+
+function isKnown({ amount, at, slot }: Readonly<Record<string, unknown>>): boolean {
+  return isAmount(amount) && isNumber(at) && isSlot(slot);
+}
+
+function isBalance(balance: Readonly<Record<string, unknown>>): boolean {
+  const { known, reading, made, holds, spent } = balance;
+  return (
+    (known === undefined || (isRecord(known) && isKnown(known) && isNumber(known['doubtful']))) &&
+    (reading === undefined ||
+      (isRecord(reading) && isAmount(reading['amount']) && isNumber(reading['slot']))) &&
+    isNumber(made) &&
+    isListOf(
+      holds,
+      (one) => isText(one['id']) && isAmount(one['amount']) && isNumber(one['ordinal']),
+    ) &&
+    isListOf(spent, (one) => isText(one['id']) && isAmount(one['amount']) && isSlot(one['slot']))
+  );
 }
 
 function isPlaces(value: unknown): boolean {
@@ -122,7 +160,7 @@ function isSpent(value: unknown): boolean {
   if (!isOwner(value) || !isRecord(value) || !isRecord(value['spent'])) return false;
   const { host, payTo, mint, spent } = value;
   const isPeriod = (one: unknown) =>
-    Array.isArray(one) && isNumber(one[0]) && isNumber(one[1]) && /^[0-9]+$/.test(String(one[2]));
+    Array.isArray(one) && isNumber(one[0]) && isNumber(one[1]) && isAmount(one[2]);
   return (
     isTexts([host, payTo, mint]) &&
     Object.values(spent).every((periods) => Array.isArray(periods) && periods.every(isPeriod))

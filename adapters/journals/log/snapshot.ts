@@ -9,6 +9,7 @@ import {
   type SpentKey,
 } from '../../../src/journal/spent-keys.js';
 import type { SpentAt } from '../../../src/journal/spending.js';
+import { isOpen } from '../../../src/journal/states.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { withTexts } from '../balance-json.js';
 import { spentJson, type FileRecord } from './records.js';
@@ -35,8 +36,9 @@ export function snapshotOf(state: State, now: number): Snapshot {
   const { attempts, outbox, balances, claims, locks, counts, seats, taken } = state;
   const { spending } = attempts;
   const content = attempts.content();
-  const kept = content.kept.map(({ attempt }) => entryOf(attempt));
-  // What attempts take that the file has is not to be in its sums too.
+  const decided = content.kept.filter(({ attempt }) => !isOpen(attempt));
+  const kept = decided.map(({ attempt }) => entryOf(attempt));
+  // What attempts took that the file has is not to be in its sums too.
   for (const { attempt, at, cost } of kept) spending.subtract(attempt, at, cost);
   const spent = spending.content();
   for (const { attempt, at, cost } of kept) spending.add(attempt, at, cost);

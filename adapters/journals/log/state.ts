@@ -7,14 +7,12 @@ import {
   createAttemptStore,
   type Archive,
   type AttemptStore,
-  type Made,
 } from '../../../src/journal/attempt-store.js';
-import { isSpentKey } from '../../../src/journal/spent-keys.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { createOutboxStore, type OutboxStore } from '../../../src/outbox/store.js';
-import { withAmounts, withTexts } from '../balance-json.js';
+import { balanceFrom, changeFrom } from '../balance-json.js';
 import type { ProcessId } from './process-id.js';
-import { spentJson, spentOf, type FileRecord } from './records.js';
+import { spentOf, type FileRecord } from './records.js';
 
 /** What a file says, to each process that reads it the same. */
 export interface State {
@@ -28,7 +26,7 @@ export interface State {
   readonly locks: ReadonlyMap<string, string>;
   /** How far is counted under each name, oldest first. */
   readonly counts: ReadonlyMap<string, number>;
-  /** The processes that have said who they are and may live. */
+  /** The processes that have seats and may live. */
   readonly seats: ReadonlyMap<string, ProcessId>;
   /** Jobs that each process has taken, and until when. Milliseconds since the epoch. */
   readonly taken: ReadonlyMap<string, ReadonlyMap<string, number>>;
@@ -109,7 +107,7 @@ export function createState(archive?: Archive): State {
     else if ('balance' in record) {
       const [wallet, network, account, change] = record.balance;
       const name = accountName({ wallet, network }, account);
-      balances.set(name, changed(balances.get(name) ?? emptyBalance, withAmounts(change)));
+      balances.set(name, changed(balances.get(name) ?? emptyBalance, changeFrom(change)));
     } else if ('seat' in record) seats.set(by, record.seat);
     else if ('gone' in record) end(record.gone);
     else if ('sealed' in record) sealedBy = record.sealed ? by : undefined;
@@ -119,7 +117,7 @@ export function createState(archive?: Archive): State {
       for (const [key, place, at] of record.keys.keys) attempts.spend(record.keys, key, place, at);
     else if ('book' in record) {
       const [wallet, network, account, balance] = record.book;
-      balances.set(accountName({ wallet, network }, account), withAmounts(balance));
+      balances.set(accountName({ wallet, network }, account), balanceFrom(balance));
     } else if ('history' in record) history = record.history;
     else if (!('synced' in record)) {
       if ('taken' in record) {

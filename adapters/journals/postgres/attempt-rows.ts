@@ -1,10 +1,9 @@
 import { isFoundByRequest } from '../../../src/journal/attempt-names.js';
-import type { Reading } from '../../../src/journal/account-balance.js';
 import type { Taken } from '../../../src/journal/balance-ledger.js';
 import { costIn, countedAt, keepsSwap, type Counted } from '../../../src/journal/counting.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
-import { withAmounts } from '../balance-json.js';
+import { readingFrom } from '../balance-json.js';
 import type { Row } from './database.js';
 import { digest } from './keys.js';
 
@@ -44,5 +43,5 @@ export function attemptOf(record: string): Attempt {
 /** What the database's function says that it holds. */
 export function heldFrom(held: string): Taken {
   const { before } = JSON.parse(held) as { before: { amount: string; slot: number } | null };
-  return { before: before === null ? undefined : withAmounts<Reading>(before) };
+  return { before: before === null ? undefined : readingFrom(before) };
 }

@@ -6,7 +6,7 @@ import {
 import type { BalanceStore } from '../../../src/journal/balance-ledger.js';
 import { sinceThen, systemRuntime } from '../../../src/internal/runtime.js';
 import type { Owner } from '../../../src/journal/types.js';
-import { withAmounts, withTexts } from '../balance-json.js';
+import { balanceFrom, withTexts } from '../balance-json.js';
 import type { Database, Row } from './database.js';
 import { digest, ownerParts } from './keys.js';
 import type { Tables } from './tables.js';
@@ -100,5 +100,5 @@ export function balancesIn(database: Database, { books }: Tables): Balances {
 function balanceOf(row: Row | undefined): AccountBalance {
   return row?.['book'] === undefined
     ? emptyBalance
-    : withAmounts(JSON.parse(row['book']) as object);
+    : balanceFrom(JSON.parse(row['book']) as object);
 }

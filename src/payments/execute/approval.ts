@@ -1,9 +1,9 @@
 import { isExactChangeError, PolicyError } from '../../errors.js';
-import { bounded } from '../../internal/deadline.js';
+import { bounded } from '../../internal/bounded.js';
 import type { PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
 import type { Funding } from '../plan/funding.js';
-import { planOf, type PlanPlace } from '../plan/plan.js';
+import type { PlanPlace } from '../plan/plan.js';
 
 /**
  * Asks whether what comes next may be signed: the payment, and the swap before it if there is
@@ -29,6 +29,7 @@ export function approvalFor(
     if (funding === undefined && approved) return true;
     const late = () =>
       new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
+    const { planOf } = await import('../swap-engine.js');
     const plan = await planOf(context, place, choice, funding, signal, true);
     try {
       // In an async function: the hook may throw at once. Anything but true is a no.

@@ -1,15 +1,8 @@
 import { formatUsd } from '../../amount.js';
 import type { Attempt } from '../../journal/types.js';
 import { costParts } from '../../policy/caps.js';
-import {
-  costOf,
-  LAMPORTS,
-  USD,
-  USD_OF_FEES,
-  USD_OF_SWAPS,
-  type Expense,
-  type SwapCost,
-} from '../../policy/cost.js';
+import { costOf, type Expense, type SwapCost } from '../../policy/cost.js';
+import { LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS } from '../../policy/units.js';
 import type { Receipt } from '../../receipt.js';
 import { shownAmount } from '../../token-text.js';
 import type { Swapped } from '../reconcile/swap-end.js';

@@ -1,16 +1,12 @@
-import { maxAmount } from '../../amount.js';
-import { isExactChangeError, type ExactChangeError, type Moved } from '../../errors.js';
+import type { Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { Hold } from '../../journal/types.js';
-import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
-import { concernsCandidate } from '../plan/candidate-errors.js';
 import type { Choice } from '../plan/choose.js';
-import { askAbout, broughtBy, findFunding, MAX_CANDIDATES, type Funding } from '../plan/funding.js';
 import {
   freshIn,
   knownAvailable,
@@ -18,17 +14,12 @@ import {
   type OfferFacts,
 } from '../plan/offer-accounts.js';
 import { shortOf } from '../plan/short-of.js';
-import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import { noLongerApproved, type Approve } from './approval.js';
-import { findForAll } from './find-swap.js';
-import { mintLock } from './land-exclusively.js';
+import type { Approve } from './approval.js';
 import type { Reservation } from './reservation.js';
-import { runSwap } from './run-swap.js';
-import { isOverCap, type SwapTaking } from './swap-cost.js';
-import { runWrap } from './swap-once.js';
 
-interface Task {
+/** What funds one payment. */
+export interface FundTask {
   /** The attempt's. */
   readonly id: string;
   readonly emit: Emit;
@@ -58,7 +49,7 @@ export interface HeldFunds extends Taken {
 export async function fundPayment(
   context: PaymentContext,
   choice: Choice,
-  task: Task,
+  task: FundTask,
 ): Promise<HeldFunds> {
   const { offer, facts } = choice;
   const { id, emit, signal } = task;
@@ -86,7 +77,7 @@ export async function fundPayment(
     // afterwards.
     const work = context.locks.hold(
       [`swap ${offer.mint}`],
-      () => swapAndHold(context, choice, task),
+      async () => (await import('../swap-engine.js')).swapAndHold(context, choice, task),
       [signal, context.closing.signal],
     );
     return await untilAborted(work, signal).catch((error: unknown) => {
@@ -101,139 +92,9 @@ export async function fundPayment(
   }
 }
 
-// The part that is tried next of what a swap brings that no cap had room for.
-const LESS = 4n;
-
-// One more if others took what was there before the swap had brought the rest.
-const MAX_SWAPS = 2;
-
-async function swapAndHold(
-  context: PaymentContext,
-  choice: Choice,
-  task: Task,
-  swaps = 1,
-): Promise<HeldFunds> {
-  const { offer } = choice;
-  const { id } = task;
-  throwIfAborted(task.signal);
-  const earlier = await finishOpenSwaps(context, offer.mint, task);
-  // What it brought is not in what was read before it.
-  if (earlier.any) await context.ledger.forget(choice.facts.source);
-  const facts = await freshFacts(context, choice, task.signal);
-  const held = await holdNow(context, choice, id, task.signal);
-  if (held !== undefined) return { ...held, swap: earlier.swap };
-  let taken: Taken | undefined;
-  // Before another call can: those that wait for the account to be free come first once the swap
-  // lets go of it.
-  const onConfirmed = async () => {
-    // The swap has landed, whatever becomes of the hold: it is tried once more below.
-    if (task.signal?.aborted !== true)
-      taken = await takeKnown(context, choice, id).catch(() => undefined);
-  };
-  const swap = await swapFromBest(context, choice, facts, task, onConfirmed);
-  const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
-  task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
-  taken ??= await holdNow(context, choice, id, task.signal);
-  if (taken !== undefined) return { ...taken, swap };
-  if (swaps < MAX_SWAPS) return swapAndHold(context, choice, task, swaps + 1);
-  // Confirmed on our node, so it was there: another program spends from this wallet.
-  throw shortOf(ownerOf(context), offer, await freshFacts(context, choice, task.signal));
-}
-
-/**
- * Swaps from the best token that there is for it, or from the next if the fault is that token's
- * alone.
- */
-async function swapFromBest(
-  context: PaymentContext,
-  choice: Choice,
-  facts: OfferFacts,
-  task: Task,
-  onConfirmed: () => Promise<void>,
-): Promise<Swapped> {
-  const { offer } = choice;
-  const except = new Set<Address>();
-  let reason: ExactChangeError | undefined;
-  /** What the swap is to bring together with what is there; undefined for all that wait. */
-  let needed: bigint | undefined;
-  for (;;) {
-    const find = (signal: AbortSignal | undefined) =>
-      needed === undefined
-        ? findForAll(context, choice, facts, signal, except)
-        : findFunding(context, offer, facts, needed, { signal, except, toSwap: true, exact: true });
-    const funding = await askAbout(context, offer.mint, task.signal, find).catch(
-      (error: unknown) => {
-        // That nothing else is worth the difference says less than what was wrong with the best.
-        throw reason !== undefined && isExactChangeError(error, 'insufficient_funds')
-          ? reason
-          : error;
-      },
-    );
-    try {
-      return await swapInto(context, choice, funding, task, onConfirmed);
-    } catch (error) {
-      // All that a swap takes counts against the caps of this payment, whatever else it is for.
-      const isForMore = broughtBy(funding) > offer.amount - facts.available;
-      if (isOverCap(error) && isForMore && needed !== offer.amount) {
-        needed = maxAmount(offer.amount, lessThan(context, facts, funding));
-        continue;
-      }
-      if (!concernsCandidate(error)) throw error;
-      reason ??= error;
-      if (except.add(funding.inputMint).size >= MAX_CANDIDATES) throw reason;
-    }
-  }
-}
-
-/**
- * What to look for after no cap had room for a swap: less in steps, as each swap has a fee. No more
- * than the payment needs if each step would be asked of a person.
- */
-function lessThan({ config }: PaymentContext, facts: OfferFacts, funding: Funding): bigint {
-  return config.policy.approve === undefined ? facts.available + broughtBy(funding) / LESS : 0n;
-}
-
-async function swapInto(
-  context: PaymentContext,
-  { offer }: Choice,
-  funding: Funding,
-  { emit, signal, reservation, approve }: Task,
-  onConfirmed: () => Promise<void>,
-): Promise<Swapped> {
-  const task = {
-    emit,
-    signal,
-    onPlanned: (taking: SwapTaking) => reservation.planSwap(taking, signal),
-    onSigned: reservation.recordSwap,
-    onDecided: reservation.endSwap,
-    onConfirmed,
-  };
-  const approved = await approve(funding);
-  if ('wrap' in funding) return runWrap(context, funding.wrap, task);
-  const { quote, built, available } = funding;
-  const request = {
-    inputMint: quote.inputMint,
-    outputMint: quote.outputMint,
-    // What is needed; a service may have claimed to bring more.
-    amount: quote.minOutAmount,
-    swapMode: 'ExactOut' as const,
-    slippageBps: quote.slippageBps,
-  };
-  const keepWrapped = offer.mint === WSOL_MINT;
-  if (!approved)
-    return runSwap(context, { ...task, request, quote, built, available, keepWrapped });
-  // Quoted anew, it may take no more than what was shown.
-  return runSwap(context, {
-    ...task,
-    request,
-    quote,
-    built,
-    approved,
-    available: funding.maxInAmount,
-    keepWrapped,
-  }).catch((error: unknown) => {
-    throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;
-  });
+/** The lock of what moves a mint's tokens out of or into the wallet. */
+export function mintLock(mint: Address): string {
+  return `mint ${mint}`;
 }
 
 /**
@@ -245,7 +106,7 @@ export function holdFor(context: PaymentContext, { offer, facts }: Choice): Hold
 }
 
 /** Takes them by themselves, if they are there. */
-function holdNow(
+export function holdNow(
   context: PaymentContext,
   { offer, facts }: Choice,
   id: string,
@@ -260,7 +121,7 @@ function holdNow(
   return context.locks.hold([mintLock(offer.mint)], take, [signal, context.closing.signal]);
 }
 
-function takeKnown(
+export function takeKnown(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
   id: string,
@@ -268,7 +129,7 @@ function takeKnown(
   return context.ledger.take(facts.source, id, offer.amount, freshIn(context));
 }
 
-async function freshFacts(
+export async function freshFacts(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
   signal: AbortSignal | undefined,

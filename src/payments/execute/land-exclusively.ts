@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../internal/bytes.js';
 import { TransactionError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { SignedSwap as SwapRecord } from '../../journal/types.js';
@@ -8,6 +8,7 @@ import type { PaymentContext } from '../context.js';
 import { outdateHoldings } from '../plan/holdings.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
 import { rememberAfter } from '../reconcile/swap-outcome.js';
+import { mintLock } from './fund.js';
 import type { Watched } from './swap-task.js';
 
 /**
@@ -69,11 +70,6 @@ interface QuotedAmounts {
   readonly inAmount: bigint;
   readonly outAmount: bigint;
   readonly provider: string;
-}
-
-/** The lock of what moves a mint's tokens out of or into the wallet. */
-export function mintLock(mint: Address): string {
-  return `mint ${mint}`;
 }
 
 /** The lock of what counts on the wallet's lamports. */

@@ -1,6 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { concatBytes, utf8ToBytes } from '@noble/hashes/utils';
-import { hex } from '@scure/base';
+import { hex } from '../../internal/hex.js';
 
 const NONCE_BYTES = 16;
 const RANDOM_BYTES = 8;
@@ -23,7 +22,7 @@ export function nonceFor(
 ): Uint8Array {
   if (idempotencyKey === undefined) return randomBytes(NONCE_BYTES);
   const random = randomBytes(RANDOM_BYTES);
-  return concatBytes(random, commitment(random, url, idempotencyKey));
+  return Uint8Array.of(...random, ...commitment(random, url, idempotencyKey));
 }
 
 /**
@@ -46,5 +45,6 @@ function isNonce(memo: string): boolean {
 /** JSON tells where one text ends and the next begins. A fragment is never sent. */
 function commitment(random: Uint8Array, url: string, idempotencyKey: string): Uint8Array {
   const text = JSON.stringify([url.replace(/#.*/s, ''), idempotencyKey]);
-  return sha256(concatBytes(random, utf8ToBytes(text))).subarray(0, NONCE_BYTES - RANDOM_BYTES);
+  const bytes = Uint8Array.of(...random, ...new TextEncoder().encode(text));
+  return sha256(bytes).subarray(0, NONCE_BYTES - RANDOM_BYTES);
 }

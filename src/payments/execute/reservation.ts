@@ -1,37 +1,22 @@
 import { isExactChangeError } from '../../errors.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
-import type {
-  Along,
-  Attempt,
-  Hold,
-  SignedPayment,
-  SignedSwap,
-  SwapOutcome,
-} from '../../journal/types.js';
-import { capsFor, checkPayment, overBudget, takenOf } from '../../policy/caps.js';
-import { noSwapCost } from '../../policy/cost.js';
+import type { Along, Attempt, Hold, SignedPayment } from '../../journal/types.js';
+import { capsFor, overBudget, takenOf } from '../../policy/caps.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { inProgress } from '../reconcile/earlier-errors.js';
 import { endUnpaid } from '../reconcile/orphaned-attempts.js';
 import { abandon, freeOrphanedBudget, resumeWithNextCall } from '../reconcile/resume.js';
-import { costForSwap } from './attempt-receipt.js';
 import { bodyClaim } from './release-claim.js';
-import {
-  swapBound,
-  swapCostAfter,
-  type SwapTaking,
-  withoutBound,
-  withSwapCost,
-} from './swap-cost.js';
+import { withoutBound } from './swap-cost.js';
 
 /**
  * An attempt from its claim to its signed payment, with all that counts against the caps for it.
  */
 export interface Reservation {
   /** As it stands, with what its swaps have cost. */
-  readonly attempt: Attempt;
+  attempt: Attempt;
   /**
    * Claims it for this call, and reserves its price: until its answer is there, no process takes it
    * for an orphan. Throws `budget_exhausted`, or `payment_in_progress` if another call has its key.
@@ -39,18 +24,6 @@ export interface Reservation {
    * @param hold - What to hold for it, if that takes no step of its own. Returns what was taken.
    */
   reserve(hold: Hold): Promise<Taken | undefined>;
-  /**
-   * Reserves what a swap takes at most, before it is signed. Throws `budget_exhausted` or
-   * `amount_over_limit`.
-   */
-  planSwap(taking: SwapTaking, signal: AbortSignal | undefined): Promise<void>;
-  /** Puts a signed swap on record, before it leaves. */
-  readonly recordSwap: (swap: SignedSwap) => Promise<void>;
-  /**
-   * Takes down what became of the swap that was signed last; it goes on record with the next write.
-   * Returns what it cost.
-   */
-  readonly endSwap: (outcome: SwapOutcome) => Receipt['cost'];
   /**
    * Puts the signed payment on record, before it leaves, and claims its answer. Rejects if another
    * process took the attempt for an orphan and freed its budget.
@@ -68,13 +41,11 @@ export interface Reservation {
 export function reservationFor(context: PaymentContext, reserved: Attempt): Reservation {
   const { claims, journal, config } = context;
   const { id } = reserved;
-  let attempt = reserved;
   let isReserved = false;
-  return {
-    get attempt() {
-      return attempt;
-    },
+  const reservation: Reservation = {
+    attempt: reserved,
     async reserve(hold) {
+      const { attempt } = reservation;
       const caps = capsFor(config.policy, attempt);
       const done = await againWithoutOrphans(
         context,
@@ -87,43 +58,10 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       isReserved = true;
       return done;
     },
-    async planSwap(taking, signal) {
-      const swapping = await swapBound(context, taking, reserved, signal);
-      // What became of the one before goes on record with it, before another takes its place.
-      const next = { ...attempt, swapping, at: config.runtime.now() };
-      const refusal = checkPayment(config.policy, next);
-      if (refusal !== undefined) throw refusal;
-      const caps = capsFor(config.policy, next);
-      const refused = await againWithoutOrphans(
-        context,
-        () => journal.raise(next, caps),
-        (result) => result === undefined,
-      );
-      if (refused !== undefined)
-        throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
-      attempt = next;
-    },
-    async recordSwap(swap) {
-      // Before it is written: a call that gives up meanwhile must know of it.
-      attempt = { ...attempt, swap };
-      await journal.put(attempt).catch((error: unknown) => {
-        // It does not leave now, and so it must not later, should it be on record all the same.
-        attempt = {
-          ...attempt,
-          swap: { ...swap, outcome: { state: 'failed', code: 'journal_unavailable' } },
-        };
-        throw error;
-      });
-    },
-    endSwap(outcome) {
-      const cost = swapCostAfter(attempt, outcome) ?? noSwapCost;
-      attempt = withSwapCost(attempt, outcome);
-      return costForSwap(cost, BigInt(outcome.feeLamports ?? 0));
-    },
     async sign(payment, receipt) {
       // It is spent from now on, however long it waited for a swap or an approval.
       const open = {
-        ...withoutBound(attempt),
+        ...withoutBound(reservation.attempt),
         state: 'signed' as const,
         at: config.runtime.now(),
         payment,
@@ -137,7 +75,8 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       const drop = [id, bodyClaim(id)];
       const undo = async () => {
         // One whose answer was lost may be on record.
-        if (isReserved || isUnwritten) await giveUp(context, attempt, { drop, free: [source] });
+        if (isReserved || isUnwritten)
+          await giveUp(context, reservation.attempt, { drop, free: [source] });
       };
       // What could not be undone now is freed with all other orphans, which are looked for again;
       // the reason of the failure says more.
@@ -148,16 +87,17 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       });
     },
   };
+  return reservation;
 }
 
 /**
  * Orphaned attempts must not consume budget or block a key: they are freed, and the journal is
  * asked once more.
  */
-async function againWithoutOrphans<T>(
+export async function againWithoutOrphans<T>(
   context: PaymentContext,
   ask: () => Promise<T>,
-  isDone: (result: T) => boolean,
+  isDone: (result: T) => boolean = (result) => result === undefined,
 ): Promise<T> {
   const result = await ask();
   return !isDone(result) && (await freeOrphanedBudget(context)) ? ask() : result;

@@ -1,6 +1,7 @@
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { sinceThen } from '../../internal/runtime.js';
+import { decodersOf } from '../../swaps/sources.js';
 import { maxAccountsLadder } from '../../swaps/transaction/compose.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
@@ -100,7 +101,7 @@ function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | unde
 }
 
 function worthAnother(
-  { decoders }: PaymentContext,
+  { sources }: PaymentContext,
   error: unknown,
   { isStrict }: { readonly isStrict: boolean },
 ): boolean {
@@ -113,6 +114,6 @@ function worthAnother(
     return true;
   return (
     (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'simulation_failed')) &&
-    decoders.some((decoder) => decoder.isPriceMoved(error.details.reason))
+    decodersOf(sources).some((decoder) => decoder.isPriceMoved(error.details.reason))
   );
 }

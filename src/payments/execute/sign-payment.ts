@@ -1,4 +1,4 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../../internal/bytes.js';
 import { TransactionError } from '../../errors.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';

@@ -1,5 +1,5 @@
-import { bounded } from '../../internal/deadline.js';
 import { wrapSigner } from '../../solana/keys.js';
+import { bounded } from '../../internal/bounded.js';
 import type { Signer } from '../../solana/signer.js';
 import type { PaymentContext } from '../context.js';
 

@@ -3,6 +3,7 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapBuild } from '../../swaps/provider.js';
+import { decodersOf } from '../../swaps/sources.js';
 import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
 import { swapLimits } from '../../swaps/transaction/finish.js';
 import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
@@ -20,7 +21,7 @@ import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { exclusively } from './land-exclusively.js';
 import { signerWithTimeout } from './signer-timeout.js';
-import { isOverCap, takingOf } from './swap-cost.js';
+import { isOverCap, takingOf } from './swap-bound.js';
 import { type SwapTask, type Watched } from './swap-task.js';
 
 /** Turns SOL into wrapped SOL, for a payment that is made in it. */
@@ -141,7 +142,8 @@ function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
 }
 
 function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {
-  const { rpc, decoders, blockhashes } = context;
+  const { rpc, blockhashes } = context;
+  const decoders = decodersOf(context.sources);
   const { runtime, network, policy } = context.config;
   const signer = signerWithTimeout(context, signal);
   const limits = swapLimits(policy);

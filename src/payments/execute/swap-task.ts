@@ -3,7 +3,7 @@ import type { Emit } from '../../events.js';
 import type { SignedSwap as SwapRecord, SwapOutcome } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { SwapTaking } from './swap-cost.js';
+import type { SwapTaking } from './swap-bound.js';
 
 export interface SwapTask {
   readonly request: ResolvedRequest;

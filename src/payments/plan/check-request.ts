@@ -1,7 +1,8 @@
 import { ProtocolError } from '../../errors.js';
 import { isLoopback } from '../../internal/loopback.js';
 import type { Call } from '../../internal/request.js';
-import { checkPlace, type ListRules } from '../../policy/lists.js';
+import { type ListRules } from '../../policy/lists.js';
+import { checkPlace } from '../../policy/check-lists.js';
 
 /**
  * Throws `insecure_origin` for a place that no payment header may go to. It may be a redirecting

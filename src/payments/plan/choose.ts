@@ -7,13 +7,14 @@ import {
 } from '../../errors.js';
 import { type Deadline, startDeadline } from '../../internal/deadline.js';
 import { startLowPriority } from '../../internal/low-priority.js';
+import { pinnedMint } from '../../network.js';
 import { checkPayment, type Spend } from '../../policy/caps.js';
-import { checkOffer, checkPlace } from '../../policy/lists.js';
+import { checkOffer, checkPlace } from '../../policy/check-lists.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
-import { broughtBy, findFunding, isPinned, type Funding } from './funding.js';
+import type { Funding } from './funding.js';
 import { refusals, nothingPayable } from './nothing-payable.js';
 import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { shortOf } from './short-of.js';
@@ -43,14 +44,12 @@ export function spendOf(
   return { host, payTo, mint, amount: amount.toString(), ...price };
 }
 
-interface Priced {
+/** An offer with its price, as far as it is known. */
+export interface Priced {
   readonly offer: Offer;
   readonly facts: OfferFacts;
   readonly microUsd: bigint | undefined;
 }
-
-// Quotes are scarce: of several offers that all need a swap, so many are compared.
-const MAX_COMPARED = 3;
 
 /**
  * Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any
@@ -90,7 +89,7 @@ export async function choose(
   // A seller that names its own tokens may have any number of them priced, at any number of hosts.
   const givingWay = startLowPriority(deadline.signal);
   const signalFor = ({ mint }: Offer) =>
-    isPinned(context, mint) ? deadline.signal : givingWay.signal;
+    pinnedMint(context.config.network, mint) ? deadline.signal : givingWay.signal;
   try {
     return await chooseBefore(context, terms, options, deadline, signalFor);
   } catch (error) {
@@ -137,7 +136,7 @@ async function chooseBefore(
   let unpinned = 0;
   for (const one of await readOfferAccounts(context, welcome, deadline.signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
-    else if (!isPinned(context, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED)
+    else if (pinnedMint(network, one.offer.mint) === undefined && (unpinned += 1) > MAX_UNPINNED)
       refused.set(one.offer.index, notPriced(one.offer));
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
@@ -180,17 +179,13 @@ async function chooseBefore(
   else if (short.length === 1 && short[0] !== undefined && !options.quote)
     return done(short[0], undefined);
   else {
-    const funded: Funded[] = [];
-    for (const one of short.slice(0, MAX_COMPARED)) {
-      const funding = await findFunding(context, one.offer, one.facts, one.offer.amount, {
-        signal: signalFor(one.offer),
-        // The cheapest as it stands is mostly the one that is paid.
-        toSwap: !options.quote && one === short[0],
-      }).catch((error: unknown) => asRefusal(inTime(deadline, error)));
-      if (isExactChangeError(funding)) refused.set(one.offer.index, funding);
-      else funded.push({ one, funding });
-    }
-    const best = cheapest(funded);
+    const { chooseFunding } = await import('../swap-engine.js');
+    const best = await chooseFunding(context, short, {
+      toSwap: !options.quote,
+      signalFor,
+      explain: (error) => inTime(deadline, error),
+      refuse: ({ index }, reason) => refused.set(index, reason),
+    });
     if (best !== undefined) return done(best.one, best.funding);
   }
   // Where Jupiter is away, that is the reason, and trying again helps.
@@ -244,39 +239,4 @@ function byPrice(list: readonly Priced[]): Priced[] {
   return [...list].sort((a, b) =>
     rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : a.offer.index - b.offer.index,
   );
-}
-
-interface Funded {
-  readonly one: Priced;
-  readonly funding: Funding;
-}
-
-/**
- * Swaps out of the same token compare by what they take for the payment itself; others keep the
- * order of their prices.
- */
-function cheapest(funded: readonly Funded[]): Funded | undefined {
-  return funded.reduce<Funded | undefined>((best, next) => {
-    if (best === undefined) return next;
-    return best.funding.inputMint === next.funding.inputMint && costsLess(next, best) ? next : best;
-  }, undefined);
-}
-
-/**
- * A swap may bring more than the payment takes, and what is left over is no cost: both are compared
- * at the rate of their swap.
- */
-function costsLess(a: Funded, b: Funded): boolean {
-  const cost = ({ one, funding }: Funded) => one.offer.amount * funding.maxInAmount;
-  return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
-}
-
-/**
- * What concerns one offer refuses that offer; what concerns everything (a node that is down, say)
- * ends the call.
- */
-function asRefusal(error: unknown): ExactChangeError {
-  if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name))
-    return error;
-  throw error;
 }

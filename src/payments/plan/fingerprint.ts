@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { hex } from '@scure/base';
+import { hex } from '../../internal/hex.js';
 
 /** What a request is told by. */
 export interface RequestFacts {

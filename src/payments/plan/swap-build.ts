@@ -1,6 +1,7 @@
 import { isRecord } from '../../internal/record.js';
 import { extractSwap } from '../../swaps/firewall/extract.js';
 import type { SwapBuild } from '../../swaps/provider.js';
+import { decodersOf } from '../../swaps/sources.js';
 import { copyBuild } from '../../swaps/transaction/read-build.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
@@ -16,7 +17,8 @@ export async function buildFor(
   signal: AbortSignal | undefined,
 ): Promise<SwapBuild> {
   const wallet = context.config.signer.address;
-  const { transport, decoders } = context;
+  const { transport } = context;
+  const decoders = decodersOf(context.sources);
   if (built !== undefined) return extractSwap(context.rpc, built, wallet, { signal, decoders });
   if (transport.swapInstruction !== undefined)
     return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));

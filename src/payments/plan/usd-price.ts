@@ -1,13 +1,12 @@
-import { ceilDiv, minAmount, parseAmount, U64_MAX, USD_DECIMALS } from '../../amount.js';
+import { ceilDiv, USD_DECIMALS } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { isLowPriority } from '../../internal/low-priority.js';
 import { sinceThen } from '../../internal/runtime.js';
-import { pinnedMint, pinnedMints, type PinnedMint } from '../../network.js';
+import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
-import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
-import { makeRoom, type PriceSeen } from '../memory.js';
+import type { PriceSeen } from '../memory.js';
 
 /** What base units of one mint are worth, in millionths of a dollar. */
 export interface UsdPrice {
@@ -34,22 +33,7 @@ const PRICE_MAX_AGE_MS = 60_000;
 // Longer than a payment waits between its choice and its swap.
 export const PRICE_MEMORY_MS = 5 * 60_000;
 
-const MAX_QUOTES = 3;
-// What has no route to the first dollar token mostly has none to the second; and sellers name
-// tokens by the dozen.
-const MAX_DOLLARS = { pinned: 2, other: 1 };
 const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
-// Small enough to move no price worth the name, large enough that rounding to a millionth of a
-// dollar is nothing.
-const LEAST = MICRO_USD / 10n;
-const MOST = 10_000n * MICRO_USD;
-const WANTED = MICRO_USD;
-const MOST_WITH_UNKNOWN_IMPACT = 10n * MICRO_USD;
-const MAX_IMPACT_BPS = 100;
-const MAX_DECIMALS = 18;
-// Only if the search for a reference starts.
-const USUAL_DECIMALS = 6;
-
 /**
  * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a
  * quote to one of them for others.
@@ -175,7 +159,12 @@ async function searchTogether(
       if (isExactChangeError(error)) throw error;
     }
   }
-  const own = search(context, mint, decimals, signal).finally(() => pricesAsked.delete(name));
+  const ask = async () => {
+    const { searchPrice } = await import('../swap-engine.js');
+    throwIfAborted(signal);
+    return searchPrice(context, mint, decimals, signal);
+  };
+  const own = ask().finally(() => pricesAsked.delete(name));
   pricesAsked.set(name, own);
   return own;
 }
@@ -185,113 +174,12 @@ function nameOf(mint: Address, signal: AbortSignal | undefined): string {
   return isLowPriority(signal) ? `${mint} at low priority` : mint;
 }
 
-/** The price in the first dollar token that has a route. */
-async function search(
-  context: PaymentContext,
-  mint: Address,
-  decimals: number | undefined,
-  signal: AbortSignal | undefined,
-): Promise<PriceSeen | undefined> {
-  const { network, runtime } = context.config;
-  const pinned = pinnedMint(network, mint);
-  const dollars = pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned;
-  const start = decimals ?? pinned?.decimals ?? USUAL_DECIMALS;
-  for (const dollar of pinnedMints(network).slice(0, dollars)) {
-    const price = await askPrice(context, mint, dollar, start, signal);
-    if (price === undefined) continue;
-    remember(context, mint, price);
-    return price;
-  }
-  const { unpriced } = context.memory;
-  makeRoom(unpriced);
-  unpriced.set(mint, runtime.now());
-  return undefined;
-}
-
-/**
- * A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly
- * one.
- */
-async function askPrice(
-  context: PaymentContext,
-  mint: Address,
-  dollar: PinnedMint,
-  decimals: number,
-  signal: AbortSignal | undefined,
-): Promise<PriceSeen | undefined> {
-  let reference = 10n ** BigInt(Math.min(decimals, MAX_DECIMALS));
-  let found: PriceSeen | undefined;
-  for (let call = 1; call <= MAX_QUOTES; call++) {
-    const answer = await askOnce(context, mint, dollar, reference, signal);
-    if (answer === undefined) break;
-    const { outAmount, impactBps } = answer;
-    const microUsd = scale(outAmount, dollar.decimals);
-    // A price impact that is not known is small if the amount is.
-    const smooth =
-      impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
-    if (smooth && microUsd > 0n) found = { reference, microUsd, at: context.config.runtime.now() };
-    if (smooth ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
-    const next = bounded(nextReference(reference, microUsd, smooth));
-    if (next === reference) break;
-    reference = next;
-  }
-  return found;
-}
-
-function nextReference(reference: bigint, microUsd: bigint, smooth: boolean): bigint {
-  if (!smooth && microUsd <= WANTED) return reference / 100n;
-  return microUsd === 0n ? reference * 1_000_000n : (reference * WANTED) / microUsd;
-}
-
-function bounded(amount: bigint): bigint {
-  return amount < 1n ? 1n : minAmount(amount, U64_MAX);
-}
-
-async function askOnce(
-  context: PaymentContext,
-  mint: Address,
-  dollar: PinnedMint,
-  amount: bigint,
-  signal: AbortSignal | undefined,
-): Promise<{ outAmount: bigint; impactBps: number | null } | undefined> {
-  const intent = {
-    inputMint: mint,
-    outputMint: dollar.mint,
-    swapMode: 'ExactIn',
-    slippageBps: context.config.policy.maxSlippageBps,
-  } as const;
-  try {
-    const quote = await context.prices.quote({ ...intent, amount: amount.toString() }, { signal });
-    checkFields(quote);
-    // Too little to sell for anything is an answer, though no quote.
-    if (parseAmount(quote.outAmount) === 0n) return { outAmount: 0n, impactBps: 0 };
-    checkQuote(quote, { ...intent, amount });
-    return { outAmount: BigInt(quote.outAmount), impactBps: quote.priceImpactBps };
-  } catch (error) {
-    if (isExactChangeError(error, 'no_route')) return undefined;
-    throw error;
-  }
-}
-
-function scale(amount: bigint, decimals: number): bigint {
-  return decimals <= USD_DECIMALS
-    ? amount * 10n ** BigInt(USD_DECIMALS - decimals)
-    : amount / 10n ** BigInt(decimals - USD_DECIMALS);
-}
-
 function lastOf(known: readonly PriceSeen[]): PriceSeen | undefined {
   return known[known.length - 1];
 }
 
 /** Prices of the last minutes, oldest first. */
-function recent(context: PaymentContext, mint: Address): readonly PriceSeen[] {
+export function recent(context: PaymentContext, mint: Address): readonly PriceSeen[] {
   const since = context.config.runtime.now() - PRICE_MEMORY_MS;
   return (context.memory.prices.get(mint) ?? []).filter(({ at }) => at >= since);
-}
-
-function remember(context: PaymentContext, mint: Address, price: PriceSeen): void {
-  const known = recent(context, mint);
-  const { prices } = context.memory;
-  makeRoom(prices);
-  prices.set(mint, [...known, price]);
 }

@@ -1,7 +1,7 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../../internal/bytes.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader, type PaymentProtocol } from '../../protocols/protocol.js';
-import { verifySignature } from '../../solana/keys.js';
+import { verifySignature } from '../../solana/signatures.js';
 import { decodeTransaction } from '../../solana/transactions/transaction.js';
 
 /** 64 bytes. */
@@ -12,24 +12,28 @@ const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
  * payer's signature, here seen to be over the message that we signed. No node is asked, and none
  * has to be believed in this; whether the transaction landed is the chain's to say.
  */
-export function provenClaim(
+export async function provenClaim(
   protocols: readonly PaymentProtocol[],
   open: OpenPayment,
-): string | undefined {
+): Promise<string | undefined> {
   const { payment, receipt } = open.attempt;
   const id = receipt.settlement?.transaction;
   if (id === undefined || !SIGNATURE.test(id)) return undefined;
-  // Each look at the chain asks, and a signature takes about 1 ms.
+  // Each look at the chain asks.
   if (open.claim?.id !== id) {
     const { transactionIn } = protocolOfHeader(protocols, payment.header);
-    const isProven = isIdOf(id, transactionIn(payment.header), payment.payerSignature);
+    const isProven = await isIdOf(id, transactionIn(payment.header), payment.payerSignature);
     open.claim = { id, isProven };
   }
   return open.claim.isProven ? id : undefined;
 }
 
 /** @param ours - Our signature: what the header carries has to be what we signed. */
-function isIdOf(id: string, transaction: Uint8Array | undefined, ours: string): boolean {
+async function isIdOf(
+  id: string,
+  transaction: Uint8Array | undefined,
+  ours: string,
+): Promise<boolean> {
   const decoded = transaction === undefined ? undefined : decodeTransaction(transaction);
   const [feePayer] = decoded?.staticAccounts ?? [];
   if (decoded === undefined || feePayer === undefined) return false;

@@ -2,7 +2,6 @@ import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Along, Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { decidedOutcome, forgetAccounts } from './open-swaps.js';
 import {
   orphanedAttempts,
   endDecided,
@@ -143,6 +142,7 @@ async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<
     await endUnpaid(context, attempt);
     return true;
   }
+  const { decidedOutcome, forgetAccounts } = await import('../swap-engine.js');
   const outcome = swap.outcome ?? (await decidedOutcome(context, swap));
   if (outcome === undefined) return false;
   await forgetAccounts(context, swap);

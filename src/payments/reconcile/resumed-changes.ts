@@ -1,5 +1,6 @@
 import type { Attempt } from '../../journal/types.js';
-import { costOf, LAMPORTS } from '../../policy/cost.js';
+import { costOf } from '../../policy/cost.js';
+import { LAMPORTS } from '../../policy/units.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';

@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../internal/bytes.js';
 import { TransactionError, type ErrorDetails } from '../../errors.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { SignedSwap, SwapOutcome } from '../../journal/types.js';

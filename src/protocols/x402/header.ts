@@ -1,4 +1,4 @@
-import { base64, base64url } from '@scure/base';
+import { base64, base64url } from '../../internal/bytes.js';
 import type { JsonObject } from '../types.js';
 import { isJsonObject, JSON_LIMITS, readJson } from './json.js';
 

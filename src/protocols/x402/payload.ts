@@ -1,4 +1,5 @@
-import { base64, hex } from '@scure/base';
+import { base64 } from '../../internal/bytes.js';
+import { hex } from '../../internal/hex.js';
 import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';

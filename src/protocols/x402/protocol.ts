@@ -1,18 +1,19 @@
 import type { PaymentProtocol } from '../protocol.js';
 import { buildExactPayment } from './exact.js';
 import { refusesForm } from './form.js';
-import { x402 } from './index.js';
+import { X402_HEADERS } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';
 import { isParsed, parsePaymentRequired } from './parse.js';
 import { attachPayment, checkHeader, transactionIn } from './payload.js';
+import { readPaymentRequired } from './read.js';
 import { checkOwnPayment } from './self-check.js';
 
-/** All of x402. */
+/** x402, versions 1 and 2, scheme `exact` on Solana. */
 export const x402Protocol: PaymentProtocol = {
-  id: x402.id,
-  headers: x402.headers,
-  detect: x402.detect,
+  id: 'x402',
+  headers: X402_HEADERS,
+  detect: readPaymentRequired,
   parse: (body) => parsePaymentRequired({ body }),
   owns: isParsed,
   offers: judgeOffers,

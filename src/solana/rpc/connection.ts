@@ -1,25 +1,30 @@
-import { PublicKey, VersionedTransaction, type Connection } from '@solana/web3.js';
+import type { Connection } from '@solana/web3.js';
+import { base64 } from '../../internal/bytes.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { isAddress } from '../address.js';
-import { readInner } from '../transactions/inner.js';
 import { askNodes, inTurn } from './failover.js';
-import type { Node } from './failover.js';
+import type { Node, Request } from './failover.js';
 import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
 import { tipAt } from './height.js';
-import { readLanded } from './landed.js';
-import { checkUrls, ownNode, toNode } from './nodes.js';
+import { checkUrls, connectionNode, httpNode } from './nodes.js';
 import {
+  asAddress,
+  asAnswers,
+  asFields,
+  asFlag,
+  asList,
+  asText,
   errorText,
-  rawErrorText,
+  orNull,
   readAccount,
-  readSimulatedAccount,
+  readContext,
   readStatus,
   safeInteger,
 } from './reply.js';
 import type { CallOptions, Rpc, Tip } from './rpc.js';
-import { createSignatureSocket, type SignatureSocket } from './signature-socket.js';
-import { COMMITMENT, readBlockhash, readSlot, readTip, settings } from './tip.js';
+import type { AccountWatch, SignatureSocket } from './signature-socket.js';
+import { COMMITMENT, leastSlot, readBlockhash, readTip, settings } from './tip.js';
 
 export type { Connection } from '@solana/web3.js';
 
@@ -33,16 +38,16 @@ export interface ConnectOptions {
   /** For each call, all attempts together. */
   readonly timeoutMs: number;
   /**
-   * The caller's own, used as it is instead of `urls`. Its WebSocket is not touched: web3.js prints
-   * the errors of it.
+   * The caller's own, asked instead of `urls`. Its WebSocket is not touched: web3.js prints the
+   * errors of it.
    */
   readonly connection?: Connection;
   /** CAIP-2 id: answers of a node that serves another do not count. Default: they all do. */
   readonly network?: string;
 }
 
-/** The node's refusal of a transaction whose version is above the greatest that is asked for. */
-const NEWER_VERSION = -32015;
+/** What a payment does without that settles as its seller says. */
+const seldom = () => import('./seldom.js');
 
 /** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
 export function connectRpc(options: ConnectOptions): Rpc {
@@ -52,17 +57,16 @@ export function connectRpc(options: ConnectOptions): Rpc {
   const closing = new AbortController();
   const given =
     connection === undefined
-      ? urls.map((url) => toNode(url, options.fetch))
-      : [ownNode(connection)];
+      ? urls.map((url) => httpNode(url, options.fetch))
+      : [connectionNode(connection)];
   const nodes =
     network === undefined
       ? given
       : given.map((node) => checkedNode(node, network, timeoutMs, closing.signal));
-  const socket = createSignatureSocket(
+  const socket = socketWhenNeeded(
     connection === undefined ? urls[0] : wsUrl === undefined ? undefined : connection.rpcEndpoint,
     wsUrl,
   );
-
   return rpcOver({ nodes, timeoutMs, closing, socket });
 }
 
@@ -75,18 +79,19 @@ interface Nodes {
 
 function rpcOver(all: Nodes): Rpc {
   const { nodes, timeoutMs, closing, socket } = all;
-  const ask = <T>(
+  const askBy = <T>(
     method: string,
     call: CallOptions | undefined,
-    task: (connection: Connection, node: Node) => Promise<T>,
+    ask: (request: Request, node: Node) => Promise<T>,
     unchecked = false,
   ): Promise<T> =>
-    askNodes(nodes, timeoutMs, closing.signal, {
-      method,
-      signal: call?.signal,
-      ask: task,
-      unchecked,
-    });
+    askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask, unchecked });
+  const ask = <T>(
+    method: string,
+    params: readonly unknown[],
+    call: CallOptions | undefined,
+    read: (result: unknown) => T,
+  ): Promise<T> => askBy(method, call, async (request) => read(await request(method, params)));
 
   /** What each node's last blockhash told of its height. */
   const tips = new Map<Node, Tip>();
@@ -98,36 +103,27 @@ function rpcOver(all: Nodes): Rpc {
 
   const rpc: Rpc = {
     accounts: async (addresses, call) => {
-      const keys = toKeys(addresses);
-      return ask('getMultipleAccounts', call, async (node) => {
-        const { context, value } = await node.getMultipleAccountsInfoAndContext(keys, {
-          ...settings(call),
-          commitment: call?.commitment ?? COMMITMENT,
-        });
-        if (value.length !== addresses.length)
-          throw new Fault('invalid', 'it has not as many accounts as were asked for');
-        return {
-          slot: readSlot(context, call),
-          accounts: value.map((one) => (one === null ? null : readAccount(one))),
-        };
+      const config = { ...settings(call, call?.commitment), encoding: 'base64' };
+      return ask('getMultipleAccounts', [checked(addresses), config], call, (result) => {
+        const { slot, value } = readContext(result, call);
+        const accounts = asAnswers(value, addresses, 'accounts');
+        return { slot, accounts: accounts.map((one) => orNull(one, readAccount)) };
       });
     },
 
     tokenAccounts: async (owner, call) => {
-      const key = toKey(owner);
-      const ofProgram = (program: string) =>
-        ask('getTokenAccountsByOwner', call, async (node) => {
-          const { context, value } = await node.getTokenAccountsByOwner(
-            key,
-            { programId: toKey(program) },
-            settings(call),
-          );
-          const accounts = value.map(({ pubkey, account }) => ({
-            address: pubkey.toBase58(),
-            account: readAccount(account),
-          }));
-          return { slot: readSlot(context, call), accounts };
+      const config = { ...settings(call), encoding: 'base64' };
+      const ofProgram = (programId: string) => {
+        const params = [...checked([owner]), { programId }, config];
+        return ask('getTokenAccountsByOwner', params, call, (result) => {
+          const { slot, value } = readContext(result, call);
+          const accounts = asList(value).map((one) => {
+            const { pubkey, account } = asFields(one);
+            return { address: asAddress(pubkey), account: readAccount(account) };
+          });
+          return { slot, accounts };
         });
+      };
       const [classic, extended] = await Promise.all([
         ofProgram(TOKEN_PROGRAM),
         ofProgram(TOKEN_2022_PROGRAM),
@@ -139,137 +135,88 @@ function rpcOver(all: Nodes): Rpc {
     },
 
     latestBlockhash: (call) =>
-      ask('getLatestBlockhash', call, async (connection, node) => {
-        const latest = await readBlockhash(connection, tips.get(node), call);
+      askBy('getLatestBlockhash', call, async (request, node) => {
+        const latest = await readBlockhash(request, tips.get(node), call);
         tips.set(node, tipAt(latest));
         return latest;
       }),
 
     tip: (commitment, call) =>
-      ask('getEpochInfo', call, (connection) => readTip(connection, commitment, call)),
+      askBy('getEpochInfo', call, (request) => readTip(request, commitment, call)),
 
     isBlockhashValid: (blockhash, call) =>
-      ask('isBlockhashValid', call, async (node) => {
-        const { context, value } = await node.isBlockhashValid(blockhash, {
-          ...settings(call),
-          commitment: call?.commitment ?? COMMITMENT,
-        });
-        return { slot: readSlot(context, call), valid: value };
+      ask('isBlockhashValid', [blockhash, settings(call, call?.commitment)], call, (result) => {
+        const { slot, value } = readContext(result, call);
+        return { slot, valid: asFlag(value) };
       }),
 
-    firstSlot: (call) =>
-      ask('getFirstAvailableBlock', call, async (node) =>
-        safeInteger(await node.getFirstAvailableBlock()),
-      ),
+    firstSlot: (call) => ask('getFirstAvailableBlock', [], call, safeInteger),
 
     rent: (bytes, call) =>
-      ask('getMinimumBalanceForRentExemption', call, async (node) => {
-        const lamports = safeInteger(
-          await node.getMinimumBalanceForRentExemption(bytes, COMMITMENT),
-        );
-        // What web3.js answers when the node did not.
+      ask('getMinimumBalanceForRentExemption', [bytes, settings(undefined)], call, (result) => {
+        const lamports = safeInteger(result);
         if (lamports === 0) throw new Fault('invalid', 'rent is never zero');
         return BigInt(lamports);
       }),
 
-    priorityFees: async (accounts, call) => {
-      const lockedWritableAccounts = toKeys(accounts);
-      return ask('getRecentPrioritizationFees', call, async (node) => {
-        const fees = await node.getRecentPrioritizationFees({ lockedWritableAccounts });
-        return fees.map((fee) => BigInt(safeInteger(fee.prioritizationFee)));
-      });
+    priorityFees: async (accounts, call) =>
+      ask('getRecentPrioritizationFees', [checked(accounts)], call, (result) =>
+        asList(result).map((fee) => BigInt(safeInteger(asFields(fee)['prioritizationFee']))),
+      ),
+
+    simulate: (transaction, watch, call) =>
+      askBy('simulateTransaction', call, async (request) => {
+        const { simulate } = await seldom();
+        return simulate(request, transaction, watch, call);
+      }),
+
+    send: (transaction, call) => {
+      const config = {
+        encoding: 'base64',
+        skipPreflight: true,
+        maxRetries: 0,
+        ...leastSlot(call),
+      };
+      return ask('sendTransaction', [base64.encode(transaction), config], call, () => undefined);
     },
 
-    simulate: async (transaction, watch, call) => {
-      const parsed = VersionedTransaction.deserialize(transaction);
-      return ask('simulateTransaction', call, async (node) => {
-        const { context, value } = await node.simulateTransaction(parsed, {
-          ...settings(call),
-          sigVerify: false,
-          replaceRecentBlockhash: true,
-          innerInstructions: true,
-          accounts: { encoding: 'base64', addresses: [...watch] },
-        });
-        const accounts = value.accounts ?? [];
-        // A transaction that fails before it runs has no accounts to show.
-        if (value.err === null && accounts.length !== watch.length)
-          throw new Fault('invalid', 'it has not as many accounts as were asked for');
-        return {
-          slot: readSlot(context, call),
-          error: rawErrorText(value.err),
-          logs: value.logs ?? [],
-          unitsConsumed: BigInt(safeInteger(value.unitsConsumed ?? 0)),
-          accounts: watch.map((_, index) => readSimulatedAccount(accounts[index] ?? null)),
-          inner: value.innerInstructions ? readInner(value.innerInstructions) : undefined,
-        };
-      });
+    statuses: (signatures, call) => {
+      const config = { searchTransactionHistory: call?.history === true };
+      return ask('getSignatureStatuses', [signatures, config], call, (result) =>
+        asAnswers(readContext(result, call).value, signatures, 'statuses').map((one) =>
+          orNull(one, readStatus),
+        ),
+      );
     },
 
-    send: async (transaction, call) => {
-      const { minContextSlot } = settings(call);
-      await ask('sendTransaction', call, (node) =>
-        node.sendRawTransaction(transaction, {
-          skipPreflight: true,
-          maxRetries: 0,
-          ...(minContextSlot === undefined ? {} : { minContextSlot }),
+    transaction: (signature, call) =>
+      askBy('getTransaction', call, async (request) => {
+        const { readTransaction } = await seldom();
+        return readTransaction(request, signature);
+      }),
+
+    signaturesFor: async (address, call) => {
+      const { limit, before, until } = call ?? {};
+      const config = { commitment: COMMITMENT, limit, before, until, ...leastSlot(call) };
+      const params = [...checked([address]), config];
+      return ask('getSignaturesForAddress', params, call, (result) =>
+        asList(result).map((one) => {
+          const { signature, slot, err, memo } = asFields(one);
+          return {
+            signature: asText(signature),
+            slot: safeInteger(slot),
+            error: errorText(err),
+            memo: orNull(memo, asText),
+          };
         }),
       );
     },
 
-    statuses: (signatures, call) =>
-      ask('getSignatureStatuses', call, async (node) => {
-        const { context, value } = await node.getSignatureStatuses([...signatures], {
-          searchTransactionHistory: call?.history === true,
-        });
-        readSlot(context, call);
-        if (value.length !== signatures.length)
-          throw new Fault('invalid', 'it has not as many statuses as were asked for');
-        return value.map((one) => (one === null ? null : readStatus(one)));
-      }),
-
-    transaction: (signature, call) =>
-      ask('getTransaction', call, async (connection, node) => {
-        try {
-          const found = await connection.getTransaction(signature, {
-            commitment: COMMITMENT,
-            maxSupportedTransactionVersion: 0,
-          });
-          return found === null ? null : readLanded(found);
-        } catch (error) {
-          const fault = error instanceof Fault ? error : node.explain(error);
-          if (fault.code === NEWER_VERSION) return 'newer';
-          throw fault;
-        }
-      }),
-
-    signaturesFor: async (address, call) => {
-      const key = toKey(address);
-      const { minContextSlot } = settings(call);
-      return ask('getSignaturesForAddress', call, async (node) => {
-        const found = await node.getSignaturesForAddress(
-          key,
-          {
-            ...(minContextSlot === undefined ? {} : { minContextSlot }),
-            ...(call?.limit === undefined ? {} : { limit: call.limit }),
-            ...(call?.before === undefined ? {} : { before: call.before }),
-            ...(call?.until === undefined ? {} : { until: call.until }),
-          },
-          COMMITMENT,
-        );
-        return found.map(({ signature, slot, err, memo }) => ({
-          signature,
-          slot: safeInteger(slot),
-          error: errorText(err),
-          memo,
-        }));
-      });
-    },
-
     genesisHash: (call) =>
-      ask(
+      askBy(
         'getGenesisHash',
         call,
-        (connection, node) => node.genesis?.() ?? askGenesis(connection),
+        (request, node) => node.genesis?.() ?? askGenesis(request),
         true,
       ),
 
@@ -287,12 +234,49 @@ function rpcOver(all: Nodes): Rpc {
   return rpc;
 }
 
-function toKey(address: string): PublicKey {
-  if (!isAddress(address)) throw new TypeError('Not a Solana address.');
-  return new PublicKey(address);
+/** A node would refuse anything else, in words of its own. */
+function checked(addresses: readonly string[]): readonly string[] {
+  if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
+  return addresses;
 }
 
-function toKeys(addresses: readonly string[]): PublicKey[] {
-  if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
-  return addresses.map((address) => new PublicKey(address));
+/** A socket whose code is loaded with its first listener. */
+function socketWhenNeeded(
+  endpoint: string | undefined,
+  wsUrl: string | undefined,
+): SignatureSocket {
+  let loading: Promise<SignatureSocket> | undefined;
+  let closed = false;
+  const load = () =>
+    (loading ??= seldom().then(({ createSignatureSocket }) =>
+      createSignatureSocket(endpoint, wsUrl),
+    ));
+  // Each listener polls as well.
+  const silent = () => undefined;
+  const watch = (begin: (socket: SignatureSocket) => AccountWatch): AccountWatch => {
+    let watched: AccountWatch | undefined;
+    let ended = false;
+    load().then((socket) => {
+      if (!ended && !closed) watched = begin(socket);
+    }, silent);
+    return {
+      subscription: () => watched?.subscription(),
+      end() {
+        ended = true;
+        watched?.end();
+      },
+    };
+  };
+  return {
+    subscribe: (signature, listener) =>
+      watch((socket) => ({
+        subscription: silent,
+        end: socket.subscribe(signature, listener),
+      })).end,
+    watchAccount: (address, listener) => watch((socket) => socket.watchAccount(address, listener)),
+    close() {
+      closed = true;
+      loading?.then((socket) => socket.close(), silent);
+    },
+  };
 }

@@ -1,28 +1,30 @@
-import type { Connection } from '@solana/web3.js';
-import { bounded } from '../../internal/deadline.js';
+import { bounded } from '../../internal/bounded.js';
 import { systemRuntime } from '../../internal/runtime.js';
-import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
+import { Fault, toTransportError, worstFault } from './fault.js';
 import { afterFault, askedRest, HEALTHY, takeTurns, type NodeHealth } from './node-health.js';
+import { misshapen } from './reply.js';
 
-/** One RPC node: a Connection whose requests end with the signal. */
+/** One RPC node. */
 export interface Node {
-  connect(signal: AbortSignal): Connection;
+  /** Asks, and gives the result in the answer as it came. Rejects with a {@link Fault}. */
+  request(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown>;
   /** As far as it may be shown. */
   readonly host: string | undefined;
-  /** What an error of the Connection means. */
-  explain(error: unknown): Fault;
   /** The hash of its first block, if it is known already or being asked for. */
   readonly genesis?: () => Promise<string>;
   /** Rejects with a {@link Fault} unless the node's answers count. */
   readonly admit?: () => Promise<void>;
 }
 
+/** Asks one node for one call. */
+export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
+
 export interface Question<T> {
   /** The JSON-RPC method, for errors. */
   readonly method: string;
   readonly signal: AbortSignal | undefined;
-  /** Asks, and reads the answer: what it throws of its own about the answer is a {@link Fault}. */
-  readonly ask: (connection: Connection, node: Node) => Promise<T>;
+  /** Asks, and reads the answer. */
+  readonly ask: (request: Request, node: Node) => Promise<T>;
   /** The answer itself says which network it is of. */
   readonly unchecked?: boolean;
 }
@@ -94,7 +96,7 @@ export async function askNodes<T>(
         const task = async (own: AbortSignal) => {
           // At the same time, so that a node that takes over for another is no slower.
           const [value] = await Promise.all([
-            ask(node.connect(own), node),
+            ask((asked, params) => node.request(asked, params, own), node),
             unchecked === true ? undefined : node.admit?.(),
           ]);
           return value;
@@ -108,7 +110,7 @@ export async function askNodes<T>(
         note(() => HEALTHY);
         return { value };
       } catch (error) {
-        const fault = error instanceof Fault ? error : node.explain(error);
+        const fault = error instanceof Fault ? error : misshapen();
         // That the caller gave up says nothing of the node.
         const isGivenUp = isOver() && fault.kind !== 'timeout';
         now = systemRuntime.now();
@@ -167,23 +169,4 @@ function pauseAfter(faults: readonly Fault[]): number | undefined {
     .map((fault) => Math.max(PAUSE_MS, fault.retryAfterMs ?? 0));
   const shortest = Math.min(...pauses);
   return shortest <= MAX_PAUSE_MS ? shortest : undefined;
-}
-
-/**
- * Our own fetch explains all else, so what is left is about the shape of an answer. The error
- * quotes it, so it is not kept.
- */
-export function explainShape(): Fault {
-  return new Fault('invalid', 'it does not have the shape of an answer to this question');
-}
-
-/** An error of a Connection that is not ours: by its name and code, as far as they tell. */
-export function explainWeb3Error(error: unknown): Fault {
-  if (!(error instanceof Error)) return new Fault('unavailable', 'the connection failed');
-  if (error.name === 'StructError') return explainShape();
-  if (error.message.startsWith('429 '))
-    return new Fault('rate_limited', 'it answered with status 429');
-  if ('code' in error && typeof error.code === 'number')
-    return jsonRpcFault(error.code, error.message);
-  return new Fault('unavailable', 'the connection failed', { cause: error });
 }

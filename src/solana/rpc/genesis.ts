@@ -1,11 +1,11 @@
-import { bounded } from '../../internal/deadline.js';
+import { bounded } from '../../internal/bounded.js';
 import { isAddress } from '../address.js';
-import type { Node } from './failover.js';
+import type { Node, Request } from './failover.js';
 import { Fault } from './fault.js';
 
 /** Asks one node for the hash of its first block. */
-export async function askGenesis(connection: ReturnType<Node['connect']>): Promise<string> {
-  const hash = await connection.getGenesisHash();
+export async function askGenesis(request: Request): Promise<string> {
+  const hash = await request('getGenesisHash', []);
   if (!isAddress(hash)) throw new Fault('invalid', 'the genesis hash is not one');
   return hash;
 }
@@ -30,7 +30,7 @@ export function checkedNode(
   let hash: Promise<string> | undefined;
   const genesis = () =>
     (hash ??= bounded(timeoutMs, late, [closed], (signal) =>
-      askGenesis(node.connect(signal)),
+      askGenesis((method, params) => node.request(method, params, signal)),
     ).catch((error: unknown) => {
       hash = undefined;
       throw error;

@@ -1,37 +1,141 @@
-import { Connection } from '@solana/web3.js';
+import type { Connection } from '@solana/web3.js';
 import { ConfigError } from '../../errors.js';
+import { refuse } from '../../internal/options.js';
+import { asOwn } from '../../internal/own-request.js';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { hideAddress } from '../../internal/redact.js';
-import { explainShape, explainWeb3Error } from './failover.js';
 import type { Node } from './failover.js';
-import { shownHost } from './fault.js';
-import { rpcFetch } from './fetch.js';
-import { COMMITMENT } from './tip.js';
+import { Fault, jsonRpcFault, shownHost } from './fault.js';
+import { asFields } from './reply.js';
 
-export function toNode(url: string, given: typeof fetch | undefined): Node {
+/** A node at an address. */
+export function httpNode(url: string, given: typeof fetch | undefined): Node {
+  let asked = 0;
   return {
     host: shownHost(url),
-    // One for each attempt costs microseconds, and binds its requests to that attempt's signal:
-    // Connection takes none.
-    connect: (signal) =>
-      new Connection(url, {
-        commitment: COMMITMENT,
-        fetch: rpcFetch(given, signal),
-        // web3.js would print to the console while it waits. No httpAgent either, not even false:
-        // its build for browsers prints at any.
-        disableRetryOnRateLimit: true,
-      }),
-    explain: explainShape,
+    async request(method, params, signal) {
+      const id = (asked += 1);
+      const response = await send(given, url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+        signal,
+      });
+      const text = await readText(response);
+      if (!response.ok) throw statusFault(response);
+      const reply = parse(text);
+      if (!isRecord(reply)) throw new Fault('invalid', 'it is not a JSON object');
+      const result = resultOf(reply);
+      if (reply['id'] !== id) throw new Fault('invalid', 'it answers another question');
+      return result;
+    },
   };
 }
 
-/** A Connection of the caller's has a fetch and errors of its own. */
-export function ownNode(connection: Connection): Node {
-  hideAddress(connection.rpcEndpoint);
+/** A Connection of the caller's, which has a fetch and errors of its own. */
+export function connectionNode(connection: Connection): Node {
+  const { rpcEndpoint } = connection;
+  hideAddress(rpcEndpoint);
+  // What its public methods give is no more the answer itself.
+  const ask: unknown = Reflect.get(connection, '_rpcRequest');
+  if (typeof ask !== 'function')
+    throw refuse('connection', 'must be a Connection of @solana/web3.js 1.');
   return {
-    host: shownHost(connection.rpcEndpoint),
-    connect: () => connection,
-    explain: explainWeb3Error,
+    host: shownHost(rpcEndpoint),
+    async request(method, params) {
+      let reply: unknown;
+      try {
+        reply = await Reflect.apply(ask, connection, [method, params]);
+      } catch (cause) {
+        if (cause instanceof Error && cause.message.startsWith('429 '))
+          throw new Fault('rate_limited', 'it answered with status 429');
+        throw new Fault('unavailable', 'the connection failed', { cause });
+      }
+      return resultOf(asFields(reply));
+    },
   };
+}
+
+async function send(
+  given: typeof fetch | undefined,
+  url: string,
+  init: RequestInit,
+): Promise<Response> {
+  try {
+    // Looked up for each call: it may be set later, or replaced in tests.
+    return await (given === undefined
+      ? globalThis.fetch(url, asOwn(init))
+      : given(url, asOwn(init)));
+  } catch (cause) {
+    throw new Fault('unavailable', 'the connection failed', { cause });
+  }
+}
+
+/**
+ * Far more than any swap's accounts or any wallet's tokens: a foreign transaction may name a
+ * hundred accounts of 10 MB each.
+ */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Reads a body that is not wanted too, so that the socket can be used again; unless it is larger
+ * than any honest answer.
+ */
+async function readText(response: Response): Promise<string> {
+  const reader = await unbroken(() => response.body?.getReader());
+  if (reader === undefined) return unbroken(() => response.text());
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await unbroken(() => reader.read());
+    if (done) return parts.join('') + decoder.decode();
+    length += value.length;
+    if (length > MAX_BODY_BYTES) {
+      reader.cancel().catch(() => undefined);
+      // No other node has a shorter one.
+      throw new Fault('refused', `its answer is longer than ${MAX_BODY_BYTES} bytes`);
+    }
+    parts.push(decoder.decode(value, { stream: true }));
+  }
+}
+
+async function unbroken<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw new Fault('unavailable', 'the connection broke off', { cause });
+  }
+}
+
+function statusFault({ status, headers }: Response): Fault {
+  const retryAfterMs = readRetryAfter(headers.get('retry-after'));
+  const kind = status === 429 ? 'rate_limited' : 'unavailable';
+  return new Fault(kind, `it answered with status ${status}`, { retryAfterMs });
+}
+
+/** Seconds or a date. */
+function readRetryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined;
+  const ms = /^[0-9]{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The result in an answer. Throws what the node refuses with. */
+function resultOf({ result, error }: UnknownRecord): unknown {
+  if (error === undefined || error === null) return result;
+  const { code, message } = isRecord(error) ? error : {};
+  if (typeof code !== 'number' || !Number.isSafeInteger(code))
+    throw new Fault('invalid', 'it is an error without a code');
+  throw jsonRpcFault(code, typeof message === 'string' ? message : undefined);
 }
 
 export function checkUrls(option: string, urls: readonly string[], protocol: RegExp): void {

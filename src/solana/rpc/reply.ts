@@ -1,17 +1,81 @@
-import { base64 } from '@scure/base';
-import type { AccountInfo } from '@solana/web3.js';
+import { base64 } from '../../internal/bytes.js';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { redact } from '../../internal/redact.js';
 import { isAddress } from '../address.js';
+import type { Address } from '../types.js';
 import { Fault } from './fault.js';
-import type { Account, Commitment, SignatureStatus } from './rpc.js';
+import type { Account, CallOptions, Commitment, SignatureStatus } from './rpc.js';
+
+/** An answer that cannot be one to its question. */
+export function misshapen(): Fault {
+  return new Fault('invalid', 'it does not have the shape of an answer to this question');
+}
+
+export function asFields(value: unknown): UnknownRecord {
+  if (isRecord(value)) return value;
+  throw misshapen();
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw misshapen();
+}
+
+export function asText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw misshapen();
+}
+
+export function asFlag(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw misshapen();
+}
+
+export function asAddress(value: unknown): Address {
+  if (isAddress(value)) return value;
+  throw misshapen();
+}
+
+/** What is there, or null: nodes also leave out what they do not have. */
+export function orNull<T>(value: unknown, read: (value: unknown) => T): T | null {
+  return value === null || value === undefined ? null : read(value);
+}
+
+/** A list with one entry for each thing that was asked for. */
+export function asAnswers(
+  value: unknown,
+  asked: readonly unknown[],
+  kind: string,
+): readonly unknown[] {
+  const list = asList(value);
+  if (list.length === asked.length) return list;
+  throw new Fault('invalid', `it has not as many ${kind} as were asked for`);
+}
 
 /**
- * A count, slot or amount of lamports. web3.js reads JSON numbers, which are wrong above 2^53: such
- * an answer is refused instead of rounded.
+ * A count, slot or amount of lamports. JSON numbers are wrong above 2^53: such an answer is refused
+ * instead of rounded.
  */
 export function safeInteger(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
   throw new Fault('invalid', 'a number in it is not within 0 and 2^53');
+}
+
+/** The slot that an answer is of. Not each node and proxy minds the least that it is told. */
+export function readSlot(value: unknown, call: CallOptions | undefined): number {
+  const slot = safeInteger(value);
+  if (slot < (call?.minContextSlot ?? 0))
+    throw new Fault('unavailable', 'it lags behind the slot that is needed');
+  return slot;
+}
+
+/** An answer that says which slot it is of. */
+export function readContext(
+  result: unknown,
+  call: CallOptions | undefined,
+): { readonly slot: number; readonly value: unknown } {
+  const { context, value } = asFields(result);
+  return { slot: readSlot(asFields(context)['slot'], call), value };
 }
 
 /** More than any error of a transaction has: a node may answer with megabytes. */
@@ -19,63 +83,33 @@ const LONGEST_ERROR = 1_000;
 
 /** Why a transaction failed, as the node words it: what is shown of it. */
 export function errorText(error: unknown): string | null {
-  return isNone(error) ? null : redact(JSON.stringify(error)).slice(0, LONGEST_ERROR);
+  return orNull(error, (one) => redact(JSON.stringify(one)).slice(0, LONGEST_ERROR));
 }
 
 /** The same to be judged: a secret of ours may be a part of its words. */
 export function rawErrorText(error: unknown): string | null {
-  return isNone(error) ? null : JSON.stringify(error).slice(0, LONGEST_ERROR);
+  return orNull(error, (one) => JSON.stringify(one).slice(0, LONGEST_ERROR));
 }
 
-function isNone(error: unknown): error is null | undefined {
-  return error === null || error === undefined;
-}
-
-export function readAccount({
-  owner,
-  lamports,
-  data,
-  executable,
-}: AccountInfo<Uint8Array>): Account {
+export function readAccount(account: unknown): Account {
+  const { owner, lamports, data, executable } = asFields(account);
+  const [text, encoding] = asList(data);
+  if (encoding !== 'base64') throw misshapen();
   return {
-    owner: owner.toBase58(),
+    owner: asAddress(owner),
     lamports: BigInt(safeInteger(lamports)),
-    data: Uint8Array.from(data),
-    executable,
+    data: base64.decode(asText(text)),
+    executable: asFlag(executable),
   };
 }
 
-export function readSimulatedAccount(
-  account: {
-    readonly owner: string;
-    readonly lamports: number;
-    readonly data: readonly string[];
-    readonly executable: boolean;
-  } | null,
-): Account | null {
-  if (account === null) return null;
-  const { owner, lamports, data, executable } = account;
-  if (!isAddress(owner) || data[1] !== 'base64')
-    throw new Fault('invalid', 'an account in it cannot be read');
-  return {
-    owner,
-    lamports: BigInt(safeInteger(lamports)),
-    data: base64.decode(data[0] ?? ''),
-    executable,
-  };
-}
+const COMMITMENTS: readonly Commitment[] = ['processed', 'confirmed', 'finalized'];
 
-export function readStatus(status: {
-  slot: number;
-  confirmations: number | null;
-  err: unknown;
-  confirmationStatus?: Commitment;
-}): SignatureStatus {
-  const { slot, confirmations, err, confirmationStatus } = status;
+export function readStatus(status: unknown): SignatureStatus {
+  const { slot, confirmations, err, confirmationStatus } = asFields(status);
   // Old nodes do not name the commitment; they count confirmations, and stop once it is final.
-  return {
-    slot: safeInteger(slot),
-    commitment: confirmationStatus ?? (confirmations === null ? 'finalized' : 'processed'),
-    error: errorText(err),
-  };
+  const counted = orNull(confirmations, safeInteger) === null ? 'finalized' : 'processed';
+  const commitment = COMMITMENTS.find((one) => one === (confirmationStatus ?? counted));
+  if (commitment === undefined) throw misshapen();
+  return { slot: safeInteger(slot), commitment, error: errorText(err) };
 }

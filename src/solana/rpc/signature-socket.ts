@@ -1,5 +1,5 @@
-import { Connection } from '@solana/web3.js';
 import { isRecord } from '../../internal/record.js';
+import { openLine, webSocketAddress, type Line } from './web-socket.js';
 
 /** What an account's listeners have. */
 export interface AccountWatch {
@@ -21,17 +21,6 @@ export interface SignatureSocket {
   /** Calls at each change of an account at `confirmed`. */
   watchAccount(address: string, listener: () => void): AccountWatch;
   close(): void;
-}
-
-/** What we use of the socket inside a web3.js Connection. */
-interface RpcSocket {
-  dataPack: { encode(value: unknown): string; decode(text: unknown): unknown };
-  connect(): void;
-  close(): void;
-  call(method: string, params: readonly unknown[]): Promise<unknown>;
-  on(event: string, listener: (value: unknown) => void): unknown;
-  removeAllListeners(): unknown;
-  setAutoReconnect(reconnect: boolean): void;
 }
 
 interface Wait {
@@ -74,46 +63,34 @@ const KINDS = [SIGNATURE, ACCOUNT];
 
 /**
  * Opens a socket with the first subscription and closes it with the last. A socket that fails is
- * not opened again for the subscriptions it had. It keeps no process alive: what waits for what it
- * tells has timers for that.
- *
- * web3.js offers its WebSocket through `Connection.onSignature`, which prints each error, asks
- * again without a pause when the node refuses, and reconnects for ever. There is no public way
- * around that, so the socket is taken out of an unused Connection and given our own handlers;
- * should a later web3.js hide it, we only poll.
+ * not opened again for the subscriptions it had.
  */
 export function createSignatureSocket(
   endpoint: string | undefined,
   wsUrl: string | undefined,
 ): SignatureSocket {
   const waits = new Map<string, Wait>();
-  let socket: RpcSocket | undefined;
+  let line: Line | undefined;
   let isOpen = false;
   let answered = 0;
 
   const shut = () => {
-    const old = socket;
-    socket = undefined;
+    line?.end();
+    line = undefined;
     isOpen = false;
     // Another socket counts anew.
     for (const wait of waits.values()) wait.subscription = undefined;
-    if (old !== undefined) release(old);
   };
 
-  const announce = (wait: Wait) => {
+  const announce = async (wait: Wait) => {
     const { kind, name } = wait;
-    const asked = socket;
-    asked?.call(kind.subscribe, [name, kind.settings]).then(
-      (node) => {
-        if (typeof node !== 'number' || socket !== asked) return;
-        // Given up before the node had answered.
-        if (waits.get(keyOf(kind, name)) !== wait)
-          void asked.call(kind.unsubscribe, [node]).catch(() => undefined);
-        else wait.subscription = { node, own: (answered += 1) };
-      },
-      // Refused, or cut off: polling finds out.
-      () => undefined,
-    );
+    const asked = line;
+    const node = await asked?.call(kind.subscribe, [name, kind.settings]);
+    // Where the node refuses, polling finds out.
+    if (typeof node !== 'number' || line !== asked) return;
+    // Given up before the node had answered.
+    if (waits.get(keyOf(kind, name)) !== wait) void asked?.call(kind.unsubscribe, [node]);
+    else wait.subscription = { node, own: (answered += 1) };
   };
 
   const notify = (kind: Kind, params: unknown) => {
@@ -131,6 +108,22 @@ export function createSignatureSocket(
     if (waits.size === 0) shut();
   };
 
+  const open = () => {
+    const address = wsUrl ?? (endpoint === undefined ? undefined : webSocketAddress(endpoint));
+    if (endpoint === undefined || address === undefined) return;
+    line = openLine(address, {
+      opened() {
+        isOpen = true;
+        for (const wait of waits.values()) void announce(wait);
+      },
+      notified(method, params) {
+        const kind = KINDS.find(({ notification }) => notification === method);
+        if (kind !== undefined) notify(kind, params);
+      },
+      lost: shut,
+    });
+  };
+
   const listen = (
     kind: Kind,
     name: string,
@@ -141,8 +134,8 @@ export function createSignatureSocket(
     const wait: Wait = known ?? { kind, name, listeners: new Set(), subscription: undefined };
     waits.set(key, wait);
     wait.listeners.add(listener);
-    if (socket === undefined) open();
-    else if (known === undefined && isOpen) announce(wait);
+    if (line === undefined) open();
+    else if (known === undefined && isOpen) void announce(wait);
     return {
       subscription: () =>
         waits.get(key) === wait && wait.listeners.has(listener)
@@ -154,41 +147,9 @@ export function createSignatureSocket(
         waits.delete(key);
         if (waits.size === 0) shut();
         else if (wait.subscription !== undefined)
-          socket?.call(kind.unsubscribe, [wait.subscription.node]).catch(() => undefined);
+          void line?.call(kind.unsubscribe, [wait.subscription.node]);
       },
     };
-  };
-
-  const open = () => {
-    const fresh = endpoint === undefined ? undefined : takeSocket(endpoint, wsUrl);
-    if (fresh === undefined) return;
-    socket = fresh;
-    fresh.removeAllListeners();
-    fresh.setAutoReconnect(false);
-    fresh.dataPack = { encode: (value) => JSON.stringify(value), decode };
-    fresh.on('open', () => {
-      if (socket !== fresh || isOpen) return;
-      isOpen = true;
-      waits.forEach(announce);
-      stepAside(fresh);
-    });
-    const lose = () => {
-      if (socket === fresh) shut();
-    };
-    fresh.on('error', lose);
-    fresh.on('close', lose);
-    for (const kind of KINDS) {
-      fresh.on(kind.notification, (params) => {
-        if (socket === fresh) notify(kind, params);
-      });
-    }
-    try {
-      fresh.connect();
-      stepAside(fresh);
-    } catch {
-      // No WebSocket in this runtime, or not for this page.
-      shut();
-    }
   };
 
   return {
@@ -203,79 +164,6 @@ export function createSignatureSocket(
 
 function keyOf({ subscribe }: Kind, name: string): string {
   return `${subscribe} ${name}`;
-}
-
-/**
- * Lets the process end while the socket is open, or opens. In a browser there is nothing to be done
- * for that.
- */
-function stepAside(socket: RpcSocket): void {
-  const underlying: unknown = Reflect.get(socket, 'underlyingSocket');
-  if (typeof underlying !== 'object' || underlying === null) return;
-  // Of the package ws: the connection, and until there is one the request for it.
-  unref(Reflect.get(underlying, '_socket'));
-  const request: unknown = Reflect.get(underlying, '_req');
-  if (
-    typeof request !== 'object' ||
-    request === null ||
-    !('once' in request) ||
-    typeof request.once !== 'function'
-  )
-    return;
-  unref(Reflect.get(request, 'socket'));
-  Reflect.apply(request.once, request, ['socket', unref]);
-}
-
-function unref(connection: unknown): void {
-  if (typeof connection !== 'object' || connection === null || !('unref' in connection)) return;
-  if (typeof connection.unref === 'function') Reflect.apply(connection.unref, connection, []);
-}
-
-function takeSocket(endpoint: string, wsUrl: string | undefined): RpcSocket | undefined {
-  const connection = new Connection(endpoint, wsUrl === undefined ? {} : { wsEndpoint: wsUrl });
-  const socket: unknown = Reflect.get(connection, '_rpcWebSocket');
-  return isRpcSocket(socket) ? socket : undefined;
-}
-
-function isRpcSocket(value: unknown): value is RpcSocket {
-  if (typeof value !== 'object' || value === null || !('dataPack' in value)) return false;
-  const methods = ['connect', 'close', 'call', 'on', 'removeAllListeners', 'setAutoReconnect'];
-  return methods.every((name) => typeof Reflect.get(value, name) === 'function');
-}
-
-/**
- * Closes for good: a node that does not answer the closing handshake would keep the process alive
- * for half a minute.
- */
-function release(socket: RpcSocket): void {
-  socket.removeAllListeners();
-  const underlying: unknown = Reflect.get(socket, 'underlyingSocket');
-  try {
-    socket.close();
-    if (
-      typeof underlying === 'object' &&
-      underlying !== null &&
-      'terminate' in underlying &&
-      typeof underlying.terminate === 'function'
-    ) {
-      Reflect.apply(underlying.terminate, underlying, []);
-    }
-  } catch {
-    // Already closed.
-  }
-}
-
-/**
- * Lets through what we expect and no more: the socket's own reader throws, out of every caller's
- * reach, on `null` or on an odd id.
- */
-function decode(text: unknown): unknown {
-  const message: unknown = JSON.parse(String(text));
-  if (!isRecord(message)) throw new TypeError('Not a JSON-RPC message.');
-  const { id, method, params, result, error } = message;
-  if (KINDS.some(({ notification }) => notification === method)) return { method, params };
-  if (typeof id !== 'number') throw new TypeError('Not an answer to a question of ours.');
-  return error === undefined ? { id, result } : { id, error };
 }
 
 function readNotification(

@@ -1,68 +1,57 @@
-import type { Connection } from '@solana/web3.js';
 import { isAddress } from '../address.js';
+import type { Request } from './failover.js';
 import { Fault } from './fault.js';
 import { followsFrom, mayLiveUntil } from './height.js';
-import { safeInteger } from './reply.js';
+import { asFields, readContext, readSlot, safeInteger } from './reply.js';
 import type { CallOptions, Commitment, Tip } from './rpc.js';
 
 export const COMMITMENT = 'confirmed';
 
 export async function readTip(
-  connection: Connection,
+  request: Request,
   commitment: Commitment,
   call: CallOptions | undefined,
 ): Promise<Tip> {
-  const { absoluteSlot, blockHeight } = await connection.getEpochInfo({
-    ...settings(call),
-    commitment,
-  });
-  return { slot: readSlot({ slot: absoluteSlot }, call), height: BigInt(safeInteger(blockHeight)) };
+  const { absoluteSlot, blockHeight } = asFields(
+    await request('getEpochInfo', [settings(call, commitment)]),
+  );
+  return { slot: readSlot(absoluteSlot, call), height: BigInt(safeInteger(blockHeight)) };
 }
 
 /** Its own height is read beside it, the first time: what a node says of the blockhash is held against that. */
 export async function readBlockhash(
-  connection: Connection,
+  request: Request,
   earlier: Tip | undefined,
   call: CallOptions | undefined,
 ): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }> {
-  const [{ context, value }, first] = await Promise.all([
-    connection.getLatestBlockhashAndContext(settings(call)),
-    earlier === undefined ? readTip(connection, COMMITMENT, call) : undefined,
+  const [result, first] = await Promise.all([
+    request('getLatestBlockhash', [settings(call)]),
+    earlier === undefined ? readTip(request, COMMITMENT, call) : undefined,
   ]);
+  const { slot, value } = readContext(result, call);
+  const { blockhash, lastValidBlockHeight } = asFields(value);
   // A blockhash is 32 bytes in base58, as an address is.
-  if (!isAddress(value.blockhash)) throw new Fault('invalid', 'the blockhash is not one');
-  const latest = {
-    slot: readSlot(context, call),
-    lastValidBlockHeight: BigInt(safeInteger(value.lastValidBlockHeight)),
-  };
+  if (!isAddress(blockhash)) throw new Fault('invalid', 'the blockhash is not one');
+  const latest = { slot, lastValidBlockHeight: BigInt(safeInteger(lastValidBlockHeight)) };
   if (
     (earlier === undefined || !followsFrom(latest, earlier)) &&
-    !mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call)))
+    !mayLiveUntil(latest, first ?? (await readTip(request, COMMITMENT, call)))
   )
     throw new Fault(
       'invalid',
       'the last valid block height is none that its own block height allows',
     );
-  return { blockhash: value.blockhash, ...latest };
+  return { blockhash, ...latest };
 }
 
-export function settings(call: CallOptions | undefined): {
-  commitment: Commitment;
-  minContextSlot?: number;
-} {
-  return {
-    commitment: COMMITMENT,
-    ...(call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot }),
-  };
-}
-
-/** Not each node and proxy minds the least slot that it is told. */
-export function readSlot(
-  context: { readonly slot: number },
+/** What a question says of the state that it is about. */
+export function settings(
   call: CallOptions | undefined,
-): number {
-  const slot = safeInteger(context.slot);
-  if (slot < (call?.minContextSlot ?? 0))
-    throw new Fault('unavailable', 'it lags behind the slot that is needed');
-  return slot;
+  commitment: Commitment = COMMITMENT,
+): { readonly commitment: Commitment; readonly minContextSlot?: number } {
+  return { commitment, ...leastSlot(call) };
+}
+
+export function leastSlot(call: CallOptions | undefined): { readonly minContextSlot?: number } {
+  return call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot };
 }

@@ -1,6 +1,7 @@
-import { PublicKey } from '@solana/web3.js';
+import { sha256 } from '@noble/hashes/sha2';
 import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { addressBytes, addressOf } from '../address.js';
+import { isOnCurve } from '../ed25519.js';
 import type { Account } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 import { extensionName, mintFacts, readExtensions } from './extensions.js';
@@ -73,13 +74,23 @@ function derive(owner: Address, mint: Address, tokenProgram: Address): Address {
   return programAddress(seeds, ASSOCIATED_TOKEN_PROGRAM).address;
 }
 
-/** The first address that a program can have for these seeds, and the number that makes it one. */
+const PROGRAM_ADDRESS = new TextEncoder().encode('ProgramDerivedAddress');
+
+/**
+ * The first address that a program can have for these seeds, each of 32 bytes at most, and the
+ * number that makes it one: no key of a wallet hashes to it.
+ */
 export function programAddress(
   seeds: readonly Uint8Array[],
   program: Address,
 ): { readonly address: Address; readonly bump: number } {
-  const [key, bump] = PublicKey.findProgramAddressSync([...seeds], new PublicKey(program));
-  return { address: key.toBase58(), bump };
+  const end = [...addressBytes(program), ...PROGRAM_ADDRESS];
+  const begin = seeds.flatMap((seed) => [...seed]);
+  for (let bump = 255; bump >= 0; bump -= 1) {
+    const hash = sha256(Uint8Array.from([...begin, bump, ...end]));
+    if (!isOnCurve(hash)) return { address: addressOf(hash), bump };
+  }
+  throw new TypeError('No address of this program has these seeds.');
 }
 
 /** Decodes an initialised mint of either token program; undefined for anything else. */

@@ -1,30 +1,11 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../../internal/bytes.js';
 import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import type { UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../address.js';
 import { Fault } from '../rpc/fault.js';
-import { safeInteger } from '../rpc/reply.js';
+import { asFields, asList, safeInteger } from '../rpc/reply.js';
 import type { InnerInstruction } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
-
-/**
- * What web3.js has made sure of in what a node shows of a top-level instruction: keys and one of
- * two forms, no more.
- */
-export interface ShownCalls {
-  readonly index: number;
-  readonly instructions: readonly ShownCall[];
-}
-
-/**
- * Nodes parse the instructions of programs that they know, and give the accounts and data of
- * others.
- */
-export interface ShownCall {
-  readonly programId: unknown;
-  readonly parsed?: unknown;
-  readonly accounts?: unknown;
-  readonly data?: unknown;
-}
 
 /** System instructions, by number. */
 const SYSTEM_NAMES: readonly string[] = [
@@ -101,23 +82,26 @@ const LONGEST_NAMED = 256;
  * What programs called, as the answer of `simulateTransaction` shows it. Throws a {@link Fault} for
  * what cannot be read.
  */
-export function readInner(shown: readonly ShownCalls[]): InnerInstruction[] {
-  return shown.flatMap(({ index, instructions }) => {
+export function readInner(shown: unknown): InnerInstruction[] {
+  return asList(shown).flatMap((one) => {
+    const { index, instructions } = asFields(one);
     const outer = safeInteger(index);
-    return instructions.map((call) => ({ outer, ...readCall(call) }));
+    return asList(instructions).map((call) => ({ outer, ...readCall(asFields(call)) }));
   });
 }
 
-function readCall(call: ShownCall): Omit<InnerInstruction, 'outer'> {
-  const program = readKey(call.programId);
+/** Nodes parse the calls of programs that they know, and give the accounts and data of others. */
+function readCall(call: UnknownRecord): Omit<InnerInstruction, 'outer'> {
+  const { programId, parsed, accounts, data } = call;
+  const program = readKey(programId);
   if ('parsed' in call)
     return {
       program,
-      ...(isNamed(program) ? readParsed(program, call.parsed) : unnamed(addressesIn(call.parsed))),
+      ...(isNamed(program) ? readParsed(program, parsed) : unnamed(addressesIn(parsed))),
     };
-  if (!Array.isArray(call.accounts) || typeof call.data !== 'string') throw unreadable();
-  const addresses = call.accounts.map(readKey);
-  const name = isNamed(program) ? nameOf(program, call.data) : undefined;
+  if (!Array.isArray(accounts) || typeof data !== 'string') throw unreadable();
+  const addresses = accounts.map(readKey);
+  const name = isNamed(program) ? nameOf(program, data) : undefined;
   const created = program === SYSTEM_PROGRAM && name !== undefined ? CREATED_AT[name] : undefined;
   return {
     program,
@@ -137,9 +121,8 @@ const unnamed = (addresses: readonly Address[]) => ({
 const unreadable = () => new Fault('invalid', 'a call between programs in it cannot be read');
 
 function readKey(value: unknown): Address {
-  const text = String(value);
-  if (!isAddress(text)) throw unreadable();
-  return text;
+  if (!isAddress(value)) throw unreadable();
+  return value;
 }
 
 function readParsed(

@@ -1,4 +1,4 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../../internal/bytes.js';
 import type { Address } from '../types.js';
 
 /** What a v0 message says, its indexes not yet resolved. */

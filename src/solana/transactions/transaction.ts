@@ -1,4 +1,4 @@
-import { base58 } from '@scure/base';
+import { base58 } from '../../internal/bytes.js';
 import type { AccountMeta, Address, Instruction, LookupTable } from '../types.js';
 import { MAX_ACCOUNTS, MAX_TRANSACTION_BYTES, SIGNATURE_BYTES, tooLarge } from './compile.js';
 import { decodeMessage, decodeWith } from './message.js';

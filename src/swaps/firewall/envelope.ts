@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../internal/bytes.js';
 import {
   decodeTransaction,
   type DecodedTransaction,

@@ -1,9 +1,9 @@
+import { transferChecked } from '../../solana/transactions/instructions.js';
 import {
   dropCloseAuthority,
   revoke,
-  transferChecked,
   transferLamports,
-} from '../../solana/transactions/instructions.js';
+} from '../../solana/transactions/swap-instructions.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import type { GuardsFound } from './guards-found.js';

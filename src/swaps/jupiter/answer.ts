@@ -1,4 +1,4 @@
-import { base64 } from '@scure/base';
+import { base64 } from '../../internal/bytes.js';
 import { minAmount, maxAmount, parseAmount } from '../../amount.js';
 import { QuoteError, TransportError, cleanText } from '../../errors.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';

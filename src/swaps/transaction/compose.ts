@@ -1,13 +1,12 @@
 import { WSOL_MINT } from '../../network.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
+import { computeUnitLimit, computeUnitPrice } from '../../solana/transactions/instructions.js';
 import {
   closeTokenAccount,
-  computeUnitLimit,
-  computeUnitPrice,
   createAssociatedTokenAccount,
   syncNative,
   transferLamports,
-} from '../../solana/transactions/instructions.js';
+} from '../../solana/transactions/swap-instructions.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { guard } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';

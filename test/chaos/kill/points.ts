@@ -138,7 +138,7 @@ const AFTER_SWAP = [
   'journal put answered before',
 ];
 
-/** A file that is made under another name; then the process says there who it is. */
+/** A file that is made under another name; then the process takes its seat there. */
 const MAKING = [
   'disk create draft after',
   'disk write header torn',

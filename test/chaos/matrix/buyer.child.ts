@@ -36,15 +36,15 @@ function subject({
 function halting(journal: Journal): Journal {
   return {
     ...journal,
-    async reserve(attempt, caps) {
+    async reserve(...given) {
       await pass('before reserve');
-      const refused = await journal.reserve(attempt, caps);
+      const refused = await journal.reserve(...given);
       await pass('after reserve');
       return refused;
     },
-    async put(attempt) {
+    async put(attempt, along) {
       await pass(`before writing ${subject(attempt)}`);
-      await journal.put(attempt);
+      await journal.put(attempt, along);
       await pass(`after writing ${subject(attempt)}`);
     },
   };

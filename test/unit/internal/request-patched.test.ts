@@ -2,10 +2,10 @@ import { http as route, HttpResponse } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { captureCall } from '../../../src/internal/request.js';
-import { x402 } from '../../../src/protocols/x402/index.js';
+import { X402_HEADERS } from '../../../src/protocols/x402/index.js';
 
 const capture = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
-  captureCall(pass, input, init, x402.headers);
+  captureCall(pass, input, init, X402_HEADERS);
 
 const URL_ = 'https://seller.test/data';
 const seen: [string, string][][] = [];

@@ -3,10 +3,10 @@ import { isExactChangeError } from '../../../src/errors.js';
 import { captureCall } from '../../../src/internal/request.js';
 import { BODY_LIMIT_BYTES } from '../../../src/internal/kept-body.js';
 import { headersOf, startRecording, type RecordingServer, type Seen } from '../recording-server.js';
-import { x402 } from '../../../src/protocols/x402/index.js';
+import { X402_HEADERS } from '../../../src/protocols/x402/index.js';
 
 const captured = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
-  captureCall(pass, input, init, x402.headers);
+  captureCall(pass, input, init, X402_HEADERS);
 
 type Arguments = [RequestInfo | URL, RequestInit?];
 

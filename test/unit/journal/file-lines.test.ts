@@ -23,7 +23,7 @@ function read(
 ): { readonly says: unknown[]; readonly end: number } | number {
   const scanner = createScanner(START, synced);
   try {
-    const says = scanner.next(fileOf(bytes)).map(({ value }) => value);
+    const says = scanner.next(fileOf(bytes)).lines.map(({ value }) => value);
     return { says, end: scanner.end };
   } catch (error) {
     if (error instanceof Damage) return error.offset;
@@ -174,7 +174,7 @@ describe('a file', () => {
     const seen: unknown[] = [];
     for (let at = 0; at < rest.length; at += 7) {
       port.append(rest.subarray(at, at + 7));
-      seen.push(...scanner.next(port).map(({ value }) => value));
+      seen.push(...scanner.next(port).lines.map(({ value }) => value));
     }
     expect(seen).toEqual(said);
   });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeHeader } from '../../../adapters/journals/file/header.js';
 import { tailOf, type Tail } from '../../../adapters/journals/file/tail.js';
-import { MemoryDisk, processOf } from '../../helpers/memory-disk.js';
+import { failure, MemoryDisk, processOf } from '../../helpers/memory-disk.js';
 
 const PATH = '/journal';
 const recall = () => {
@@ -69,5 +69,27 @@ describe('lines that several processes write', () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  it('are read on where a read failed, none left out', async () => {
+    const disk = new MemoryDisk();
+    disk.put(PATH, encodeHeader());
+    let reads = Infinity;
+    const tailOn = (pid: number, port = disk.port()) =>
+      tailOf(PATH, port.open(PATH), processOf(pid), port, { recall, recent: 0 });
+    const first = await tailOn(1);
+    const second = await tailOn(
+      2,
+      disk.port((call) => {
+        if (call === 'read' && (reads -= 1) === 0) throw failure('EIO');
+      }),
+    );
+    // More than is read at once.
+    const ids = Array.from({ length: 8 }, (_, index) => `${index}`.repeat(100_000));
+    for (const id of ids) expect(first.append([{ claim: [id] }])).toBe(true);
+    reads = 2;
+    expect(() => second.read()).toThrow('EIO');
+    second.read();
+    expect([...second.state.claims.keys()]).toEqual(ids);
   });
 });

@@ -89,6 +89,27 @@ describe('what is spent over time', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 60 }), run), { numRuns: 60 });
   });
 
+  it('counts on after periods that another program wrote, which begin and end anywhere', () => {
+    const sums = createSpentSums();
+    sums.restore({ after: NOW + 1_499, until: NOW + 1_500, value: 5n });
+    sums.restore({ after: NOW + 2_700, until: NOW + 9_100, value: 7n });
+    sums.restore({ after: NOW + 2_200, until: NOW + 3_300, value: 11n });
+    sums.add(NOW + 1_200, 3n);
+    sums.add(NOW + 2_100, 1n);
+    const all = [
+      { at: NOW + 1_500, value: 5n },
+      { at: NOW + 9_100, value: 7n },
+      { at: NOW + 3_300, value: 11n },
+      { at: NOW + 1_200, value: 3n },
+      { at: NOW + 2_100, value: 1n },
+    ];
+    for (let moment = NOW; moment < NOW + 10_000; moment += 50)
+      expect(sums.since(moment) >= sumOf(all, moment), `${moment - NOW}`).toBe(true);
+    expect([sums.since(NOW), sums.since(NOW + 10_000)]).toEqual([27n, 0n]);
+    const ends = sums.periods().flatMap(({ after, until }) => [after, until]);
+    expect(ends).toEqual([...ends].sort((a, b) => a - b));
+  });
+
   it('counts the same when its periods are put into another', () => {
     const copyOf = (sums: SpentSums) => {
       const copy = createSpentSums();

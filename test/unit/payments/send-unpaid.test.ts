@@ -2,10 +2,10 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
 import { captureCall } from '../../../src/internal/request.js';
 import { sendUnpaid } from '../../../src/payments/send-unpaid.js';
-import { x402 } from '../../../src/protocols/x402/index.js';
+import { X402_HEADERS } from '../../../src/protocols/x402/index.js';
 
 const capture = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
-  captureCall(pass, input, init, x402.headers);
+  captureCall(pass, input, init, X402_HEADERS);
 
 const URL_ = 'https://seller.test/data';
 const NOW = Date.UTC(2026, 0, 1);

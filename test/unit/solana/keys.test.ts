@@ -6,7 +6,8 @@ import { inspect } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { isExactChangeError } from '../../../src/errors.js';
-import { createKeySigner, createSeedSigner, verifySignature } from '../../../src/solana/keys.js';
+import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
+import { verifySignature } from '../../../src/solana/signatures.js';
 import type { SigningIntent } from '../../../src/solana/signer.js';
 
 const seed = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) & 0xff);
@@ -57,14 +58,18 @@ describe('createKeySigner', () => {
   ])('reads %s', async (_, secret) => {
     const signer = createKeySigner(secret);
     expect(signer.address).toBe(address);
-    expect(verifySignature(message, await signer.signMessage(message, intent), address)).toBe(true);
+    expect(await verifySignature(message, await signer.signMessage(message, intent), address)).toBe(
+      true,
+    );
   });
 
   it('reads a seed only as one, and leaves it to its caller', async () => {
     const mine = Uint8Array.from(seed);
     const signer = createSeedSigner(mine);
     expect(signer.address).toBe(address);
-    expect(verifySignature(message, await signer.signMessage(message, intent), address)).toBe(true);
+    expect(await verifySignature(message, await signer.signMessage(message, intent), address)).toBe(
+      true,
+    );
     expect(mine).toEqual(seed);
     // Of another realm, which test runners bring.
     const foreign = runInNewContext('Uint8Array.from(seed)', { seed: [...seed] }) as Uint8Array;
@@ -81,7 +86,7 @@ describe('createKeySigner', () => {
     const buffer = Uint8Array.from(message);
     const pending = createKeySigner(pair).signMessage(buffer, intent);
     buffer.fill(0);
-    expect(verifySignature(message, await pending, address)).toBe(true);
+    expect(await verifySignature(message, await pending, address)).toBe(true);
   });
 
   it('signs the same with WebCrypto, without it, where it refuses, and as kit does', async () => {
@@ -240,11 +245,11 @@ describe('verifySignature', () => {
     const signature = await createKeySigner(pair).signMessage(message, intent);
     const changed = Uint8Array.from(signature);
     changed[0] = (changed[0] ?? 0) ^ 1;
-    expect(verifySignature(message, changed, address)).toBe(false);
-    expect(verifySignature(message.slice(1), signature, address)).toBe(false);
-    expect(verifySignature(message, signature.slice(1), address)).toBe(false);
-    expect(verifySignature(message, new Uint8Array(64), address)).toBe(false);
-    expect(verifySignature(message, signature, '1'.repeat(32))).toBe(false);
-    expect(verifySignature(message, signature, 'nonsense')).toBe(false);
+    expect(await verifySignature(message, changed, address)).toBe(false);
+    expect(await verifySignature(message.slice(1), signature, address)).toBe(false);
+    expect(await verifySignature(message, signature.slice(1), address)).toBe(false);
+    expect(await verifySignature(message, new Uint8Array(64), address)).toBe(false);
+    expect(await verifySignature(message, signature, '1'.repeat(32))).toBe(false);
+    expect(await verifySignature(message, signature, 'nonsense')).toBe(false);
   });
 });

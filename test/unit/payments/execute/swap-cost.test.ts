@@ -2,11 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PaymentContext } from '../../../../src/payments/context.js';
 import { createMemory } from '../../../../src/payments/memory.js';
-import {
-  swapBound,
-  swapCostAfter,
-  withSwapCost,
-} from '../../../../src/payments/execute/swap-cost.js';
+import { swapBound } from '../../../../src/payments/execute/swap-bound.js';
+import { swapCostAfter, withSwapCost } from '../../../../src/payments/execute/swap-cost.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import type { SwapOutcome } from '../../../../src/journal/types.js';

@@ -1,7 +1,20 @@
+import { createTransferCheckedInstruction, getAssociatedTokenAddressSync } from '@solana/spl-token';
+import {
+  ComputeBudgetProgram,
+  MessageV0,
+  PublicKey,
+  TransactionInstruction,
+} from '@solana/web3.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { U64_MAX } from '../../../../src/amount.js';
-import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import {
+  MEMO_PROGRAM,
+  SOLANA_MAINNET,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../../../src/network.js';
+import type { PaymentFacts } from '../../../../src/protocols/protocol.js';
 import type { Offer } from '../../../../src/protocols/types.js';
 import { exactPaymentBytes } from '../../../../src/protocols/x402/exact.js';
 import { x402Protocol } from '../../../../src/protocols/x402/protocol.js';
@@ -36,5 +49,97 @@ it('the size that is told ahead is that of the payment, whatever is offered', ()
       },
     ),
     { numRuns: 40 },
+  );
+});
+
+/** Owners on the curve and off it; the same ones in several places. */
+const owners = Array.from({ length: 12 }, (_, index) =>
+  addressOf(Uint8Array.from({ length: 32 }, (_, at) => (index * 41 + at * (index + 3)) & 0xff)),
+);
+const accounts = new Map<string, PublicKey>();
+/** As spl-token derives it. */
+function accountOf(owner: string, mint: string, program: string): PublicKey {
+  const name = [owner, mint, program].join(' ');
+  const known = accounts.get(name);
+  if (known !== undefined) return known;
+  const [key, mintKey, programKey] = [owner, mint, program].map((one) => new PublicKey(one));
+  if (key === undefined || mintKey === undefined) throw new Error('three keys');
+  const account = getAssociatedTokenAddressSync(mintKey, key, true, programKey);
+  accounts.set(name, account);
+  return account;
+}
+
+const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+
+/** The payment as web3.js and spl-token make it. */
+function builtByOthers({ offer, payer, decimals, ...facts }: PaymentFacts): Uint8Array {
+  const { amount, mint, payTo, feePayer } = offer;
+  const hasOwnMemo = offer.memo === undefined && offer.takesMemo;
+  const memo = hasOwnMemo ? Buffer.from(facts.nonce).toString('hex') : offer.memo;
+  const message = MessageV0.compile({
+    payerKey: new PublicKey(feePayer),
+    recentBlockhash: facts.blockhash,
+    instructions: [
+      ComputeBudgetProgram.setComputeUnitLimit({ units: 20_000 }),
+      ComputeBudgetProgram.setComputeUnitPrice({ microLamports: hasOwnMemo ? 1n : facts.price }),
+      createTransferCheckedInstruction(
+        accountOf(payer, mint, facts.tokenProgram),
+        new PublicKey(mint),
+        accountOf(payTo, mint, facts.tokenProgram),
+        new PublicKey(payer),
+        amount,
+        decimals,
+        [],
+        new PublicKey(facts.tokenProgram),
+      ),
+      ...(memo === undefined
+        ? []
+        : [
+            new TransactionInstruction({
+              programId: new PublicKey(MEMO_PROGRAM),
+              keys: [],
+              data: Buffer.from(memo),
+            }),
+          ]),
+    ],
+  });
+  return Uint8Array.from(message.serialize());
+}
+
+it('a payment is byte for byte what web3.js and spl-token make of the same facts', () => {
+  const owner = fc.constantFrom(...owners);
+  const offered = fc.record({
+    feePayer: owner,
+    payTo: owner,
+    mint: owner,
+    amount: fc.bigInt({ min: 1n, max: U64_MAX }),
+    takesMemo: fc.boolean(),
+    memo: fc.option(fc.string({ minLength: 1, maxLength: 60, unit: 'binary' }), { nil: undefined }),
+  });
+  const given = fc.record({
+    payer: owner,
+    tokenProgram: fc.constantFrom(TOKEN_PROGRAM, TOKEN_2022_PROGRAM),
+    decimals: fc.integer({ min: 0, max: 255 }),
+    blockhash: fc.uint8Array({ minLength: 32, maxLength: 32 }).map(addressOf),
+    nonce: fc.uint8Array({ minLength: 16, maxLength: 16 }),
+    price: fc.bigInt({ min: 1n, max: 1_000_000n }),
+  });
+  fc.assert(
+    fc.property(offered, given, ({ memo, ...terms }, facts) => {
+      const { payer, tokenProgram } = facts;
+      // The parties are different, as those of each offer that is read.
+      fc.pre(new Set([payer, terms.feePayer, terms.payTo, terms.mint]).size === 4);
+      const offer: Offer = {
+        ...{ x402Version: 2, scheme: 'exact', network: SOLANA_MAINNET, maxTimeoutSeconds: 60 },
+        ...{ index: 0, raw: {}, ...terms, ...(memo === undefined ? {} : { memo }) },
+      };
+      const payment = {
+        ...{ ...facts, offer },
+        source: associatedTokenAddress(payer, terms.mint, tokenProgram),
+        destination: associatedTokenAddress(terms.payTo, terms.mint, tokenProgram),
+      };
+      expect(textOf(x402Protocol.build(payment).message)).toBe(textOf(builtByOthers(payment)));
+    }),
+    { numRuns: 1_000 },
   );
 });

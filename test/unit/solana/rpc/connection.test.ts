@@ -8,7 +8,7 @@ import { systemRuntime } from '../../../../src/internal/runtime.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { connectRpc } from '../../../../src/solana/rpc/connection.js';
 import type { ConnectOptions } from '../../../../src/solana/rpc/connection.js';
-import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
+import { transferLamports } from '../../../../src/solana/transactions/swap-instructions.js';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import { assembleTransaction } from '../../../../src/solana/transactions/transaction.js';

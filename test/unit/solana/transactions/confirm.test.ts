@@ -4,7 +4,7 @@ import { systemRuntime } from '../../../../src/internal/runtime.js';
 import type { Runtime } from '../../../../src/internal/runtime.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { landTransaction } from '../../../../src/solana/transactions/confirm.js';
-import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
+import { transferLamports } from '../../../../src/solana/transactions/swap-instructions.js';
 import type { Rpc, SignatureStatus } from '../../../../src/solana/rpc/rpc.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import { assembleTransaction } from '../../../../src/solana/transactions/transaction.js';

@@ -1,4 +1,3 @@
-import { PublicKey } from '@solana/web3.js';
 import { base58 } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import {
@@ -10,13 +9,15 @@ import {
 } from '../../../../src/network.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { Fault } from '../../../../src/solana/rpc/fault.js';
-import { type ShownCall, readInner } from '../../../../src/solana/transactions/inner.js';
+import { readInner } from '../../../../src/solana/transactions/inner.js';
+
+type ShownCall = Readonly<Record<string, unknown>>;
 
 const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));
 const [A, B, C] = [key(1), key(2), key(3)];
 
 const parsed = (program: string, value: unknown): ShownCall => ({
-  programId: new PublicKey(program),
+  programId: program,
   parsed: value,
 });
 const raw = (
@@ -24,8 +25,8 @@ const raw = (
   bytes: readonly number[],
   accounts: readonly string[] = [A, B],
 ): ShownCall => ({
-  programId: new PublicKey(program),
-  accounts: accounts.map((account) => new PublicKey(account)),
+  programId: program,
+  accounts,
   data: base58.encode(Uint8Array.from(bytes)),
 });
 const read = (call: ShownCall) => readInner([{ index: 4, instructions: [call] }])[0];
@@ -208,14 +209,11 @@ describe('readInner', () => {
     ['an info that is a text', parsed(TOKEN_2022_PROGRAM, { type: 'transfer', info: A })],
     ['an info that is null', parsed(TOKEN_2022_PROGRAM, { type: 'transfer', info: null })],
     ['a program that is no address', { programId: 'Token', parsed: {} }],
-    ['neither of the two forms', { programId: new PublicKey(C) }],
-    ['accounts that are indexes', { programId: new PublicKey(C), accounts: [0, 1], data: '' }],
-    ['accounts that are no list', { programId: new PublicKey(C), accounts: A, data: '' }],
-    ['data that is no text', { programId: new PublicKey(C), accounts: [], data: [1] }],
-    [
-      'data that is not base58',
-      { programId: new PublicKey(TOKEN_PROGRAM), accounts: [], data: '0OIl' },
-    ],
+    ['neither of the two forms', { programId: C }],
+    ['accounts that are indexes', { programId: C, accounts: [0, 1], data: '' }],
+    ['accounts that are no list', { programId: C, accounts: A, data: '' }],
+    ['data that is no text', { programId: C, accounts: [], data: [1] }],
+    ['data that is not base58', { programId: TOKEN_PROGRAM, accounts: [], data: '0OIl' }],
   ])('refuses %s', (_, call) => {
     expect(() => read(call)).toThrow(Fault);
     expect(() => read(call)).toThrow('a call between programs in it cannot be read');

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isExactChangeError } from '../../../../src/errors.js';
 import { addressOf } from '../../../../src/solana/address.js';
-import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
+import { transferLamports } from '../../../../src/solana/transactions/swap-instructions.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import {
   assembleTransaction,

@@ -14,8 +14,8 @@ import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.j
 import {
   computeUnitPrice,
   transferChecked,
-  transferLamports,
 } from '../../../../src/solana/transactions/instructions.js';
+import { transferLamports } from '../../../../src/solana/transactions/swap-instructions.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
 import { composeSwap } from '../../../../src/swaps/transaction/compose.js';

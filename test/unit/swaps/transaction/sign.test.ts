@@ -2,7 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519';
 import { getAddressDecoder, getTransactionDecoder } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
 import type { MessageSigner } from '../../../../src/solana/signer.js';
-import { transferLamports } from '../../../../src/solana/transactions/instructions.js';
+import { transferLamports } from '../../../../src/solana/transactions/swap-instructions.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import { signMessage } from '../../../../src/swaps/transaction/sign.js';
 import { BLOCKHASH, STRANGER } from '../support.js';

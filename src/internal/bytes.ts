@@ -1,0 +1,117 @@
+/** Bytes as text and back. `decode` throws a TypeError on all but what `encode` writes. */
+export interface Coder {
+  encode(bytes: Uint8Array): string;
+  decode(text: string): Uint8Array<ArrayBuffer>;
+}
+
+const NONE = 255;
+/** What each digit of an alphabet stands for, by its character code. */
+const valuesOf = (alphabet: string): Uint8Array => {
+  const values = new Uint8Array(128).fill(NONE);
+  for (let value = 0; value < alphabet.length; value += 1)
+    values[alphabet.charCodeAt(value)] = value;
+  return values;
+};
+
+const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** With padding, in the standard alphabet. */
+export const base64: Coder = base64Of(`${ALPHANUMERIC}+/`);
+/** With padding, in the alphabet for addresses. */
+export const base64url: Coder = base64Of(`${ALPHANUMERIC}-_`);
+
+// Not atob and btoa: those of Node are slower, and take what no encoder writes.
+function base64Of(alphabet: string): Coder {
+  const values = valuesOf(alphabet);
+  return {
+    encode(bytes) {
+      let text = '';
+      for (let at = 0; at < bytes.length; at += 3) {
+        const three = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+        text +=
+          alphabet.charAt(three >> 18) +
+          alphabet.charAt((three >> 12) & 63) +
+          (at + 1 < bytes.length ? alphabet.charAt((three >> 6) & 63) : '=') +
+          (at + 2 < bytes.length ? alphabet.charAt(three & 63) : '=');
+      }
+      return text;
+    },
+    decode(text) {
+      const length = text.length - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0);
+      const bytes = new Uint8Array((length * 6) >> 3);
+      let isWrong = text.length % 4 !== 0;
+      let bits = 0;
+      for (let at = 0, to = 0; at < length; at += 1) {
+        const value = values[text.charCodeAt(at)] ?? NONE;
+        isWrong ||= value === NONE;
+        bits = (bits << 6) | value;
+        if ((at & 3) !== 0) bytes[to++] = bits >> (6 - 2 * (at & 3));
+      }
+      // The last digit has bits to spare, which are zero.
+      if (isWrong || (bits & ((1 << ((length * 6) % 8)) - 1)) !== 0)
+        throw new TypeError('Not base64.');
+      return bytes;
+    },
+  };
+}
+
+const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+const BASE58_VALUES = valuesOf(BASE58);
+// Four digits, or three bytes, at a time: a double holds the product of both exactly.
+const DIGITS_END = 58 ** 4;
+const BYTES_END = 2 ** 24;
+
+export const base58: Coder = {
+  encode(bytes) {
+    const parts: number[] = [];
+    for (let at = (bytes.length % 3) - 3; at < bytes.length; at += 3)
+      addTo(
+        parts,
+        BYTES_END,
+        DIGITS_END,
+        ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0),
+      );
+    let text = '';
+    for (const part of parts)
+      for (let rest = part, count = 0; count < 4; count += 1, rest = Math.floor(rest / 58))
+        text = BASE58.charAt(rest % 58) + text;
+    return '1'.repeat(zerosAt(bytes)) + text.replace(/^1+/, '');
+  },
+  decode(text) {
+    const digits = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at += 1)
+      digits[at] = BASE58_VALUES[text.charCodeAt(at)] ?? NONE;
+    if (digits.includes(NONE)) throw new TypeError('Not base58.');
+    const parts: number[] = [];
+    for (let at = (digits.length % 4) - 4; at < digits.length; at += 4) {
+      let four = 0;
+      for (let one = at; one < at + 4; one += 1) four = 58 * four + (digits[one] ?? 0);
+      addTo(parts, DIGITS_END, BYTES_END, four);
+    }
+    const value = new Uint8Array(3 * parts.length);
+    parts.forEach((part, index) =>
+      value.set([part >> 16, part >> 8, part], value.length - 3 * index - 3),
+    );
+    const zeros = zerosAt(digits);
+    const bytes = new Uint8Array(zeros + value.length - zerosAt(value));
+    bytes.set(value.subarray(zerosAt(value)), zeros);
+    return bytes;
+  },
+};
+
+/** Multiplies a number, its lowest part first, and adds to it. */
+function addTo(parts: number[], factor: number, end: number, value: number): void {
+  let carry = value;
+  for (let at = 0; at < parts.length; at += 1) {
+    const sum = (parts[at] ?? 0) * factor + carry;
+    carry = Math.floor(sum / end);
+    parts[at] = sum - carry * end;
+  }
+  for (; carry > 0; carry = Math.floor(carry / end)) parts.push(carry % end);
+}
+
+/** How many zeros a number begins with. */
+function zerosAt(values: Uint8Array): number {
+  const first = values.findIndex((value) => value !== 0);
+  return first < 0 ? values.length : first;
+}

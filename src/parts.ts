@@ -1,0 +1,15 @@
+import { debugLogger } from '../adapters/debug.js';
+import { localOver } from '../adapters/local/index.js';
+import { remoteOver } from '../adapters/remote/index.js';
+import type { ClientParts } from './client.js';
+import { createEngine } from './payments/engine.js';
+import { x402Protocol } from './protocols/x402/protocol.js';
+
+/** What the clients of this package are made of, once they have to pay. */
+export const parts: ClientParts = {
+  createEngine,
+  protocols: [x402Protocol],
+  local: localOver,
+  remote: remoteOver,
+  logger: debugLogger,
+};

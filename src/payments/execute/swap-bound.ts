@@ -1,0 +1,128 @@
+import { maxAmount } from '../../amount.js';
+import { isExactChangeError, PolicyError } from '../../errors.js';
+import { pinnedMint, WSOL_MINT } from '../../network.js';
+import { noSwapCost, type SwapCost } from '../../policy/cost.js';
+import type { Address } from '../../solana/types.js';
+import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
+import type { PaymentContext } from '../context.js';
+import { PRICE_MEMORY_MS, usdPriceOf } from '../plan/usd-price.js';
+import { boughtBy, lossOf, REFERENCE, type Price } from './swap-cost.js';
+
+/**
+ * A swap that is about to be signed: what it takes at most and brings at least. Base units and
+ * lamports.
+ */
+export interface SwapTaking {
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly maxIn: bigint;
+  readonly minOut: bigint;
+  /** Network and priority fee, and rent of token accounts that stay. */
+  readonly lamports: bigint;
+  /** What of the output may be missing besides, because payments in flight may take it. */
+  readonly leeway?: bigint | undefined;
+}
+
+/** What a swap that is about to be signed takes at most, as its guard has it. */
+export function takingOf(expected: SwapOutlook): SwapTaking {
+  const { inputMint, outputMint, maxIn, minOut, leeway } = expected;
+  const { networkFeeLamports, priorityFeeLamports, rentLamports } = expected;
+  const lamports = networkFeeLamports + priorityFeeLamports + rentLamports + leeway.lamports;
+  return {
+    inputMint,
+    outputMint,
+    maxIn: maxIn + leeway.input,
+    minOut,
+    lamports,
+    leeway: leeway.output,
+  };
+}
+
+/** Whether a cap refused something before it was signed. */
+export function isOverCap(error: unknown): boolean {
+  const codes = ['amount_over_limit', 'budget_exhausted'] as const;
+  return (
+    isExactChangeError(error) &&
+    error.funds === 'untouched' &&
+    codes.some((code) => code === error.code)
+  );
+}
+
+/**
+ * What a swap for a payment takes at most, by the prices of now. Throws `price_unknown` if its
+ * input has no price, or one cannot be asked for, unless the caller bounds the input in base units.
+ *
+ * @param price - Of the payment that the swap is for.
+ */
+export async function swapBound(
+  context: PaymentContext,
+  taking: SwapTaking,
+  price: Price,
+  signal: AbortSignal | undefined,
+): Promise<SwapCost> {
+  const { inputMint, outputMint, maxIn, minOut, lamports, leeway = 0n } = taking;
+  const { network, policy } = context.config;
+  const isWrap = inputMint === outputMint;
+  const isBounded = isWrap || policy.maxInAmount.has(inputMint);
+  const isPinned = pinnedMint(network, outputMint) !== undefined;
+  const ask = (mint: Address, maxAgeMs?: number) =>
+    usdPriceOf(context, mint, signal, undefined, maxAgeMs).catch((error: unknown) =>
+      withoutPrice(mint, isBounded, error),
+    );
+  const brought = maxAmount(0n, minOut - leeway);
+  const drained = maxAmount(0n, leeway - minOut);
+  const [input, output, sol] = await Promise.all([
+    ask(inputMint),
+    isPinned ? ask(outputMint) : drained > 0n ? ask(outputMint, PRICE_MEMORY_MS) : undefined,
+    // A fee is small, so its price may be older.
+    ask(WSOL_MINT, PRICE_MEMORY_MS),
+  ]);
+  if (input === undefined && !isBounded) throw unknown(inputMint);
+  const fees = {
+    swaps: 1,
+    feeMicroUsd: (sol?.most(lamports) ?? 0n).toString(),
+    lamports: lamports.toString(),
+  };
+  if (isWrap) return { ...noSwapCost, ...fees };
+  const prices = {
+    ...(input === undefined ? {} : { input: input.most(REFERENCE).toString() }),
+    ...(output === undefined || !isPinned ? {} : { output: output.least(REFERENCE).toString() }),
+  };
+  return {
+    ...fees,
+    // A pinned output is credited before it is missed.
+    lossMicroUsd: (
+      lossOf(prices, maxIn, minOut) + (output?.most(isPinned ? leeway : drained) ?? 0n)
+    ).toString(),
+    inputs: {
+      [inputMint]: maxIn.toString(),
+      ...(drained === 0n ? {} : { [outputMint]: drained.toString() }),
+    },
+    boughtMicroUsd: isPinned || input === undefined ? '0' : boughtBy(price, brought).toString(),
+    prices,
+  };
+}
+
+/**
+ * A price that cannot be asked for is none if the caller bounds the swap in base units; else
+ * nothing bounds what it takes.
+ */
+function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefined {
+  if (
+    !isExactChangeError(error) ||
+    (error.name !== 'TransportError' && error.name !== 'QuoteError')
+  )
+    throw error;
+  if (!isBounded) throw unknown(mint, error);
+}
+
+function unknown(mint: Address, cause?: unknown): PolicyError<'price_unknown'> {
+  return new PolicyError(
+    'price_unknown',
+    `No price is known for mint ${mint}, so no dollar cap can hold what the swap takes. ` +
+      (cause === undefined
+        ? 'Set policy.maxInAmount for the token to swap from.'
+        : 'Jupiter could not be asked; try again.'),
+    { details: { mint }, ...(cause === undefined ? {} : { cause, retry: 'fresh' }) },
+  );
+}

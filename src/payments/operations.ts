@@ -1,0 +1,74 @@
+import { parseMint, parseSwapRequest } from '../config/swap-request.js';
+import { untilAborted } from '../internal/abort.js';
+import type { Attempt } from '../journal/types.js';
+import { capsSeen, type CapUse } from '../policy/caps.js';
+import { showable } from '../swaps/quote/check-quote.js';
+import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
+import { symbolOf } from '../token-text.js';
+import type { TokenBalance } from '../transport.js';
+import { newId, type PaymentContext } from './context.js';
+import type { SwapResult } from './engine.js';
+import { runSwap } from './execute/run-swap.js';
+import { ownerOf } from './owner.js';
+import { checkBalances } from './plan/check-balances.js';
+import { usesOf } from './plan/plan.js';
+import { checkFit } from './plan/swap-quote.js';
+import { inBaseUnits } from './plan/ui-amount.js';
+
+/** Swaps without any payment. */
+export async function swap(
+  context: PaymentContext,
+  request: SwapRequest | UiSwapRequest,
+  signal: AbortSignal | undefined,
+): Promise<SwapResult> {
+  const emit = context.events.emitter(newId(context));
+  await untilAborted(context.ready(), signal);
+  const swapped = await runSwap(context, {
+    request: parseSwapRequest(await inBaseUnits(context, request, signal), context.config),
+    emit,
+    signal,
+  });
+  return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
+}
+
+/** Asks for a price. */
+export async function quote(
+  context: PaymentContext,
+  request: SwapRequest | UiSwapRequest,
+  signal: AbortSignal | undefined,
+): Promise<SwapQuote> {
+  const asked = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
+  const answer = await context.transport.quote(asked, { signal });
+  checkFit(answer, asked);
+  return showable(answer);
+}
+
+/** Balances of some mints, or of all that the wallet holds. */
+export async function balance(
+  { config, transport }: PaymentContext,
+  mint: string | readonly string[] | undefined,
+  signal: AbortSignal | undefined,
+): Promise<TokenBalance[]> {
+  const { network, signer } = config;
+  const mints =
+    mint === undefined
+      ? undefined
+      : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, network));
+  const balances = await transport.balance(
+    { wallet: signer.address, ...(mints === undefined ? {} : { mint: mints }) },
+    { signal },
+  );
+  checkBalances(balances, mints, network);
+  return balances.map((one) => ({ ...one, ...symbolOf(network, one.mint) }));
+}
+
+/** What is spent of each cap. */
+export async function spent(context: PaymentContext): Promise<CapUse[]> {
+  const { policy } = context.config;
+  const spends: Attempt[] = [];
+  // Only a cap for each host or payee needs to know which there are.
+  if (policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {
+    for await (const attempt of context.journal.attempts(ownerOf(context))) spends.push(attempt);
+  }
+  return usesOf(context, capsSeen(policy, spends));
+}

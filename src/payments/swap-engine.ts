@@ -1,0 +1,11 @@
+/**
+ * All that a payment in tokens at hand does without: swaps, prices by quotes, plans, and what else a
+ * client does. One door, so that it is one part of a bundle, and loaded by steps that need it.
+ */
+export { swapAndHold } from './execute/swap-and-hold.js';
+export { balance, quote, spent, swap } from './operations.js';
+export { searchPrice } from './plan/ask-price.js';
+export { chooseFunding } from './plan/choose-funding.js';
+export { makePlan, planOf } from './plan/plan.js';
+export { decidedOutcome, forgetAccounts } from './reconcile/open-swaps.js';
+export { warmSwap } from './warm-swap.js';

@@ -1,0 +1,75 @@
+import { ed25519 } from '@noble/curves/ed25519';
+import { PublicKey } from '@solana/web3.js';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { addressOf } from '../../../src/solana/address.js';
+import {
+  isOnCurve,
+  isStrictKey,
+  publicKeyByTable,
+  publicKeyOf,
+  sign,
+  verify,
+} from '../../../src/solana/ed25519.js';
+import { verifySignature } from '../../../src/solana/signatures.js';
+
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+
+it('public keys are those of @noble/curves, by either way', () => {
+  fc.assert(
+    fc.property(bytes(32), (seed) => {
+      const expected = ed25519.getPublicKey(seed);
+      expect(publicKeyOf(seed)).toEqual(expected);
+      expect(publicKeyByTable(seed)).toEqual(expected);
+    }),
+  );
+});
+
+it('a hash is on the curve if web3.js says so', () => {
+  fc.assert(
+    fc.property(bytes(32), (hash) => {
+      expect(isOnCurve(hash)).toBe(PublicKey.isOnCurve(hash));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('a signature is that of @noble/curves, and no other one is good, with WebCrypto or without', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      bytes(32),
+      fc.uint8Array({ maxLength: 300 }),
+      fc.nat(63),
+      fc.nat(7),
+      async (seed, message, byte, bit) => {
+        const [key, signature] = [ed25519.getPublicKey(seed), sign(message, seed)];
+        expect(signature).toEqual(ed25519.sign(message, seed));
+        const changed = Uint8Array.from(signature);
+        changed[byte] = (changed[byte] ?? 0) ^ (1 << bit);
+        for (const [one, isGood] of [
+          [signature, true],
+          [changed, false],
+        ] as const) {
+          expect(verify(one, message, key)).toBe(isGood);
+          expect(await verifySignature(message, one, addressOf(key))).toBe(isGood);
+        }
+      },
+    ),
+    { numRuns: 20 },
+  );
+});
+
+// Their signatures fit any message: R and S of zero weight. The network takes none of them.
+it.each([
+  ['the neutral point', '0100000000000000000000000000000000000000000000000000000000000000'],
+  ['a point of order 2', 'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
+  ['a point of order 4', '0000000000000000000000000000000000000000000000000000000000000000'],
+  ['a point of order 8', '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05'],
+  ['one in a longer spelling', 'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
+])('no signature of %s is good', async (_, text) => {
+  const key = Uint8Array.from(Buffer.from(text, 'hex'));
+  const neutral = Uint8Array.from({ length: 64 }, (_, at) => (at === 0 ? 1 : 0));
+  expect(isStrictKey(key)).toBe(false);
+  for (const message of [new Uint8Array(), Uint8Array.of(1, 2, 3)])
+    expect(await verifySignature(message, neutral, addressOf(key))).toBe(false);
+});
