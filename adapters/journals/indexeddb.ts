@@ -9,8 +9,7 @@ import { closedError, missing, unavailable, witnessName } from './indexeddb/fail
 import { openLog } from './indexeddb/log.js';
 import { journalOver, type LogJournal } from './log/journal.js';
 
-/** A journal in a browser. */
-export type IndexedDbJournal = LogJournal;
+export type { LogJournal as IndexedDbJournal };
 
 const COMPACT_FROM = 512 * 1024;
 
@@ -36,7 +35,7 @@ const COMPACT_FROM = 512 * 1024;
  * @example
  * const client = createClient({ signer, journal: indexedDbJournal() });
  */
-export function indexedDbJournal(name = 'exact-change'): IndexedDbJournal {
+export function indexedDbJournal(name = 'exact-change'): LogJournal {
   // From JavaScript it may be anything.
   if (typeof name !== 'string' || name === '')
     throw refuse('name', 'must be the name of a database.');

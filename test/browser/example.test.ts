@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
+import { source } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { servePage, settingsFor } from '../../examples/browser/serve.js';
@@ -8,8 +7,6 @@ import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { startSeller } from '../helpers/seller.js';
 import { answer, offerOf } from '../helpers/settling.js';
 import { launch } from './harness.js';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let sandbox: Sandbox;
 let browser: Browser;
@@ -39,7 +36,7 @@ const earned = () => sandbox.balance(sandbox.merchant, 'USDC');
 
 /** What axe-core finds wrong with the page as it is. */
 async function violations(page: Page): Promise<unknown> {
-  await page.evaluate(axe);
+  await page.evaluate(source);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };

@@ -6,15 +6,10 @@ import { closedError, unavailable } from './failures.js';
 import type { LogParts } from './log.js';
 import { shareLog } from './shared.js';
 
-/** A journal in a file. Once closed, it lets go of the file if no other journal of this process uses it. */
-export type FileJournal = LogJournal;
+export type { LogJournal as FileJournal };
 
 /** A journal in the file at a path, on any disk. */
-export function journalAt(
-  path: string,
-  parts: LogParts,
-  options: JournalOptions = {},
-): FileJournal {
+export function journalAt(path: string, parts: LogParts, options: JournalOptions = {}): LogJournal {
   // From JavaScript it may be anything.
   if (typeof path !== 'string' || path === '' || path.includes('\0'))
     throw new ConfigError('invalid_option', 'fileJournal needs the path of a file.', {

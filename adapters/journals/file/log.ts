@@ -2,7 +2,6 @@ import { dirname } from 'node:path';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { announce, createOutboxListeners } from '../../../src/outbox/port.js';
 import type { Decide, JournalLog, Step } from '../log/port.js';
-import type { ProcessId } from '../log/process-id.js';
 import type { FileRecord } from '../log/records.js';
 import { REWRITING } from '../log/state.js';
 import type { Disk, OpenFile } from './disk.js';
