@@ -1,19 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import type { Sandbox } from 'exact-change-sandbox';
 import { build, preview } from 'vite';
-import { sources } from '../../scripts/entries.js';
 import type { Settings } from './wallets.js';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 const outDir = fileURLToPath(
   new URL('../../node_modules/.cache/exact-change/page', import.meta.url),
 );
-
-/** Here the page gets the source of the package; elsewhere it is in `node_modules`. */
-const alias = sources.map(([name, path]) => ({
-  find: new RegExp(`^${name}$`),
-  replacement: fileURLToPath(new URL(`../../${path}`, import.meta.url)),
-}));
 
 /** The settings of a page on a sandbox, with a key of its own. */
 export async function settingsFor(sandbox: Sandbox): Promise<Settings> {
@@ -33,7 +26,8 @@ export async function servePage(
   const shared = { root, configFile: false, logLevel: 'warn' } as const;
   await build({
     ...shared,
-    resolve: { alias },
+    // In this repository the package is its source.
+    resolve: { tsconfigPaths: true },
     build: { outDir, emptyOutDir: true, target: 'es2022', chunkSizeWarningLimit: 1_000 },
   });
   const server = await preview({
