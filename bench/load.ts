@@ -92,7 +92,7 @@ async function bundled(name: Name, page: (name: Name) => string) {
     'globalThis.isSecureContext = true; (globalThis.loaded ??= []).push(import.meta.url);\n';
   const { metafile } = await build({
     stdin: {
-      contents: `${page(name)} await settled; console.log(JSON.stringify(loaded)); process.exit();`,
+      contents: `${page(name)} setInterval(() => 0, 1_000); await settled; console.log(JSON.stringify(loaded)); process.exit();`,
       resolveDir: process.cwd(),
     },
     bundle: true,
@@ -107,7 +107,7 @@ async function bundled(name: Name, page: (name: Name) => string) {
     logLevel: 'error',
   });
   const entry = Object.keys(metafile.outputs).find(
-    (path) => metafile.outputs[path]?.entryPoint !== undefined,
+    (path) => metafile.outputs[path]?.entryPoint === '<stdin>',
   )!;
   const { stdout } = await run(process.execPath, ['--experimental-websocket', entry]);
   const size = async (path: string) => {

@@ -42,7 +42,7 @@ export interface Archive {
   /** The attempt that stands there. */
   recall(place: number): Attempt;
   /** Ids of some that were closed last, the oldest first. */
-  readonly past: Iterable<string>;
+  readonly past: readonly string[];
   /** So many stay, of those that were closed last: a call may still be at them. */
   readonly recent: number;
 }

@@ -10,7 +10,13 @@ import {
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryJournal, SOLANA_MAINNET, type Along, type Attempt, type Journal } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  type Along,
+  type Attempt,
+  type Journal,
+} from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';

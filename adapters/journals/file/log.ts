@@ -141,7 +141,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     const trimmed = records.some((one) => 'job' in one) ? tail.state.outbox.trimming() : [];
     if (trimmed.length > 0) note(trimmed);
     announce(listeners, records, trimmed);
-    if (tail.size < checkAt) return;
+    if (tail.size < checkAt || isClosed) return;
     // If that fails, or another process is at it, it is tried again a little later.
     checkAt = tail.size + compactFrom / 4;
     rewrite().catch(() => undefined);

@@ -8,10 +8,13 @@ import { linesOf, snapshotOf, type Says } from '../log/snapshot.js';
 import { REWRITING, type State } from '../log/state.js';
 import type { Tail } from './tail.js';
 
-/** How often what came meanwhile is written behind, before nothing more may come. */
-const ROUNDS = 5;
-/** So many lines are made before other work has its turn. */
-const TURN = 32;
+/**
+ * How often what came meanwhile is written behind, before nothing more may come: if that is written
+ * faster than it can be copied, each time would be longer than the one before.
+ */
+const ROUNDS = 2;
+/** How long lines are made before other work has its turn. Milliseconds. */
+const TURN_MS = 10;
 
 /**
  * Writes a file anew, without what is over, and gives it the path. To be done by one process at a
@@ -44,12 +47,12 @@ export async function writeAnew(
     const writer = createWriter(file);
     await writer.write(linesOf(snapshot, places, length));
     for (let round = 1, rest = collected(); ; round += 1) {
-      await writer.write(rest);
+      await writer.write(rest, isSealed);
       await file.sync();
       tail.read();
       rest = collected();
       if (isSealed && rest.length === 0) break;
-      if (!isSealed && (rest.length === 0 || round > ROUNDS)) {
+      if (!isSealed && (rest.length === 0 || round >= ROUNDS)) {
         if (tail.state.locks.get(REWRITING) !== me) throw takenOver();
         isSealed = tail.append([{ sealed: true }]);
         rest = [...rest, ...collected()];
@@ -90,21 +93,27 @@ export async function writeState(
 }
 
 /** Writes lines into a new file, each after the one before. */
-function createWriter(file: OpenFile): { write(lines: readonly Says[]): Promise<void> } {
+function createWriter(file: OpenFile): {
+  /** @param isUrgent - All processes wait for it. */
+  write(lines: readonly Says[], isUrgent?: boolean): Promise<void>;
+} {
   const put = (bytes: Buffer): void => {
     if (file.append(bytes) < bytes.length) throw new Error('ENOSPC: there is no room for it.');
   };
   let end = encodeHeader().length;
   let isFirst = true;
   return {
-    async write(lines) {
+    async write(lines, isUrgent = false) {
       if (lines.length === 0) return;
       const parts: Buffer[] = [];
-      for (const [index, line] of lines.entries()) {
+      let since = systemRuntime.now();
+      for (const line of lines) {
         const bytes = encodeLine(end, JSON.stringify(line));
         end += bytes.length;
         parts.push(bytes);
-        if (index % TURN === TURN - 1) await setImmediate();
+        if (isUrgent || Math.abs(systemRuntime.now() - since) < TURN_MS) continue;
+        await setImmediate();
+        since = systemRuntime.now();
       }
       const bytes = Buffer.concat(parts);
       // It says how much was on the disk before the file got its name.

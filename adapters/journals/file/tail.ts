@@ -118,7 +118,9 @@ export async function tailOf(
     },
     async goOver(file) {
       const { file: last, state } = current;
-      current = await readCurrent(file, { ...archive, past: state.attempts.past() });
+      // A list: a generator would hold the state that it comes from, and that the one before.
+      const past = [...state.attempts.past()];
+      current = await readCurrent(file, { ...archive, past });
       [known, collecting] = [0, undefined];
       return last;
     },

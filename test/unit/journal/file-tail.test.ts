@@ -1,8 +1,14 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeHeader } from '../../../adapters/journals/file/header.js';
 import { tailOf, type Tail } from '../../../adapters/journals/file/tail.js';
+import { attemptOf } from '../../helpers/attempts.js';
 import { failure, MemoryDisk, processOf } from '../../helpers/memory-disk.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void; // V8's own function, which has no type.
 
 const PATH = '/journal';
 const recall = () => {
@@ -91,5 +97,24 @@ describe('lines that several processes write', () => {
     expect(() => second.read()).toThrow('EIO');
     second.read();
     expect([...second.state.claims.keys()]).toEqual(ids);
+  });
+});
+
+describe('a file that another takes the place of', () => {
+  it('leaves nothing in memory', async () => {
+    const disk = new MemoryDisk();
+    const port = disk.port();
+    const fileOf = (path: string) => {
+      disk.put(path, encodeHeader());
+      return port.open(path);
+    };
+    const tail = await tailOf(PATH, fileOf(PATH), processOf(1), port, { recall, recent: 0 });
+    const gone = new WeakRef(tail.state.attempts);
+    tail.append([{ put: attemptOf({ state: 'unsettled' }) }]);
+    await tail.goOver(fileOf('/second'));
+    await tail.goOver(fileOf('/third'));
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(gone.deref()).toBeUndefined();
   });
 });
