@@ -30,6 +30,10 @@ const settings = (await (await fetch('./settings.json')).json()) as Settings;
 const { rpcUrl, wsUrl, jupiterUrl, sandboxKey, samples = [] } = settings;
 const journal = indexedDbJournal();
 let client: Client | undefined;
+/** The most that the purchase would take that is shown, in US dollars. */
+let planned: string | undefined;
+/** How often what is shown was read: what is read later is shown, however long that takes. */
+let reads = 0;
 /** Of what the wallet holds. */
 let decimals = new Map<string, number>();
 /** What may be signed: nothing else is, whatever the seller asks for by then. */
@@ -56,11 +60,11 @@ async function connect(door: Door, silent: boolean): Promise<void> {
     });
     sessionStorage.setItem(DOOR, door.name);
     for (const change of ['payment.settled', 'payment.unsettled'] as const)
-      client.on(change, () => void refresh());
+      client.on(change, () => void refresh().catch(explain));
     // Without it a browser that lacks room may drop the journal.
     await (navigator.storage as StorageManager | undefined)?.persist();
     await refresh();
-    const purchase = cutOff();
+    const purchase = cutOff(client.address);
     if (purchase !== undefined) {
       field('url').value = purchase.url;
       say('The page was left in the middle of a purchase: it goes on with it.');
@@ -77,6 +81,7 @@ async function connect(door: Door, silent: boolean): Promise<void> {
 async function disconnect(): Promise<void> {
   await client?.close();
   client = undefined;
+  reads += 1;
   sessionStorage.removeItem(DOOR);
   show('plan');
   showDoors();
@@ -105,18 +110,21 @@ function showDoors(): void {
 }
 
 /** Shows what the journal and the chain say by now. */
-async function refresh(planned?: string): Promise<void> {
-  if (client === undefined) return;
+async function refresh(): Promise<void> {
+  const payer = client;
+  if (payer === undefined) return;
+  const read = (reads += 1);
   const [caps, held, receipts] = await Promise.all([
-    client.spent(),
-    client.balance(),
-    listOf(client.receipts()),
+    payer.spent(),
+    payer.balance(),
+    listOf(payer.receipts()),
   ]);
+  if (read !== reads) return;
   decimals = new Map(held.map((one) => [one.mint, one.decimals]));
   const shown = held.filter(({ amount }) => amount !== '0');
   show(
     'wallet',
-    element('h2', {}, `Wallet ${short(client.address)}`),
+    element('h2', {}, `Wallet ${short(payer.address)}`),
     element(
       'ul',
       { class: 'held' },
@@ -155,12 +163,13 @@ async function ask(url: string): Promise<void> {
 }
 
 async function present(payer: Client, plan: Plan): Promise<void> {
-  const purchase = purchaseOf(plan);
+  const purchase = purchaseOf(payer.address, plan);
   const cancel = () => {
+    planned = undefined;
     show('plan');
     say('Nothing was paid.');
     field('url').focus();
-    void refresh();
+    refresh().catch(explain);
   };
   show(
     'plan',
@@ -170,13 +179,15 @@ async function present(payer: Client, plan: Plan): Promise<void> {
     }),
   );
   document.getElementById('plan-title')?.focus();
-  await refresh(purchase?.most);
+  planned = purchase?.most;
+  await refresh();
 }
 
 async function pay(payer: Client, purchase: Purchase): Promise<void> {
   show('plan');
   show('problem');
   setBusy(true);
+  planned = undefined;
   approved = purchase;
   const stop = payer.on(
     '*',
@@ -195,7 +206,7 @@ async function pay(payer: Client, purchase: Purchase): Promise<void> {
   } finally {
     approved = undefined;
     setBusy(false);
-    await refresh();
+    refresh().catch(explain);
     // The chain's word comes after the answer.
     setTimeout(stop, STEPS_FOR_MS);
   }

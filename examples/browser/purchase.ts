@@ -3,6 +3,8 @@ import { microUsd, upToCents } from './text.js';
 
 /** What a person said yes to. It outlives a reload, so that the purchase ends as it was approved. */
 export interface Purchase {
+  /** The wallet that pays: from another one it would be paid again. */
+  readonly wallet: string;
   readonly url: string;
   /** The same for each try: it is paid once. */
   readonly key: string;
@@ -23,11 +25,11 @@ const SHOWN = 20_000;
 const AGAIN_MS = 500;
 
 /** What approving a plan means; undefined if there is nothing to pay. */
-export function purchaseOf({ url, payment, cost }: Plan): Purchase | undefined {
+export function purchaseOf(wallet: string, { url, payment, cost }: Plan): Purchase | undefined {
   if (payment === undefined) return undefined;
   const { mint, amount, payTo } = payment;
   const most = cost?.usd === undefined ? {} : { most: upToCents(cost.usd) };
-  return { url, key: crypto.randomUUID(), mint, amount, payTo, ...most };
+  return { wallet, url, key: crypto.randomUUID(), mint, amount, payTo, ...most };
 }
 
 /** Whether what is about to be signed is what was approved, and takes no more. */
@@ -47,10 +49,12 @@ export function isApproved(plan: Plan, purchase: Purchase | undefined): boolean 
   );
 }
 
-/** The purchase that a reload cut off, if one did. */
-export function cutOff(): Purchase | undefined {
+/** The purchase of a wallet that a reload cut off, if one did. */
+export function cutOff(wallet: string): Purchase | undefined {
   const text = sessionStorage.getItem(STORED);
-  return text === null ? undefined : (JSON.parse(text) as Purchase); // Written by `buy`.
+  if (text === null) return undefined;
+  const purchase = JSON.parse(text) as Purchase; // Written by `buy`.
+  return purchase.wallet === wallet ? purchase : undefined;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { address } from '@solana/kit';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { source } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -6,7 +7,13 @@ import { servePage, settingsFor } from '../../examples/browser/serve.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { startSeller } from '../helpers/seller.js';
 import { answer, offerOf } from '../helpers/settling.js';
-import { launch } from './harness.js';
+import { bundle, launch } from './harness.js';
+import type { testWallet } from './test-wallet.js';
+
+declare global {
+  /** What `example-wallet.mjs` puts into the page. */
+  var walletOfTest: Awaited<ReturnType<typeof testWallet>>;
+}
 
 let sandbox: Sandbox;
 let browser: Browser;
@@ -24,9 +31,10 @@ afterAll(async () => {
 });
 
 /** The page in a browser session of its own. */
-async function openExample(options: BrowserContextOptions = {}): Promise<Page> {
+async function openExample(options: BrowserContextOptions = {}, script = ''): Promise<Page> {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
+  await context.addInitScript({ content: script });
   const page = await context.newPage();
   await page.goto(served.url);
   return page;
@@ -86,6 +94,19 @@ describe('the example of a page', () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(
       true,
     );
+    expect((await earned()) - before).toBe(10_000n);
+  });
+
+  it('pays with a wallet of the browser, which signs what was approved', async () => {
+    const page = await openExample({}, await bundle('example-wallet.mjs'));
+    await page.getByRole('button', { name: 'Wallet of a test' }).click();
+    await page.getByText('It is empty.').waitFor();
+    const owner = await page.evaluate(() => walletOfTest.accounts[0]?.address ?? '');
+    sandbox.chain.fundSol(address(owner), 200_000_000n);
+    const before = await earned();
+    await page.getByRole('button', { name: 'One cent in USDC' }).click();
+    await page.getByRole('button', { name: /^Pay / }).click();
+    await page.locator('.receipts .settled').waitFor();
     expect((await earned()) - before).toBe(10_000n);
   });
 

@@ -64,7 +64,7 @@ export async function launch(): Promise<Browser> {
 }
 
 /** A script for browsers, with the packed package in it. */
-async function bundle(name: string): Promise<string> {
+export async function bundle(name: string): Promise<string> {
   const { consumer, doors } = inject('packed');
   const library = join(consumer, 'node_modules/exact-change');
   const { outputFiles } = await build({

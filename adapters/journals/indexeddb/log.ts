@@ -36,7 +36,10 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const { factory, locks, witness, compactFrom } = parts;
   const me = hex.encode(randomBytes(16));
   const database = await openDatabase(factory, path, me, witness);
-  const tabs = await joinTabs(locks, path, me);
+  const tabs = await joinTabs(locks, path, me).catch((error: unknown) => {
+    database.close();
+    throw error;
+  });
   let state = createState();
   /** The last row that was taken in, the characters of all, and of those that it began with. */
   let [last, size, whole] = [0, 0, 0];
@@ -161,7 +164,9 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     later,
     async living(ids) {
       const all = new Set(ids);
-      const alive = await tabs.living(all);
+      const alive = await tabs.living(all).catch((error: unknown) => {
+        throw unavailable(path, error);
+      });
       const ended = [...all].filter((id) => !alive.has(id));
       if (ended.length > 0) bury(ended);
       return alive;
