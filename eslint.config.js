@@ -70,6 +70,7 @@ export default defineConfig(
       'docs/api',
       'coverage',
       'node_modules',
+      'python',
       'adapters/sandbox/venue',
       'test/fixtures/stub',
       'test/package/consumer',

@@ -1,4 +1,5 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { memoryJournal, type Journal } from 'exact-change';
 import type { PoolClient } from 'pg';
 import { sleep } from './measure.js';
@@ -12,7 +13,7 @@ export const asked = { syncs: 0, statements: 0, waitMs: 0, waitedMs: 0 };
 export async function openJournal(place: Place): Promise<Journal> {
   if (place === 'memory') return memoryJournal();
   if ('file' in place) {
-    await countSyncs();
+    countSyncs();
     const { fileJournal } = await import('exact-change/journal/file');
     return fileJournal(place.file);
   }
@@ -20,18 +21,17 @@ export async function openJournal(place: Place): Promise<Journal> {
   return postgresJournal({ pool: await countingPool(place.postgres) });
 }
 
-/** All open files of `node:fs/promises` share a prototype, which any of them shows. */
-async function countSyncs(): Promise<void> {
-  const handle = await open(process.execPath);
-  const methods = Object.getPrototypeOf(handle) as FileHandle;
-  await handle.close();
-  for (const name of ['sync', 'datasync'] as const) {
-    const sync = methods[name];
-    methods[name] = function (this: FileHandle) {
+/** Before what syncs is loaded: it takes the functions as they are then. */
+function countSyncs(): void {
+  for (const name of ['fsync', 'fdatasync'] as const) {
+    const sync = fs[name];
+    const counted = (file: number, callback: fs.NoParamCallback) => {
       asked.syncs += 1;
-      return sync.call(this);
+      sync(file, callback);
     };
+    Object.assign(fs, { [name]: counted });
   }
+  syncBuiltinESMExports();
 }
 
 async function countingPool(connectionString: string) {

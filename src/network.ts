@@ -9,7 +9,7 @@ export const SOLANA_TESTNET = 'solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z';
  * Names that are read as a cluster (x402 v1 names, and aliases seen in the wild); what we echo is
  * always the seller's own string.
  */
-const NETWORK_NAMES: ReadonlyMap<string, string> = new Map([
+export const networkNames: ReadonlyMap<string, string> = new Map([
   ['solana', SOLANA_MAINNET],
   ['solana-mainnet', SOLANA_MAINNET],
   ['solana-mainnet-beta', SOLANA_MAINNET],
@@ -28,7 +28,7 @@ const NETWORK_NAMES: ReadonlyMap<string, string> = new Map([
  * Solana cluster we know.
  */
 export function toNetwork(name: string): string | undefined {
-  return NETWORK_NAMES.get(name.trim());
+  return networkNames.get(name.trim());
 }
 
 /** As {@link toNetwork}, and by plain names (`"devnet"`), which a caller's option may have. */

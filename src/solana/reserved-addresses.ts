@@ -11,7 +11,7 @@ import {
 } from '../network.js';
 import type { Address } from './types.js';
 
-const RESERVED: ReadonlySet<Address> = new Set([
+export const reservedAddresses: ReadonlySet<Address> = new Set([
   // Its address is 32 zero bytes, the key of no wallet.
   SYSTEM_PROGRAM,
   TOKEN_PROGRAM,
@@ -54,5 +54,5 @@ const RESERVED: ReadonlySet<Address> = new Set([
 
 /** True for programs, sysvars and the incinerator: never a payee, a fee payer or a wallet. */
 export function isReservedAddress(address: Address): boolean {
-  return RESERVED.has(address);
+  return reservedAddresses.has(address);
 }

@@ -10,6 +10,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const PAGES = [
   ...GUIDES,
   'adapters/sandbox/README.md',
+  'python/README.md',
   'SECURITY.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
@@ -80,7 +81,7 @@ describe('the pages of the documentation', () => {
     const languages = new Set(
       GUIDES.flatMap((guide) => blocksOf(guide)).map(({ language }) => language),
     );
-    expect([...languages].sort()).toEqual(['json', 'sh', 'text', 'ts']);
+    expect([...languages].sort()).toEqual(['json', 'py', 'sh', 'text', 'ts']);
   });
 });
 

@@ -3,7 +3,7 @@ import type { PinnedMint } from '../../network.js';
 import type { Mint } from '../../solana/tokens/accounts.js';
 
 // Extensions that change nothing about what a transfer takes and delivers.
-const HARMLESS: ReadonlySet<string> = new Set([
+export const harmlessExtensions: ReadonlySet<string> = new Set([
   'metadataPointer',
   'tokenMetadata',
   'groupPointer',
@@ -16,7 +16,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
 
 // Extensions that a pinned issuer may use, as long as they are idle: what they do now is judged
 // below.
-const TRUSTED_ONLY: ReadonlySet<string> = new Set([
+export const issuerExtensions: ReadonlySet<string> = new Set([
   'permanentDelegate',
   'transferFeeConfig',
   'transferHook',
@@ -60,7 +60,8 @@ export function judgeMint(
   if (mint.paused)
     return refuse('is paused by its issuer', 'Try again later or pay with another token.');
   const unknown = mint.extensions.find(
-    (name) => !HARMLESS.has(name) && !(pinned !== undefined && TRUSTED_ONLY.has(name)),
+    (name) =>
+      !harmlessExtensions.has(name) && !(pinned !== undefined && issuerExtensions.has(name)),
   );
   return unknown === undefined
     ? undefined

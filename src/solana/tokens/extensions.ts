@@ -24,7 +24,7 @@ export interface MintFacts {
 }
 
 /** By type: name, and the length of the value if it is fixed. */
-const EXTENSIONS: Readonly<Record<number, readonly [name: string, bytes?: number]>> = {
+export const tokenExtensions: Readonly<Record<number, readonly [name: string, bytes?: number]>> = {
   1: ['transferFeeConfig', 108],
   2: ['transferFeeAmount', 8],
   3: ['mintCloseAuthority', 32],
@@ -56,7 +56,7 @@ const EXTENSIONS: Readonly<Record<number, readonly [name: string, bytes?: number
 
 /** The name of an extension type, `unknown:<type>` if we do not know it. */
 export function extensionName(type: number): string {
-  return EXTENSIONS[type]?.[0] ?? `unknown:${type}`;
+  return tokenExtensions[type]?.[0] ?? `unknown:${type}`;
 }
 
 /**
@@ -73,7 +73,7 @@ export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
     const type = view.getUint16(offset, true);
     const end = offset + 4 + view.getUint16(offset + 2, true);
     const value = bytes.slice(offset + 4, end);
-    const known = EXTENSIONS[type]?.[1];
+    const known = tokenExtensions[type]?.[1];
     if (type === 0 || end > bytes.length || found.some((one) => one.type === type))
       return undefined;
     if (known !== undefined && value.length !== known) return undefined;

@@ -8,7 +8,7 @@ import type { InnerInstruction } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 
 /** System instructions, by number. */
-const SYSTEM_NAMES: readonly string[] = [
+export const systemNames: readonly string[] = [
   'createAccount',
   'assign',
   'transfer',
@@ -29,7 +29,7 @@ const SYSTEM_NAMES: readonly string[] = [
  * Instructions of both token programs, by number; those of extensions follow, and have no name here
  * but one.
  */
-const TOKEN_NAMES: readonly string[] = [
+export const tokenNames: readonly string[] = [
   'initializeMint',
   'initializeAccount',
   'initializeMultisig',
@@ -57,7 +57,7 @@ const TOKEN_NAMES: readonly string[] = [
   'uiAmountToAmount',
   'initializeMintCloseAuthority',
 ];
-const LATE_TOKEN_NAMES: Readonly<Record<number, string>> = {
+export const lateTokenNames: Readonly<Record<number, string>> = {
   38: 'withdrawExcessLamports',
   45: 'unwrapLamports',
   255: 'batch',
@@ -168,7 +168,7 @@ function nameOf(program: Address, data: string): string | undefined {
 
 function systemName(data: Uint8Array): string | undefined {
   if (data.length < 4) return undefined;
-  return SYSTEM_NAMES[
+  return systemNames[
     new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true)
   ];
 }
@@ -177,5 +177,5 @@ function tokenName([opcode, extension]: Uint8Array): string | undefined {
   if (opcode === undefined) return undefined;
   if (opcode === TRANSFER_FEE_EXTENSION && extension === TRANSFER_CHECKED_WITH_FEE)
     return 'transferCheckedWithFee';
-  return TOKEN_NAMES[opcode] ?? LATE_TOKEN_NAMES[opcode];
+  return tokenNames[opcode] ?? lateTokenNames[opcode];
 }

@@ -18,7 +18,7 @@ export interface InnerSubject {
 }
 
 /** What they take or give shows in the balances, which are judged by themselves. */
-const HARMLESS_TOKEN: ReadonlySet<string> = new Set([
+export const harmlessCalls: ReadonlySet<string> = new Set([
   'transfer',
   'transferChecked',
   'transferCheckedWithFee',
@@ -113,7 +113,7 @@ function leavesTokens(
   { name = '', addresses }: InnerInstruction,
   { wallet, own }: InnerSubject,
 ): boolean {
-  if (HARMLESS_TOKEN.has(name)) return true;
+  if (harmlessCalls.has(name)) return true;
   const isOwn = addresses.some((address) => own.includes(address));
   // An account that lived only inside the swap gives its lamports back to the account that paid for
   // it.

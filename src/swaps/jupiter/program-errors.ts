@@ -1,5 +1,5 @@
 /** Errors of Jupiter's program that say what to do; by number. */
-const NAMES: ReadonlyMap<number, string> = new Map([
+export const programErrors: ReadonlyMap<number, string> = new Map([
   [6000, 'EmptyRoute'],
   [6001, 'SlippageToleranceExceeded'],
   [6008, 'NotEnoughAccountKeys'],
@@ -13,7 +13,7 @@ const NAMES: ReadonlyMap<number, string> = new Map([
 const PRICE_MOVED = /SlippageToleranceExceeded|ExactOutAmountNotMatched|"Custom":(?:6001|6017)\b/;
 
 export function errorName(code: number): string | undefined {
-  return NAMES.get(code);
+  return programErrors.get(code);
 }
 
 export function isPriceMoved(reason: string): boolean {

@@ -8,7 +8,7 @@ export interface Asked {
   readonly outputMint: Address;
 }
 
-const NO_ROUTE: ReadonlySet<string> = new Set([
+export const noRouteCodes: ReadonlySet<string> = new Set([
   'NO_ROUTES_FOUND',
   'COULD_NOT_FIND_ANY_ROUTE',
   'MARKET_NOT_FOUND',
@@ -43,7 +43,7 @@ export function refusalOf(
     });
   }
   if (status !== 404 && status !== 410) {
-    if ((code !== undefined && NO_ROUTE.has(code)) || NO_ROUTE_TEXT.test(text)) {
+    if ((code !== undefined && noRouteCodes.has(code)) || NO_ROUTE_TEXT.test(text)) {
       const message = `Jupiter has no route from ${inputMint} to ${outputMint} for this amount. Swap from another token.`;
       return new QuoteError('no_route', message, { details: { inputMint, outputMint }, untrusted });
     }

@@ -2,7 +2,7 @@
  * How many bytes a value takes, and which of them it may hold: all that a walk past it needs.
  * Borsh, little endian.
  */
-type Kind =
+export type Kind =
   /** That many bytes of any content. */
   | number
   /** One after the other. */
@@ -57,7 +57,7 @@ const candidatesV2 = of(list(of(candidate, u32)), u8, u8);
  * at the end); each row names its first. The three that are `undefined`, JupiterLendDexSwap (165),
  * Gatorswap (166) and Denali (168), are said to read other bytes than are published.
  */
-const swap: Kind = {
+export const swapKind: Kind = {
   tagged: [
     ...[none, none, none, none, none, none, none, none, bool, none], // 0 Saber
     ...[none, none, side, none, none, side, side, bool, bool, none], // 10 Mercurial
@@ -90,7 +90,7 @@ const swap: Kind = {
 };
 
 // A swap, the percent that it gets, and the indexes of its input and output.
-const plan = list(of(swap, u8, u8, u8));
+const plan = list(of(swapKind, u8, u8, u8));
 
 /**
  * What follows the plan in every V1 form: two amounts (u64), the slippage (u16) and the platform

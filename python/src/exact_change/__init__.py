@@ -1,0 +1,63 @@
+"""A client that pays for calls: APIs answer ``402 Payment Required``, and it pays on Solana."""
+
+from __future__ import annotations
+
+from ._async_client import AsyncClient
+from ._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, WSOL_MINT
+from ._client import Client
+from ._events import Event
+from ._interceptor import HTTPInterceptor
+from ._receipt import Cost, FreedReceipt, PaidPayment, PaidSwap, Receipt
+from ._receipt_text import explorer_url, format_receipt
+from ._service import AsyncService, Service
+from ._tied import receipt_of
+from ._version import __version__
+from ._x402.parse import parse_payment_required
+from ._x402.types import PaymentRequired, Settlement
+from .errors import (
+    ConfigError,
+    ExactChangeError,
+    FundsError,
+    Moved,
+    PolicyError,
+    ProtocolError,
+    QuoteError,
+    SettlementError,
+    TransactionError,
+    TransportError,
+)
+
+__all__ = [
+    "SOLANA_DEVNET",
+    "SOLANA_MAINNET",
+    "SOLANA_TESTNET",
+    "WSOL_MINT",
+    "AsyncClient",
+    "AsyncService",
+    "Client",
+    "ConfigError",
+    "Cost",
+    "Event",
+    "ExactChangeError",
+    "FreedReceipt",
+    "FundsError",
+    "HTTPInterceptor",
+    "Moved",
+    "PaidPayment",
+    "PaidSwap",
+    "PaymentRequired",
+    "PolicyError",
+    "ProtocolError",
+    "QuoteError",
+    "Receipt",
+    "Service",
+    "Settlement",
+    "SettlementError",
+    "TransactionError",
+    "TransportError",
+    "__version__",
+    "explorer_url",
+    "format_receipt",
+    "parse_payment_required",
+    "receipt_of",
+]

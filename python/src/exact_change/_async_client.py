@@ -1,0 +1,254 @@
+"""A client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, Mapping, Sequence
+
+import httpx
+
+from ._config.options import take_options
+from ._events import Listener
+from ._http.calls import OPTIONS, bare, call_options
+from ._http.inner import loop_transport
+from ._http.paying import AsyncPayingTransport
+from ._kernel.hosts import loop_host
+from ._kernel.signals import Signal
+from ._payer import Payer
+from ._tied import settled_within
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._config.options import ClientOptions
+    from ._config.swap_request import SwapRequest
+    from ._payments.engine import SwapResult
+    from ._payments.pay_header import Payment
+    from ._payments.plan import Plan
+    from ._policy.caps import CapUse
+    from ._receipt import FreedReceipt, Receipt, ReceiptFilter
+    from ._swap.types import SwapQuote
+    from ._transport.types import TokenBalance
+    from ._x402.types import PaymentRequired
+
+
+class AsyncClient:
+    """As :class:`exact_change.Client`, on event loops of asyncio, none of which it blocks.
+
+    >>> async with AsyncClient(wallet_secret_key=secret_key) as client:
+    ...     response = await client.get("https://api.example.com/premium")
+    """
+
+    def __init__(self, **options: Unpack[ClientOptions]) -> None:
+        self._begin(Payer(take_options(options)))
+
+    @classmethod
+    def of(cls, payer: Payer) -> AsyncClient:
+        """A client of something that pays already."""
+        client = cls.__new__(cls)
+        client._begin(payer)
+        return client
+
+    def _begin(self, payer: Payer) -> None:
+        self._payer = payer
+        self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._process = os.getpid()
+
+    @property
+    def address(self) -> str:
+        """The paying wallet, base58."""
+        return self._payer.config.wallet
+
+    async def request(
+        self,
+        method: str,
+        url: httpx.URL | str,
+        *,
+        idempotency_key: str | None = None,
+        repeatable: bool = False,
+        extensions: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> httpx.Response:
+        """As ``httpx.AsyncClient.request``, and as :meth:`exact_change.Client.request`."""
+        own = call_options(extensions, idempotency_key, repeatable)
+        return await self._own().request(method, url, extensions=own, **options)
+
+    async def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
+        """See :meth:`request`."""
+        return await self.request("GET", url, **options)
+
+    async def options(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
+        """See :meth:`request`."""
+        return await self.request("OPTIONS", url, **options)
+
+    async def head(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
+        """See :meth:`request`."""
+        return await self.request("HEAD", url, **options)
+
+    async def post(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
+        """See :meth:`request`."""
+        return await self.request("POST", url, **options)
+
+    async def put(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
+        """See :meth:`request`."""
+        return await self.request("PUT", url, **options)
+
+    async def patch(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
+        """See :meth:`request`."""
+        return await self.request("PATCH", url, **options)
+
+    async def delete(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
+        """See :meth:`request`."""
+        return await self.request("DELETE", url, **options)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: httpx.URL | str,
+        *,
+        idempotency_key: str | None = None,
+        repeatable: bool = False,
+        extensions: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> AsyncGenerator[httpx.Response, None]:
+        """As :meth:`request`, with the body of the answer read by its caller."""
+        own = call_options(extensions, idempotency_key, repeatable)
+        async with self._own().stream(method, url, extensions=own, **options) as response:
+            yield response
+
+    def transport(
+        self, below: httpx.AsyncBaseTransport | None = None, **options: Any
+    ) -> httpx.AsyncBaseTransport:
+        """A transport that pays, for any ``httpx.AsyncClient``.
+
+        See :meth:`exact_change.Client.transport`.
+        """
+        return AsyncPayingTransport(self._payer, self._below(below, options))
+
+    async def plan(self, url: httpx.URL | str, *, method: str = "GET", **options: Any) -> Plan:
+        """See :meth:`exact_change.Client.plan`."""
+        from ._http.replies import LoopReply
+
+        own = self._own()
+        follow = {
+            name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
+        }
+        request = own.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
+        response = await own.send(request, stream=True, **follow)
+        try:
+            reply = LoopReply(response, bare(response.url), method)
+            engine, signal = self._payer.loop_engine(), Signal()
+            at = bare(response.url)
+            return await loop_host().run(engine.plan(reply, at, method, signal), signal)
+        finally:
+            await response.aclose()
+
+    async def pay(
+        self, given: PaymentRequired | Mapping[str, Any] | Any, url: str | None = None
+    ) -> Payment:
+        """See :meth:`exact_change.Client.pay`."""
+        from ._http.terms import required_terms
+
+        engine, signal = self._payer.loop_engine(), Signal()
+        return await loop_host().run(engine.pay(required_terms(given), url, signal), signal)
+
+    def parse(self, response: Any) -> PaymentRequired | None:
+        """The payment terms of a response whose body was read; None if it asks for no payment."""
+        from ._http.terms import terms_in
+
+        return terms_in(response)
+
+    async def swap(self, **request: Unpack[SwapRequest]) -> SwapResult:
+        """See :meth:`exact_change.Client.swap`."""
+        engine, signal = self._payer.loop_engine(), Signal()
+        return await loop_host().run(engine.swap(request, signal), signal)
+
+    async def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
+        """Asks for a price."""
+        engine, signal = self._payer.loop_engine(), Signal()
+        return await loop_host().run(engine.quote(request, signal), signal)
+
+    async def balance(self, mint: str | Sequence[str] | None = None) -> list[TokenBalance]:
+        """See :meth:`exact_change.Client.balance`."""
+        engine, signal = self._payer.loop_engine(), Signal()
+        return await loop_host().run(engine.balance(mint, signal), signal)
+
+    async def receipts(self, **wanted: Unpack[ReceiptFilter]) -> list[Receipt]:
+        """Receipts in the journal, oldest first."""
+        return await loop_host().run(self._payer.loop_engine().receipts(wanted))
+
+    async def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
+        """See :meth:`exact_change.Client.settled`."""
+        return await loop_host().run(settled_within(response, timeout))
+
+    async def resume(self) -> list[Receipt | FreedReceipt]:
+        """See :meth:`exact_change.Client.resume`."""
+        return await loop_host().run(self._payer.loop_engine().resume())
+
+    async def spent(self) -> list[CapUse]:
+        """What is spent of each cap."""
+        return await loop_host().run(self._payer.loop_engine().spent())
+
+    def on(self, event: str, listener: Listener) -> Callable[[], None]:
+        """Listens to one kind of event, or to all (``"*"``). Returns the way to stop."""
+        return self._payer.events.on(event, listener)
+
+    async def warm(self) -> None:
+        """See :meth:`exact_change.Client.warm`."""
+        await loop_host().run(self._payer.loop_engine().warm())
+
+    async def aclose(self) -> None:
+        """Ends background work. Open payments stay in the journal."""
+        for engine in self._payer.close_loop():
+            await loop_host().run(engine.close())
+        own = self._https.pop(asyncio.get_running_loop(), None)
+        if own is not None and self._process == os.getpid():
+            await own.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        payer = getattr(self, "_payer", None)
+        # Whatever prints a frame may come by one that is not made yet.
+        return "AsyncClient()" if payer is None else f"AsyncClient({self.address})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("A client is not pickled: it has a key.")
+
+    def _own(self) -> httpx.AsyncClient:
+        """Of this process and this loop: connections belong to the loop that made them."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._https = weakref.WeakKeyDictionary()
+        loop = asyncio.get_running_loop()
+        own = self._https.get(loop)
+        if own is None:
+            below = self._below(self._payer.config.http_transport, {})
+            own = self._https[loop] = httpx.AsyncClient(
+                transport=AsyncPayingTransport(self._payer, below),
+                trust_env=self._payer.config.trust_env,
+            )
+        return own
+
+    def _below(
+        self, below: httpx.AsyncBaseTransport | None, options: Mapping[str, Any]
+    ) -> httpx.AsyncBaseTransport:
+        if below is not None:
+            return below
+        return loop_transport(self._payer.config.trust_env, **options)

@@ -1,0 +1,79 @@
+"""JSON as JavaScript writes it, so that both languages give the same bytes for one value."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from decimal import Decimal
+from typing import cast
+
+from .json_types import is_list, is_record
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def stringify(value: object) -> str:
+    """What ``JSON.stringify`` gives: no spaces, numbers as JavaScript has them."""
+    # What UTF-8 cannot carry is escaped.
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", _written(value))
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float):
+        return js_number(value)
+    if is_record(value):
+        pairs = (f"{_plain(key)}:{_written(one)}" for key, one in value.items())
+        return f"{{{','.join(pairs)}}}"
+    if is_list(value) or isinstance(value, tuple):
+        return f"[{','.join(map(_written, cast('list[object]', value)))}]"
+    return _plain(value)
+
+
+def _plain(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def js_number(value: float) -> str:
+    """A number as JavaScript writes it: 1, 100000, 1e-7, 1e+21."""
+    if value == 0:
+        return "0"
+    if not math.isfinite(value):
+        return "null"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    figures = "".join(map(str, digits)).rstrip("0")
+    # Where the point stands, counted from the first figure.
+    point = len(digits) + int(exponent)
+    return ("-" if sign else "") + _placed(figures, point)
+
+
+def _placed(figures: str, point: int) -> str:
+    if len(figures) <= point <= 21:
+        return figures + "0" * (point - len(figures))
+    if 0 < point <= 21:
+        return f"{figures[:point]}.{figures[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{figures}"
+    mantissa = figures[0] + (f".{figures[1:]}" if len(figures) > 1 else "")
+    return f"{mantissa}e{point - 1:+d}"
+
+
+def utf16_length(text: str) -> int:
+    """How many units of UTF-16 a text has: what JavaScript calls its length."""
+    return len(text) + sum(one > "\uffff" for one in text) if not text.isascii() else len(text)
+
+
+def utf16_slice(text: str, end: int) -> str:
+    """The first ``end`` units of a text; a character that is cut leaves its first half."""
+    if utf16_length(text) <= end:
+        return text
+    return _encoded(text)[: 2 * end].decode("utf-16-le", "surrogatepass")
+
+
+def utf16_key(text: str) -> bytes:
+    """Sorts texts as JavaScript does."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")

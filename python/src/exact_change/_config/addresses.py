@@ -1,0 +1,75 @@
+"""Addresses that a caller gives, checked."""
+
+from __future__ import annotations
+
+from typing import Sequence, cast
+
+from .._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET
+from .._base.options import refuse
+from .._base.redact import hide_address
+from .._base.urls import Address, is_loopback, parse_address
+
+_PUBLIC_RPC = {
+    SOLANA_MAINNET: "https://api.mainnet-beta.solana.com",
+    SOLANA_DEVNET: "https://api.devnet.solana.com",
+    SOLANA_TESTNET: "https://api.testnet.solana.com",
+}
+# jupiter.md 1.1: hosts that are gone, which old examples still name.
+_DEAD_JUPITER_HOSTS = ("lite-api.jup.ag", "quote-api.jup.ag")
+
+
+def parse_service_url(option: str, text: object) -> str:
+    """The base address of a service. Raises ``ConfigError`` (``invalid_option``)."""
+    url = _parse_base(option, text)
+    if url.scheme != "https" and not is_loopback(url.hostname):
+        raise refuse(option, "must start with https://, unless it is on this machine.")
+    return url.href.rstrip("/")
+
+
+def parse_jupiter_url(text: object) -> str:
+    """Where Jupiter is asked. Raises ``ConfigError`` (``invalid_option``)."""
+    url = _parse_base("jupiter_url", text)
+    if url.hostname in _DEAD_JUPITER_HOSTS:
+        raise refuse("jupiter_url", f"names {url.hostname}, which is gone. Use https://api.jup.ag.")
+    return url.href.rstrip("/")
+
+
+def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[str]:
+    """The nodes of a network. Raises ``ConfigError`` (``invalid_option``)."""
+    given = _PUBLIC_RPC.get(network) if rpc_url is None else rpc_url
+    urls: Sequence[object] = [] if given is None else [given]
+    if isinstance(given, (list, tuple)):
+        urls = cast("Sequence[object]", given)
+    if not urls:
+        raise refuse("rpc_url", "must name at least one RPC node for this network.")
+    # Each node is a witness of its own of what landed: one that is named twice is none of itself.
+    by_place: dict[tuple[str, ...], str] = {}
+    for one in urls:
+        url = _parse("rpc_url", one)
+        by_place.setdefault(_place_of(url), url.href)
+    return list(by_place.values())
+
+
+def _place_of(url: Address) -> tuple[str, ...]:
+    """The same for two spellings of one address, as far as one can be seen to be the other."""
+    host = url.host.replace(url.hostname, url.hostname.rstrip("."))
+    return url.scheme, host, url.path.rstrip("/"), url.query
+
+
+def _parse_base(option: str, text: object) -> Address:
+    """An address that paths are added to."""
+    url = _parse(option, text)
+    if url.query or "#" in str(text) or "?" in str(text):
+        raise refuse(option, "must end with its path: what follows is added to it.")
+    return url
+
+
+def _parse(option: str, text: object) -> Address:
+    """The text may hold a key of a provider, so it is not repeated."""
+    url = parse_address(text)
+    if url is None or url.scheme not in ("http", "https"):
+        raise refuse(option, "must be an address that starts with http:// or https://.")
+    if url.has_user:
+        raise refuse(option, "must hold no user name or password.")
+    hide_address(url.href)
+    return url

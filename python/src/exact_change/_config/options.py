@@ -1,0 +1,242 @@
+"""Options of a client, and their defaults."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from typing_extensions import TypedDict
+
+from .._base.json_types import is_integer, is_number
+from .._base.network import SOLANA_MAINNET, named_network
+from .._base.options import refuse, refuse_unknown
+from .._base.redact import hide_key
+from .._base.runtime import Runtime, system_runtime
+from .._policy.policy import Policy, PolicyOptions, parse_policy
+from .._policy.read import read_list, read_mint
+from .._solana.keys import Signer
+from .._spec import table
+from ..errors import ExactChangeError
+from .addresses import parse_jupiter_url, parse_rpc_urls, parse_service_url
+from .wallet import parse_signer
+
+# The longest that timers of both languages take.
+_MOST_MS = 2**31 - 1
+_VISIBLE = re.compile("[\x21-\x7e]*")
+_defaults: Mapping[str, Any] = table("defaults")["client"]
+
+
+class TimeoutOptions(TypedDict, total=False):
+    """Deadlines in milliseconds."""
+
+    # One call of a node; default 10000.
+    rpc: float
+    # One call of Jupiter; default 10000.
+    jupiter: float
+    # One call of the service at `api_url`, further tries included; default 30000.
+    service: float
+    # Reading the body of a 402; default 10000.
+    terms: float
+    # The paid request, in which a facilitator settles; default 120000.
+    payment: float
+    # One answer of the signer, or of `policy.approve`, which may ask a person; default 120000.
+    signer: float
+
+
+class Timeouts(NamedTuple):
+    """Deadlines in milliseconds."""
+
+    rpc: float
+    jupiter: float
+    service: float
+    terms: float
+    payment: float
+    signer: float
+
+
+class ClientOptions(TypedDict, total=False):
+    """Options of a client. Wrong ones raise ``ConfigError`` at construction."""
+
+    # The paying wallet: the 64 bytes of its keypair, as base58, the text of a JSON array, or bytes.
+    # Never leaves this process.
+    wallet_secret_key: str | bytes | Sequence[int]
+    # Instead of it: the 32 bytes that the keypair is derived from, as bytes alone.
+    wallet_seed: bytes
+    # Instead of a key: whatever signs for the wallet, also a `Keypair` of solders.
+    signer: Any
+    # Base address of a service that quotes and builds swaps and reads balances. What it answers is
+    # judged in this process, against prices of `jupiter_url` and over `rpc_url`. Default: Jupiter
+    # and the node, in this process.
+    api_url: str
+    # The service's key, if it asks for one: sent to `api_url` alone, as `Authorization: Bearer`.
+    api_key: str
+    # RPC nodes: the first is primary, the others fail over. Default: the network's public node.
+    rpc_url: str | Sequence[str]
+    # Default `https://api.jup.ag`.
+    jupiter_url: str
+    jupiter_api_key: str
+    # `mainnet` (the default), `devnet`, `testnet`, or a CAIP-2 id.
+    network: str
+    # Swap a held token when the asked-for one is short; default False.
+    auto_swap: bool
+    # Mints or pinned symbols to swap from, in order; default: any held token.
+    swap_from: Sequence[str]
+    policy: PolicyOptions
+    # Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
+    # of paying anew; default 60000.
+    retry_window: float
+    # How often a GET or HEAD is sent again after a 503 (its `Retry-After` of up to 10 s is waited
+    # for) or a lost connection. Only before a payment header was sent, never after; from 0 (off) to
+    # 10, default 2.
+    retries: int
+    timeouts: TimeoutOptions
+    # Is told each step of each call at DEBUG, a line each; default: `exact_change`'s.
+    logger: logging.Logger
+    # What sends requests: an httpx transport, sync for `Client`, async for `AsyncClient`. Default:
+    # one of httpx for each process and event loop.
+    http_transport: Any
+    # Whether proxies and certificates of the environment are used; default False.
+    trust_env: bool
+
+
+class Config(NamedTuple):
+    """Options, checked and complete. The key is not among them: only the signer is."""
+
+    rpc_urls: Sequence[str]
+    jupiter_url: str
+    jupiter_api_key: str | None
+    network: str
+    swap_from: Sequence[str] | None
+    policy: Policy
+    timeouts: Timeouts
+    runtime: Runtime
+    signer: Signer
+    api_url: str | None
+    api_key: str | None
+    auto_swap: bool
+    retry_window: float
+    retries: int
+    logger: logging.Logger | None
+    http_transport: Any
+    trust_env: bool
+
+    @property
+    def wallet(self) -> str:
+        """The address of the wallet that pays."""
+        return self.signer.address
+
+
+_NAMES = tuple(ClientOptions.__annotations__)
+
+
+def take_options(options: Any) -> Config:
+    """As :func:`parse_options`, and empties what it was given.
+
+    So no frame of ours that an error comes by holds a key: some loggers print what frames hold.
+    """
+    given: dict[str, Any] = dict(options)
+    options.clear()
+    try:
+        return parse_options(given)
+    except ExactChangeError as error:
+        given.clear()
+        raise error.with_traceback(None) from None
+
+
+def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime) -> Config:
+    """Checks options and fills in the defaults.
+
+    Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
+    """
+    if options.get("journal") is not None:
+        raise refuse(
+            "journal",
+            "is for the TypeScript client alone as yet: here one in memory serves each wallet in "
+            "the process. Leave it out, and let one process at a time pay from a wallet.",
+        )
+    given = {
+        name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
+    }
+    name = given.get("network", SOLANA_MAINNET)
+    network = named_network(name) if isinstance(name, str) else None
+    if network is None:
+        raise refuse("network", "must be mainnet, devnet, testnet or a CAIP-2 id.")
+    api_url = given.get("api_url")
+    api_key = _parse_key("api_key", given.get("api_key"))
+    if api_key is not None and api_url is None:
+        raise refuse("api_key", "is for the service at api_url. Give its address too.")
+    logger = given.get("logger")
+    if logger is not None and not isinstance(logger, logging.Logger):
+        raise refuse("logger", "must be a logging.Logger.")
+    return Config(
+        parse_rpc_urls(given.get("rpc_url"), network),
+        parse_jupiter_url(given.get("jupiter_url", _defaults["jupiterUrl"])),
+        _parse_key("jupiter_api_key", given.get("jupiter_api_key")),
+        network,
+        parse_swap_from(given.get("swap_from"), network),
+        parse_policy(given.get("policy", {}), network),
+        _parse_timeouts(given.get("timeouts", {})),
+        runtime,
+        parse_signer(given),
+        None if api_url is None else parse_service_url("api_url", api_url),
+        api_key,
+        _parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"])),
+        parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),
+        _parse_retries(given.get("retries", _defaults["retries"])),
+        logger,
+        given.get("http_transport"),
+        _parse_bool("trust_env", given.get("trust_env", False)),
+    )
+
+
+def parse_swap_from(mints: object, network: str) -> Sequence[str] | None:
+    """Mints to swap from, in order. Raises ``ConfigError`` (``invalid_option``)."""
+    if mints is None:
+        return None
+    return read_list("swap_from", mints, lambda option, one: read_mint(option, one, network))
+
+
+def parse_ms(option: str, value: object) -> float:
+    """A deadline. Raises ``ConfigError`` (``invalid_option``)."""
+    if not is_number(value) or not 0 <= value <= _MOST_MS:
+        raise refuse(option, "must be milliseconds, from 0 to 2147483647.")
+    return value
+
+
+def _parse_retries(value: object) -> int:
+    if not is_integer(value) or not 0 <= value <= 10:
+        raise refuse("retries", "must be a whole number from 0 to 10.")
+    return value
+
+
+def _parse_bool(option: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise refuse(option, "must be True or False.")
+    return value
+
+
+def _parse_key(option: str, key: object) -> str | None:
+    """A key of a service. An empty header is answered with 401, no header at all is served."""
+    if key is None:
+        return None
+    if not isinstance(key, str):
+        raise refuse(option, "must be a string.")
+    trimmed = key.strip()
+    # A header with anything else is refused at each call, in words that may repeat it.
+    if _VISIBLE.fullmatch(trimmed) is None:
+        raise refuse(option, "must be visible ASCII, without spaces.")
+    if not trimmed:
+        return None
+    hide_key(trimmed)
+    return trimmed
+
+
+def _parse_timeouts(timeouts: object) -> Timeouts:
+    given = refuse_unknown(timeouts, Timeouts._fields, "timeouts")
+    return Timeouts(
+        *(
+            parse_ms(f"timeouts.{name}", given.get(name, _defaults["timeouts"][name]))
+            for name in Timeouts._fields
+        )
+    )

@@ -1,0 +1,37 @@
+"""The wallet that pays, given in one of three ways."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, cast
+
+from .._base.options import refuse
+from .._solana.address import is_address
+from .._solana.keys import Signer, key_signer, seed_signer
+
+_WAYS = ("wallet_seed", "signer", "wallet_secret_key")
+
+
+def parse_signer(options: Mapping[str, Any]) -> Signer:
+    """Raises ``ConfigError`` (``invalid_option``, ``invalid_key``)."""
+    given = [name for name in _WAYS if options.get(name) is not None]
+    if len(given) > 1:
+        raise refuse(given[0], f"and {given[1]} exclude each other. Give one.")
+    if given == ["wallet_seed"]:
+        return seed_signer(options["wallet_seed"])
+    if given == ["signer"]:
+        return _read_signer(options["signer"])
+    # In a comparison of bytes with text, Python may warn.
+    secret = options.get("wallet_secret_key")
+    if secret is None or (isinstance(secret, str) and not secret):
+        raise refuse("wallet_secret_key", "is missing. Give the wallet key, or a signer.")
+    return key_signer(secret)
+
+
+def _read_signer(signer: Any) -> Signer:
+    """A ``Keypair`` of solders, or what has an address and signs."""
+    if callable(getattr(signer, "pubkey", None)) and hasattr(signer, "to_bytes_array"):
+        return key_signer(bytes(signer))
+    address: object = getattr(signer, "address", None)
+    if is_address(address) and callable(getattr(signer, "sign_message", None)):
+        return cast("Signer", signer)
+    raise refuse("signer", "must have an address and sign_message, or be a Keypair of solders.")

@@ -1,0 +1,59 @@
+"""Stages 2 and 3: the lookup tables that a transaction names, as the caller's own node has them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from .._kernel.signals import Signal
+from .._kernel.task import Steps
+from .._solana.address import Address, is_address
+from .._solana.message import DecodedLookup
+from .._solana.tables import AccountReader, ReadTable, TableCache
+from .._solana.types import LookupTable
+from .rule import Rule, enforce
+
+_MAX_TABLES = 6
+
+
+def _are_few_and_distinct(names: Sequence[Address]) -> bool:
+    return (
+        len(names) <= _MAX_TABLES and len(set(names)) == len(names) and all(map(is_address, names))
+    )
+
+
+TABLE_NAME_RULES: Sequence[Rule[Sequence[Address]]] = (
+    Rule("lookup_tables", _are_few_and_distinct),
+)
+
+
+class TablesSubject(NamedTuple):
+    """Tables, and what a transaction takes from them."""
+
+    tables: Sequence[ReadTable]
+    lookups: Sequence[DecodedLookup]
+
+
+def _has_entries(subject: TablesSubject) -> bool:
+    lengths = {one.table.address: len(one.table.addresses) for one in subject.tables}
+    return all(
+        index < lengths.get(lookup.table, 0)
+        for lookup in subject.lookups
+        for index in (*lookup.writable, *lookup.readonly)
+    )
+
+
+TABLE_RULES: Sequence[Rule[TablesSubject]] = (
+    Rule("lookup_table_owner", lambda one: all(it.state != "none" for it in one.tables)),
+    Rule("lookup_table_inactive", lambda one: all(it.state != "inactive" for it in one.tables)),
+    Rule("lookup_table_entry", _has_entries),
+)
+
+
+def fetch_lookup_tables(
+    cache: TableCache, reader: AccountReader, names: Sequence[Address], signal: Signal | None
+) -> Steps[list[LookupTable]]:
+    """The tables that a service likes its swap to be compressed with. Raises ``unsafe_swap``."""
+    enforce(TABLE_NAME_RULES, names)
+    tables = yield from cache.read(reader, names, signal=signal)
+    enforce(TABLE_RULES, TablesSubject(tables, ()))
+    return [one.table for one in tables]

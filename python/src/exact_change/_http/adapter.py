@@ -1,0 +1,183 @@
+"""An adapter of ``requests`` that pays."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Mapping, NamedTuple
+from urllib.parse import urljoin
+
+import requests
+from requests.adapters import BaseAdapter, HTTPAdapter
+
+from .._base.backoff import MAX_WAIT_MS, asked_wait, with_jitter
+from .._base.headers import Headers
+from .._base.urls import parse_address
+from .._kernel.hosts import threads
+from .._kernel.signals import Signal
+from .._kernel.steps import call
+from .._kernel.task import Steps
+from .._kernel.workers import workers
+from .._payer import Payer
+from .._payments.call import CallOptions, Reply
+from .._x402.payload import PAYMENT_HEADERS
+from .._x402.types import PaymentHeader
+from .calls import CREDENTIALS, KeptBody, bare
+from .requests_bodies import keep_body
+from .requests_replies import RequestsReply, unfollowed
+
+_FIRST_WAIT_MS = 250
+# Requests copies these along with what it is redirected to.
+_HOP = "exact_change.hop"
+
+
+class OwnAdapter(HTTPAdapter):
+    """One of ours: whatever patches all of requests later sees nothing of it."""
+
+    send = HTTPAdapter.send
+
+
+class _Hop(NamedTuple):
+    url: str
+    method: str
+    following: str
+
+
+class PayingAdapter(BaseAdapter):
+    """Pays a 402 on the way, and returns the answer to the paid request.
+
+    Anything else comes back as from requests' own adapter.
+    """
+
+    def __init__(
+        self,
+        payer: Payer,
+        options: Mapping[str, Any],
+        send: Callable[..., requests.Response] | None = None,
+    ) -> None:
+        super().__init__()
+        self._payer = payer
+        self._below = OwnAdapter(**options)
+        self._pass = self._below.send if send is None else send
+
+    def send(  # type: ignore[override]
+        self, request: requests.PreparedRequest, **options: Any
+    ) -> requests.Response:
+        """Sends a request, and pays for it if that is asked for."""
+        if any(name in request.headers for name in PAYMENT_HEADERS):
+            return unfollowed(self._pass(request, **options))
+        hop, kept = _hop_of(request), keep_body(request)
+        unpaid = self._send(request, options)
+        if unpaid.status_code != 402:
+            _note_hop(request, unpaid, hop)
+            return unpaid
+        signal = Signal()
+        timeout_ms = self._payer.config.timeouts.payment
+        held = _RequestsCall(request, options, self._pass, kept, hop, signal, timeout_ms)
+        reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
+        key = request.headers.get("idempotency-key") or None
+        engine = self._payer.thread_engine()
+        # What reaches no caller is lost, and is not bought again.
+        answer = threads.run(
+            engine.answer(held, reply, CallOptions(key)), signal, lambda late: late.native.close()
+        )
+        response: requests.Response = answer.native
+        # What was paid with is in no answer.
+        response.request = request
+        return response
+
+    def close(self) -> None:
+        """Closes the connections below; the client stays open."""
+        below: Any = self._below
+        below.close()
+
+    def _send(
+        self, request: requests.PreparedRequest, options: Mapping[str, Any]
+    ) -> requests.Response:
+        """A GET or HEAD is sent again after a 503 or a lost connection."""
+        config = self._payer.config
+        retries = config.retries if request.method in ("GET", "HEAD") else 0
+        for tries in range(retries + 1):
+            asked, is_last = None, tries == retries
+            try:
+                response = self._pass(request, **options)
+            except requests.ConnectionError:
+                if is_last:
+                    raise
+            else:
+                asked = asked_wait(response.headers.get, config.runtime.now())
+                if response.status_code != 503 or is_last or (asked or 0) > MAX_WAIT_MS:
+                    return response
+                response.close()
+            usual = min(_FIRST_WAIT_MS * 2**tries, MAX_WAIT_MS)
+            time.sleep(with_jitter(usual if asked is None else asked, config.runtime) / 1000)
+        raise TypeError("The last try returns or raises.")
+
+
+class _RequestsCall:
+    def __init__(
+        self,
+        request: requests.PreparedRequest,
+        options: Mapping[str, Any],
+        send: Callable[..., requests.Response],
+        kept: KeptBody,
+        hop: _Hop | None,
+        signal: Signal,
+        timeout_ms: float,
+    ) -> None:
+        self._request = request
+        self._options = options
+        self._send = send
+        self._kept = kept
+        self._seconds = timeout_ms / 1000
+        self.asked_at = bare(request.url)
+        self.sent_as = str(request.method)
+        self.url = self.asked_at if hop is None else hop.url
+        self.method = self.sent_as if hop is None else hop.method
+        self.is_redirected = hop is not None
+        self.headers = Headers(request.headers.items())
+        self.signal: Signal | None = signal
+
+    def body(self) -> bytes:
+        return self._kept.whole()
+
+    def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
+        request = self._request.copy()
+        request.hooks = {}
+        body = self._kept.whole()
+        request.body = body or None
+        if "transfer-encoding" in request.headers:
+            del request.headers["transfer-encoding"]
+            request.headers["content-length"] = str(len(body))
+        if url != self.asked_at:
+            request.url = url
+            here, there = parse_address(self.asked_at), parse_address(url)
+            if here is None or there is None or here.origin != there.origin:
+                for name in CREDENTIALS:
+                    request.headers.pop(name, None)
+        request.headers[header.name] = header.value
+        options = {**self._options, "stream": True, "timeout": self._seconds}
+        response: requests.Response = yield from call(
+            lambda: self._send(request, **options),
+            signal,
+            lambda late: workers.submit(late.close),
+        )
+        return RequestsReply(unfollowed(response), url, self.sent_as)
+
+
+def _hop_of(request: requests.PreparedRequest) -> _Hop | None:
+    """The redirect that a request follows; None if its caller made it."""
+    hooks: Any = request.hooks
+    hop: _Hop | None = hooks.pop(_HOP, None)
+    return hop if hop is not None and bare(request.url) == hop.following else None
+
+
+def _note_hop(
+    request: requests.PreparedRequest, response: requests.Response, hop: _Hop | None
+) -> None:
+    """Takes down where a request is redirected to."""
+    if not response.is_redirect:
+        return
+    following = urljoin(str(request.url), response.headers["location"])
+    url, method = (str(request.url), str(request.method)) if hop is None else hop[:2]
+    hooks: Any = request.hooks
+    hooks[_HOP] = _Hop(url, method, bare(following))

@@ -1,0 +1,281 @@
+"""Calls of the caller's by httpx, held so that they can be paid for."""
+
+from __future__ import annotations
+
+from typing import Any, AsyncIterator, Iterator, Mapping, NamedTuple
+
+import httpx
+
+from .._base.headers import Headers
+from .._base.json_types import mapping_of
+from .._base.urls import parse_address
+from .._kernel.signals import Signal
+from .._kernel.steps import await_, call
+from .._kernel.task import Steps
+from .._kernel.workers import workers
+from .._payments.call import CallOptions, Reply
+from .._x402.payload import PAYMENT_HEADERS
+from .._x402.types import PaymentHeader
+from ..errors import failure
+from .own import OWN
+from .replies import LoopReply, ThreadReply
+
+# The largest request body that is kept to be sent again.
+_BODY_LIMIT_BYTES = 1024 * 1024
+# What a client itself drops when a redirect leaves the origin.
+CREDENTIALS = ("authorization", "cookie", "host", "proxy-authorization")
+_FRAMING = ("content-length", "transfer-encoding")
+# How a call's options come along with a request.
+OPTIONS = "exact_change"
+_HOP = "exact_change.hop"
+
+
+class KeptBody:
+    """A request's body, kept as it is sent."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] | None = []
+        self._size = 0
+        self._is_whole = False
+
+    def begin(self) -> None:
+        """It is sent from its beginning."""
+        self._parts, self._size, self._is_whole = [], 0, False
+
+    def add(self, part: bytes) -> None:
+        """Keeps a part."""
+        self._size += len(part)
+        if self._size > _BODY_LIMIT_BYTES:
+            self._parts = None
+        elif self._parts is not None:
+            self._parts.append(part)
+
+    def end(self) -> None:
+        """That was all of it."""
+        self._is_whole = True
+
+    def whole(self) -> bytes:
+        """Raises ``body_not_replayable``."""
+        if self._parts is not None and self._is_whole:
+            return b"".join(self._parts)
+        raise failure(
+            "body_not_replayable",
+            f"The request body is larger than {_BODY_LIMIT_BYTES} bytes, broke off or did not end, "
+            "so it cannot be sent again with a payment. Send a smaller body.",
+            {"limit_bytes": _BODY_LIMIT_BYTES},
+        )
+
+
+class _KeptStream(httpx.SyncByteStream):
+    def __init__(self, stream: httpx.SyncByteStream, kept: KeptBody) -> None:
+        self._stream = stream
+        self._kept = kept
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._kept.begin()
+        for part in self._stream:
+            self._kept.add(part)
+            yield part
+        self._kept.end()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _AsyncKeptStream(httpx.AsyncByteStream):
+    def __init__(self, stream: httpx.AsyncByteStream, kept: KeptBody) -> None:
+        self._stream = stream
+        self._kept = kept
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self._kept.begin()
+        async for part in self._stream:
+            self._kept.add(part)
+            yield part
+        self._kept.end()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def keep_body(request: httpx.Request) -> KeptBody:
+    """Keeps a request's body; of one that can be read once alone, as it is sent."""
+    kept = KeptBody()
+    stream = request.stream
+    if isinstance(stream, httpx.ByteStream):
+        kept.add(b"".join(stream))
+        kept.end()
+    elif isinstance(stream, httpx.AsyncByteStream) and not isinstance(stream, httpx.SyncByteStream):
+        request.stream = _AsyncKeptStream(stream, kept)
+    else:
+        request.stream = _BothKept(stream, kept)
+    return kept
+
+
+class _BothKept(_KeptStream, httpx.AsyncByteStream):
+    """Some streams of httpx are for both kinds of clients."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        stream: Any = self._stream
+        self._kept.begin()
+        async for part in stream:
+            self._kept.add(part)
+            yield part
+        self._kept.end()
+
+    async def aclose(self) -> None:
+        stream: Any = self._stream
+        if isinstance(stream, httpx.AsyncByteStream):
+            await stream.aclose()
+
+
+class Hop(NamedTuple):
+    """Where a call began that was redirected, and where it was led last."""
+
+    url: str
+    method: str
+    following: str
+
+
+def hop_of(request: httpx.Request) -> Hop | None:
+    """The redirect that a request follows; None if its caller made it.
+
+    httpx hands the extensions of a request on to what it is redirected to, and a caller may use
+    them for several.
+    """
+    hop: Hop | None = request.extensions.pop(_HOP, None)
+    return hop if hop is not None and bare(request.url) == hop.following else None
+
+
+def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) -> None:
+    """Takes down where a request is redirected to."""
+    if not response.has_redirect_location:
+        return
+    try:
+        following = request.url.join(response.headers["location"])
+    except httpx.InvalidURL:
+        return
+    url, method = (str(request.url), request.method) if hop is None else hop[:2]
+    request.extensions[_HOP] = Hop(url, method, bare(following))
+
+
+def bare(url: object) -> str:
+    """An address as it is sent: without its fragment."""
+    text = str(url).partition("#")[0]
+    address = parse_address(text)
+    return text if address is None else address.href
+
+
+def is_own(request: httpx.Request) -> bool:
+    """Whether a request is of the library itself."""
+    return OWN in request.extensions
+
+
+def pays_itself(request: httpx.Request) -> bool:
+    """Whether a request has a payment of its caller's. Where it is redirected to is not paid."""
+    return any(name in request.headers for name in PAYMENT_HEADERS)
+
+
+def call_options(
+    extensions: Mapping[str, Any] | None, idempotency_key: str | None, repeatable: bool
+) -> dict[str, Any]:
+    """The extensions of a request with its call's options."""
+    own = {"idempotency_key": idempotency_key, "repeatable": repeatable}
+    return {**(extensions or {}), OPTIONS: own}
+
+
+def options_of(headers: Mapping[str, str], given: object) -> CallOptions:
+    """What a caller says of a call besides the request itself."""
+    own = mapping_of(given) or {}
+    # An empty key would be one key for every call.
+    key = own.get("idempotency_key") or headers.get("idempotency-key") or None
+    return CallOptions(None if key is None else str(key), own.get("repeatable") is True)
+
+
+def is_planned(request: httpx.Request) -> bool:
+    """Whether a request is to be sent unpaid, whatever the answer."""
+    return (mapping_of(request.extensions.get(OPTIONS)) or {}).get("unpaid") is True
+
+
+class HttpxCall:
+    """A request that was answered with 402."""
+
+    def __init__(
+        self,
+        request: httpx.Request,
+        transport: httpx.BaseTransport | httpx.AsyncBaseTransport,
+        kept: KeptBody,
+        hop: Hop | None,
+        signal: Signal,
+        timeout_ms: float,
+        *,
+        is_async: bool,
+    ) -> None:
+        self._request = request
+        # Some transports are both.
+        self._transport: Any = transport
+        self._is_async = is_async
+        self._kept = kept
+        self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_ms / 1000)
+        self.asked_at = bare(request.url)
+        self.url, self.method = (
+            (self.asked_at, request.method) if hop is None else (hop.url, hop.method)
+        )
+        self.is_redirected = hop is not None
+        self.headers = Headers.of_bytes(request.headers.raw)
+        self.signal: Signal | None = signal
+
+    def body(self) -> bytes:
+        """Raises ``body_not_replayable``."""
+        return self._kept.whole()
+
+    def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
+        """Sends it with a payment header, without following redirects."""
+        request, transport = self._paid(url, header), self._transport
+        answer: httpx.Response
+        if self._is_async:
+            answer = yield from await_(lambda: transport.handle_async_request(request), signal)
+            return LoopReply(unfollowed(answer), url, request.method)
+        answer = yield from call(
+            lambda: transport.handle_request(request),
+            signal,
+            lambda late: workers.submit(late.close),
+        )
+        return ThreadReply(unfollowed(answer), url, request.method)
+
+    def _paid(self, url: str, header: PaymentHeader) -> httpx.Request:
+        dropped: set[str] = set(_FRAMING)
+        to: httpx.URL | str = self._request.url
+        if url != self.asked_at:
+            to = url
+            dropped.add("host")
+            here, there = parse_address(self.asked_at), parse_address(url)
+            if here is None or there is None or here.origin != there.origin:
+                dropped.update(CREDENTIALS)
+        headers = [
+            (name, value)
+            for name, value in self._request.headers.raw
+            if name.decode("latin-1").lower() not in dropped
+        ]
+        headers.append((header.name.encode("latin-1"), header.value.encode("latin-1")))
+        extensions = {**self._request.extensions, "timeout": self._timeout, OWN: True}
+        body = self._kept.whole()
+        return httpx.Request(
+            self._request.method, to, headers=headers, content=body, extensions=extensions
+        )
+
+
+class _Unfollowed(httpx.Response):
+    """An answer to a paid request: a redirect that it asks for is its caller's to follow."""
+
+    @property
+    def has_redirect_location(self) -> bool:
+        """No: the client would follow it."""
+        return False
+
+
+def unfollowed(response: httpx.Response) -> httpx.Response:
+    """A response whose redirect no client follows."""
+    if response.has_redirect_location:
+        response.__class__ = _Unfollowed
+    return response

@@ -1,0 +1,113 @@
+"""How the body of an answer ended, told once."""
+
+from __future__ import annotations
+
+import weakref
+from typing import AsyncIterator, Iterator
+
+import httpx
+
+from .._kernel.hosts import loop_host, threads
+from .._kernel.steps import done
+from .._kernel.task import Host, Steps, begin
+from .._kernel.workers import workers
+from .._payments.call import BodyEnd
+
+
+class Ending:
+    """Which end came first."""
+
+    def __init__(self, end: BodyEnd, host: Host) -> None:
+        self._end = end
+        self._host = host
+        self._is_begun = False
+        self._is_told = False
+
+    def begin(self) -> None:
+        """Something of it is asked for."""
+        self._is_begun = True
+
+    def read(self) -> Steps[None]:
+        """It was read to its end."""
+        if self._is_told:
+            return done(None)
+        self._is_told = True
+        return self._end.read()
+
+    def lost(self) -> Steps[None]:
+        """It failed, or was left, before its end."""
+        if self._is_told:
+            return done(None)
+        self._is_told = True
+        return self._end.lost()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it has ended."""
+        return self._is_told
+
+    def watch(self, reader: object) -> None:
+        """Counts as read if its reader is forgotten and never began, else as lost.
+
+        ``reader``: nothing here may refer to it.
+        """
+        workers.watch_graves()
+        # Wherever it is collected: no lock may be taken there.
+        weakref.finalize(reader, workers.bury, self._forgotten).atexit = False
+
+    def _forgotten(self) -> None:
+        if not self._is_told and not self._host.is_gone:
+            begin(self._host, self.lost() if self._is_begun else self.read())
+
+
+class WatchedStream(httpx.SyncByteStream):
+    """A stream of httpx whose end is told. Its readers wait for that."""
+
+    def __init__(self, stream: httpx.SyncByteStream, ending: Ending) -> None:
+        self._stream = stream
+        self._ending = ending
+        ending.watch(self)
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._ending.begin()
+        try:
+            yield from self._stream
+        except Exception:
+            threads.run(self._ending.lost())
+            raise
+        threads.run(self._ending.read())
+
+    def close(self) -> None:
+        """Ends it."""
+        try:
+            self._stream.close()
+        finally:
+            if not self._ending.is_told:
+                threads.run(self._ending.lost())
+
+
+class AsyncWatchedStream(httpx.AsyncByteStream):
+    """The same on an event loop."""
+
+    def __init__(self, stream: httpx.AsyncByteStream, ending: Ending) -> None:
+        self._stream = stream
+        self._ending = ending
+        ending.watch(self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self._ending.begin()
+        try:
+            async for piece in self._stream:
+                yield piece
+        except Exception:
+            await loop_host().run(self._ending.lost())
+            raise
+        await loop_host().run(self._ending.read())
+
+    async def aclose(self) -> None:
+        """Ends it."""
+        try:
+            await self._stream.aclose()
+        finally:
+            if not self._ending.is_told:
+                await loop_host().run(self._ending.lost())

@@ -1,0 +1,149 @@
+"""Transports of httpx that pay."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import httpx
+
+from .._kernel.hosts import loop_host, threads
+from .._kernel.signals import Signal
+from .._kernel.steps import await_
+from .._payer import Payer
+from .calls import (
+    OPTIONS,
+    HttpxCall,
+    hop_of,
+    is_own,
+    is_planned,
+    keep_body,
+    note_hop,
+    options_of,
+    pays_itself,
+    unfollowed,
+)
+from .own import OWN
+from .replies import LoopReply, ThreadReply
+from .sending import Retries
+
+
+class PayingTransport(httpx.BaseTransport):
+    """Pays a 402 on the way, and returns the answer to the paid request.
+
+    Anything else comes back as from the transport below.
+    """
+
+    def __init__(self, payer: Payer, below: httpx.BaseTransport) -> None:
+        self._payer = payer
+        self._below = below
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Sends a request, and pays for it if that is asked for."""
+        if is_own(request):
+            return self._below.handle_request(request)
+        if pays_itself(request):
+            return unfollowed(self._pass(request))
+        hop, kept = hop_of(request), keep_body(request)
+        unpaid = self._send(request)
+        if unpaid.status_code != 402 or is_planned(request):
+            note_hop(request, unpaid, hop)
+            return unpaid
+        signal = Signal()
+        timeout_ms = self._payer.config.timeouts.payment
+        call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=False)
+        options = options_of(request.headers, request.extensions.get(OPTIONS))
+        reply = ThreadReply(unpaid, call.asked_at, request.method)
+        engine = self._payer.thread_engine()
+        # What reaches no caller is lost, and is not bought again.
+        answer = threads.run(
+            engine.answer(call, reply, options), signal, lambda late: late.native.close()
+        )
+        response: httpx.Response = answer.native
+        return response
+
+    def close(self) -> None:
+        """Closes the transport below; the client stays open."""
+        self._below.close()
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        retries = Retries(self._payer.config, request.method)
+        while True:
+            try:
+                response = self._pass(request)
+            except httpx.TransportError as error:
+                wait = retries.wait_after(error)
+                if wait is None:
+                    raise
+            else:
+                wait = retries.wait_after(response)
+                if wait is None:
+                    return response
+                response.close()
+            time.sleep(wait)
+
+    def _pass(self, request: httpx.Request) -> httpx.Response:
+        """An interceptor knows it by this, wherever it comes by."""
+        request.extensions[OWN] = True
+        try:
+            return self._below.handle_request(request)
+        finally:
+            request.extensions.pop(OWN, None)
+
+
+class AsyncPayingTransport(httpx.AsyncBaseTransport):
+    """The same on an event loop of asyncio."""
+
+    def __init__(self, payer: Payer, below: httpx.AsyncBaseTransport) -> None:
+        self._payer = payer
+        self._below = below
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Sends a request, and pays for it if that is asked for."""
+        if is_own(request):
+            return await self._below.handle_async_request(request)
+        if pays_itself(request):
+            return unfollowed(await self._pass(request))
+        hop, kept = hop_of(request), keep_body(request)
+        unpaid = await self._send(request)
+        if unpaid.status_code != 402 or is_planned(request):
+            note_hop(request, unpaid, hop)
+            return unpaid
+        signal = Signal()
+        timeout_ms = self._payer.config.timeouts.payment
+        call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=True)
+        options = options_of(request.headers, request.extensions.get(OPTIONS))
+        reply = LoopReply(unpaid, call.asked_at, request.method)
+        engine = self._payer.loop_engine()
+        answer = await loop_host().run(
+            engine.answer(call, reply, options), signal, lambda late: await_(late.native.aclose)
+        )
+        response: httpx.Response = answer.native
+        return response
+
+    async def aclose(self) -> None:
+        """Closes the transport below; the client stays open."""
+        await self._below.aclose()
+
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        retries = Retries(self._payer.config, request.method)
+        while True:
+            try:
+                response = await self._pass(request)
+            except httpx.TransportError as error:
+                wait = retries.wait_after(error)
+                if wait is None:
+                    raise
+            else:
+                wait = retries.wait_after(response)
+                if wait is None:
+                    return response
+                await response.aclose()
+            await asyncio.sleep(wait)
+
+    async def _pass(self, request: httpx.Request) -> httpx.Response:
+        request.extensions[OWN] = True
+        try:
+            return await self._below.handle_async_request(request)
+        finally:
+            request.extensions.pop(OWN, None)

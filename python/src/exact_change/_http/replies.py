@@ -1,0 +1,189 @@
+"""Answers of sellers by httpx."""
+
+from __future__ import annotations
+
+from typing import AsyncIterator, Callable, Iterator
+
+import httpx
+
+from .._base.headers import Headers
+from .._kernel.hosts import loop_host, threads
+from .._kernel.signals import Signal
+from .._kernel.steps import await_, call, join, start
+from .._kernel.task import Steps
+from .._payments.call import BodyEnd, Peeked
+from .endings import AsyncWatchedStream, Ending, WatchedStream
+from .pieces import AsyncPieces, Pieces, Rest, unpacked, unpacked_async
+
+_PACKING = ("content-encoding", "content-length", "transfer-encoding")
+
+
+class _Reply:
+    """What both have in common."""
+
+    def __init__(self, response: httpx.Response, url: str, method: str) -> None:
+        self.native = response
+        self.status = response.status_code
+        self.headers = Headers.of_bytes(response.headers.raw)
+        self.url: str | None = url
+        self._method = method
+        # As far as it was looked at.
+        self._seen = bytearray()
+
+    @property
+    def evidence(self) -> httpx.Response:
+        """A closed copy, as far as it was looked at."""
+        headers = [
+            (name, value)
+            for name, value in self.native.headers.multi_items()
+            if name.lower() not in _PACKING
+        ]
+        return httpx.Response(self.status, headers=headers, content=bytes(self._seen))
+
+    def has_body(self) -> bool:
+        """Whether it has a body that may still break off."""
+        is_empty = self._method == "HEAD" or self.status in (204, 304)
+        return not is_empty and self.headers.get("content-length") != "0"
+
+
+class ThreadReply(_Reply):
+    """An answer by a transport that blocks."""
+
+    _pieces: Pieces | None = None
+
+    def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
+        """The beginning of its body."""
+        pieces, seen = self._looked_into(), self._seen
+        del seen[:]
+
+        def look() -> bool:
+            for piece in unpacked(pieces, self.native.headers):
+                seen.extend(piece)
+                if is_enough(bytes(seen)):
+                    return False
+            return True
+
+        try:
+            is_whole = yield from call(look, signal)
+        except Exception:
+            return Peeked(bytes(seen), False, not signal.aborted)
+        return Peeked(bytes(seen), is_whole)
+
+    def on_body_end(self, end: BodyEnd) -> None:
+        """Has the end of its body told."""
+        stream = self.native.stream
+        if isinstance(stream, httpx.SyncByteStream):
+            self.native.stream = WatchedStream(stream, Ending(end, threads))
+
+    def dispose(self) -> Steps[None]:
+        """Lets go of its connection."""
+        yield from call(self._dispose)
+
+    def _dispose(self) -> None:
+        pieces, rest = self._looked_into(), Rest()
+        try:
+            for piece in pieces.drain():
+                if not rest.is_worth(piece):
+                    break
+        except httpx.HTTPError:
+            pass
+        finally:
+            pieces.close()
+
+    def _looked_into(self) -> Pieces:
+        if self._pieces is None:
+            stream = self.native.stream
+            if not isinstance(stream, httpx.SyncByteStream):
+                raise TypeError("The transport answers with no stream.")
+            self._pieces = Pieces(iter(stream), stream.close)
+            self.native.stream = _Replayed(self._pieces)
+        return self._pieces
+
+
+class _Replayed(httpx.SyncByteStream):
+    """A body that was looked into, from its beginning."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._pieces.drain()
+
+    def close(self) -> None:
+        """Ends it."""
+        self._pieces.close()
+
+
+class LoopReply(_Reply):
+    """An answer by a transport of asyncio."""
+
+    _pieces: AsyncPieces | None = None
+
+    def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
+        """The beginning of its body."""
+        seen = self._seen
+        del seen[:]
+
+        async def look() -> bool:
+            async for piece in unpacked_async(self._looked_into(), self.native.headers):
+                seen.extend(piece)
+                if is_enough(bytes(seen)):
+                    return False
+            return True
+
+        # It is not cancelled: that would end the connection, and its reader may still come.
+        looking = yield from start(await_(look))
+        try:
+            is_whole: bool = yield from join(looking, signal)
+        except Exception:
+            return Peeked(bytes(seen), False, not signal.aborted)
+        return Peeked(bytes(seen), is_whole)
+
+    def on_body_end(self, end: BodyEnd) -> None:
+        """Has the end of its body told."""
+        stream = self.native.stream
+        if isinstance(stream, httpx.AsyncByteStream):
+            self.native.stream = AsyncWatchedStream(stream, Ending(end, loop_host()))
+
+    def dispose(self) -> Steps[None]:
+        """Lets go of its connection."""
+        yield from await_(self._dispose)
+
+    async def _dispose(self) -> None:
+        pieces, rest = self._looked_into(), Rest()
+        try:
+            async for piece in pieces.drain():
+                if not rest.is_worth(piece):
+                    break
+        except httpx.HTTPError:
+            pass
+        finally:
+            await self._stream().aclose()
+
+    def _looked_into(self) -> AsyncPieces:
+        if self._pieces is None:
+            stream = self._stream()
+            self._pieces = AsyncPieces(stream.__aiter__())
+            self.native.stream = _AsyncReplayed(self._pieces, stream)
+        return self._pieces
+
+    def _stream(self) -> httpx.AsyncByteStream:
+        stream = self.native.stream
+        if not isinstance(stream, httpx.AsyncByteStream):
+            raise TypeError("The transport answers with no stream.")
+        return stream
+
+
+class _AsyncReplayed(httpx.AsyncByteStream):
+    """A body that was looked into, from its beginning."""
+
+    def __init__(self, pieces: AsyncPieces, stream: httpx.AsyncByteStream) -> None:
+        self._pieces = pieces
+        self._stream = stream
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces.drain()
+
+    async def aclose(self) -> None:
+        """Ends it."""
+        await self._stream.aclose()

@@ -1,0 +1,56 @@
+"""Bodies of requests' requests, kept to be sent again."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import requests
+
+from .calls import KeptBody
+
+
+def keep_body(request: requests.PreparedRequest) -> KeptBody:
+    """Keeps a request's body; of one that can be read once alone, as it is sent."""
+    kept = KeptBody()
+    # Typed as text or bytes alone.
+    held: Any = request
+    body = held.body
+    if body is None or isinstance(body, (bytes, bytearray, str)):
+        kept.add(body.encode() if isinstance(body, str) else bytes(body or b""))
+        kept.end()
+    elif hasattr(body, "read"):
+        # A file is read to be sent, and its length stands in a header.
+        held.body = _KeptFile(body, kept)
+    else:
+        held.body = _kept_parts(body, kept)
+    return kept
+
+
+def _kept_parts(parts: Any, kept: KeptBody) -> Any:
+    kept.begin()
+    for part in parts:
+        kept.add(part.encode() if isinstance(part, str) else part)
+        yield part
+    kept.end()
+
+
+class _KeptFile:
+    def __init__(self, file: Any, kept: KeptBody) -> None:
+        self._file = file
+        self._kept = kept
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        part: bytes = data.encode() if isinstance(data, str) else data
+        if part:
+            self._kept.add(part)
+        if not part or size < 0:
+            self._kept.end()
+        return part
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            part = self.read(65_536)
+            if not part:
+                return
+            yield part

@@ -1,0 +1,167 @@
+"""Answers of sellers by requests."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator
+
+import requests
+
+from .._base.headers import Headers
+from .._kernel.hosts import threads
+from .._kernel.signals import Signal
+from .._kernel.steps import call
+from .._kernel.task import Steps
+from .._payments.call import BodyEnd, Peeked
+from .endings import Ending
+from .pieces import Pieces, Rest
+
+_SLICE = 512
+
+
+class _Unfollowed(requests.Response):
+    """An answer to a paid request: a redirect that it asks for is its caller's to follow."""
+
+    @property
+    def is_redirect(self) -> bool:
+        """No: a session would follow it."""
+        return False
+
+
+def unfollowed(response: requests.Response) -> requests.Response:
+    """A response whose redirect no session follows."""
+    if response.is_redirect:
+        response.__class__ = _Unfollowed
+    return response
+
+
+class RequestsReply:
+    def __init__(self, response: requests.Response, url: str, method: str) -> None:
+        self.native = response
+        self.status = response.status_code
+        self.headers = Headers(response.headers.items())
+        self.url: str | None = url
+        self._method = method
+        self._seen = bytearray()
+        self._pieces: Pieces | None = None
+
+    @property
+    def evidence(self) -> requests.Response:
+        """A closed copy, as far as it was looked at."""
+        copy: Any = requests.Response()
+        copy.status_code, copy.headers = self.status, self.native.headers
+        copy._content, copy._content_consumed = bytes(self._seen), True
+        copy.encoding = self.native.encoding
+        found: requests.Response = copy
+        return found
+
+    def has_body(self) -> bool:
+        is_empty = self._method == "HEAD" or self.status in (204, 304)
+        return not is_empty and self.headers.get("content-length") != "0"
+
+    def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
+        pieces, seen = self._looked_into(), self._seen
+        del seen[:]
+
+        def look() -> bool:
+            place = 0
+            while True:
+                piece = pieces.at(place)
+                if piece is None:
+                    return True
+                place += 1
+                seen.extend(piece)
+                if is_enough(bytes(seen)):
+                    return False
+
+        try:
+            is_whole = yield from call(look, signal)
+        except Exception:
+            return Peeked(bytes(seen), False, not signal.aborted)
+        return Peeked(bytes(seen), is_whole)
+
+    def on_body_end(self, end: BodyEnd) -> None:
+        self.native.raw = _Watched(self.native.raw, Ending(end, threads))
+
+    def dispose(self) -> Steps[None]:
+        yield from call(self._dispose)
+
+    def _dispose(self) -> None:
+        pieces, rest = self._looked_into(), Rest()
+        try:
+            for piece in pieces.drain():
+                if not rest.is_worth(piece):
+                    break
+        except Exception:
+            pass
+        finally:
+            pieces.close()
+
+    def _looked_into(self) -> Pieces:
+        if self._pieces is None:
+            raw = self.native.raw
+            # As its sender meant it: a packed piece of that size unpacks to some hundred KiB.
+            self._pieces = Pieces(iter(raw.stream(_SLICE, decode_content=True)), raw.close)
+            self.native.raw = _Replayed(raw, self._pieces)
+        return self._pieces
+
+
+class _Raw:
+    """A connection's answer of urllib3, with another body."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+
+class _Replayed(_Raw):
+    """A body that was looked into, from its beginning."""
+
+    def __init__(self, raw: Any, pieces: Pieces) -> None:
+        super().__init__(raw)
+        self._pieces = pieces
+
+    def stream(self, amt: int = 0, decode_content: bool | None = None) -> Iterator[bytes]:
+        return self._pieces.drain()
+
+    def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
+        if amt is None:
+            return b"".join(self._pieces.drain())
+        return next(self._pieces.drain(), b"")
+
+
+class _Watched(_Raw):
+    """A body whose end is told. Its readers wait for that."""
+
+    def __init__(self, raw: Any, ending: Ending) -> None:
+        super().__init__(raw)
+        self._ending = ending
+        ending.watch(self)
+
+    def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
+        self._ending.begin()
+        try:
+            yield from self._raw.stream(amt, decode_content=decode_content)
+        except Exception:
+            threads.run(self._ending.lost())
+            raise
+        threads.run(self._ending.read())
+
+    def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
+        self._ending.begin()
+        try:
+            data: bytes = self._raw.read(amt, decode_content=decode_content)
+        except Exception:
+            threads.run(self._ending.lost())
+            raise
+        if amt is None or (amt > 0 and not data):
+            threads.run(self._ending.read())
+        return data
+
+    def close(self) -> None:
+        try:
+            self._raw.close()
+        finally:
+            if not self._ending.is_told:
+                threads.run(self._ending.lost())

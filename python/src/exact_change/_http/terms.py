@@ -1,0 +1,53 @@
+"""Payment terms in what a caller has at hand."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, cast
+
+from .._base.headers import Headers
+from .._x402.parse import parse_payment_required
+from .._x402.types import PaymentRequired
+from ..errors import failure
+
+
+def terms_in(response: Any) -> PaymentRequired | None:
+    """The payment terms of a response of httpx or requests; None if it asks for no payment.
+
+    Its body is read, and stays in it. Raises ``ProtocolError`` (``malformed_payment_required``).
+    """
+    if response.status_code != 402:
+        return None
+    pairs = ((str(name), str(value)) for name, value in response.headers.items())
+    url = getattr(response, "_request", None) and str(response.url)
+    text: str = response.text
+    return parse_payment_required(headers=Headers(pairs), body=text, url=url or None)
+
+
+def parts_of(given: Any) -> Mapping[str, Any]:
+    """A 402 as a service reads it: of a response of httpx or requests, or as it is given."""
+    if isinstance(given, Mapping):
+        return cast("Mapping[str, Any]", given)
+    return {
+        "url": str(given.url),
+        "status": given.status_code,
+        "headers": {str(name): str(value) for name, value in given.headers.items()},
+        "body": given.text,
+    }
+
+
+def required_terms(given: Any) -> PaymentRequired:
+    """Terms as they are, of a 402, or of their JSON. Raises ``malformed_payment_required``."""
+    terms: PaymentRequired | None
+    if isinstance(given, PaymentRequired):
+        return given
+    if isinstance(given, Mapping):
+        terms = parse_payment_required(body=cast("Mapping[str, Any]", given))
+    else:
+        terms = terms_in(given)
+    if terms is None:
+        raise failure(
+            "malformed_payment_required",
+            "This asks for no x402 payment. Give a 402 with payment terms, or its terms.",
+            {"reason": "no payment terms"},
+        )
+    return terms

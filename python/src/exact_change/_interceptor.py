@@ -1,0 +1,164 @@
+"""Makes every call of httpx and requests in this process pay."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable
+
+import httpx
+
+from ._async_client import AsyncClient
+from ._base.options import refuse
+from ._client import Client
+from ._config.options import take_options
+from ._http.calls import is_own
+from ._http.paying import AsyncPayingTransport, PayingTransport
+from ._payer import Payer
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._config.options import ClientOptions
+
+_Patch = Callable[[Any], Callable[..., Any]]
+
+
+class _Installed:
+    """One attribute of a class that is ours until it is set back."""
+
+    def __init__(self, owner: Any, name: str, patch: _Patch) -> None:
+        self._owner = owner
+        self._name = name
+        self._below = getattr(owner, name)
+        self._ours = functools.wraps(self._below)(patch(self._below))
+        setattr(owner, name, self._ours)
+
+    def remove(self) -> None:
+        """If others have wrapped it since, theirs stays, and ours below it only passes calls on."""
+        if getattr(self._owner, self._name) is self._ours:
+            setattr(self._owner, self._name, self._below)
+
+
+class HTTPInterceptor:
+    """Makes httpx and requests pay, also clients and sessions that are there already.
+
+    Constructing it takes effect at once; ``restore()`` or leaving ``with`` undoes it. Calls by a
+    transport of the caller's own, such as a mock, are left alone.
+
+    Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong.
+
+    >>> HTTPInterceptor(wallet_secret_key=secret_key, auto_swap=True)
+    >>> httpx.get("https://api.example.com/premium")
+    """
+
+    def __init__(self, *, install: bool = True, **options: Unpack[ClientOptions]) -> None:
+        config = take_options(options)
+        if config.http_transport is not None:
+            raise refuse(
+                "http_transport", "is of a client: an interceptor sends as its caller does."
+            )
+        self._payer = Payer(config)
+        # The clients that pay, for all that is no call.
+        self.client = Client.of(self._payer)
+        self.async_client = AsyncClient.of(self._payer)
+        self._is_on = False
+        self._installed: list[_Installed] = []
+        if install:
+            self.install()
+
+    def install(self) -> None:
+        """Takes effect. Does nothing if it does already."""
+        if self._is_on:
+            return
+        self._is_on = True
+        self._installed = [
+            _Installed(httpx.HTTPTransport, "handle_request", self._sync),
+            _Installed(httpx.AsyncHTTPTransport, "handle_async_request", self._async),
+        ]
+        # Whatever imports it later finds it patched: it is imported here.
+        adapters = _requests_adapters()
+        if adapters is not None:
+            self._installed.append(_Installed(adapters.HTTPAdapter, "send", self._requests))
+
+    def restore(self) -> None:
+        """Undoes :meth:`install`."""
+        self._is_on = False
+        for one in reversed(self._installed):
+            one.remove()
+        self._installed = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("An interceptor is not pickled: it has a key.")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.restore()
+
+    def _sync(self, below: Any) -> Callable[..., Any]:
+        def handle_request(transport: Any, request: httpx.Request) -> httpx.Response:
+            if not self._is_on or is_own(request):
+                response: httpx.Response = below(transport, request)
+                return response
+            passed = _Passed(functools.partial(below, transport))
+            return PayingTransport(self._payer, passed).handle_request(request)
+
+        return handle_request
+
+    def _async(self, below: Any) -> Callable[..., Any]:
+        async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
+            if not self._is_on or is_own(request):
+                response: httpx.Response = await below(transport, request)
+                return response
+            passed = _AsyncPassed(functools.partial(below, transport))
+            return await AsyncPayingTransport(self._payer, passed).handle_async_request(request)
+
+        return handle_async_request
+
+    def _requests(self, below: Any) -> Callable[..., Any]:
+        # The module keeps requests' own way to send, as that is now.
+        from ._http.adapter import PayingAdapter
+
+        def send(adapter: Any, request: Any, **options: Any) -> Any:
+            if not self._is_on:
+                return below(adapter, request, **options)
+            paying = PayingAdapter(self._payer, {}, functools.partial(below, adapter))
+            return paying.send(request, **options)
+
+        return send
+
+
+class _Passed(httpx.BaseTransport):
+    def __init__(self, send: Callable[[httpx.Request], httpx.Response]) -> None:
+        self._send = send
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return self._send(request)
+
+
+class _AsyncPassed(httpx.AsyncBaseTransport):
+    def __init__(self, send: Callable[[httpx.Request], Any]) -> None:
+        self._send = send
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = await self._send(request)
+        return response
+
+
+def _requests_adapters() -> Any:
+    """Requests' adapters, None if it is not installed."""
+    if "requests" not in sys.modules:
+        try:
+            importlib.import_module("requests.adapters")
+        except ImportError:
+            return None
+    return sys.modules["requests.adapters"]

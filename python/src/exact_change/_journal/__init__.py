@@ -1,0 +1,1 @@
+"""Attempts on record, what they take of caps, and what payers of one wallet share."""

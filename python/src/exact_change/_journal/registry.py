@@ -1,0 +1,131 @@
+"""What all clients of one wallet in this process share."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .._kernel.fork import after_fork
+from .._kernel.signals import void
+from .._kernel.steps import Forget, park
+from .._kernel.task import Host, Steps, Task, Wake
+from .coordination import MemoryCoordination
+from .memory import MemoryJournal
+from .types import Attempt, Journal, SignedPayment
+
+
+class OpenPayment:
+    """A payment that is signed, as this process knows it."""
+
+    def __init__(self, attempt: Attempt, *, is_foreign: bool = False) -> None:
+        # With its payment and its receipt.
+        self.attempt: Attempt = attempt
+        # Taken from the journal, so others may know more of it by now.
+        self.is_foreign = is_foreign
+        # The last write of it, done or under way.
+        self.last_write: Task[None] | None = None
+        # The transaction id that the seller claimed last, and whether it is this payment's.
+        self.claim: tuple[str, bool] | None = None
+
+    @property
+    def payment(self) -> SignedPayment:
+        """What was signed."""
+        payment = self.attempt.get("payment")
+        if payment is None:
+            raise TypeError("An open payment is a signed one.")
+        return payment
+
+    @property
+    def receipt(self) -> dict[str, Any]:
+        """Its receipt, as it is on record."""
+        receipt: dict[str, Any] = self.attempt.get("receipt") or {}
+        return receipt
+
+
+class Monitored:
+    """A payment that is followed, by each context that follows it."""
+
+    def __init__(self, open_: OpenPayment) -> None:
+        self.open = open_
+        self.monitors: dict[Any, Task[None]] = {}
+
+
+class Crowd:
+    """Calls that are choosing what to pay: one that swaps waits until they have said."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._waiting: dict[Wake, None] = {}
+
+    def enter(self) -> Callable[[], None]:
+        """Announces a call; returns how to say that it is known what it needs."""
+        self._count += 1
+        is_in = True
+
+        def leave() -> None:
+            nonlocal is_in
+            if not is_in:
+                return
+            is_in = False
+            self._count -= 1
+            if self._count == 0:
+                waiting, self._waiting = self._waiting, {}
+                for wake in waiting:
+                    wake()
+
+        return leave
+
+    def gone(self) -> Steps[None]:
+        """Waits until all that are in have left."""
+        if self._count == 0:
+            return
+
+        def register(_host: Host, wake: Wake) -> list[Forget]:
+            self._waiting[wake] = None
+            return [lambda: void(self._waiting.pop(wake, None))]
+
+        yield park(register)
+
+
+class Wallet:
+    """The shared state of a wallet on a network."""
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        # For journals that bring none of their own.
+        self.coordination = MemoryCoordination(counts)
+        self.journal: Journal = MemoryJournal()
+        # What payments that wait for a swap need, by output mint: one swap serves them all.
+        self.waiting: dict[str, int] = {}
+        self.arriving = Crowd()
+        # Signed payments that are followed until the chain decides, by attempt id.
+        self.monitored: dict[str, Monitored] = {}
+        # What the next call waits for: calls that have ended and are letting go.
+        self.releasing: dict[Task[Any], None] = {}
+        # Idempotency keys of purchases that a call in this process is making right now.
+        self.keys: set[str] = set()
+
+
+class _Shared:
+    def __init__(self) -> None:
+        self.wallets: dict[tuple[str, str], Wallet] = {}
+        # How far is counted on each blockhash, for all wallets.
+        self.counts: dict[str, int] = {}
+
+    def in_child(self) -> None:
+        """What is on record counts on; whatever was under way is the parent's."""
+        wallets, self.wallets, self.counts = self.wallets, {}, {}
+        for key, parents in wallets.items():
+            wallet = self.wallets[key] = Wallet(self.counts)
+            wallet.journal = parents.journal
+
+
+_shared = _Shared()
+after_fork(_shared.in_child)
+
+
+def wallet_of(address: str, network: str) -> Wallet:
+    """The shared state of a wallet on a network: one for the process."""
+    key = (address, network)
+    wallet = _shared.wallets.get(key)
+    if wallet is None:
+        wallet = _shared.wallets[key] = Wallet(_shared.counts)
+    return wallet

@@ -1,0 +1,1 @@
+"""Jupiter: one source of swaps, whose every answer is a hint."""

@@ -1,0 +1,182 @@
+"""Jupiter's two swap APIs: v1 quotes exact outputs, v2 is what replaces it."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple
+from urllib.parse import urlencode
+
+from .._base.js import stringify
+from .._base.json_types import is_list, is_record
+from .._base.runtime import Runtime, since_then
+from .._http.asking import PeerHttp
+from .._http.own import Answer
+from .._kernel.signals import Signal
+from .._kernel.task import Steps
+from .._solana.address import Address
+from .._swap.types import QuoteIntent, SwapBuild, SwapQuote
+from ..errors import ExactChangeError, failure, is_code
+from .answer import foreign_quote, invalid_answer, parse_object, read_build, read_quote
+from .refusal import refusal_of
+from .url import jupiter_base, key_header
+
+# A quote of `/build` holds its transaction; after this it is asked for again.
+_BUILD_FRESH_MS = 10_000
+
+
+class JupiterAt(NamedTuple):
+    """Where Jupiter is, and how it is asked."""
+
+    base_url: str
+    api_key: str | None
+    http: PeerHttp
+    runtime: Runtime
+
+    def get(self, path: str, query: Mapping[str, str], signal: Signal | None) -> Steps[Answer]:
+        """Asks for something."""
+        url = f"{jupiter_base(self.base_url)}{path}?{urlencode(query)}"
+        return self.http.ask("GET", url, key_header(self.api_key), signal=signal)
+
+    def post(self, path: str, body: object, signal: Signal | None) -> Steps[Answer]:
+        """Sends JSON."""
+        headers = [("content-type", "application/json"), *key_header(self.api_key)]
+        url = jupiter_base(self.base_url) + path
+        return self.http.ask("POST", url, headers, stringify(body).encode(), signal)
+
+
+class JupiterV1:
+    """The Swap API v1; the quote goes back as it came."""
+
+    id = "jupiter-v1"
+    supports_exact_out = True
+
+    def __init__(self, at: JupiterAt) -> None:
+        self._at = at
+
+    def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
+        query = {
+            **_query(intent),
+            "swapMode": intent.swap_mode,
+            "restrictIntermediateTokens": "true",
+            "instructionVersion": "V2",
+        }
+        answer = yield from self._at.get("/swap/v1/quote", query, signal)
+        raw = _object_in(answer, intent.input_mint, intent.output_mint)
+        return read_quote(raw, intent, self.id, self._at.runtime.now())
+
+    def build(self, quote: SwapQuote, wallet: Address, signal: Signal | None) -> Steps[SwapBuild]:
+        raw = quote.raw
+        if not is_record(raw) or not is_list(raw.get("routePlan")):
+            raise foreign_quote()
+        # Wrapping and unwrapping are ours: the swap works on the wallet's wrapped SOL account.
+        body = {"userPublicKey": wallet, "quoteResponse": raw, "wrapAndUnwrapSol": False}
+        answer = yield from self._at.post("/swap/v1/swap-instructions", body, signal)
+        built = _object_in(answer, quote.input_mint, quote.output_mint)
+        return read_build(built.get("swapInstruction"), built.get("addressLookupTableAddresses"))
+
+
+class JupiterV2:
+    """The Swap API v2, ``GET /build``: ``ExactIn`` only; a quote comes with its instructions.
+
+    ``taker``: the wallet that will swap; there is no quote without one.
+    """
+
+    id = "jupiter-v2"
+    supports_exact_out = False
+
+    def __init__(self, at: JupiterAt, taker: Address) -> None:
+        self._at = at
+        self._taker = taker
+        # Undocumented, and what strict clients send; if the service refuses it, it is left out from
+        # then on.
+        self._pins_version = True
+
+    def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
+        return self._quote(intent, self._taker, signal)
+
+    def build(self, quote: SwapQuote, wallet: Address, signal: Signal | None) -> Steps[SwapBuild]:
+        age = since_then(self._at.runtime, quote.quoted_at)
+        current = quote
+        if wallet != self._taker or age > _BUILD_FRESH_MS:
+            amount = int(quote.in_amount)
+            intent = QuoteIntent(
+                quote.input_mint, quote.output_mint, amount, "ExactIn", quote.slippage_bps
+            )
+            current = yield from self._quote(intent, wallet, signal)
+        if current.min_out < quote.min_out:
+            raise failure(
+                "quote_mismatch",
+                "The price moved before the swap was built. Quote again.",
+                {"reason": "the price moved before the swap was built"},
+            )
+        if not is_record(current.raw):
+            raise foreign_quote()
+        # The tables' contents in the answer are the service's word: only their addresses are taken,
+        # we fetch them.
+        tables = current.raw.get("addressesByLookupTableAddress")
+        names = list(tables) if is_record(tables) else []
+        return read_build(current.raw.get("swapInstruction"), names)
+
+    def _quote(
+        self, intent: QuoteIntent, wallet: Address, signal: Signal | None
+    ) -> Steps[SwapQuote]:
+        if intent.swap_mode == "ExactOut":
+            raise no_exact_out(intent, "This service quotes exact inputs only.")
+        raw = yield from self._request(intent, wallet, signal)
+        return read_quote(raw, intent, self.id, self._at.runtime.now())
+
+    def _request(
+        self, intent: QuoteIntent, taker: Address, signal: Signal | None
+    ) -> Steps[dict[str, Any]]:
+        try:
+            return (yield from self._send(self._pins_version, intent, taker, signal))
+        except ExactChangeError as error:
+            is_refused = is_code(error, "jupiter_unavailable") and error.details["status"] == 400
+            if not self._pins_version or not is_refused:
+                raise
+        raw = yield from self._send(False, intent, taker, signal)
+        self._pins_version = False
+        return raw
+
+    def _send(
+        self, pinned: bool, intent: QuoteIntent, taker: Address, signal: Signal | None
+    ) -> Steps[dict[str, Any]]:
+        query = {**_query(intent), "taker": taker, "wrapAndUnwrapSol": "false"}
+        if pinned:
+            query["transactionVersion"] = "0"
+        answer = yield from self._at.get("/swap/v2/build", query, signal)
+        raw = _object_in(answer, intent.input_mint, intent.output_mint)
+        if raw.get("transactionVersion") not in (None, 0):
+            raise invalid_answer("it is not for a version 0 transaction")
+        return raw
+
+
+def no_exact_out(intent: QuoteIntent, why: str) -> ExactChangeError:
+    """No exact output of a pair."""
+    return failure(
+        "no_route",
+        f"{why} Ask for ExactIn.",
+        {"input_mint": intent.input_mint, "output_mint": intent.output_mint},
+    )
+
+
+def _query(intent: QuoteIntent) -> dict[str, str]:
+    query = {
+        "inputMint": intent.input_mint,
+        "outputMint": intent.output_mint,
+        "amount": str(intent.amount),
+        "slippageBps": str(intent.slippage_bps),
+    }
+    if intent.max_accounts is not None:
+        query["maxAccounts"] = str(intent.max_accounts)
+    return query
+
+
+def _object_in(answer: Answer, input_mint: Address, output_mint: Address) -> dict[str, Any]:
+    """The JSON object in an answer that is a success."""
+    if not 200 <= answer.status < 300:
+        raise refusal_of(answer.status, answer.body, input_mint, output_mint)
+    raw = parse_object(answer.body)
+    # Seen in the wild: an error with status 200.
+    if isinstance(raw.get("error"), str):
+        raise refusal_of(400, answer.body, input_mint, output_mint)
+    return raw

@@ -1,0 +1,28 @@
+"""Jupiter, asked by a client."""
+
+from __future__ import annotations
+
+from .._base.runtime import Runtime
+from .._http.asking import PeerHttp
+from .._http.own import HttpPort
+from .._solana.address import Address
+from .._swap.types import SwapProvider
+from .api import JupiterAt, JupiterV1, JupiterV2
+from .fallback import Fallback
+from .limiter import jupiter_limiter
+from .peer import JupiterPeer
+
+
+def connect_jupiter(
+    base_url: str,
+    api_key: str | None,
+    http: HttpPort,
+    timeout_ms: float,
+    runtime: Runtime,
+    taker: Address,
+) -> SwapProvider:
+    """Both APIs as one: the second is there if the first has no route or is gone."""
+    limiter = jupiter_limiter(base_url, api_key, timeout_ms, runtime)
+    peer = PeerHttp(http, JupiterPeer(), timeout_ms, runtime, limiter)
+    at = JupiterAt(base_url, api_key, peer, runtime)
+    return Fallback(JupiterV1(at), JupiterV2(at, taker), runtime)

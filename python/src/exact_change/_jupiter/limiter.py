@@ -1,0 +1,134 @@
+"""Requests to Jupiter's own address, in a window of 60 seconds."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Sequence
+
+from .._base.headers import Headers
+from .._base.runtime import Runtime
+from .._base.urls import parse_address
+from .._http.asking import Limiter
+from .._kernel.line import Line
+from .._kernel.signals import Signal, is_low_priority
+from .._kernel.steps import sleep
+from .._kernel.task import Steps
+from .retry_after import RetryAfterQueue
+from .url import jupiter_base
+
+_WINDOW_MS = 60_000
+_MAX_PAUSE_MS = 60_000
+_COUNT = re.compile("-?[0-9]{1,12}")
+
+
+class Rate(NamedTuple):
+    """Requests in any 60 seconds, of which some may leave at once."""
+
+    per_window: int
+    burst: int
+
+    def share_of_second(self) -> Rate:
+        """For those that give way.
+
+        Slower in all, so that its turn never comes before one of the first line that waits.
+        """
+        return Rate(max(1, self.per_window - self.burst), max(1, self.burst // 2))
+
+
+# jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with one.
+_KEYLESS = Rate(30, 5)
+_WITH_KEY = Rate(60, 10)
+
+
+def jupiter_limiter(
+    base_url: str, api_key: str | None, timeout_ms: float, runtime: Runtime
+) -> Limiter:
+    """A window for api.jup.ag itself; any other is left alone when its answers ask for that.
+
+    ``timeout_ms``: of the client that it holds back, for each of its requests.
+    """
+    key = (api_key or "").strip()
+    url = parse_address(base_url)
+    if url is None or url.hostname != "api.jup.ag":
+        return RetryAfterQueue(jupiter_base(base_url), key, timeout_ms, runtime)
+    return WindowLimiter(_WITH_KEY if key else _KEYLESS, runtime, learns=bool(key))
+
+
+class WindowLimiter:
+    """A sliding window.
+
+    ``burst`` requests may leave at once, then one for each ``60 s / per_window``, and never more
+    than ``per_window`` in any window. The first to ask leaves first; requests that give way have a
+    line of their own, and leave half a burst and a window's last ``burst`` to the others, so that
+    none of those waits for them. With ``learns``, the limit of a larger plan is read from the
+    answers.
+    """
+
+    def __init__(self, initial: Rate, runtime: Runtime, *, learns: bool) -> None:
+        self._rate = initial
+        self._runtime = runtime
+        self._learns = learns
+        self._sent: list[int] = []
+        self._paused_until = 0
+        self._first = Line()
+        self._second = Line()
+
+    def take(self, signal: Signal | None) -> Steps[None]:
+        is_second = is_low_priority(signal)
+        line = self._second if is_second else self._first
+        return line.turn(lambda: self._admit(is_second, signal), signal)
+
+    def observe(self, status: int, headers: Headers) -> None:
+        names = ("remaining", "current", "reset")
+        remaining, current, reset = (_count(headers.get(f"x-ratelimit-{one}")) for one in names)
+        if self._learns and remaining is not None and current is not None:
+            per_window = remaining + current
+            if 0 < per_window <= 100_000:
+                self._rate = Rate(per_window, max(5, per_window // 6))
+        is_last = remaining is not None and remaining <= 0
+        if reset is not None and (status == 429 or is_last):
+            self._paused_until = min(reset * 1000, self._runtime.now() + _MAX_PAUSE_MS)
+
+    def _admit(self, is_second: bool, signal: Signal | None) -> Steps[None]:
+        ms = self._ms_until_free(is_second)
+        while ms > 0:
+            yield from sleep(ms, signal)
+            ms = self._ms_until_free(is_second)
+        if signal is not None:
+            signal.check()
+        self._sent.append(self._runtime.now())
+
+    def _ms_until_free(self, is_second: bool) -> float:
+        rate = self._rate.share_of_second() if is_second else self._rate
+        now = self._runtime.now()
+        # A clock that is set back ends each wait.
+        self._sent = [at for at in self._sent if now - _WINDOW_MS < at <= now]
+        if self._paused_until > now + _MAX_PAUSE_MS:
+            self._paused_until = 0
+        waits = (
+            self._paused_until - now,
+            _window_wait(self._sent, rate, now),
+            _bucket_wait(self._sent, rate, now),
+        )
+        return max(0, *waits)
+
+
+def _window_wait(sent: Sequence[int], rate: Rate, now: int) -> float:
+    if len(sent) < rate.per_window:
+        return 0
+    return sent[-rate.per_window] + _WINDOW_MS - now
+
+
+def _bucket_wait(sent: Sequence[int], rate: Rate, now: int) -> float:
+    """A bucket of ``burst`` that fills at the window's rate, worked out from what was sent."""
+    each = _WINDOW_MS / rate.per_window
+    # When the bucket would be full again if nothing else were sent.
+    full = 0.0
+    for at in sent:
+        full = max(full, at) + each
+    return max(0.0, full - now - (rate.burst - 1) * each)
+
+
+def _count(text: str | None) -> int | None:
+    value = (text or "").strip()
+    return int(value) if _COUNT.fullmatch(value) is not None else None

@@ -1,0 +1,203 @@
+"""The two drivers: threads, and an event loop of asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import threading
+import weakref
+from typing import Any, Callable, TypeVar
+
+from .signals import Aborted, Signal
+from .task import Steps, Task, Wake, begin
+from .turns import run_turn
+from .workers import workers
+
+T = TypeVar("T")
+
+
+class ThreadHost:
+    """Runs tasks in worker threads; the caller's thread waits."""
+
+    is_gone = False
+
+    def enter(self, work: Callable[[], None]) -> None:
+        if workers.is_here:
+            run_turn(work)
+        else:
+            workers.submit(lambda: run_turn(work))
+
+    def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
+        return workers.later(ms / 1000, lambda: run_turn(work))
+
+    def outside(self, work: Callable[[], None]) -> None:
+        workers.submit(work)
+
+    def hook(self, ask: Callable[[], object], wake: Wake) -> Callable[[], None]:
+        workers.submit(lambda: wake.run(lambda: _no_awaitable(ask())))
+        return _nothing
+
+    def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
+        raise TypeError("There is no event loop.")
+
+    def run(
+        self,
+        steps: Steps[T],
+        signal: Signal | None = None,
+        unused: Callable[[T], None] | None = None,
+    ) -> T:
+        """Runs steps to their end. What interrupts the wait fires the signal, and is raised.
+
+        ``unused`` gets what they return all the same, in a thread of its own.
+        """
+        over = threading.Event()
+        task = Task(self, steps)
+        task.then(over.set)
+        self.enter(task.start)
+        try:
+            over.wait()
+        except BaseException:
+
+            def drop() -> None:
+                if unused is not None and task.error is None:
+                    workers.submit(functools.partial(unused, task.result()))
+
+            # Not in this thread: another interrupt could come in the middle of it.
+            workers.submit(lambda: run_turn(lambda: _give_up(task, signal, drop)))
+            raise
+        return task.result()
+
+
+class LoopHost:
+    """Runs tasks on one event loop of asyncio."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        # The loop knows its host: it must not be kept by it.
+        self._loop = weakref.ref(loop)
+        self._thread = threading.get_ident()
+
+    @property
+    def is_gone(self) -> bool:
+        loop = self._loop()
+        return loop is None or loop.is_closed()
+
+    def enter(self, work: Callable[[], None]) -> None:
+        if threading.get_ident() == self._thread:
+            run_turn(work)
+            return
+        loop = self._loop()
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(run_turn, work)
+
+    def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
+        return self._running().call_later(ms / 1000, run_turn, work).cancel
+
+    def outside(self, work: Callable[[], None]) -> None:
+        self._running().call_soon(work)
+
+    def hook(self, ask: Callable[[], object], wake: Wake) -> Callable[[], None]:
+        if not inspect.iscoroutinefunction(inspect.unwrap(ask)):
+            # It may block: a signer that asks a device, a person or another server.
+            workers.submit(lambda: self._answer(ask, wake))
+            return _nothing
+        return self.await_(ask, wake)
+
+    def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
+        future = self._running().create_task(_awaited(make))
+        future.add_done_callback(lambda done: wake.run(lambda: _result_of(done)))
+        return lambda: void_cancel(future)
+
+    async def run(
+        self,
+        steps: Steps[T],
+        signal: Signal | None = None,
+        unused: Callable[[T], Steps[Any]] | None = None,
+    ) -> T:
+        """Runs steps to their end. A cancellation fires the signal, and is raised at once.
+
+        ``unused`` gets what they return all the same: its steps run beside.
+        """
+        over: asyncio.Future[None] = self._running().create_future()
+        task = Task(self, steps)
+        task.then(lambda: None if over.done() else over.set_result(None))
+        run_turn(task.start)
+        try:
+            await over
+        except BaseException:
+
+            def drop() -> None:
+                if unused is not None and task.error is None:
+                    begin(self, unused(task.result()))
+
+            run_turn(lambda: _give_up(task, signal, drop))
+            raise
+        return task.result()
+
+    def _answer(self, ask: Callable[[], object], wake: Wake) -> None:
+        try:
+            answer = ask()
+        except BaseException as error:
+            wake.fail(error)
+            return
+        if inspect.isawaitable(answer):
+            self.enter(lambda: void(self.await_(lambda: answer, wake)))
+        else:
+            wake(answer)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop()
+        if loop is None:
+            raise RuntimeError("The event loop is gone.")
+        return loop
+
+
+def _give_up(task: Task[Any], signal: Signal | None, drop: Callable[[], None]) -> None:
+    """Nothing waits for a task any more. It may have ended in this very moment."""
+    task.then(drop)
+    if signal is not None:
+        signal.abort(Aborted())
+
+
+threads = ThreadHost()
+_hosts: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHost] = weakref.WeakKeyDictionary()
+
+
+def loop_host() -> LoopHost:
+    """The host of the running loop."""
+    loop = asyncio.get_running_loop()
+    host = _hosts.get(loop)
+    if host is None:
+        host = _hosts[loop] = LoopHost(loop)
+    return host
+
+
+def void(_value: object) -> None:
+    """Drops a value, in a callback that returns none."""
+
+
+def void_cancel(future: asyncio.Future[Any]) -> None:
+    """Cancels a task of the loop."""
+    future.cancel()
+
+
+def _nothing() -> None:
+    """A thread cannot be called off; what it answers is dropped."""
+
+
+async def _awaited(make: Callable[[], Any]) -> Any:
+    return await make()
+
+
+def _result_of(done: asyncio.Future[Any]) -> object:
+    if done.cancelled():
+        raise Aborted
+    return done.result()
+
+
+def _no_awaitable(answer: object) -> object:
+    if not inspect.isawaitable(answer):
+        return answer
+    if inspect.iscoroutine(answer):
+        answer.close()
+    raise TypeError("It returned an awaitable: use an AsyncClient with it.")

@@ -1,0 +1,84 @@
+"""What tells steps that their caller has given up, or that time is up."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+
+class Aborted(Exception):
+    """The caller has given up. It never leaves the library: the caller has its own exception."""
+
+
+class Signal:
+    """Fires once, with a reason. To be used in turns alone."""
+
+    __slots__ = ("_next", "_waiting", "is_low_priority", "reason")
+
+    def __init__(self, *, is_low_priority: bool = False) -> None:
+        self.reason: Exception | None = None
+        # What is asked on behalf of others gives way: see `follow`.
+        self.is_low_priority = is_low_priority
+        self._waiting: dict[int, Callable[[], None]] = {}
+        self._next = 0
+
+    @property
+    def aborted(self) -> bool:
+        """Whether it has fired."""
+        return self.reason is not None
+
+    def abort(self, reason: Exception | None = None) -> None:
+        """Fires, unless it has before."""
+        if self.reason is not None:
+            return
+        self.reason = Aborted() if reason is None else reason
+        waiting, self._waiting = self._waiting, {}
+        for then in waiting.values():
+            then()
+
+    def on_abort(self, then: Callable[[], None]) -> Callable[[], None]:
+        """Calls ``then`` once it fires; returns how to call that off. Not if it has fired."""
+        self._next += 1
+        key = self._next
+        self._waiting[key] = then
+        return lambda: void(self._waiting.pop(key, None))
+
+    def check(self) -> None:
+        """Raises the reason if it has fired."""
+        if self.reason is not None:
+            raise self.reason
+
+
+def void(_value: object) -> None:
+    """Drops a value, in a callback that returns none."""
+
+
+def check(signal: Signal | None) -> None:
+    """Raises a signal's reason if it has fired."""
+    if signal is not None:
+        signal.check()
+
+
+def follow(parent: Signal | None, *, is_low_priority: bool = False) -> Following:
+    """A signal that fires with its parent."""
+    own = Signal(is_low_priority=is_low_priority)
+    if parent is None:
+        return Following(own, lambda: None)
+    if parent.reason is not None:
+        own.abort(parent.reason)
+        return Following(own, lambda: None)
+    return Following(own, parent.on_abort(lambda: own.abort(parent.reason)))
+
+
+class Following:
+    """A signal that follows another, and how to let go of that."""
+
+    __slots__ = ("end", "signal")
+
+    def __init__(self, signal: Signal, end: Callable[[], None]) -> None:
+        self.signal = signal
+        self.end = end
+
+
+def is_low_priority(signal: Signal | None) -> bool:
+    """Whether work under this signal gives way to other work."""
+    return signal is not None and signal.is_low_priority

@@ -1,0 +1,201 @@
+"""Steps under way: a task drives a generator from effect to effect."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Generator, Generic, Sequence, TypeVar
+
+from typing_extensions import Protocol
+
+from .turns import run_turn
+
+T = TypeVar("T")
+
+
+class Effect(Protocol):
+    """What a step asks of its host. ``begin`` answers by ``wake``, at once or later, once."""
+
+    def begin(self, host: Host, wake: Wake) -> None:
+        """Begins it, in a turn."""
+
+
+Steps = Generator[Effect, Any, T]
+
+
+class Host(Protocol):
+    """Where tasks run: threads, or an event loop."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing runs there any more."""
+        ...
+
+    def enter(self, work: Callable[[], None]) -> None:
+        """Runs work in a turn on this host, soon; from any thread."""
+
+    def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
+        """Runs work in a turn, after a while; returns how to call that off."""
+        ...
+
+    def outside(self, work: Callable[[], None]) -> None:
+        """Runs work of others, not in a turn: it may block a thread, but not a loop."""
+
+    def hook(self, ask: Callable[[], object], wake: Wake) -> Callable[[], None]:
+        """Calls code of the caller, which may be a coroutine function; returns how to give up."""
+        ...
+
+    def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
+        """Awaits what ``make`` returns, on a loop alone; returns how to give up."""
+        ...
+
+
+class Task(Generic[T]):
+    """Steps that were started: they go on whether or not anything waits for them."""
+
+    __slots__ = ("_error", "_is_settled", "_next", "_steps", "_then", "_value", "host")
+
+    def __init__(self, host: Host, steps: Steps[T]) -> None:
+        self.host = host
+        self._steps = steps
+        self._is_settled = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._then: dict[int, Callable[[], None]] = {}
+        self._next = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has returned or raised."""
+        return self._is_settled
+
+    @property
+    def error(self) -> BaseException | None:
+        """What it has raised."""
+        return self._error
+
+    def result(self) -> T:
+        """What it has returned; raises what it has raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+    def then(self, settled: Callable[[], None]) -> Callable[[], None]:
+        """Calls ``settled`` in the turn in which it ends; returns how to call that off."""
+        if self._is_settled:
+            settled()
+            return lambda: None
+        self._next += 1
+        key = self._next
+        self._then[key] = settled
+        return lambda: self._forget(key)
+
+    def start(self) -> None:
+        """Begins it, in a turn."""
+        self.advance(None, None)
+
+    def _forget(self, key: int) -> None:
+        self._then.pop(key, None)
+
+    def advance(self, value: Any, error: BaseException | None) -> None:
+        """Goes on with the answer to an effect, up to the next that has to be waited for."""
+        steps = self._steps
+        while True:
+            try:
+                effect = steps.send(value) if error is None else steps.throw(error)
+            except StopIteration as end:
+                return self._settle(end.value, None)
+            except BaseException as failure:
+                return self._settle(None, failure)
+            wake = Wake(self)
+            try:
+                effect.begin(self.host, wake)
+            except BaseException as failure:
+                wake.fail(failure)
+            wake.thread = 0
+            if not wake.is_used:
+                return None
+            wake.forget()
+            value, error = wake.value, wake.error
+
+    def _settle(self, value: Any, error: BaseException | None) -> None:
+        self._value, self._error, self._is_settled = value, error, True
+        waiting, self._then = self._then, {}
+        for then in waiting.values():
+            then()
+
+
+class Wake:
+    """Resumes a task, once, from any thread."""
+
+    __slots__ = ("error", "forgets", "is_used", "task", "thread", "unused", "value")
+
+    def __init__(self, task: Task[Any]) -> None:
+        self.task = task
+        # While its effect begins: an answer then takes no turn of its own.
+        self.thread = threading.get_ident()
+        self.is_used = False
+        # How to let go of what else could have woken it.
+        self.forgets: Sequence[Callable[[], None]] = ()
+        # What is done with a value that comes too late.
+        self.unused: Callable[[Any], None] | None = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def __call__(self, value: object = None) -> None:
+        """Resumes with a value."""
+        self._end(value, None)
+
+    def fail(self, error: BaseException) -> None:
+        """Resumes with an error."""
+        self._end(None, error)
+
+    def give(self) -> bool:
+        """Hands something over, in a turn; False if the task is awake for another reason."""
+        if self.is_used or self.task.host.is_gone:
+            return False
+        # From now on no signal takes it back.
+        self.is_used = True
+        self.forget()
+        self.task.host.enter(lambda: self.task.advance(None, None))
+        return True
+
+    def run(self, work: Callable[[], object]) -> None:
+        """Resumes with what work returns or raises."""
+        try:
+            value = work()
+        except BaseException as error:
+            self.fail(error)
+        else:
+            self(value)
+
+    def _end(self, value: object, error: BaseException | None) -> None:
+        if self.thread == threading.get_ident():
+            if not self.is_used:
+                self.is_used, self.value, self.error = True, value, error
+            return
+        self.task.host.enter(lambda: self._resume(value, error))
+
+    def _resume(self, value: object, error: BaseException | None) -> None:
+        if self.is_used:
+            if error is None and self.unused is not None:
+                self.unused(value)
+            return
+        self.is_used = True
+        self.forget()
+        self.task.advance(value, error)
+
+    def forget(self) -> None:
+        """Lets go of what else could wake it, in the turn in which it is used."""
+        forgets, self.forgets = self.forgets, ()
+        for forget in forgets:
+            forget()
+
+
+def begin(host: Host, steps: Steps[T]) -> Task[T]:
+    """Starts steps in a turn of their own; from any thread."""
+    task = Task(host, steps)
+    host.enter(task.start)
+    return task
+
+
+__all__ = ["Effect", "Host", "Steps", "Task", "Wake", "begin", "run_turn"]

@@ -1,0 +1,130 @@
+"""Threads for what blocks, and one that keeps time. None of them keeps a process alive."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from queue import Empty, SimpleQueue
+from typing import Callable
+
+from .fork import after_fork
+
+Job = Callable[[], None]
+
+IDLE_SECONDS = 10.0
+
+
+class _Here(threading.local):
+    is_worker = False
+
+
+class Workers:
+    """Hands out jobs to threads. A job that blocks keeps no other waiting."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[SimpleQueue[Job]] = []
+        self._here = _Here()
+        self._timers: _Timers | None = None
+        # Reentrant, as no lock is.
+        self._buried: SimpleQueue[Job] = SimpleQueue()
+        self._buries = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this thread is one of them."""
+        return self._here.is_worker
+
+    def submit(self, job: Job) -> None:
+        """Runs a job in a thread that is idle, or a new one."""
+        with self._lock:
+            jobs = self._idle.pop() if self._idle else None
+        if jobs is not None:
+            jobs.put(job)
+            return
+        own: SimpleQueue[Job] = SimpleQueue()
+        own.put(job)
+        threading.Thread(target=self._work, args=(own,), name="exact-change", daemon=True).start()
+
+    def later(self, seconds: float, job: Job) -> Job:
+        """Submits a job then; returns how to call that off."""
+        with self._lock:
+            if self._timers is None:
+                self._timers = _Timers(self.submit)
+            timers = self._timers
+        return timers.add(seconds, job)
+
+    def watch_graves(self) -> None:
+        """To be called before :meth:`bury`."""
+        with self._lock:
+            is_first, self._buries = not self._buries, True
+        if is_first:
+            threading.Thread(target=self._dig, name="exact-change graves", daemon=True).start()
+
+    def bury(self, job: Job) -> None:
+        """Runs a job soon. It may be called wherever an object is collected, under any lock."""
+        self._buried.put(job)
+
+    def _dig(self) -> None:
+        while True:
+            self.submit(self._buried.get())
+
+    def _work(self, jobs: SimpleQueue[Job]) -> None:
+        self._here.is_worker = True
+        while True:
+            try:
+                job = jobs.get(timeout=IDLE_SECONDS)
+            except Empty:
+                with self._lock:
+                    if jobs in self._idle:
+                        self._idle.remove(jobs)
+                        return
+                # It was taken in this very moment: its job is about to come.
+                job = jobs.get()
+            job()
+            # An idle thread keeps nothing of what it did: an answer may be waited to be forgotten.
+            del job
+            with self._lock:
+                self._idle.append(jobs)
+
+
+class _Timers:
+    def __init__(self, submit: Callable[[Job], None]) -> None:
+        self._submit = submit
+        self._changed = threading.Condition()
+        self._heap: list[tuple[float, int, list[Job]]] = []
+        self._count = itertools.count()
+        threading.Thread(target=self._run, name="exact-change timers", daemon=True).start()
+
+    def add(self, seconds: float, job: Job) -> Job:
+        entry = [job]
+        at = time.monotonic() + max(0.0, seconds)
+        with self._changed:
+            heapq.heappush(self._heap, (at, next(self._count), entry))
+            if self._heap[0][2] is entry:
+                self._changed.notify()
+        return entry.clear
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while self._heap and not self._heap[0][2]:
+                    heapq.heappop(self._heap)
+                if not self._heap:
+                    self._changed.wait()
+                    continue
+                left = self._heap[0][0] - time.monotonic()
+                if left > 0:
+                    self._changed.wait(left)
+                    continue
+                entry = heapq.heappop(self._heap)[2]
+            # It may be called off in this moment.
+            for job in entry[:1]:
+                self._submit(job)
+                del job
+
+
+workers = Workers()
+after_fork(workers.__init__)  # type: ignore[misc]

@@ -1,0 +1,92 @@
+"""What pays for a client's calls, in each process and on each event loop by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, MutableMapping
+
+from ._config.options import Config
+from ._events import Events
+from ._kernel.fork import ForkLock
+from ._step_log import log_steps, logger
+from .errors import failure
+
+if TYPE_CHECKING:
+    from ._payments.engine import Engine
+
+
+class Payer:
+    """Makes engines when they are first needed: most of the library is loaded with the first."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.events = Events(config.runtime.now)
+        log_to = logger if config.logger is None else config.logger
+        if log_to.isEnabledFor(10):
+            log_steps(self.events, log_to, config.network)
+        self._is_closed = False
+        self._process = os.getpid()
+        self._lock = ForkLock()
+        self._thread: Engine | None = None
+        self._loops: MutableMapping[asyncio.AbstractEventLoop, Engine] = weakref.WeakKeyDictionary()
+
+    def thread_engine(self) -> Engine:
+        """That of threads."""
+        with self._lock:
+            self._check()
+            if self._thread is None:
+                from ._http.inner import thread_transport
+                from ._http.own import ThreadHttp
+
+                config = self.config
+                http = ThreadHttp(config.http_transport, lambda: thread_transport(config.trust_env))
+                self._thread = self._make(http)
+            return self._thread
+
+    def loop_engine(self) -> Engine:
+        """That of the running loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._check()
+            engine = self._loops.get(loop)
+            if engine is None:
+                from ._http.inner import loop_transport
+                from ._http.own import LoopHttp
+
+                config = self.config
+                http = LoopHttp(config.http_transport, lambda: loop_transport(config.trust_env))
+                engine = self._loops[loop] = self._make(http)
+            return engine
+
+    def close(self) -> list[Engine]:
+        """No more is paid. Returns what is left to be closed, in this process and on this loop."""
+        with self._lock:
+            self._is_closed = True
+            if self._process != os.getpid():
+                return []
+            thread, self._thread = self._thread, None
+            return [] if thread is None else [thread]
+
+    def close_loop(self) -> list[Engine]:
+        """The same for the running loop."""
+        with self._lock:
+            self._is_closed = True
+            engine = self._loops.pop(asyncio.get_running_loop(), None)
+        return [] if engine is None or self._process != os.getpid() else [engine]
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise failure("client_closed", "This client is closed. Create a new one.")
+        if self._process != os.getpid():
+            # What the parent has under way is not a child's.
+            self._process = os.getpid()
+            self._thread = None
+            self._loops = weakref.WeakKeyDictionary()
+
+    def _make(self, http: Any) -> Engine:
+        from ._payments.context import PaymentContext
+        from ._payments.engine import Engine
+
+        return Engine(PaymentContext(self.config, self.events, http))

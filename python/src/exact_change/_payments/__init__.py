@@ -1,0 +1,1 @@
+"""The flow of a payment: plan, reserve, swap, sign, present, reconcile."""

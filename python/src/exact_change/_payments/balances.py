@@ -1,0 +1,50 @@
+"""Whether balances, from wherever they came, are what was asked for."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from .._base.amounts import format_ui_amount, parse_amount
+from .._base.json_types import is_integer
+from .._base.network import pinned_mint
+from .._solana.address import Address
+from .._transport.types import TokenBalance
+from ..errors import ExactChangeError, failure
+
+
+def check_balances(
+    balances: Sequence[TokenBalance], mints: Sequence[Address] | None, network: str
+) -> None:
+    """Raises ``invalid_response`` unless they are of the mints that were asked for.
+
+    One each in that order, and they agree with themselves and with what is pinned of a mint.
+    Whether the wallet holds so much is for its own node to say: every payment asks that.
+    """
+    if mints is not None and len(balances) != len(mints):
+        raise _unusable("it has not one balance for each mint")
+    for at, balance in enumerate(balances):
+        reason = _wrong(balance, None if mints is None else mints[at], network)
+        if reason is not None:
+            raise _unusable(reason)
+
+
+def _wrong(balance: TokenBalance, asked: Address | None, network: str) -> str | None:
+    if asked is not None and balance.mint != asked:
+        return "it has the balance of another mint"
+    units, decimals = parse_amount(balance.amount), balance.decimals
+    if units is None or not is_integer(decimals) or not 0 <= decimals <= 255:
+        return "an amount in it is none"
+    if balance.ui_amount != format_ui_amount(units, decimals):
+        return "an amount in it does not agree with itself"
+    pinned = pinned_mint(network, balance.mint)
+    if pinned is not None and pinned.decimals != decimals:
+        return "it counts a known token in other decimals"
+    return None
+
+
+def _unusable(reason: str) -> ExactChangeError:
+    return failure(
+        "invalid_response",
+        f"The balances cannot be used: {reason}. Try again, or use another service.",
+        {"service": "service", "reason": reason},
+    )

@@ -1,0 +1,64 @@
+"""Claims on attempts: a process that ends lets go of all its own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .._journal.registry import OpenPayment
+from .._kernel.signals import Signal
+from .._kernel.steps import all_of, join, quiet, settled, start
+from .._kernel.task import Steps, Task
+from .context import PaymentContext
+from .saving import written
+
+
+def body_claim(id_: str) -> str:
+    """The claim on an attempt whose answer is on its way to its reader.
+
+    A process that ends before takes it back.
+    """
+    return f"body of {id_}"
+
+
+def release_claim(
+    context: PaymentContext, open_: OpenPayment, signal: Signal | None, claim: str | None = None
+) -> Steps[None]:
+    """Lets go of an attempt, or of its answer, after all that is being written of it.
+
+    A call that takes it up then finds it as it is. A caller that has given up is not kept waiting;
+    the next call at this wallet is, or it would take the attempt for one that is still at work, and
+    pay beside it. Never raises.
+    """
+    task = yield from start_release(context, open_, claim)
+    yield from quiet(join(task, signal))
+
+
+def start_release(
+    context: PaymentContext, open_: OpenPayment, claim: str | None = None
+) -> Steps[Task[Any]]:
+    """The same, not waited for."""
+    name = open_.attempt["id"] if claim is None else claim
+
+    def let_go() -> Steps[None]:
+        yield from written(open_)
+        yield from context.claims.drop(name)
+
+    return delay_next_call(context, let_go)
+
+
+def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> Steps[Task[Any]]:
+    """Has the next call at this wallet wait for work that is begun. It never raises."""
+    task = yield from start(quiet(work()))
+    releasing = context.wallet.releasing
+    if not task.is_settled:
+        releasing[task] = None
+        task.then(lambda: releasing.pop(task, None))
+    return task
+
+
+def claims_released(context: PaymentContext, signal: Signal | None) -> Steps[None]:
+    """Waits until the calls that have ended at this wallet have let go."""
+    releasing = [one for one in context.wallet.releasing if not one.host.is_gone]
+    if releasing:
+        waiting = yield from start(all_of([settled(one) for one in releasing]))
+        yield from join(waiting, signal)

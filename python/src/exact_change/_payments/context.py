@@ -1,0 +1,94 @@
+"""What every step of the flow works with."""
+
+from __future__ import annotations
+
+from .._config.options import Config
+from .._events import Events
+from .._firewall.decoders import Decoders
+from .._http.own import HttpPort
+from .._journal.registry import wallet_of
+from .._journal.types import Journal, Owner
+from .._jupiter.connect import connect_jupiter
+from .._jupiter.decoder import jupiter_decoder
+from .._kernel.signals import Signal
+from .._kernel.task import Steps
+from .._solana.rpc.blockhash import BlockhashSource
+from .._solana.rpc.fault import wrong_network
+from .._solana.rpc.node import network_of
+from .._solana.rpc.rpc import connect
+from .._solana.tables import TableCache
+from .._transport.local import LocalTransport
+from .._transport.remote import RemoteTransport
+from .._transport.types import Transport
+from ..errors import failure
+from .memory import Memory, Recovery
+from .reconcile.account_history import Histories
+
+_ID_BYTES = 12
+
+
+class PaymentContext:
+    """Of one client in one process, and on one event loop if it has one."""
+
+    def __init__(self, config: Config, events: Events, http: HttpPort) -> None:
+        self.config = config
+        self.events = events
+        self.http = http
+        self.decoders: Decoders = (jupiter_decoder,)
+        runtime, timeouts, network = config.runtime, config.timeouts, config.network
+        self.rpc = connect(config.rpc_urls, http, runtime, timeouts.rpc, network)
+        provider = connect_jupiter(
+            config.jupiter_url,
+            config.jupiter_api_key,
+            http,
+            timeouts.jupiter,
+            runtime,
+            config.wallet,
+        )
+        # What caps and swaps are valued by: the client's own Jupiter, also if `transport` is a
+        # service of another operator.
+        self.prices: Transport = LocalTransport(self.rpc, provider)
+        self.transport: Transport = self.prices
+        if config.api_url is not None:
+            self.transport = RemoteTransport.of(config, http)
+        self.owner = Owner(config.wallet, network)
+        self.wallet = wallet_of(config.wallet, network)
+        self.journal: Journal = self.wallet.journal
+        coordination = self.wallet.coordination
+        self.ledger = coordination.ledger
+        self.locks = coordination.locks
+        self.claims = coordination.claims
+        self.next = coordination.next
+        self.memory = Memory()
+        self.recovery = Recovery()
+        # What the chain shows of the accounts that payments leave from.
+        self.histories = Histories(self.rpc, runtime)
+        self.blockhashes = BlockhashSource(self.rpc, runtime)
+        self.tables = TableCache(runtime)
+        # Fires when the client closes, and ends work in the background.
+        self.closing = Signal()
+        self._is_ready = False
+
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        return self.config.runtime.now()
+
+    def new_id(self) -> str:
+        """A new attempt's id."""
+        return self.config.runtime.random_bytes(_ID_BYTES).hex()
+
+    def ready(self, signal: Signal | None) -> Steps[None]:
+        """Returns once the node has shown that it serves our network; asked once."""
+        if self._is_ready:
+            return
+        actual = network_of((yield from self.rpc.genesis_hash(signal=signal)))
+        if actual != self.config.network:
+            raise wrong_network(self.config.network, actual)
+        self._is_ready = True
+
+    def close(self) -> None:
+        """Ends work in the background. Open payments stay in the journal."""
+        self.closing.abort(
+            failure("client_closed", "This client was closed meanwhile. Create a new one.")
+        )
+        self.rpc.close()

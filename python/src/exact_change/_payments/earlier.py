@@ -1,0 +1,273 @@
+"""Earlier attempts at the same request, before any terms are looked at."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Sequence, TypeVar
+
+from .._events import Emit
+from .._journal.registry import OpenPayment
+from .._journal.types import Attempt
+from .._kernel.signals import Signal, check
+from .._kernel.steps import all_of, background, ensure, quiet, sleep, until_aborted
+from .._kernel.task import Steps
+from .._solana.rpc.types import Tip
+from ..errors import ExactChangeError, is_code
+from .call import Call, Reply
+from .claims import body_claim, claims_released, delay_next_call
+from .context import PaymentContext
+from .present import Presentation, Rejected, may_repeat, present
+from .reconcile.earlier_errors import in_progress, mismatch, spent, swapped_by, undecided
+from .reconcile.monitor import decide_payment, open_payment_of
+from .reconcile.sent import source_of
+from .saving import save_attempt
+
+T = TypeVar("T")
+# A blockhash lasts for a minute or two; after a day only history is left to be asked about.
+_FORGOTTEN_MS = 24 * 60 * 60_000
+# A day of blocks, and of slots.
+_FORGOTTEN_BLOCKS = 216_000
+# How many windows a caller has that was being told when its process ended.
+_UNHEARD_WINDOWS = 10
+
+
+class RepeatedCall(NamedTuple):
+    """A call, by what it may repeat."""
+
+    fingerprint: str
+    idempotency_key: str | None
+    # On the caller's word the request may reach the seller twice.
+    is_repeatable: bool
+    call: Call
+    emit: Emit
+    started_at: int
+
+
+def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Steps[Reply | None]:
+    """Lets the chain decide earlier attempts first whose answer did not reach its caller.
+
+    The same payment presented again if the request may be repeated, ``payment_uncertain``,
+    ``already_spent``, or None if the way is free for a new one.
+    """
+    call = repeat.call
+    yield from claims_released(context, call.signal)
+    found = yield from _find_earlier(context, repeat)
+    everything = [open_payment_of(context, one) for one in found]
+    # The caller may have heard more of them than was known a moment ago.
+    for open_ in everything:
+        context.histories.outdate(source_of(open_.payment))
+    for open_ in everything:
+        if open_.attempt["state"] == "signed":
+            yield from _ask(context, open_, repeat.emit, call.signal)
+    signed: list[OpenPayment] = []
+    for open_ in everything:
+        if open_.attempt["state"] != "signed":
+            continue
+        # A key is never free again: its caller has to give a new one.
+        if repeat.idempotency_key is not None or not (yield from _is_forgotten(context, open_)):
+            signed.append(open_)
+    settled = [one for one in everything if one.attempt["state"] == "settled"]
+    current = _current_of(signed, everything, settled)
+    if current is not None:
+        if may_repeat(current, call, repeat.is_repeatable):
+            return (yield from _present_again(context, current, repeat))
+        raise undecided(current)
+    if not settled:
+        if signed:
+            raise undecided(signed[0])
+        return None
+    # What is settled is refused by a seller that does not know the payment again, so only one that
+    # does is asked.
+    known = next((one for one in settled if repeat.is_repeatable or _has_id(one)), None)
+    try:
+        if known is None:
+            raise spent(settled[-1])
+        return (yield from _present_again(context, known, repeat))
+    except ExactChangeError as raised:
+        error = raised
+    if is_code(error, "already_spent"):
+        yield from _tell(context, settled)
+    raise error
+
+
+def under_key(
+    context: PaymentContext, idempotency_key: str | None, work: Callable[[], Steps[T]]
+) -> Steps[T]:
+    """Makes a purchase as the only one in this process under its idempotency key.
+
+    Two that start together would both find no earlier attempt. Raises ``payment_in_progress`` if
+    another call is making it.
+    """
+    if idempotency_key is None:
+        return (yield from work())
+    keys = context.wallet.keys
+    if idempotency_key in keys:
+        raise in_progress({})
+    keys.add(idempotency_key)
+
+    def let_go() -> Steps[None]:
+        keys.discard(idempotency_key)
+        yield from ()
+
+    return (yield from ensure(work(), let_go))
+
+
+def _current_of(
+    signed: Sequence[OpenPayment],
+    everything: Sequence[OpenPayment],
+    settled: Sequence[OpenPayment],
+) -> OpenPayment | None:
+    # One that another was signed after is presented no more: both would be paid. Nor one that was
+    # signed after another which the chain has shown meanwhile.
+    replaced = {one.attempt.get("resigns") for one in everything}
+    settled_ids = {one.attempt["id"] for one in settled}
+    for one in signed:
+        is_replaced = one.attempt["id"] in replaced
+        if not is_replaced and one.attempt.get("resigns") not in settled_ids:
+            return one
+    return None
+
+
+def _present_again(
+    context: PaymentContext, open_: OpenPayment, repeat: RepeatedCall
+) -> Steps[Reply]:
+    """To the address that asked for it, wherever this call was led."""
+    id_ = open_.attempt["id"]
+    try:
+        yield from context.claims.take(id_)
+    except Exception as cause:
+        # It may have been taken all the same, and would keep every later call away.
+        yield from background(quiet(context.claims.drop(id_)))
+        raise undecided(open_, cause)
+    shown = yield from present(
+        context,
+        open_,
+        Presentation(
+            repeat.call,
+            open_.attempt["url"],
+            repeat.is_repeatable,
+            swapped_by(open_),
+            repeat.emit,
+            repeat.started_at,
+        ),
+    )
+    if not isinstance(shown, Rejected):
+        return shown
+    yield from background(quiet(shown.reply.dispose()))
+    if open_.attempt["state"] == "settled":
+        raise spent(open_, shown.reply.evidence)
+    raise shown.error
+
+
+def _find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[Attempt]]:
+    key, fingerprint = repeat.idempotency_key, repeat.fingerprint
+    similar = yield from context.journal.similar(context.owner, fingerprint, key)
+    asked = [
+        name
+        for one in similar
+        if "payment" in one and (key is not None or not one["delivered"])
+        for name in (one["id"], body_claim(one["id"]))
+    ]
+    live: set[str] = set()
+    if asked:
+        live = yield from context.claims.live(asked)
+    found: list[Attempt] = []
+    for one in similar:
+        if key is not None and one["fingerprint"] != fingerprint:
+            raise mismatch()
+        if "payment" not in one or "receipt" not in one or one["state"] == "unsettled":
+            continue
+        if key is not None and one["id"] in live:
+            raise in_progress({"payer_signature": one["payment"]["payerSignature"]})
+        # Parallel calls without a key are separate purchases, and so are later ones once the answer
+        # arrived, or was told to be lost.
+        is_under_way = one["id"] in live or body_claim(one["id"]) in live
+        is_answered = any(
+            later.get("resigns") == one["id"] and later["delivered"] for later in similar
+        )
+        is_lost = not one["delivered"] and not is_under_way and not is_answered
+        if key is not None or (is_lost and _is_untold(context, one)):
+            found.append(one)
+    ids = {one["id"] for one in found}
+
+    def replaces(later: Attempt, id_: str) -> bool:
+        if later.get("resigns") != id_ or "payment" not in later:
+            return False
+        return later["state"] != "unsettled" and later["id"] not in ids
+
+    # One whose successor is at work, or was told of, is left alone with it.
+    return [one for one in found if not any(replaces(later, one["id"]) for later in similar)]
+
+
+def _is_forgotten(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
+    """Whether no node can be expected to remember it, and nothing of it can still land.
+
+    Clocks jump, and a node may be wrong in a number, but not in two.
+    """
+    payment = open_.payment
+    if context.now() - open_.attempt["at"] <= _FORGOTTEN_MS:
+        return False
+    height = int(payment["lastValidBlockHeight"]) + _FORGOTTEN_BLOCKS
+    slot = payment["slot"] + _FORGOTTEN_BLOCKS
+    tips: Sequence[Tip | None] = yield from all_of(
+        [quiet(node.tip("finalized", signal=context.closing)) for node in context.rpc.alone()]
+    )
+    return all(tip is not None and tip.height > height and tip.slot > slot for tip in tips)
+
+
+def _ask(
+    context: PaymentContext, open_: OpenPayment, emit: Emit, signal: Signal | None
+) -> Steps[None]:
+    try:
+        yield from until_aborted(context.ready(signal), signal)
+        within = context.closing if signal is None else signal
+        yield from decide_payment(context, open_, emit, within)
+    except ExactChangeError as error:
+        check(signal)
+        # Whatever kept us from asking, that payment is out there.
+        raise undecided(open_, error)
+
+
+def _tell(context: PaymentContext, settled: Sequence[OpenPayment]) -> Steps[None]:
+    """Notes that the caller is being told, and once it has been, that it was.
+
+    If the process is killed in between, it may not have heard, and if its caller ends it, it has.
+    All at once, or each of them would keep the way closed for a window of its own.
+    """
+    for open_ in settled:
+        yield from _note_told(context, open_, is_over=False)
+
+    def later() -> Steps[None]:
+        yield from sleep(0)
+        for open_ in settled:
+            yield from _note_told(context, open_, is_over=True)
+
+    yield from delay_next_call(context, later)
+
+
+def _note_told(context: PaymentContext, open_: OpenPayment, *, is_over: bool) -> Steps[None]:
+    """From now on, for as long as the window lasts, repeats are told the same."""
+    attempt = open_.attempt.copy()
+    if is_over:
+        attempt.setdefault("toldAt", context.now())
+    else:
+        attempt.setdefault("tellingAt", context.now())
+    if attempt == open_.attempt:
+        return
+    open_.attempt = attempt
+    # Not written down, it is told once more than it had to be.
+    yield from quiet(save_attempt(context, open_))
+
+
+def _is_untold(context: PaymentContext, attempt: Attempt) -> bool:
+    """Whether a caller may not have heard that it is paid.
+
+    Or so lately that an equal call means the same purchase.
+    """
+    window, now = context.config.retry_window, context.now()
+    if "toldAt" in attempt:
+        return now - attempt["toldAt"] <= window
+    return "tellingAt" not in attempt or now - attempt["tellingAt"] <= window * _UNHEARD_WINDOWS
+
+
+def _has_id(open_: OpenPayment) -> bool:
+    return open_.payment.get("hasPaymentId") is True

@@ -1,0 +1,196 @@
+"""All that a client can do, as steps."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from .._base.amounts import parse_ui_amount
+from .._base.network import pinned_mint
+from .._base.options import refuse, refuse_unknown
+from .._base.token_text import symbol_of
+from .._base.urls import parse_address
+from .._config.swap_request import ResolvedRequest, check_names, parse_swap_request
+from .._journal.types import Attempt
+from .._kernel.signals import Signal
+from .._kernel.steps import quiet, until_aborted
+from .._kernel.task import Steps
+from .._policy.caps import CapUse, caps_seen
+from .._policy.read import read_mint
+from .._receipt import FreedReceipt, Receipt, ReceiptFilter, read_receipt
+from .._solana.address import Address
+from .._solana.tokens import decode_mint
+from .._swap.check_quote import showable
+from .._swap.types import SwapQuote
+from .._transport.local import unknown_mint
+from .._transport.types import TokenBalance
+from .._x402.types import PaymentRequired
+from .balances import check_balances
+from .call import Call, CallOptions, Reply, let_go
+from .context import PaymentContext
+from .landing import Watch
+from .pay import pay_for_call
+from .pay_header import Payment, pay_header
+from .plan import Place, Plan, make_plan, uses_of
+from .reading import read_terms
+from .reconcile.resume import resume
+from .run_swap import SwapTask, run_swap
+from .swap_quote import check_fit
+from .warm import warm
+
+_FILTER_NAMES = tuple(ReceiptFilter.__annotations__)
+
+
+class SwapResult(NamedTuple):
+    """A swap that is confirmed. Amounts in base units, as the chain shows them."""
+
+    signature: str
+    input_mint: str
+    in_amount: str
+    output_mint: str
+    out_amount: str
+    provider: str
+    # Decimal string of lamports: network and priority fee.
+    fee_lamports: str
+
+
+class Engine:
+    """Of one client in one process, and on one event loop if it has one."""
+
+    def __init__(self, context: PaymentContext) -> None:
+        self.context = context
+
+    def answer(self, call: Call, unpaid: Reply, options: CallOptions) -> Steps[Reply]:
+        """The answer to a call that was answered with 402: paid for, if that asks for it."""
+        context = self.context
+        timeout_ms = context.config.timeouts.terms
+        terms = yield from read_terms(unpaid, timeout_ms, call.signal)
+        if terms is None:
+            return unpaid
+        # The first answer is not read any more; unread, it would keep its connection.
+        yield from let_go(unpaid)
+        return (yield from pay_for_call(context, call, unpaid, terms, options))
+
+    def terms(self, reply: Reply, signal: Signal | None) -> Steps[PaymentRequired | None]:
+        """The payment terms of a response; None if it asks for no payment."""
+        return read_terms(reply, self.context.config.timeouts.terms, signal)
+
+    def plan(self, reply: Reply, url: str, method: str, signal: Signal | None) -> Steps[Plan]:
+        """What paying for the call would take that this is the unpaid answer to."""
+        terms = yield from self.terms(reply, signal)
+        yield from let_go(reply)
+        address = parse_address(url)
+        place = Place(url, method, reply.status, "" if address is None else address.host)
+        return (yield from make_plan(self.context, place, terms, signal))
+
+    def pay(self, terms: PaymentRequired, url: str | None, signal: Signal | None) -> Steps[Payment]:
+        """Makes the payment for terms."""
+        return pay_header(self.context, terms, url, signal)
+
+    def swap(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[SwapResult]:
+        """Swaps without any payment, and waits for confirmation."""
+        context = self.context
+        emit = context.events.emitter(context.new_id())
+        yield from until_aborted(context.ready(signal), signal)
+        asked = yield from self._request(request, signal)
+        swapped = yield from run_swap(context, SwapTask(asked, Watch(emit, signal)))
+        return SwapResult(*swapped.record, str(swapped.fee_lamports))
+
+    def quote(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
+        """Asks for a price."""
+        asked = yield from self._request(request, signal)
+        quote = yield from self.context.transport.quote(asked, signal)
+        check_fit(quote, asked)
+        return showable(quote)
+
+    def balance(
+        self, mint: str | Sequence[str] | None, signal: Signal | None
+    ) -> Steps[list[TokenBalance]]:
+        """Balances of some mints, or of all that the wallet holds."""
+        config = self.context.config
+        mints: list[Address] | None = None
+        if mint is not None:
+            given = [mint] if isinstance(mint, str) else mint
+            mints = [read_mint("mint", one, config.network) for one in given]
+        balances = yield from self.context.transport.balance(config.wallet, mints, signal)
+        check_balances(balances, mints, config.network)
+        return [one._replace(symbol=symbol_of(config.network, one.mint)) for one in balances]
+
+    def receipts(self, given: Mapping[str, Any]) -> Steps[list[Receipt]]:
+        """Receipts in the journal, oldest first."""
+        wanted = refuse_unknown(given, _FILTER_NAMES, "filter")
+        attempts = yield from self.context.journal.attempts(
+            self.context.owner, since=wanted.get("since")
+        )
+        receipts = [read_receipt(one["receipt"]) for one in attempts if "receipt" in one]
+        return [one for one in receipts if _fits(one, wanted)]
+
+    def resume(self) -> Steps[list[Receipt | FreedReceipt]]:
+        """Lets the chain decide what an earlier run left open."""
+        return resume(self.context)
+
+    def spent(self) -> Steps[list[CapUse]]:
+        """What is spent of each cap."""
+        context = self.context
+        caps = context.config.policy.caps.caps
+        spends: list[Attempt] = []
+        # Only a cap for each host or payee needs to know which there are.
+        if any("*" in (cap.host, cap.pay_to) for cap in caps):
+            spends = yield from context.journal.attempts(context.owner)
+        return (yield from uses_of(context, caps_seen(caps, spends)))
+
+    def warm(self) -> Steps[None]:
+        """Does ahead what the first payment would do."""
+        return warm(self.context)
+
+    def close(self) -> Steps[None]:
+        """Ends background work, and its connections."""
+        self.context.close()
+        yield from quiet(self.context.http.close())
+
+    def _request(self, given: Mapping[str, Any], signal: Signal | None) -> Steps[ResolvedRequest]:
+        """A swap request with its amount in base units.
+
+        The decimals of a mint that is not pinned are read from the client's own node.
+        """
+        config, request = self.context.config, dict(check_names(given))
+        ui_amount = request.pop("ui_amount", None)
+        if ui_amount is None:
+            return parse_swap_request(request, config)
+        if "amount" in request:
+            raise refuse("ui_amount", "and amount exclude each other. Give one.")
+        side = "output_mint" if request.get("swap_mode") == "ExactOut" else "input_mint"
+        mint = read_mint(side, request.get(side), config.network)
+        decimals = yield from self._decimals_of(mint, signal)
+        units = parse_ui_amount(ui_amount, decimals)
+        if units is None:
+            raise refuse(
+                "ui_amount",
+                f'must be decimal text such as "0.25", with at most {decimals} digits after the '
+                "point.",
+            )
+        return parse_swap_request({**request, "amount": units}, config)
+
+    def _decimals_of(self, mint: Address, signal: Signal | None) -> Steps[int]:
+        pinned = pinned_mint(self.context.config.network, mint)
+        if pinned is not None:
+            return pinned.decimals
+        _, (account,) = yield from self.context.rpc.accounts([mint], signal=signal)
+        decoded = None if account is None else decode_mint(account)
+        if decoded is None:
+            raise unknown_mint(mint)
+        return decoded.decimals
+
+
+def _fits(receipt: Receipt, wanted: Mapping[str, Any]) -> bool:
+    """Whether a receipt is one that a filter asks for."""
+    address = parse_address(receipt.url)
+    actual: Mapping[str, Any] = {
+        "state": receipt.state,
+        "host": None if address is None else address.host,
+        "pay_to": receipt.payment.pay_to,
+        "mint": receipt.payment.mint,
+    }
+    if any(wanted.get(name) not in (None, value) for name, value in actual.items()):
+        return False
+    since, until = wanted.get("since", receipt.at), wanted.get("until", receipt.at + 1)
+    return bool(since <= receipt.at < until)

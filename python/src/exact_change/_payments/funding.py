@@ -1,0 +1,283 @@
+"""How to get what is missing for a payment."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
+
+from .._base.amounts import U64_MAX
+from .._base.network import WSOL_MINT, pinned_mint
+from .._config.swap_request import ResolvedRequest
+from .._kernel.signals import Signal, follow
+from .._kernel.steps import done, ensure
+from .._kernel.task import Steps
+from .._solana.address import Address
+from .._solana.tokens import associated_token_address
+from .._swap.candidates import Candidate, CandidateChoice, Holdings, order_candidates
+from .._swap.types import SwapQuote
+from .._x402.types import Offer
+from ..errors import ExactChangeError, is_code
+from .candidates import (
+    MAX_UNSELLABLE,
+    CandidateQueue,
+    concerns_candidate,
+    first_that_pays,
+    may_pay,
+)
+from .context import PaymentContext
+from .holdings import outdate_holdings, shared_holdings
+from .offer_accounts import OfferFacts
+from .prices import usd_price_of
+from .service_plan import ask_service_plan
+from .short import short
+from .swap_quote import check_available, quote_for_payment
+
+T = TypeVar("T")
+# jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
+MAX_CANDIDATES = 3
+# Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked
+# against the wallet before signing.
+_KEEP_LAMPORTS = 8_000_000
+
+
+class Funding(NamedTuple):
+    """A swap by quote, or SOL wrapped as it is; amounts in base units."""
+
+    input_mint: Address
+    max_in: int
+    # Of the asked-for mint: what it brings at least.
+    brings: int
+    # None: SOL is wrapped.
+    quote: SwapQuote | None = None
+    # What may be spent of the input, however often it is quoted anew.
+    available: int = 0
+    # What the service built for the quote, if it was asked for both at once.
+    built: Any = None
+
+
+class FundingOptions(NamedTuple):
+    """How to look for a swap."""
+
+    # Tokens that are not swapped from: a swap out of them came to nothing.
+    excluded: frozenset[Address] = frozenset()
+    # It will be made, most likely: a service is asked for its transaction along with the quote.
+    to_swap: bool = False
+    # No more than what is missing, however small that is.
+    exact: bool = False
+
+
+def find_funding(
+    context: PaymentContext,
+    offer: Offer,
+    facts: OfferFacts,
+    needed: int,
+    options: FundingOptions,
+    signal: Signal | None,
+) -> Steps[Funding]:
+    """Finds a token to swap from and a quote that brings at least what is missing.
+
+    A little more if that is affordable, so that small calls do not each cost a swap. ``needed``:
+    base units that have to be there in the end, for this payment and those that wait with it.
+    Raises ``insufficient_funds``, or the last candidate's reason.
+    """
+    holdings = yield from shared_holdings(context, signal)
+    search = _Search(context, holdings, offer, facts, needed, options, signal)
+    try:
+        return (yield from search.run())
+    except Exception:
+        # What the caller does about it shows at once.
+        outdate_holdings(context)
+        raise
+
+
+class _Search(NamedTuple):
+    context: PaymentContext
+    holdings: Holdings
+    offer: Offer
+    facts: OfferFacts
+    needed: int
+    options: FundingOptions
+    signal: Signal | None
+
+    def run(self) -> Steps[Funding]:
+        mint = self.offer.mint
+        swap_from = self.context.config.swap_from
+        takes_sol = swap_from is None or WSOL_MINT in swap_from
+        if mint == WSOL_MINT and takes_sol and WSOL_MINT not in self.options.excluded:
+            wrapping = yield from self._wrap()
+            if wrapping is not None:
+                return wrapping
+        choice = CandidateChoice(mint, _KEEP_LAMPORTS, swap_from, (yield from self._reserved()))
+        candidates = [
+            one
+            for one in order_candidates(self.holdings, choice)
+            if one.mint not in self.options.excluded
+        ]
+        if not candidates:
+            raise self._short()
+        float_ = self._missing
+        if not self.options.exact:
+            float_ = max(float_, (yield from self._float()))
+        # Any candidate that affords the float comes before one that affords no more than this
+        # payment.
+        wanted = [float_, self._missing] if float_ > self._missing else [self._missing]
+        return (yield from self._first_of(candidates, wanted))
+
+    @property
+    def _missing(self) -> int:
+        return self.needed - self.facts.available
+
+    def _first_of(self, candidates: Sequence[Candidate], wanted: Sequence[int]) -> Steps[Funding]:
+        context, mint, signal = self.context, self.offer.mint, self.signal
+        reasons: list[ExactChangeError] = []
+        queue = CandidateQueue(context, candidates, signal)
+        unsellable: set[Address] = set()
+        for amount in wanted:
+            if self.options.to_swap and context.transport.is_distant:
+                first = yield from queue.first()
+                foreseen = yield from self._plan_at_service(first, amount)
+                if foreseen is not None:
+                    return foreseen
+            compared, place = 0, -1
+            while True:
+                place += 1
+                candidate = yield from queue.at(place)
+                if candidate is None:
+                    break
+                if candidate.mint in unsellable:
+                    continue
+                if compared >= MAX_CANDIDATES or len(unsellable) >= MAX_UNSELLABLE:
+                    break
+                if is_pinned(context, mint) and not (
+                    yield from may_pay(context, candidate, mint, amount, signal)
+                ):
+                    reasons.append(self._short())
+                    continue
+                try:
+                    quote = yield from self._quote_from(candidate, amount)
+                    return _funded_by(candidate, quote)
+                except ExactChangeError as error:
+                    # What concerns one candidate passes to the next; what concerns all of them (a
+                    # rate limit, an outage) ends the search.
+                    if not _is_reason(error):
+                        raise
+                    reasons.append(error)
+                    # What has no market must not stand in the way of what has one: wallets are sent
+                    # worthless tokens by the trillion.
+                    if error.code in ("no_route", "price_unknown"):
+                        unsellable.add(candidate.mint)
+                    # So is told what is worth too little, of a candidate whose price was not known
+                    # yet.
+                    elif error.code != "insufficient_funds" or not is_pinned(context, mint):
+                        compared += 1
+            if not any(one.code == "insufficient_funds" for one in reasons):
+                break
+        # The best candidate's reason says the most, unless it merely holds too little.
+        best = next((one for one in reasons if one.code != "insufficient_funds"), None)
+        raise self._short() if best is None else best
+
+    def _wrap(self) -> Steps[Funding | None]:
+        held = yield from self.context.ledger.held(self.holdings.wallet)
+        native = self.holdings.lamports - held - _KEEP_LAMPORTS
+        float_ = self._missing
+        if not self.options.exact:
+            # Wrapping needs no market: without a price there is no float.
+            with contextlib.suppress(ExactChangeError):
+                float_ = max(float_, (yield from self._float()))
+        wrap = float_ if native >= float_ else self._missing
+        return Funding(WSOL_MINT, wrap, wrap) if native >= wrap else None
+
+    def _plan_at_service(
+        self, candidates: Sequence[Candidate], amount: int
+    ) -> Steps[Funding | None]:
+        """The swap of the first candidate that holds enough, as a service plans it in one call.
+
+        It is judged as the quote of that candidate would be; None if it would not pass for it, and
+        each part has to be asked for.
+        """
+        context, mint, signal = self.context, self.offer.mint, self.signal
+        candidate = yield from first_that_pays(context, candidates, mint, amount, signal)
+        if candidate is None:
+            return None
+        planned = yield from ask_service_plan(context, self.offer, candidate.mint, amount, signal)
+        if planned is None:
+            return None
+        try:
+            quote = yield from self._quote_from(candidate, amount, planned.quote)
+        except ExactChangeError as error:
+            if _is_reason(error):
+                return None
+            raise
+        return _funded_by(candidate, quote)._replace(built=planned.transaction)
+
+    def _quote_from(
+        self, candidate: Candidate, wanted: int, given: SwapQuote | None = None
+    ) -> Steps[SwapQuote]:
+        config = self.context.config
+        slippage = config.policy.max_slippage_bps
+        request = ResolvedRequest(candidate.mint, self.offer.mint, wanted, "ExactOut", slippage)
+        quote = yield from quote_for_payment(self.context, request, self.signal, given)
+        check_available(config.network, quote, candidate.available)
+        return quote
+
+    def _float(self) -> Steps[int]:
+        """``policy.min_swap`` in base units of the mint.
+
+        0 if the mint is not pinned or has no price, or no account could hold so much of it.
+        """
+        context, mint = self.context, self.offer.mint
+        if not is_pinned(context, mint):
+            return 0
+        price = yield from usd_price_of(context, mint, self.signal, self.facts.decimals)
+        float_ = 0 if price is None else price.amount_of(context.config.policy.min_swap)
+        return 0 if float_ > U64_MAX else float_
+
+    def _reserved(self) -> Steps[Mapping[Address, int]]:
+        ledger, wallet = self.context.ledger, self.holdings.wallet
+        reserved: dict[Address, int] = {}
+        for address, account in self.holdings.tokens:
+            reserved[account.mint] = yield from ledger.held(address)
+        own = yield from ledger.held(wallet)
+        pinned = pinned_mint(self.context.config.network, WSOL_MINT)
+        if pinned is not None:
+            wrapped = associated_token_address(wallet, WSOL_MINT, pinned.token_program)
+            own += yield from ledger.held(wrapped)
+        reserved[WSOL_MINT] = own
+        return reserved
+
+    def _short(self) -> ExactChangeError:
+        return short(self.context.owner, self.offer.mint, self.needed, self.facts)
+
+
+def _funded_by(candidate: Candidate, quote: SwapQuote) -> Funding:
+    return Funding(candidate.mint, quote.max_in, quote.min_out, quote, candidate.available)
+
+
+def is_pinned(context: PaymentContext, mint: Address) -> bool:
+    """Whether a mint is one of those whose worth no seller can make up."""
+    return pinned_mint(context.config.network, mint) is not None
+
+
+def ask_about(
+    context: PaymentContext,
+    mint: Address,
+    signal: Signal | None,
+    ask: Callable[[Signal | None], Steps[T]],
+) -> Steps[T]:
+    """Asks Jupiter about a swap into a mint.
+
+    About one that is not pinned, in a way that gives way to others.
+    """
+    if is_pinned(context, mint):
+        return ask(signal)
+    following = follow(context.closing if signal is None else signal, is_low_priority=True)
+
+    def end() -> Steps[None]:
+        following.end()
+        return done(None)
+
+    return ensure(ask(following.signal), end)
+
+
+def _is_reason(error: ExactChangeError) -> bool:
+    return concerns_candidate(error) or is_code(error, "insufficient_funds")

@@ -1,0 +1,328 @@
+"""Sends the paid request, and makes of its answer what the chain says."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Sequence, Union
+
+from .._events import Emit
+from .._journal.registry import OpenPayment
+from .._journal.types import Attempt
+from .._kernel.signals import Signal, check, follow
+from .._kernel.steps import (
+    all_of,
+    background,
+    done,
+    ensure,
+    join,
+    quiet,
+    sleep,
+    start,
+    start_deadline,
+    until_aborted,
+)
+from .._kernel.task import Steps, Task
+from .._receipt import Receipt, read_receipt, write
+from .._tied import tie_receipt
+from .._x402.types import PaymentHeader
+from ..errors import ErrorCode, ExactChangeError, Moved, failure
+from .call import Call, Reply, let_go
+from .claims import body_claim, release_claim, start_release
+from .context import PaymentContext
+from .outcomes import Outcome, outcome_of
+from .reading import read_word
+from .reconcile.monitor import decide_payment, decided, follow_in_background
+from .rejection import Answer, bounds_of, rejection
+from .saving import Change, as_it_is, save_attempt
+
+_FIRST_WAIT_MS = 250
+_LONGEST_WAIT_MS = 2_000
+
+
+class Presentation(NamedTuple):
+    """One call that presents a payment."""
+
+    call: Call
+    # The place that asked for it.
+    url: str
+    # On the caller's word the request may reach the seller twice.
+    is_repeatable: bool
+    # What landed before it.
+    moved: Sequence[Moved]
+    emit: Emit
+    started_at: int
+    # The caller may sign anew after it, and lets go of the attempt then.
+    keeps_claim: bool = False
+
+
+class Rejected(NamedTuple):
+    """What a 402 to a paid request means."""
+
+    error: ExactChangeError
+    outcome: Outcome
+    reply: Reply
+
+
+class _Shown(NamedTuple):
+    reply: Reply
+    # Its body is still to be read.
+    is_awaited: bool
+
+
+class _Refused(NamedTuple):
+    outcome: Outcome
+    answer: Answer
+
+
+Presented = Union[Reply, Rejected]
+
+
+def present(
+    context: PaymentContext, open_: OpenPayment, showing: Presentation
+) -> Steps[Reply | Rejected]:
+    """Any answer but a 402 as it is, with its receipt.
+
+    The same bytes are sent once more only if the seller's own word and the chain say that they are
+    settled, and the request may be repeated. A lost answer raises ``SettlementError``; whatever
+    comes, the chain has the last word, in the background. The attempt is claimed by this call, and
+    no longer when it returns, or soon after if its caller has given up.
+    """
+    one = _Presenting(context, open_, showing)
+    return ensure(one.run(), one.end)
+
+
+def may_repeat(open_: OpenPayment, call: Call, is_repeatable: bool) -> bool:
+    """Whether the same bytes may be sent to the seller again: x402.md 5.3."""
+    has_id = open_.payment.get("hasPaymentId") is True
+    return is_repeatable or has_id or call.method in ("GET", "HEAD")
+
+
+class _Presenting:
+    def __init__(self, context: PaymentContext, open_: OpenPayment, showing: Presentation) -> None:
+        self._context = context
+        self._open = open_
+        self._showing = showing
+        self._signal = showing.call.signal
+        self._body_claim = body_claim(open_.attempt["id"])
+        self._is_awaited = False
+
+    def run(self) -> Steps[Reply | Rejected]:
+        context, open_, signal = self._context, self._open, self._signal
+        deadline = yield from start_deadline(context.config.timeouts.payment, signal)
+        # While the seller is at work. If it cannot be claimed, a repeated call takes the answer for
+        # lost, and pays nothing twice.
+        claimed = yield from start(quiet(context.claims.take(self._body_claim)))
+        try:
+            shown = yield from self._once(claimed, deadline.signal)
+            if isinstance(shown, _Refused):
+                yield from self._ask_chain_first(shown.outcome, deadline.signal)
+                check(signal)
+                is_settled = open_.attempt["state"] == "settled"
+                if shown.outcome.ask_first and is_settled and self._may_repeat():
+                    yield from let_go(shown.answer.reply)
+                    shown = yield from self._once(claimed, deadline.signal)
+            if isinstance(shown, _Shown):
+                self._is_awaited = shown.is_awaited
+                return shown.reply
+            error = rejection(open_, shown.answer, self._showing.moved)
+            if open_.attempt["state"] == "signed":
+                yield from until_aborted(self._note_doubt("payment_rejected"), signal)
+            return Rejected(error, shown.outcome, shown.answer.reply)
+        except Exception:
+            check(signal)
+            raise
+        finally:
+            deadline.end()
+
+    def end(self) -> Steps[None]:
+        """Follows the payment on, and lets go of what nothing waits for any more."""
+        # First, so that a process that takes it for an orphan finds the record that this one works
+        # on.
+        yield from follow_in_background(self._context, self._open, self._showing.emit)
+        if not self._is_awaited:
+            yield from start_release(self._context, self._open, self._body_claim)
+        if not self._showing.keeps_claim:
+            yield from release_claim(self._context, self._open, self._signal)
+
+    def _may_repeat(self) -> bool:
+        return may_repeat(self._open, self._showing.call, self._showing.is_repeatable)
+
+    def _ask_chain_first(self, outcome: Outcome, signal: Signal) -> Steps[None]:
+        context, emit = self._context, self._showing.emit
+        if outcome.ask_first:
+            yield from until_aborted(self._ask_until(signal), self._signal)
+        # Before anything is signed anew, once: what the seller says of it may be wrong.
+        elif outcome.may_resign and context.config.policy.resign > 0:
+            asked = quiet(decide_payment(context, self._open, emit, signal), False)
+            yield from until_aborted(asked, self._signal)
+
+    def _once(self, claimed: Task[None], signal: Signal) -> Steps[_Shown | _Refused]:
+        """``claimed``: ends once the answer is claimed for its reader, or cannot be."""
+        context, open_, showing = self._context, self._open, self._showing
+        emit = showing.emit
+        yield from emit("payment.sent", url=showing.url, method=showing.call.method)
+        reply = yield from self._send(signal)
+        word = yield from read_word(reply, context.config.timeouts.terms)
+        outcome = outcome_of(reply.status, word)
+        receipt = dict(open_.receipt)
+        if open_.attempt["state"] == "signed":
+            receipt["state"] = "pending" if outcome.is_delivered else "uncertain"
+        if word.settlement is not None:
+            receipt["settlement"] = write(word.settlement)
+        answered = context.now() - showing.started_at
+        receipt["timings"] = {**receipt["timings"], "answered": answered}
+        is_awaited = outcome.is_delivered and reply.has_body()
+        # A 402 may claim a transaction too, one that is still pending: where to look first.
+        open_.attempt = {
+            **open_.attempt,
+            "delivered": outcome.is_delivered and not is_awaited,
+            "receipt": receipt,
+        }
+        # What is written at the end of the body needs no write now, unless other processes write of
+        # this attempt too.
+        noted: Steps[Any] = done(None)
+        if not is_awaited or open_.is_foreign:
+            noted = self._note(as_it_is)
+        waiting = yield from start(all_of([noted, join(claimed) if is_awaited else done(None)]))
+        try:
+            yield from join(waiting, self._signal)
+        except Exception:
+            yield from background(quiet(reply.dispose()))
+            if open_.attempt["delivered"]:
+                yield from background(quiet(self._take_back()))
+            raise
+        if reply.status == 402:
+            # A wrong idea of our own balance is the likeliest of our own mistakes.
+            yield from quiet(context.ledger.forget(open_.payment["source"]))
+            return _Refused(outcome, Answer(reply, word.reason))
+        tie_receipt(reply.native, _LiveReceipt(context, open_, emit))
+        # Headers are not yet an answer: if the rest is lost on its way, a repeated call must not
+        # pay anew, in this process or the next.
+        if is_awaited:
+            reply.on_body_end(_BodyEnd(self))
+        yield from emit("payment.answered", status=reply.status, receipt=read_receipt(receipt))
+        return _Shown(reply, is_awaited)
+
+    def _send(self, signal: Signal) -> Steps[Reply]:
+        showing, given_up = self._showing, self._signal
+        header = PaymentHeader(**self._open.payment["header"])
+        try:
+            return (yield from showing.call.send_paid(showing.url, header, signal))
+        except Exception as raised:
+            cause = raised
+        bounds = bounds_of(self._open)
+        # A caller that has given up hears of that at once; the note is written behind.
+        yield from until_aborted(self._note_doubt("payment_uncertain"), given_up)
+        raise failure(
+            "payment_uncertain",
+            "The answer to the paid request was lost, so the payment may still settle until block "
+            f"height {bounds['last_valid_block_height']} is final. Repeat the same call: it "
+            "presents the same payment or reports it spent, and never pays twice.",
+            bounds,
+            funds="uncertain",
+            moved=self._showing.moved,
+            cause=cause,
+        )
+
+    def _note(self, change: Change) -> Steps[None]:
+        """The answer is worth more than its record: the next write of this attempt catches up.
+
+        Never raises.
+        """
+        try:
+            yield from save_attempt(self._context, self._open, change)
+            return
+        except Exception:
+            signature = bounds_of(self._open)["payer_signature"]
+        message = f"The journal could not be written after payment {signature}."
+        yield from self._showing.emit("warning", message=message)
+
+    def _take_back(self) -> Steps[None]:
+        """Notes that the answer did not reach its caller after all.
+
+        Also if that one gave up: its next call means the same purchase.
+        """
+        self._open.attempt = {**self._open.attempt, "delivered": False}
+        yield from quiet(save_attempt(self._context, self._open))
+
+    def _note_doubt(self, code: ErrorCode) -> Steps[None]:
+        """Tells, and puts on record, that only the chain says what became of the payment."""
+        open_ = self._open
+        yield from self._showing.emit("payment.uncertain", **bounds_of(open_), code=code)
+        # The chain may have spoken meanwhile; and one doubt is told once.
+        if open_.attempt["state"] != "signed" or "doubt" in open_.attempt:
+            return
+        receipt = {**open_.receipt, "state": "uncertain"}
+        open_.attempt = {**open_.attempt, "doubt": code, "receipt": receipt}
+        # The caller is told what matters more; the next write of this attempt catches up.
+        yield from quiet(save_attempt(self._context, open_))
+
+    def _ask_until(self, within: Signal) -> Steps[None]:
+        """Asks the chain until it has decided, time is up, or the client closes."""
+        either = follow(within)
+        forget = follow_also(either.signal, self._context.closing)
+        emit = self._showing.emit
+        wait = _FIRST_WAIT_MS
+        try:
+            while not either.signal.aborted:
+                # A node that does not answer decides nothing.
+                asked = decide_payment(self._context, self._open, emit, either.signal)
+                if (yield from quiet(asked, False)):
+                    return
+                yield from quiet(sleep(wait, either.signal))
+                wait = min(wait * 2, _LONGEST_WAIT_MS)
+        finally:
+            either.end()
+            forget()
+
+    def body_read(self) -> Steps[None]:
+        """The answer has reached its caller."""
+
+        def delivered(attempt: Attempt) -> Attempt:
+            return {**attempt, "delivered": True}
+
+        self._open.attempt = delivered(self._open.attempt)
+        return self._body_over(self._note(delivered))
+
+    def body_lost(self) -> Steps[None]:
+        """It has not."""
+        return self._body_over(self._take_back())
+
+    def _body_over(self, noting: Steps[None]) -> Steps[None]:
+        noted = yield from start(noting)
+        yield from start_release(self._context, self._open, self._body_claim)
+        # A reader that has given up is not kept waiting.
+        yield from quiet(join(noted, self._signal))
+
+
+class _LiveReceipt:
+    """The receipt of a payment as it stands."""
+
+    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
+        self._context = context
+        self._open = open_
+        self._emit = emit
+
+    def read(self) -> Receipt:
+        return read_receipt(self._open.receipt)
+
+    def settled(self, signal: Signal | None) -> Steps[Receipt]:
+        return decided(self._context, self._open, self._emit, signal)
+
+
+class _BodyEnd:
+    """What the end of an answer's body means for its attempt.
+
+    Until then the claim on it says that its reader may still come.
+    """
+
+    def __init__(self, presenting: _Presenting) -> None:
+        self.read = presenting.body_read
+        self.lost = presenting.body_lost
+
+
+def follow_also(signal: Signal, other: Signal) -> Callable[[], None]:
+    """Has a signal fire with one more; returns how to let go of that."""
+    if other.reason is not None:
+        signal.abort(other.reason)
+        return lambda: None
+    return other.on_abort(lambda: signal.abort(other.reason))

@@ -1,0 +1,1 @@
+"""What became of what was signed: the chain decides."""

@@ -1,0 +1,46 @@
+"""The transaction id that a seller claims, proved by its signature."""
+
+from __future__ import annotations
+
+import re
+
+from ..._journal.registry import OpenPayment
+from ..._solana.address import base58_decode
+from ..._solana.keys import signature_text, verify_signature
+from ..._solana.message import decode_transaction
+from ..._x402.payload import transaction_in
+from ..._x402.types import PaymentHeader
+
+# 64 bytes.
+_SIGNATURE = re.compile("[1-9A-HJ-NP-Za-km-z]{64,88}")
+
+
+def proven_claim(open_: OpenPayment) -> str | None:
+    """The id that the seller claims, if it is that of this payment.
+
+    The id is the fee payer's signature, here seen to be over the message that we signed. No node is
+    asked, and none has to be believed in this; whether the transaction landed is the chain's to
+    say.
+    """
+    payment, settlement = open_.payment, open_.receipt.get("settlement")
+    id_ = None if settlement is None else settlement.get("transaction")
+    if not isinstance(id_, str) or _SIGNATURE.fullmatch(id_) is None:
+        return None
+    # Each look at the chain asks.
+    if open_.claim is None or open_.claim[0] != id_:
+        header = PaymentHeader(**payment["header"])
+        is_proven = _is_id_of(id_, transaction_in(header), payment["payerSignature"])
+        open_.claim = id_, is_proven
+    return id_ if open_.claim[1] else None
+
+
+def _is_id_of(id_: str, transaction: bytes | None, ours: str) -> bool:
+    """``ours``: our signature: what the header carries has to be what we signed."""
+    decoded = None if transaction is None else decode_transaction(transaction)
+    signature = base58_decode(id_)
+    if decoded is None or signature is None or not decoded.decoded.static_accounts:
+        return False
+    fee_payer = decoded.decoded.static_accounts[0]
+    return ours in map(signature_text, decoded.signatures) and verify_signature(
+        decoded.message, signature, fee_payer
+    )

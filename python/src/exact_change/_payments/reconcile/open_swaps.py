@@ -1,0 +1,126 @@
+"""Earlier swaps into a mint, brought to their end."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+from ..._events import Emit
+from ..._journal.types import SignedSwap, SwapOutcome
+from ..._kernel.signals import Signal, check
+from ..._kernel.steps import until_aborted
+from ..._kernel.task import Steps
+from ..._solana.address import Address
+from ..._solana.confirm import Landing
+from ...errors import ExactChangeError, Moved, failure
+from ..context import PaymentContext
+from ..landing import LAMPORTS_LOCK, mint_lock
+from ..swap_cost import without_bound
+from .orphans import end_decided, end_unpaid, release_orphans
+from .swap_end import SwapEnd, Swapped, ask_swap, end_of_swap, land_swap
+
+
+class Finished(NamedTuple):
+    """What earlier swaps came to."""
+
+    # Whether there were any.
+    is_any: bool
+    # The last that landed as it should.
+    swap: Swapped | None
+
+
+def finish_open_swaps(
+    context: PaymentContext,
+    mint: Address,
+    emit: Emit,
+    signal: Signal | None,
+    moved: Callable[[Moved], None],
+) -> Steps[Finished]:
+    """Brings earlier swaps into a mint to their end.
+
+    Those that an attempt signed before it failed, or its process died. One may still bring the
+    tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent
+    again until the chain has decided; if a person has to approve what is signed, and may have said
+    no since, it is only asked about. Raises ``swap_uncertain`` if no node tells.
+    """
+    # A process that died meanwhile left one that is still its own.
+    yield from release_orphans(context)
+    abandoned = yield from context.journal.attempts(context.owner, state="abandoned")
+    open_ = [one for one in abandoned if one["mint"] == mint]
+    last: Swapped | None = None
+    for attempt in open_:
+        swap = attempt.get("swap")
+        # What is decided is never sent: it may not have been before because it could not be written
+        # down.
+        if swap is None or "outcome" in swap:
+            yield from end_unpaid(context, without_bound(attempt))
+            continue
+        end = yield from _finish(context, mint, swap, emit, signal, moved)
+        if end.swapped is not None and end.landed is not None:
+            last = end.swapped
+        yield from end_decided(context, attempt, end.outcome)
+    return Finished(bool(open_), last)
+
+
+def decided_outcome(context: PaymentContext, swap: SignedSwap) -> Steps[SwapOutcome | None]:
+    """What became of a swap, as the chain has it now; None if it may still land."""
+    landing = yield from ask_swap(context, swap)
+    end = yield from end_of_swap(context, swap, landing)
+    return None if end is None else end.outcome
+
+
+def _finish(
+    context: PaymentContext,
+    mint: Address,
+    swap: SignedSwap,
+    emit: Emit,
+    signal: Signal | None,
+    moved: Callable[[Moved], None],
+) -> Steps[SwapEnd]:
+    if context.config.policy.approve is not None:
+        asked = yield from ask_swap(context, swap, signal)
+        if asked.outcome == "unknown":
+            raise _undecided(swap)
+
+    def land() -> Steps[Landing]:
+        check(signal)
+        return (yield from land_swap(context, swap))
+
+    # Its guard counts on what it found on the accounts: no payment leaves from them meanwhile.
+    locks = [mint_lock(mint), LAMPORTS_LOCK]
+    held = context.locks.hold(locks, land, [signal, context.closing])
+    landing = yield from until_aborted(held, signal)
+    if landing.outcome != "unknown":
+        yield from forget_accounts(context, swap)
+    if landing.outcome == "failed":
+        yield from emit("swap.failed", signature=swap["signature"], code="swap_failed")
+    end = yield from end_of_swap(context, swap, landing)
+    if end is None:
+        raise _undecided(swap)
+    if end.swapped is None:
+        return end
+    record = end.swapped.record
+    if end.landed is None:
+        moved(Moved("swap", record.signature, record.input_mint, output_mint=record.output_mint))
+        return end
+    moved(Moved("swap", *record[:5]))
+    yield from emit(
+        "swap.confirmed", **record._asdict(), fee_lamports=str(end.swapped.fee_lamports)
+    )
+    return end
+
+
+def forget_accounts(context: PaymentContext, swap: SignedSwap) -> Steps[None]:
+    """What its accounts hold is not known any more: it may have landed since they were read."""
+    yield from context.ledger.forget(swap["source"])
+    yield from context.ledger.forget(swap["output"])
+
+
+def _undecided(swap: SignedSwap) -> ExactChangeError:
+    height = swap["lastValidBlockHeight"]
+    return failure(
+        "swap_uncertain",
+        "An earlier swap into this token was sent, and no node says what became of it. Nothing "
+        f"more was signed; try again once block height {height} is final.",
+        {"signature": swap["signature"], "last_valid_block_height": height},
+        funds="uncertain",
+    )

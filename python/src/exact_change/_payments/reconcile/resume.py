@@ -1,0 +1,165 @@
+"""Takes up what earlier processes left."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from ..._journal.registry import OpenPayment
+from ..._journal.types import Attempt
+from ..._kernel.steps import background, both, join, quiet, sleep, start
+from ..._kernel.task import Steps
+from ..._receipt import FreedReceipt, Receipt
+from ..context import PaymentContext
+from .changes import note_resumed, take_changes
+from .monitor import decide_payment, follow_in_background, open_payment_of
+from .open_swaps import decided_outcome, forget_accounts
+from .orphans import (
+    end_decided,
+    end_unpaid,
+    orphaned_attempts,
+    put_abandoned,
+    release_orphans,
+)
+
+_FIRST_WAIT_MS = 1_000
+_LONGEST_WAIT_MS = 30_000
+
+
+class _Unfinished(NamedTuple):
+    """What the chain has to decide."""
+
+    # Signed payments, each with a hold on its tokens.
+    open: Sequence[OpenPayment]
+    # Attempts whose swap may still land.
+    abandoned: Sequence[Attempt]
+
+
+def resume_once(context: PaymentContext) -> Steps[None]:
+    """Takes up once, before a context's first payment, what earlier processes left.
+
+    Their payments hold their tokens, their reservations are freed.
+    """
+    recovery = context.recovery
+    work = recovery.started
+    if work is None:
+        work = recovery.started = yield from start(_take_up(context))
+    try:
+        yield from join(work)
+    except Exception:
+        # Asked again by the next call.
+        if recovery.started is work:
+            recovery.started = None
+        raise
+
+
+def resume_with_next_call(context: PaymentContext) -> None:
+    """What was taken up may not be all: the next payment looks again."""
+    context.recovery.started = None
+
+
+def free_orphaned_budget(context: PaymentContext) -> Steps[bool]:
+    """Gives back what orphaned attempts reserved and held. Whether there was anything."""
+    freed, abandoned = yield from release_orphans(context)
+    for one in abandoned:
+        yield from background(_wait_for_swap(context, one))
+    return freed > 0
+
+
+def resume(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
+    """The chain is asked about each signed payment, and what was only reserved is freed.
+
+    What cannot be decided yet is followed in the background. Returns a record of all that was taken
+    up, by this call or before it, and was decided or freed since it was last asked; raises only if
+    nothing could be asked at all.
+    """
+    failures: list[Exception] = []
+    answers = 0
+    left = yield from _collect(context)
+    for open_ in left.open:
+        emit = context.events.emitter(open_.attempt["id"])
+        try:
+            is_decided = yield from decide_payment(context, open_, emit, context.closing)
+            answers += 1
+        except Exception as error:
+            # One that cannot be asked about must not keep the others waiting.
+            failures.append(error)
+            is_decided = False
+        if not is_decided:
+            yield from follow_in_background(context, open_, emit)
+    for one in left.abandoned:
+        if not (yield from quiet(_forget_if_over(context, one), False)):
+            yield from background(_wait_for_swap(context, one))
+    if answers == 0 and failures:
+        raise failures[0]
+    return (yield from take_changes(context))
+
+
+def abandon(context: PaymentContext, attempt: Attempt) -> Steps[None]:
+    """Frees the budget and the key of an attempt that signed no payment.
+
+    Its swap stays on record until it can land no more.
+    """
+    abandoned = yield from put_abandoned(context, attempt)
+    yield from background(_wait_for_swap(context, abandoned))
+
+
+def _take_up(context: PaymentContext) -> Steps[None]:
+    left = yield from _collect(context)
+    for open_ in left.open:
+        emit = context.events.emitter(open_.attempt["id"])
+        yield from follow_in_background(context, open_, emit)
+    for one in left.abandoned:
+        yield from background(_wait_for_swap(context, one))
+
+
+def _collect(context: PaymentContext) -> Steps[_Unfinished]:
+    """Frees what orphaned attempts reserved, and finds what else earlier processes left."""
+    signed, abandoned = yield from both(
+        orphaned_attempts(context, "signed"), orphaned_attempts(context, "abandoned")
+    )
+    open_: list[OpenPayment] = []
+    for attempt in signed:
+        payment = attempt.get("payment")
+        if payment is None or "receipt" not in attempt:
+            continue
+        yield from context.ledger.hold(payment["source"], attempt["id"], int(attempt["amount"]))
+        note_resumed(context, attempt)
+        open_.append(open_payment_of(context, attempt))
+    for attempt in abandoned:
+        note_resumed(context, attempt)
+    freed = yield from release_orphans(context)
+    return _Unfinished(open_, [*abandoned, *freed.abandoned])
+
+
+def _wait_for_swap(context: PaymentContext, attempt: Attempt) -> Steps[None]:
+    """Waits in the background until a swap can do no more, then forgets its attempt.
+
+    Or until the client closes. Never raises.
+    """
+    id_, awaited = attempt["id"], context.recovery.awaited_swaps
+    if id_ in awaited:
+        return
+    awaited.add(id_)
+    wait = _FIRST_WAIT_MS
+    while not context.closing.aborted:
+        yield from quiet(sleep(wait, context.closing))
+        # A node or journal that does not answer decides nothing: it is asked again.
+        if context.closing.aborted or (yield from quiet(_forget_if_over(context, attempt), False)):
+            break
+        wait = min(wait * 2, _LONGEST_WAIT_MS)
+    awaited.discard(id_)
+
+
+def _forget_if_over(context: PaymentContext, attempt: Attempt) -> Steps[bool]:
+    swap = attempt.get("swap")
+    if swap is None:
+        yield from end_unpaid(context, attempt)
+        return True
+    outcome = swap.get("outcome")
+    if outcome is None:
+        outcome = yield from decided_outcome(context, swap)
+    if outcome is None:
+        return False
+    yield from forget_accounts(context, swap)
+    yield from end_decided(context, attempt, outcome)
+    return True

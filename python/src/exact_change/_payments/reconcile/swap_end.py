@@ -1,0 +1,147 @@
+"""What became of a swap of ours that was signed, once the chain has decided."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Mapping, NamedTuple
+
+from ..._journal.types import SignedSwap, SwapOutcome
+from ..._kernel.signals import Signal
+from ..._kernel.task import Steps
+from ..._receipt import PaidSwap
+from ..._solana.confirm import Landing, land_transaction
+from ..._solana.rpc.types import LandedTransaction
+from ...errors import ExactChangeError, failure
+from ..context import PaymentContext
+from .fate import fate_of, landing_of
+from .sent import sent_swap
+from .swap_outcome import Sides, failure_fee, read_landed, rent_in, swap_amounts_of
+
+# How often a transaction of ours that has not landed is sent again, in milliseconds.
+_RESEND_MS = 2_000
+
+
+class Swapped(NamedTuple):
+    """A swap that is confirmed."""
+
+    record: PaidSwap
+    fee_lamports: int
+    # None if no node gives what it did.
+    rent_lamports: int | None = None
+
+
+class SwapEnd(NamedTuple):
+    """What a decided swap has come to: one of the first two, and what goes on record."""
+
+    swapped: Swapped | None
+    error: ExactChangeError | None
+    outcome: SwapOutcome
+    # As a node gives it; if none does, `swapped` is what was quoted.
+    landed: LandedTransaction | None = None
+
+
+def land_swap(context: PaymentContext, swap: SignedSwap) -> Steps[Landing]:
+    """Sends a signed swap until the chain has decided, or the client closes."""
+    sent = sent_swap(swap, context.config.wallet)
+
+    def look_back(signal: Signal) -> Steps[Landing]:
+        return landing_of((yield from fate_of(context.histories, sent, signal)))
+
+    return land_transaction(
+        context.rpc,
+        context.config.runtime,
+        base64.b64decode(swap["transaction"]),
+        int(swap["lastValidBlockHeight"]),
+        _RESEND_MS,
+        look_back,
+        context.closing,
+    )
+
+
+def ask_swap(
+    context: PaymentContext, swap: SignedSwap, signal: Signal | None = None
+) -> Steps[Landing]:
+    """Asks once what became of a signed swap, and sends nothing."""
+    sent = sent_swap(swap, context.config.wallet)
+    fate = yield from fate_of(
+        context.histories, sent, context.closing if signal is None else signal
+    )
+    return landing_of(fate)
+
+
+def end_of_swap(
+    context: PaymentContext, swap: SignedSwap, landing: Landing
+) -> Steps[SwapEnd | None]:
+    """What a decided swap has come to; None if it is not decided."""
+    signature, wallet = swap["signature"], context.config.wallet
+    if landing.outcome == "unknown":
+        return None
+    if landing.outcome == "expired":
+        expired: SwapOutcome = {"state": "failed", "code": "swap_expired"}
+        return SwapEnd(None, swap_expired(signature), expired)
+    landed = yield from read_landed(context, signature)
+    if landing.outcome == "failed":
+        fee = failure_fee(landed, wallet)
+        outcome: SwapOutcome = {"state": "failed", "code": "swap_failed"}
+        if fee is not None:
+            outcome["feeLamports"] = str(fee)
+        details = {
+            "signature": signature,
+            "reason": landing.error,
+            "fee_lamports": outcome.get("feeLamports", swap["quoted"]["feeLamports"]),
+        }
+        return SwapEnd(None, swap_failed(details), outcome)
+    swapped = _swapped_by(swap, landed, wallet)
+    confirmed: SwapOutcome = {
+        "state": "confirmed",
+        "inAmount": swapped.record.in_amount,
+        "outAmount": swapped.record.out_amount,
+        "feeLamports": str(swapped.fee_lamports),
+    }
+    if swapped.rent_lamports is not None:
+        confirmed["rentLamports"] = str(swapped.rent_lamports)
+    return SwapEnd(swapped, None, confirmed, landed)
+
+
+def _swapped_by(swap: SignedSwap, landed: LandedTransaction | None, wallet: str) -> Swapped:
+    quoted = swap["quoted"]
+    sides = Sides(swap["inputMint"], swap["outputMint"], swap["source"], swap["output"])
+    taken, brought = int(quoted["inAmount"]), int(quoted["outAmount"])
+    # What is wrapped stays on own accounts: the sum of their changes says nothing of it.
+    if landed is not None and sides.input_mint != sides.output_mint:
+        taken, brought = swap_amounts_of(landed, wallet, sides)
+    record = PaidSwap(
+        swap["signature"],
+        sides.input_mint,
+        str(taken),
+        sides.output_mint,
+        str(brought),
+        swap["provider"],
+    )
+    if landed is None:
+        return Swapped(record, int(quoted["feeLamports"]))
+    return Swapped(record, landed.fee_lamports, rent_in(landed, wallet, sides))
+
+
+def swap_failed(details: Mapping[str, Any], cause: Exception | None = None) -> ExactChangeError:
+    """The error of a swap that landed and failed.
+
+    ``cause``: what ended the try after it, if that never landed.
+    """
+    again = "" if cause is None else ", and a second try came to nothing: see the cause"
+    return failure(
+        "swap_failed",
+        f"The swap landed and failed, so only {details['fee_lamports']} lamports of network fee "
+        f"are gone{again}. Try again.",
+        details,
+        cause=cause,
+    )
+
+
+def swap_expired(signature: str) -> ExactChangeError:
+    """The error of a swap that is proved never to land."""
+    return failure(
+        "swap_expired",
+        "The swap did not land before its blockhash expired, and now never can. Try again.",
+        {"signature": signature},
+    )

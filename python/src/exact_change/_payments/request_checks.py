@@ -1,0 +1,57 @@
+"""Where a payment may go."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from .._base.urls import Address, is_loopback, parse_address
+from .._policy.lists import PolicyList, check_place
+from ..errors import failure
+
+
+def check_origin(url: str) -> Address:
+    """The address, taken apart. Raises ``insecure_origin`` for a place that no payment may go to.
+
+    It may be a redirecting seller's, so it is in no message.
+    """
+    address = parse_address(url)
+    if address is None:
+        raise failure(
+            "insecure_origin",
+            "The host that asks for payment may be taken for another by a resolver, so no payment "
+            "is sent there. Use the seller's address in its usual spelling.",
+            {"origin": ""},
+        )
+    if address.scheme == "https" or is_loopback(address.hostname):
+        return address
+    raise failure(
+        "insecure_origin",
+        "The place that asks for payment is not https, so a payment sent there could be stolen. "
+        "Use the seller's https address; details['origin'] is the one that asked.",
+        {"origin": address.origin},
+    )
+
+
+def check_request(
+    lists: Sequence[PolicyList],
+    method: str,
+    url: str,
+    *,
+    is_redirected: bool,
+) -> Address:
+    """Raises if no payment may be made for a call at the address that asks for it.
+
+    Whatever that asks. ``method``: as the caller made it.
+    """
+    address = check_origin(url)
+    misplaced = check_place(lists, address.host)
+    if misplaced is not None:
+        raise misplaced
+    if is_redirected and method not in ("GET", "HEAD"):
+        raise failure(
+            "unsupported_offer",
+            f"The {method} was redirected before it was answered with 402, and its method may have "
+            "changed on the way. Send it to its final address directly.",
+            {"reason": "redirected with a body"},
+        )
+    return address

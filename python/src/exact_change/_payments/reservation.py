@@ -1,0 +1,166 @@
+"""An attempt from its claim to its signed payment, with all that counts for it against caps."""
+
+from __future__ import annotations
+
+from typing import Callable, TypeVar
+
+from .._journal.registry import OpenPayment
+from .._journal.types import Attempt, CapBlock, KeyTaken, SignedPayment, SignedSwap, SwapOutcome
+from .._kernel.signals import Signal
+from .._kernel.steps import background, quiet
+from .._kernel.task import Steps
+from .._policy.caps import caps_for, check_payment, over_budget, taken_of
+from .._policy.cost import NO_SWAP_COST
+from .._receipt import Cost, Receipt, write
+from ..errors import is_code
+from .context import PaymentContext
+from .costs import cost_for_swap
+from .reconcile.earlier_errors import in_progress
+from .reconcile.orphans import end_unpaid
+from .reconcile.resume import abandon, free_orphaned_budget, resume_with_next_call
+from .swap_cost import SwapTaking, swap_bound, swap_cost_after, with_swap_cost, without_bound
+
+T = TypeVar("T")
+
+
+def claim_attempt(context: PaymentContext, reserved: Attempt) -> Steps[Reservation]:
+    """Claims an attempt for this call, before it is there for others to see.
+
+    Until its answer is there, no process takes it for an orphan.
+    """
+    try:
+        yield from context.claims.take(reserved["id"])
+    except Exception:
+        # It may have been taken all the same.
+        yield from background(quiet(context.claims.drop(reserved["id"])))
+        raise
+    return Reservation(context, reserved)
+
+
+class Reservation:
+    """What is on record of a payment before it is signed."""
+
+    def __init__(self, context: PaymentContext, reserved: Attempt) -> None:
+        # As it stands, with what its swaps have cost.
+        self.attempt: Attempt = reserved
+        self._context = context
+        self._price = reserved
+        self._is_reserved = False
+
+    def reserve(self) -> Steps[None]:
+        """Reserves its price.
+
+        Raises ``budget_exhausted``, or ``payment_in_progress`` if another call has its key.
+        """
+        context, attempt = self._context, self.attempt
+        caps = caps_for(context.config.policy.caps.caps, attempt)
+        refused = yield from _without_orphans(
+            context, lambda: context.journal.reserve(attempt, caps)
+        )
+        if isinstance(refused, KeyTaken):
+            raise in_progress({})
+        if isinstance(refused, CapBlock):
+            raise over_budget(refused.cap, refused.used, taken_of(refused.cap, attempt))
+        self._is_reserved = True
+
+    def plan_swap(self, taking: SwapTaking, signal: Signal | None) -> Steps[None]:
+        """Reserves what a swap takes at most, before it is signed.
+
+        Raises ``budget_exhausted`` or ``amount_over_limit``.
+        """
+        context, policy = self._context, self._context.config.policy
+        swapping = yield from swap_bound(context, taking, self._price, signal)
+        # What became of the one before goes on record with it, before another takes its place.
+        following: Attempt = {**self.attempt, "swapping": swapping, "at": context.now()}
+        refusal = check_payment(policy.caps, following)
+        if refusal is not None:
+            raise refusal
+        caps = caps_for(policy.caps.caps, following)
+        refused = yield from _without_orphans(
+            context, lambda: context.journal.raise_(following, caps)
+        )
+        if refused is not None:
+            raise over_budget(refused.cap, refused.used, taken_of(refused.cap, following))
+        self.attempt = following
+
+    def record_swap(self, swap: SignedSwap) -> Steps[None]:
+        """Puts a signed swap on record, before it leaves."""
+        # Before it is written: a call that gives up meanwhile must know of it.
+        self.attempt = {**self.attempt, "swap": swap}
+        try:
+            yield from self._context.journal.put(self.attempt)
+        except Exception:
+            # It does not leave now, and so it must not later, should it be on record all the same.
+            lost: SwapOutcome = {"state": "failed", "code": "journal_unavailable"}
+            self.attempt = {**self.attempt, "swap": {**swap, "outcome": lost}}
+            raise
+
+    def end_swap(self, outcome: SwapOutcome) -> Cost:
+        """Takes down what became of the swap that was signed last, and says what it cost.
+
+        It goes on record with the next write.
+        """
+        cost = swap_cost_after(self.attempt, outcome) or NO_SWAP_COST
+        self.attempt = with_swap_cost(self.attempt, outcome)
+        return cost_for_swap(cost, int(outcome.get("feeLamports", "0")))
+
+    def sign(self, payment: SignedPayment, receipt: Receipt) -> Steps[OpenPayment]:
+        """Puts the signed payment on record, before it leaves.
+
+        Raises if another process took the attempt for an orphan and freed its budget.
+        """
+        # It is spent from now on, however long it waited for a swap or an approval.
+        signed: Attempt = {
+            **without_bound(self.attempt),
+            "state": "signed",
+            "at": self._context.now(),
+            "payment": payment,
+            "receipt": write(receipt),
+        }
+        yield from self._context.journal.put(signed)
+        return OpenPayment(signed)
+
+    def roll_back(self, source: str, reason: Exception) -> Steps[None]:
+        """Frees the tokens, the price, the key and the claim, for no payment was signed.
+
+        ``source``: the token account that the payment would have left from. Never raises.
+        """
+        context, id_ = self._context, self.attempt["id"]
+        is_unwritten = is_code(reason, "journal_unavailable")
+        # What could not be undone now is freed with all other orphans, which are looked for again;
+        # the reason of the failure says more.
+        if is_unwritten:
+            resume_with_next_call(context)
+        try:
+            yield from context.ledger.release(source, id_)
+            # One whose answer was lost may be on record.
+            if self._is_reserved or is_unwritten:
+                yield from _give_up(context, self.attempt)
+        except Exception:
+            resume_with_next_call(context)
+        yield from quiet(context.claims.drop(id_))
+
+
+def _without_orphans(
+    context: PaymentContext, ask: Callable[[], Steps[T | None]]
+) -> Steps[T | None]:
+    """Orphaned attempts must not consume budget or block a key.
+
+    They are freed, and the journal is asked once more.
+    """
+    refused = yield from ask()
+    if refused is not None and (yield from free_orphaned_budget(context)):
+        refused = yield from ask()
+    return refused
+
+
+def _give_up(context: PaymentContext, attempt: Attempt) -> Steps[None]:
+    """Frees the price and the key: no payment was signed.
+
+    A swap that may still land stays on record, and so does what swaps have cost.
+    """
+    swap = attempt.get("swap")
+    if swap is None or "outcome" in swap:
+        yield from end_unpaid(context, without_bound(attempt))
+    else:
+        yield from abandon(context, attempt)

@@ -1,0 +1,54 @@
+"""Writes of a signed attempt, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .._journal.registry import OpenPayment
+from .._journal.types import Attempt
+from .._kernel.steps import join, settled, start
+from .._kernel.task import Steps, Task
+from .context import PaymentContext
+
+Change = Callable[[Attempt], Attempt]
+
+
+def as_it_is(attempt: Attempt) -> Attempt:
+    """No change."""
+    return attempt
+
+
+def save_attempt(
+    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is
+) -> Steps[None]:
+    """Writes an attempt as it stands after a change, and makes the change once that is written.
+
+    Two writes at once may land in the wrong order, and the older one would stand.
+    """
+    task = yield from start_saving(context, open_, change)
+    yield from join(task)
+
+
+def start_saving(
+    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is
+) -> Steps[Task[None]]:
+    """The same, not waited for."""
+    before = open_.last_write
+
+    def write() -> Steps[None]:
+        if before is not None and not before.is_settled and not before.host.is_gone:
+            yield from settled(before)
+        yield from context.journal.put(change(open_.attempt))
+        # To what it is by now: others may have changed it while it was written.
+        open_.attempt = change(open_.attempt)
+
+    task = yield from start(write())
+    open_.last_write = task
+    return task
+
+
+def written(open_: OpenPayment) -> Steps[Any]:
+    """Waits for the last write; never raises."""
+    last = open_.last_write
+    if last is not None and not last.host.is_gone:
+        yield from settled(last)

@@ -1,0 +1,153 @@
+"""Builds, checks and signs the payment for a choice. Nothing leaves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .._journal.balances import Reading
+from .._journal.types import SignedPayment
+from .._kernel.signals import Signal, check
+from .._kernel.steps import both, done, quiet
+from .._kernel.task import Steps
+from .._solana.keys import SigningIntent, is_good_signature, signature_text
+from .._solana.message import assemble_transaction
+from .._solana.types import Lifetime
+from .._x402.exact import build_exact_payment
+from .._x402.facts import BuiltPayment, PaymentFacts
+from .._x402.payload import attach_payment
+from ..errors import failure
+from .choose import Choice
+from .context import PaymentContext
+from .fingerprint import nonce_for
+from .signer import ask_signer
+
+_PAYMENT_ID_BYTES = 16
+# The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little
+# differently.
+_FORK_SLOTS = 64
+
+
+class Composed(NamedTuple):
+    """A payment's message, built and checked, and what finds it on chain."""
+
+    built: BuiltPayment
+    lifetime: Lifetime
+    # It cannot land before this slot.
+    slot: int
+
+
+def sign_payment(
+    context: PaymentContext,
+    choice: Choice,
+    url: str,
+    idempotency_key: str | None,
+    before: Reading | None,
+    signal: Signal | None,
+) -> Steps[SignedPayment]:
+    """The signed payment, as it goes on record.
+
+    ``before``: what the chain showed of the account that it leaves from.
+    """
+    composed = yield from _compose(context, choice, url, idempotency_key, signal)
+    (message, memo), lifetime, slot = composed
+    signature = yield from _ask(context, choice, message, url, signal)
+    transaction = assemble_transaction(message, {context.config.wallet: signature})
+    random = context.config.runtime.random_bytes(_PAYMENT_ID_BYTES)
+    header, has_id = attach_payment(choice.terms, choice.offer, transaction, random)
+    signed: SignedPayment = {
+        "header": {"name": header.name, "value": header.value},
+        "payerSignature": signature_text(signature),
+        "source": choice.facts.source,
+        "slot": slot,
+        "blockhash": lifetime.blockhash,
+        "blockhashSlot": lifetime.slot,
+        "lastValidBlockHeight": str(lifetime.last_valid_block_height),
+    }
+    if memo is not None:
+        signed["memo"] = memo
+    if before is not None:
+        signed["before"] = {"amount": str(before.amount), "slot": before.slot}
+    if has_id:
+        signed["hasPaymentId"] = True
+    return signed
+
+
+def _compose(
+    context: PaymentContext,
+    choice: Choice,
+    url: str,
+    idempotency_key: str | None,
+    signal: Signal | None,
+) -> Steps[Composed]:
+    offer, facts = choice.offer, choice.facts
+    theirs: Steps[Lifetime | None] = done(None)
+    if offer.recent_blockhash is not None:
+        theirs = _judge_hash(context, offer.recent_blockhash, signal)
+    own, given = yield from both(context.blockhashes.recent(signal=signal), theirs)
+    lifetime = own
+    if given is not None:
+        # No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at
+        # most one block a slot.
+        last = own.last_valid_block_height + max(0, given.slot - own.slot)
+        lifetime = Lifetime(given.blockhash, last, given.slot)
+    payment = PaymentFacts(
+        offer,
+        context.config.wallet,
+        facts.source,
+        facts.destination,
+        facts.token_program,
+        facts.decimals,
+        lifetime.blockhash,
+        nonce_for(url, idempotency_key, context.config.runtime.random_bytes),
+        # What tells apart payments without a nonce of their own.
+        (yield from context.next(lifetime.blockhash)),
+    )
+    return Composed(build_exact_payment(payment), lifetime, own.slot - _FORK_SLOTS)
+
+
+def _judge_hash(
+    context: PaymentContext, blockhash: str, signal: Signal | None
+) -> Steps[Lifetime | None]:
+    """The seller's blockhash, if our own node takes it.
+
+    One that is made up, expired or of another chain would make a payment whose life has no known
+    end. Not worth failing for: ours does as well.
+    """
+    none: tuple[int, bool] = (0, False)
+    asked = context.rpc.is_blockhash_valid(blockhash, signal=signal)
+    slot, is_valid = yield from quiet(asked, none)
+    return Lifetime(blockhash, 0, slot) if is_valid else None
+
+
+def _ask(
+    context: PaymentContext, choice: Choice, message: bytes, url: str, signal: Signal | None
+) -> Steps[bytes]:
+    signer = context.config.signer
+    intent: SigningIntent = {
+        "kind": "payment",
+        "network": context.config.network,
+        "mint": choice.offer.mint,
+        "amount": str(choice.offer.amount),
+        "pay_to": choice.offer.pay_to,
+        "url": url,
+    }
+
+    try:
+        signature = yield from ask_signer(context, message, intent, signal)
+    except Exception as cause:
+        check(signal)
+        raise failure(
+            "signing_failed",
+            "The signer refused or failed to sign the payment, or did not answer in time. Nothing "
+            "was sent; see the cause.",
+            {"address": signer.address},
+            cause=cause,
+        )
+    if isinstance(signature, bytes) and is_good_signature(signer, message, signature):
+        return signature
+    raise failure(
+        "signing_failed",
+        "The signer returned a signature that does not fit the payment: it may have changed the "
+        "message. Nothing was sent.",
+        {"address": signer.address},
+    )

@@ -1,0 +1,1 @@
+"""The caller's own rules about money: caps over all that leaves, and lists."""

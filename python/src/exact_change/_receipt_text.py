@@ -1,0 +1,76 @@
+"""Receipts in words."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from ._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET
+from ._base.token_text import amount_text, sol_text
+from ._receipt import Cost, FreedCost, FreedReceipt, PaidPayment, PaidSwap, Receipt
+
+# What Solana's explorer calls each cluster; its default is mainnet.
+_CLUSTERS = {SOLANA_DEVNET: "devnet", SOLANA_TESTNET: "testnet"}
+# Whether the chain shows the payment, in words.
+_STATES = {
+    "pending": "pending: the chain has not decided yet",
+    "settled": "settled",
+    "unsettled": "unsettled: the payment can never land",
+    "uncertain": "uncertain: the answer was lost or no success, and the chain has not decided yet",
+    "abandoned": "abandoned: no payment was signed, and a swap may still land",
+    "unpaid": "unpaid: no payment was signed",
+}
+
+
+def explorer_url(signature: str, network: str) -> str:
+    """Where Solana's explorer shows a transaction.
+
+    ``signature``: its first, base58. ``network``: CAIP-2 id of the cluster, as receipts have it.
+    """
+    cluster = _CLUSTERS.get(network)
+    query = "" if cluster is None else f"?cluster={cluster}"
+    return f"https://explorer.solana.com/tx/{quote(signature, safe='')}{query}"
+
+
+def format_receipt(receipt: Receipt | FreedReceipt) -> str:
+    """A few lines of text, for a log or a person: what was paid for what, the swap, the cost.
+
+    Tokens that are not pinned stand by their mint.
+
+    >>> print(format_receipt(receipt_of(response)))
+    """
+    payment: PaidPayment | None = receipt.payment
+    call = f"{receipt.method} {receipt.url}"
+    lines = [f"Paid nothing for {call}" if payment is None else f"{_paid(payment)} for {call}"]
+    if receipt.swap is not None:
+        # Jupiter swaps on mainnet alone.
+        lines.append(_swapped(receipt.swap, SOLANA_MAINNET if payment is None else payment.network))
+    lines.append(_cost(receipt.cost))
+    signature = None if payment is None else payment.signature
+    link = ""
+    if payment is not None and signature is not None:
+        link = f" {explorer_url(signature, payment.network)}"
+    lines.append(f"State {_STATES[receipt.state]}{link}")
+    return "\n".join(lines)
+
+
+def _paid(payment: PaidPayment) -> str:
+    amount = amount_text(payment.network, payment.mint, int(payment.amount), payment.decimals)
+    return f"Paid {amount} to {payment.pay_to}"
+
+
+def _swapped(swap: PaidSwap, network: str) -> str:
+    given = amount_text(network, swap.input_mint, int(swap.in_amount))
+    got = amount_text(network, swap.output_mint, int(swap.out_amount))
+    return f"Swapped {given} into {got} ({swap.provider})"
+
+
+def _cost(cost: Cost | FreedCost) -> str:
+    if isinstance(cost, FreedCost):
+        lamports = int(cost.lamports)
+    else:
+        lamports = int(cost.network_fee_lamports) + int(cost.rent_lamports)
+    sol = f"{sol_text(lamports)} of fees and rent"
+    if cost.usd is None:
+        return f"Cost {sol}; what it is worth in dollars is not known"
+    payments, swaps, fees = ("0", "0", "0") if cost.parts is None else cost.parts
+    return f"Cost {cost.usd} USD (payment {payments}, swap {swaps}, fees {fees}), of it {sol}"

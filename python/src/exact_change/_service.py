@@ -1,0 +1,249 @@
+"""A service by itself: what an HTTP service of this library answers, without a wallet's key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeVar
+
+from ._base.options import refuse, refuse_unknown
+from ._base.redact import hide_headers, hide_key
+from ._base.runtime import system_runtime
+from ._config.addresses import parse_service_url
+from ._config.options import parse_ms
+from ._config.swap_request import check_names
+from ._http.inner import loop_transport, thread_transport
+from ._http.own import HttpPort, LoopHttp, ThreadHttp
+from ._http.terms import parts_of
+from ._kernel.hosts import loop_host, threads
+from ._kernel.signals import Signal
+from ._kernel.task import Steps
+from ._transport.remote import RemoteTransport
+from ._transport.remote import Service as Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._config.swap_request import SwapRequest
+    from ._swap.types import SwapQuote
+    from ._transport.types import ParsedPayment, PaymentResult, SwapTransaction, TokenBalance
+
+T = TypeVar("T")
+_TIMEOUT_MS = 30_000
+_QUOTE_NAMES = {
+    "input_mint": "inputMint",
+    "output_mint": "outputMint",
+    "amount": "amount",
+    "swap_mode": "swapMode",
+    "slippage_bps": "slippageBps",
+    "max_accounts": "maxAccounts",
+}
+_PAY_NAMES = {
+    "auto_swap": "autoSwap",
+    "limits": "limits",
+    "swap_from": "swapFrom",
+    "slippage_bps": "slippageBps",
+    "swap_amount": "swapAmount",
+    "signed_swap": "signedSwap",
+    "signed_payment": "signedPayment",
+    "idempotency_key": "idempotencyKey",
+}
+
+
+class _Asked:
+    """The operations, as steps."""
+
+    def __init__(
+        self, api_url: str, api_key: str | None, headers: Mapping[str, str], timeout: float
+    ) -> None:
+        self._base_url = parse_service_url("api_url", api_url)
+        self._headers = [*headers.items()]
+        self._timeout_ms = parse_ms("timeout", timeout * 1000)
+        hide_headers(headers)
+        if api_key is not None:
+            hide_key(api_key)
+            self._headers.append(("authorization", f"Bearer {api_key}"))
+
+    def over(self, http: HttpPort) -> RemoteTransport:
+        """Over some connections."""
+        return RemoteTransport(
+            Settings(self._base_url, self._headers, http, self._timeout_ms, system_runtime)
+        )
+
+
+def _quote_asked(request: Mapping[str, Any]) -> dict[str, Any]:
+    given = check_names(request)
+    if "ui_amount" in given:
+        raise refuse("ui_amount", "is not for a service. Give amount, in base units.")
+    asked = {_QUOTE_NAMES[name]: value for name, value in given.items()}
+    if "amount" in asked:
+        asked["amount"] = str(asked["amount"])
+    return asked
+
+
+def _payment_asked(
+    payment_required: Any, wallet: str, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    given = refuse_unknown(options, list(_PAY_NAMES))
+    return {
+        "paymentRequired": dict(parts_of(payment_required)),
+        "wallet": wallet,
+        **{_PAY_NAMES[name]: value for name, value in given.items() if value is not None},
+    }
+
+
+class Service:
+    """The service at an address, which must be https unless it is on this machine.
+
+    What it answers is a hint, held to the same shapes and turned into the same errors as in this
+    process; its own words are only ever under ``untrusted``. Calls that change nothing are tried up
+    to three times. ``Client(api_url=...)`` uses it.
+
+    Raises ``ConfigError`` (``invalid_option``) at once if an argument is wrong.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = _TIMEOUT_MS / 1000,
+        http_transport: Any = None,
+        trust_env: bool = False,
+    ) -> None:
+        self._asked = _Asked(api_url, api_key, headers or {}, timeout)
+        self._make: Callable[[], ThreadHttp] = lambda: ThreadHttp(
+            http_transport, lambda: thread_transport(trust_env)
+        )
+        self._http: ThreadHttp | None = None
+        self._process = os.getpid()
+
+    def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
+        """Asks for a price."""
+        asked = _quote_asked(request)
+        return self._run(lambda remote, signal: remote.quote_as(asked, signal))
+
+    def build_swap(self, wallet: str, quote: SwapQuote) -> SwapTransaction:
+        """An unsigned transaction for a quote: judge it before it is signed."""
+        return self._run(lambda remote, signal: remote.build_swap(wallet, quote, signal))
+
+    def balance(self, wallet: str, mint: str | Sequence[str] | None = None) -> list[TokenBalance]:
+        """Balances of some mints (addresses or pinned symbols), or of all that a wallet holds."""
+        mints = [mint] if isinstance(mint, str) else mint
+        return self._run(lambda remote, signal: remote.balance(wallet, mints, signal))
+
+    def parse_payment(self, payment_required: Any) -> ParsedPayment:
+        """The offers of a 402: a response of httpx or requests, or its ``url``, ``status``,
+        ``headers`` and ``body``."""
+        return self._run(
+            lambda remote, signal: remote.parse_payment(parts_of(payment_required), signal)
+        )
+
+    def auto_pay(self, payment_required: Any, wallet: str, **options: Any) -> PaymentResult:
+        """Plans a payment step by step, without a key: each answer says what to sign and send next.
+
+        ``options``: ``auto_swap``, ``limits`` (base units that the payment may cost, by mint),
+        ``swap_from``, ``slippage_bps``, ``swap_amount``, ``signed_swap`` and ``signed_payment``
+        (base64 of what the step before said to sign), ``idempotency_key``.
+        """
+        asked = _payment_asked(payment_required, wallet, options)
+        return self._run(lambda remote, signal: remote.auto_pay(asked, signal))
+
+    def close(self) -> None:
+        """Closes its connections."""
+        if self._http is not None and self._process == os.getpid():
+            threads.run(self._http.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _run(self, ask: Callable[[RemoteTransport, Signal], Steps[T]]) -> T:
+        if self._http is None or self._process != os.getpid():
+            self._process, self._http = os.getpid(), self._make()
+        signal = Signal()
+        return threads.run(ask(self._asked.over(self._http), signal), signal)
+
+
+class AsyncService:
+    """As :class:`exact_change.Service`, on event loops of asyncio."""
+
+    def __init__(
+        self,
+        api_url: str,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = _TIMEOUT_MS / 1000,
+        http_transport: Any = None,
+        trust_env: bool = False,
+    ) -> None:
+        self._asked = _Asked(api_url, api_key, headers or {}, timeout)
+        self._make: Callable[[], LoopHttp] = lambda: LoopHttp(
+            http_transport, lambda: loop_transport(trust_env)
+        )
+        self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHttp] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    async def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
+        """Asks for a price."""
+        asked = _quote_asked(request)
+        return await self._run(lambda remote, signal: remote.quote_as(asked, signal))
+
+    async def build_swap(self, wallet: str, quote: SwapQuote) -> SwapTransaction:
+        """See :meth:`exact_change.Service.build_swap`."""
+        return await self._run(lambda remote, signal: remote.build_swap(wallet, quote, signal))
+
+    async def balance(
+        self, wallet: str, mint: str | Sequence[str] | None = None
+    ) -> list[TokenBalance]:
+        """See :meth:`exact_change.Service.balance`."""
+        mints = [mint] if isinstance(mint, str) else mint
+        return await self._run(lambda remote, signal: remote.balance(wallet, mints, signal))
+
+    async def parse_payment(self, payment_required: Any) -> ParsedPayment:
+        """See :meth:`exact_change.Service.parse_payment`."""
+        return await self._run(
+            lambda remote, signal: remote.parse_payment(parts_of(payment_required), signal)
+        )
+
+    async def auto_pay(self, payment_required: Any, wallet: str, **options: Any) -> PaymentResult:
+        """See :meth:`exact_change.Service.auto_pay`."""
+        asked = _payment_asked(payment_required, wallet, options)
+        return await self._run(lambda remote, signal: remote.auto_pay(asked, signal))
+
+    async def aclose(self) -> None:
+        """Closes its connections on this loop."""
+        http = self._https.pop(asyncio.get_running_loop(), None)
+        if http is not None:
+            await loop_host().run(http.close())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _run(self, ask: Callable[[RemoteTransport, Signal], Steps[T]]) -> T:
+        loop = asyncio.get_running_loop()
+        http = self._https.get(loop)
+        if http is None:
+            http = self._https[loop] = self._make()
+        signal = Signal()
+        return await loop_host().run(ask(self._asked.over(http), signal), signal)

@@ -1,0 +1,1 @@
+"""Solana: keys, messages, nodes and token accounts, in plain data."""

@@ -1,0 +1,147 @@
+"""Sends a transaction and repeats it until the chain has decided."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+from typing_extensions import Literal
+
+from .._base.runtime import Runtime, stopwatch
+from .._kernel.signals import Signal, follow
+from .._kernel.steps import background, ensure, quiet, sleep
+from .._kernel.task import Steps
+from .message import first_signature
+from .rpc.rpc import Rpc
+from .rpc.types import SignatureStatus
+
+
+class Landing(NamedTuple):
+    """What became of a transaction.
+
+    ``expired``: it did not land and never will. ``unknown``: we stopped looking, or the node
+    stopped answering, before the chain had decided.
+    """
+
+    outcome: Literal["confirmed", "failed", "expired", "unknown"]
+    slot: int = 0
+    error: str = ""
+
+
+UNKNOWN = Landing("unknown")
+_POLL_MS = 500
+# A transaction mostly confirms within seconds: at first it is looked for more often.
+_QUICK_POLL_MS = 200
+_QUICK_POLLS = 10
+# Without any status from the node for so long, it is gone.
+_SILENCE_MS = 60_000
+# A blockhash lives for a minute or two, and finality comes some seconds later; a chain that takes
+# longer has stopped.
+_LIMIT_MS = 300_000
+# Asks what became of it, once its life is over or a node says that it failed: `unknown` while that
+# is not certain.
+LookBack = Callable[[Signal], Steps[Landing]]
+
+
+def land_transaction(
+    rpc: Rpc,
+    runtime: Runtime,
+    data: bytes,
+    last_valid_block_height: int,
+    resend_ms: int,
+    look_back: LookBack,
+    signal: Signal | None = None,
+) -> Steps[Landing]:
+    """Sends signed wire bytes, always the same ones, until the chain has decided."""
+    # Ends everything that is still under way when the outcome is known.
+    over = follow(signal)
+
+    def end() -> Steps[None]:
+        over.end()
+        over.signal.abort()
+        yield from ()
+
+    watch = _Watch(rpc, runtime, data, last_valid_block_height, resend_ms, look_back, over.signal)
+    return (yield from ensure(watch.run(), end))
+
+
+class _Watch:
+    def __init__(
+        self,
+        rpc: Rpc,
+        runtime: Runtime,
+        data: bytes,
+        last_valid: int,
+        resend_ms: int,
+        look_back: LookBack,
+        signal: Signal,
+    ) -> None:
+        self._rpc = rpc
+        self._data = data
+        self._signature = first_signature(data)
+        self._last_valid = last_valid
+        self._resend_ms = resend_ms
+        self._look_back = look_back
+        self._signal = signal
+        self._elapsed = stopwatch(runtime)
+        self._answered_at = 0
+        self._final_height = 0
+
+    def run(self) -> Steps[Landing]:
+        sent_at: float = float("-inf")
+        polls = 0
+        while self._is_worth_it():
+            if not self._is_past() and self._elapsed() - sent_at >= self._resend_ms:
+                # Neither is awaited: a node that hangs on one call must not keep us from hearing
+                # what it did. A first sending that fails may have been taken all the same.
+                if polls:
+                    yield from background(quiet(self._check_height()))
+                sent_at = self._elapsed()
+                yield from background(quiet(self._rpc.send(self._data, signal=self._signal)))
+            polls += 1
+            wait = _QUICK_POLL_MS if polls <= _QUICK_POLLS else _POLL_MS
+            yield from quiet(sleep(min(wait, self._resend_ms), self._signal))
+            if self._signal.aborted:
+                break
+            told = None
+            if not self._is_past():
+                told = decided((yield from quiet(self._status())))
+            # A failure frees what was reserved for it: it takes more than one answer.
+            if self._is_past() or (told is not None and told.outcome == "failed"):
+                told = yield from quiet(self._looked_back())
+            if told is not None and told.outcome != "unknown":
+                return told
+        return UNKNOWN
+
+    def _is_worth_it(self) -> bool:
+        elapsed = self._elapsed()
+        return (
+            not self._signal.aborted
+            and elapsed - self._answered_at < _SILENCE_MS
+            and elapsed < _LIMIT_MS
+        )
+
+    def _is_past(self) -> bool:
+        return self._final_height > self._last_valid
+
+    def _status(self) -> Steps[SignatureStatus | None]:
+        (found,) = yield from self._rpc.statuses([self._signature], signal=self._signal)
+        self._answered_at = self._elapsed()
+        return found
+
+    def _looked_back(self) -> Steps[Landing]:
+        landing = yield from self._look_back(self._signal)
+        self._answered_at = self._elapsed()
+        return landing
+
+    def _check_height(self) -> Steps[None]:
+        tip = yield from self._rpc.tip("finalized", signal=self._signal)
+        self._final_height = max(self._final_height, tip.height)
+
+
+def decided(status: SignatureStatus | None) -> Landing | None:
+    """As one node tells it."""
+    if status is None or status.commitment == "processed":
+        return None
+    if status.error is None:
+        return Landing("confirmed", status.slot)
+    return Landing("failed", status.slot, status.error)

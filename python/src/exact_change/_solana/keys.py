@@ -1,0 +1,173 @@
+"""Keys and signatures. A key lives in a closure alone, and in no object that could be shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Awaitable, Callable, cast
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+from typing_extensions import Literal, Protocol, TypedDict
+
+from .._base.json_types import is_integer, is_list
+from ..errors import ExactChangeError, failure
+from .address import Address, base58_decode, base58_encode, is_address
+
+_SEED_BYTES = 32
+_KEYPAIR_BYTES = 64
+# 64 numbers of three digits, with room for spaces and line breaks.
+_MAX_TEXT = 1024
+_BASE58_KEY = re.compile("[1-9A-HJ-NP-Za-km-z]{32,88}")
+
+
+class SigningIntent(TypedDict, total=False):
+    """What a signer is asked to sign, in words. Amounts are decimal strings of base units."""
+
+    kind: Literal["payment", "swap"]
+    network: str
+    # Of a payment.
+    mint: str
+    amount: str
+    pay_to: str
+    url: str
+    # Of a swap.
+    input_mint: str
+    max_in_amount: str
+    output_mint: str
+    min_out_amount: str
+
+
+class Signer(Protocol):
+    """Signs for one wallet.
+
+    The bytes are a serialized v0 message with its version byte; the answer is the 64-byte Ed25519
+    signature of exactly those bytes. It may be a coroutine function, for an ``AsyncClient``.
+    """
+
+    @property
+    def address(self) -> str:
+        """The wallet, base58."""
+        ...
+
+    def sign_message(self, message: bytes, intent: SigningIntent) -> bytes | Awaitable[bytes]:
+        """The signature of these bytes."""
+        ...
+
+
+class KeySigner:
+    """A signer of ours: what it gets it signs, at once, in this process."""
+
+    __slots__ = ("address", "sign")
+
+    def __init__(self, address: Address, sign: Callable[[bytes], bytes]) -> None:
+        self.address = address
+        self.sign = sign
+
+    def sign_message(self, message: bytes, intent: SigningIntent) -> bytes:
+        """The signature of these bytes."""
+        return self.sign(message)
+
+    def __repr__(self) -> str:
+        return f"KeySigner({self.address})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("A signer is not pickled: it has a key.")
+
+
+def key_signer(secret: object) -> KeySigner:
+    """A signer for a secret key: base58 text, the text of a JSON array, bytes, or numbers.
+
+    Its second half must be the public key of the first: 32 bytes alone may be anything, above all
+    an address, and the key of a wallet made of an address is public. Raises ``ConfigError``
+    (``invalid_key``), which quotes nothing of what was given.
+    """
+    # In another frame: a traceback that shows the values of this one shows no key of ours.
+    return _signer_of(_read_keypair(secret))
+
+
+def seed_signer(seed: object) -> KeySigner:
+    """As :func:`key_signer`, for the 32 bytes that a keypair is derived from."""
+    if not isinstance(seed, (bytes, bytearray)) or len(seed) != _SEED_BYTES:
+        raise _invalid(
+            "wallet_seed is not 32 bytes",
+            "Give the seed as those bytes, or the whole key as wallet_secret_key.",
+        )
+    return _signer_of(bytes(seed))
+
+
+def _signer_of(seed: bytes) -> KeySigner:
+    pair = Keypair.from_seed(seed)
+    sign = pair.sign_message
+    return KeySigner(str(pair.pubkey()), lambda message: bytes(sign(message)))
+
+
+def is_good_signature(signer: Signer, message: bytes, signature: object) -> bool:
+    """Whether a signature is what a signer had to give: one that is not ours is not believed."""
+    if not isinstance(signature, bytes):
+        return False
+    if isinstance(signer, KeySigner):
+        return len(signature) == _KEYPAIR_BYTES
+    return verify_signature(message, signature, signer.address)
+
+
+def verify_signature(message: bytes, signature: bytes, address: Address) -> bool:
+    """Whether it is the address's own over these bytes, as strictly as the network checks it."""
+    if len(signature) != _KEYPAIR_BYTES or not is_address(address):
+        return False
+    return Signature(signature).verify(Pubkey.from_string(address), message)
+
+
+def signature_text(signature: bytes) -> str:
+    """A signature in base58."""
+    return base58_encode(signature)
+
+
+def _read_keypair(secret: object) -> bytes:
+    """The seed of a keypair that is whole."""
+    data = _read_text(secret.strip()) if isinstance(secret, str) else _read_bytes(secret)
+    if data is None:
+        raise _invalid("it is neither base58 text, nor a JSON array of bytes, nor bytes")
+    if len(data) == _SEED_BYTES:
+        raise _invalid(
+            f"it is {_SEED_BYTES} bytes long, as an address is, and a seed",
+            "Give all 64 bytes of the key; a seed goes into wallet_seed, as bytes.",
+        )
+    if len(data) != _KEYPAIR_BYTES:
+        raise _invalid(f"it is {len(data)} bytes long, not {_KEYPAIR_BYTES}")
+    seed = data[:_SEED_BYTES]
+    if bytes(Keypair.from_seed(seed).pubkey()) != data[_SEED_BYTES:]:
+        raise _invalid("its second half is not the public key of its first half")
+    return seed
+
+
+def _read_text(text: str) -> bytes | None:
+    if len(text) > _MAX_TEXT:
+        return None
+    if _BASE58_KEY.fullmatch(text) is not None:
+        return base58_decode(text)
+    try:
+        return _read_bytes(json.loads(text))
+    except (ValueError, RecursionError):
+        # The parser's own error quotes the text, so it is neither raised nor kept as a cause.
+        return None
+
+
+def _read_bytes(value: object) -> bytes | None:
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    items: object = list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
+    if not is_list(items) or len(items) > _KEYPAIR_BYTES:
+        return None
+    if not all(is_integer(item) and 0 <= item <= 255 for item in items):
+        return None
+    return bytes(items)
+
+
+def _invalid(
+    reason: str, following: str = "Give the 64 bytes of a keypair: as base58, JSON, or bytes."
+) -> ExactChangeError:
+    return failure(
+        "invalid_key", f"The secret key cannot be used: {reason}. {following}", {"reason": reason}
+    )

@@ -1,0 +1,1 @@
+"""Nodes of Solana: asked in turn, within deadlines, and held to what they say."""

@@ -1,0 +1,127 @@
+"""One node of Solana: JSON-RPC over HTTP."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any, Sequence
+
+from ..._base.backoff import asked_wait
+from ..._base.json_types import is_integer, is_record
+from ..._base.runtime import Runtime
+from ..._http.own import Answer, HttpPort, LostError, Request, TooLongError
+from ..._kernel.signals import Signal
+from ..._kernel.steps import bounded, join, start
+from ..._kernel.task import Steps, Task
+from ..address import is_address
+from .fault import Fault, json_rpc_fault, shown_host
+from .health import HEALTHY, NodeHealth
+from .types import Tip
+
+# Far more than any swap's accounts or any wallet's tokens: a foreign transaction may name a
+# hundred accounts of 10 MB each.
+_MAX_BODY_BYTES = 64 * 1024 * 1024
+_ids = itertools.count(1)
+
+
+class Node:
+    """One node, what is remembered of it, and whether its answers count."""
+
+    def __init__(
+        self,
+        url: str,
+        http: HttpPort,
+        runtime: Runtime,
+        network: str | None,
+        timeout_ms: float,
+        closing: Signal,
+    ) -> None:
+        self.url = url
+        self.host = shown_host(url)
+        self.health: NodeHealth = HEALTHY
+        # What its last blockhash told of its height.
+        self.last_tip: Tip | None = None
+        self._http = http
+        self._runtime = runtime
+        self._network = network
+        self._timeout_ms = timeout_ms
+        self._closing = closing
+        self._genesis: Task[str] | None = None
+
+    def ask(self, method: str, params: Sequence[Any], signal: Signal | None) -> Steps[Any]:
+        """The result of a call; raises :class:`Fault` for all else."""
+        id_ = next(_ids)
+        question = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+        request = Request(
+            "POST",
+            self.url,
+            [("content-type", "application/json"), ("accept", "application/json")],
+            json.dumps(question, separators=(",", ":")).encode(),
+            self._timeout_ms,
+            _MAX_BODY_BYTES,
+        )
+        try:
+            answer = yield from self._http.send(request, signal)
+        except LostError as error:
+            raise Fault("unavailable", "the connection failed", cause=error)
+        except TooLongError:
+            # No other node has a shorter one.
+            reason = f"its answer is longer than {_MAX_BODY_BYTES} bytes"
+            raise Fault("refused", reason) from None
+        return self._result_in(answer, id_)
+
+    def genesis(self, signal: Signal | None) -> Steps[str]:
+        """The hash of its first block. All calls that wait share the question."""
+        if self._genesis is None or self._genesis.error is not None:
+            self._genesis = yield from start(
+                bounded(self._timeout_ms, _late, [self._closing], self._ask_genesis)
+            )
+        return (yield from join(self._genesis, signal))
+
+    def admit(self, signal: Signal | None) -> Steps[None]:
+        """Raises :class:`Fault` unless the node's answers count: it serves our network."""
+        if self._network is None:
+            return
+        actual = network_of((yield from self.genesis(signal)))
+        if actual != self._network:
+            raise Fault("foreign", "it serves another network", networks=(self._network, actual))
+
+    def _ask_genesis(self, signal: Signal) -> Steps[str]:
+        hash_ = yield from self.ask("getGenesisHash", [], signal)
+        if not is_address(hash_):
+            raise Fault("invalid", "the genesis hash is not one")
+        return hash_
+
+    def _result_in(self, answer: Answer, id_: int) -> Any:
+        if not 200 <= answer.status < 300:
+            wait = asked_wait(answer.headers.get, self._runtime.now())
+            raise Fault(
+                "rate_limited" if answer.status == 429 else "unavailable",
+                f"it answered with status {answer.status}",
+                retry_after_ms=wait,
+            )
+        try:
+            reply = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            reply = None
+        if not is_record(reply):
+            raise Fault("invalid", "it is not a JSON object")
+        error = reply.get("error")
+        if error is not None:
+            code = error.get("code") if is_record(error) else None
+            if not is_integer(code):
+                raise Fault("invalid", "it is an error without a code")
+            said = error.get("message")
+            raise json_rpc_fault(code, said if isinstance(said, str) else None)
+        if reply.get("id") != id_:
+            raise Fault("invalid", "it answers another question")
+        return reply.get("result")
+
+
+def network_of(genesis_hash: str) -> str:
+    """The CAIP-2 id of the network that begins with it."""
+    return f"solana:{genesis_hash[:32]}"
+
+
+def _late() -> Fault:
+    return Fault("timeout", "it did not answer in time")

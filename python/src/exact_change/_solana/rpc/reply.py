@@ -1,0 +1,145 @@
+"""Reading what nodes answer. Python's integers are exact: what is no whole number is refused."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from ..._base.amounts import U64_MAX, parse_amount
+from ..._base.js import stringify
+from ..._base.json_types import is_integer, is_list, is_record, record_of
+from ..._base.redact import redact
+from ..address import Address, is_address
+from .fault import Fault
+from .types import Account, Commitment, LandedTransaction, SignatureStatus, TokenBalanceChange
+
+# More than any error of a transaction has: a node may answer with megabytes.
+_LONGEST_ERROR = 1_000
+
+
+def whole(value: object) -> int:
+    """A count, slot or amount of lamports."""
+    if is_integer(value) and 0 <= value <= U64_MAX:
+        return value
+    raise Fault("invalid", "a number in it is not within 0 and 2^64")
+
+
+def slot_in(result: Any, min_slot: int | None) -> int:
+    """The slot of an answer. Not each node and proxy minds the least slot that it is told."""
+    slot = whole(record_of(record_of(result).get("context")).get("slot"))
+    if slot < (min_slot or 0):
+        raise Fault("unavailable", "it lags behind the slot that is needed")
+    return slot
+
+
+def values_in(result: Any, count: int) -> list[Any]:
+    """The list of an answer, as long as what was asked for."""
+    values = record_of(result).get("value")
+    if not is_list(values) or len(values) != count:
+        raise Fault("invalid", "it has not as many entries as were asked for")
+    return values
+
+
+def raw_error(error: object) -> str | None:
+    """Why a transaction failed, as the node words it: to be judged."""
+    return None if error is None else stringify(error)[:_LONGEST_ERROR]
+
+
+def error_text(error: object) -> str | None:
+    """The same to be shown."""
+    return None if error is None else redact(stringify(error))[:_LONGEST_ERROR]
+
+
+def read_account(value: Any) -> Account:
+    """An account in base64."""
+    data = value["data"]
+    if not is_list(data) or len(data) != 2 or data[1] != "base64":
+        raise Fault("invalid", "an account in it cannot be read")
+    owner = value["owner"]
+    if not is_address(owner):
+        raise Fault("invalid", "an account in it cannot be read")
+    try:
+        content = base64.b64decode(data[0], validate=True)
+    except (binascii.Error, TypeError):
+        raise Fault("invalid", "an account in it cannot be read") from None
+    return Account(owner, whole(value["lamports"]), content, value.get("executable") is True)
+
+
+def read_status(value: Any) -> SignatureStatus:
+    """The status of a signature.
+
+    Old nodes do not name the commitment; they count confirmations, and stop once it is final.
+    """
+    named: object = value.get("confirmationStatus")
+    commitment: Commitment = "processed"
+    if named in ("confirmed", "finalized"):
+        commitment = named  # type: ignore[assignment]
+    elif named is None and value.get("confirmations") is None:
+        commitment = "finalized"
+    return SignatureStatus(whole(value["slot"]), commitment, error_text(value.get("err")))
+
+
+def read_landed(value: Any) -> LandedTransaction:
+    """The node's record of a transaction, its message in JSON."""
+    meta = value["meta"]
+    if meta is None:
+        raise Fault("invalid", "the transaction comes without its effects")
+    transaction = value["transaction"]
+    loaded = record_of(meta.get("loadedAddresses"))
+    accounts = [
+        *transaction["message"]["accountKeys"],
+        *loaded.get("writable", ()),
+        *loaded.get("readonly", ()),
+    ]
+    if not all(is_address(one) for one in accounts):
+        raise Fault("invalid", "an account of the transaction is none")
+    before, after = meta["preBalances"], meta["postBalances"]
+    lamports = {
+        account: (whole(was), whole(is_)) for account, was, is_ in zip(accounts, before, after)
+    }
+    held = (meta.get("preTokenBalances"), meta.get("postTokenBalances"))
+    return LandedTransaction(
+        whole(value["slot"]),
+        error_text(meta.get("err")),
+        [str(one) for one in transaction["signatures"]],
+        whole(meta["fee"]),
+        _token_changes(accounts, held[0] or [], held[1] or []),
+        all(is_list(one) for one in held),
+        lamports,
+    )
+
+
+def _token_changes(
+    accounts: list[Address], before: list[Any], after: list[Any]
+) -> list[TokenBalanceChange]:
+    """An account that is in one list only was opened or closed, which is a balance of zero."""
+    changes: dict[tuple[int, str], TokenBalanceChange] = {}
+    for balances, side in ((before, "before"), (after, "after")):
+        for one in balances:
+            index, mint, owner = whole(one["accountIndex"]), one["mint"], one["owner"]
+            if index >= len(accounts) or not is_address(mint) or not is_address(owner):
+                raise Fault("invalid", "a token balance has no account")
+            amount = parse_amount(record_of(one.get("uiTokenAmount")).get("amount"))
+            if amount is None:
+                raise Fault("invalid", "a token balance is not an amount")
+            empty = TokenBalanceChange(accounts[index], mint, owner, 0, 0)
+            known = changes.get((index, mint), empty)
+            is_before = side == "before"
+            changes[index, mint] = known._replace(
+                before=amount if is_before else known.before,
+                after=known.after if is_before else amount,
+            )
+    return list(changes.values())
+
+
+def texts_in(value: object) -> list[str]:
+    """Lines of a log."""
+    return [one for one in value if isinstance(one, str)] if is_list(value) else []
+
+
+def object_in(value: object) -> Any:
+    """An object, or a fault."""
+    if not is_record(value):
+        raise Fault("invalid", "it does not have the shape of an answer to this question")
+    return value

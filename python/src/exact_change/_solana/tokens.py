@@ -1,0 +1,222 @@
+"""Mints and token accounts as they lie on the chain, of both token programs."""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from typing import NamedTuple, Sequence
+
+from solders.pubkey import Pubkey
+from typing_extensions import Literal
+
+from .._base.network import ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM
+from .._spec import table
+from .address import Address, address_bytes, address_of
+from .rpc.types import Account
+
+State = Literal["initialized", "frozen"]
+
+
+class Extension(NamedTuple):
+    """One extension of a Token-2022 mint or account, raw."""
+
+    type: int
+    value: bytes
+
+
+class Mint(NamedTuple):
+    """A mint, with what its extensions let others do to a payment."""
+
+    token_program: Address
+    decimals: int
+    supply: int
+    # Names in the order found; one we do not know is `unknown:<type>`.
+    extensions: Sequence[str]
+    # Basis points withheld from every transfer: the higher of the current and the coming epoch's.
+    transfer_fee_bps: int
+    # The program that every transfer calls.
+    transfer_hook_program: Address | None
+    # The key that can take tokens out of every account.
+    permanent_delegate: Address | None
+    # What a new token account starts as.
+    default_state: State
+    # Nothing moves now.
+    paused: bool
+
+
+class TokenAccount(NamedTuple):
+    """A token account."""
+
+    token_program: Address
+    mint: Address
+    owner: Address
+    amount: int
+    delegate: Address | None
+    delegated_amount: int
+    close_authority: Address | None
+    state: State
+    # Holds wrapped SOL.
+    is_native: bool
+    extensions: Sequence[str]
+    # A transfer to it fails unless a memo comes right before.
+    requires_memo: bool
+
+
+_MINT_BYTES = 82
+_ACCOUNT_BYTES = 165
+# Token-2022 tells its multisigs by their length alone, and pads accounts that would have it.
+MULTISIG_BYTES = 355
+# Where Token-2022 says which kind of account the extensions belong to.
+_KIND_AT = _ACCOUNT_BYTES
+_MINT_KIND, _ACCOUNT_KIND = 1, 2
+# Where a wrapped SOL account says which of its lamports are rent.
+_RENT_AT = 113
+_STATES: dict[int, State] = {1: "initialized", 2: "frozen"}
+_EXTENSIONS: dict[int, list[object]] = {
+    int(type_): known for type_, known in table("tokens")["extensions"].items()
+}
+
+_CACHE_ENTRIES = 1024
+_derived: OrderedDict[tuple[str, str, str], Address] = OrderedDict()
+
+
+def associated_token_address(owner: Address, mint: Address, token_program: Address) -> Address:
+    """The associated token account. An owner off the curve, such as a vault, is fine."""
+    name = (owner, mint, token_program)
+    account = _derived.get(name)
+    if account is None:
+        seeds = [address_bytes(owner), address_bytes(token_program), address_bytes(mint)]
+        account = program_address(seeds, ASSOCIATED_TOKEN_PROGRAM)[0]
+        _derived[name] = account
+        if len(_derived) > _CACHE_ENTRIES:
+            _derived.popitem(last=False)
+    else:
+        # The recently used ones are kept.
+        _derived.move_to_end(name)
+    return account
+
+
+def program_address(seeds: Sequence[bytes], program: Address) -> tuple[Address, int]:
+    """The first address that a program can have for these seeds, and the number for it."""
+    key, bump = Pubkey.find_program_address(list(seeds), Pubkey.from_string(program))
+    return str(key), bump
+
+
+def decode_mint(account: Account) -> Mint | None:
+    """Decodes an initialised mint of either token program; None for anything else."""
+    extensions = _extensions_of(account, _MINT_BYTES, _MINT_KIND)
+    data = account.data
+    if extensions is None or not _is_option(data, 0) or data[45] != 1 or not _is_option(data, 46):
+        return None
+    values = {extension_name(one.type): one.value for one in extensions}
+    default_state = _STATES.get(values.get("defaultAccountState", b"\x01")[0])
+    paused = values["pausable"][32] if "pausable" in values else 0
+    if default_state is None or paused > 1:
+        return None
+    return Mint(
+        account.owner,
+        data[44],
+        _u64(data, 36),
+        [extension_name(one.type) for one in extensions],
+        _fee_bps(values.get("transferFeeConfig")),
+        _optional_key(values.get("transferHook", b"")[32:]),
+        _optional_key(values.get("permanentDelegate", b"")),
+        default_state,
+        paused == 1,
+    )
+
+
+def decode_token_account(account: Account) -> TokenAccount | None:
+    """Decodes an initialised token account of either token program; None for anything else."""
+    extensions = _extensions_of(account, _ACCOUNT_BYTES, _ACCOUNT_KIND)
+    data = account.data
+    if extensions is None:
+        return None
+    state = _STATES.get(data[108])
+    if state is None or not all(_is_option(data, at) for at in (72, 109, 129)):
+        return None
+    return TokenAccount(
+        account.owner,
+        address_of(data[0:32]),
+        address_of(data[32:64]),
+        _u64(data, 64),
+        address_of(data[76:108]) if data[72] else None,
+        _u64(data, 121),
+        address_of(data[133:165]) if data[129] else None,
+        state,
+        data[109] == 1,
+        [extension_name(one.type) for one in extensions],
+        any(extension_name(one.type) == "memoTransfer" and one.value[0] != 0 for one in extensions),
+    )
+
+
+def uncounted_lamports(account: Account, held: TokenAccount) -> int:
+    """Lamports of a wrapped SOL account beyond its rent and its amount.
+
+    Any wallet may send them, and any may have them counted: then they are wrapped SOL too.
+    """
+    if not held.is_native:
+        return 0
+    return max(0, account.lamports - _u64(account.data, _RENT_AT) - held.amount)
+
+
+def extension_name(type_: int) -> str:
+    """The name of an extension type, ``unknown:<type>`` if we do not know it."""
+    known = _EXTENSIONS.get(type_)
+    return f"unknown:{type_}" if known is None else str(known[0])
+
+
+def _extensions_of(account: Account, base_bytes: int, kind: int) -> list[Extension] | None:
+    """The extensions of an account of the right program, length and kind."""
+    data, owner = account.data, account.owner
+    if owner not in (TOKEN_PROGRAM, TOKEN_2022_PROGRAM):
+        return None
+    if len(data) == base_bytes:
+        return []
+    if owner == TOKEN_PROGRAM or len(data) <= _KIND_AT or len(data) == MULTISIG_BYTES:
+        return None
+    # A mint is padded with zeros to the length of an account, so that the kind is at one place.
+    if data[_KIND_AT] != kind or any(data[base_bytes:_KIND_AT]):
+        return None
+    return read_extensions(data[_KIND_AT + 1 :])
+
+
+def read_extensions(data: bytes) -> list[Extension] | None:
+    """Walks type, length, value to the end, or to the zeros after the last one.
+
+    None if it does not come out even, a length is not the known one, or a type comes twice.
+    """
+    found: dict[int, Extension] = {}
+    offset = 0
+    while offset < len(data) and any(data[offset:]):
+        if offset + 4 > len(data):
+            return None
+        type_, length = struct.unpack_from("<HH", data, offset)
+        end = offset + 4 + length
+        known = _EXTENSIONS.get(type_, [])[1:]
+        if type_ == 0 or end > len(data) or type_ in found or (known and known[0] != length):
+            return None
+        found[type_] = Extension(type_, data[offset + 4 : end])
+        offset = end
+    return list(found.values())
+
+
+def _fee_bps(config: bytes | None) -> int:
+    """Two authorities, the withheld amount, then twice: epoch, maximum, basis points."""
+    if config is None:
+        return 0
+    return max(int.from_bytes(config[at : at + 2], "little") for at in (88, 106))
+
+
+def _optional_key(data: bytes) -> Address | None:
+    """An optional key is 32 zero bytes if there is none."""
+    return address_of(data) if any(data) else None
+
+
+def _is_option(data: bytes, at: int) -> bool:
+    """An optional field is four bytes of 0 or 1, and then the value."""
+    return data[at : at + 4] in (b"\0\0\0\0", b"\1\0\0\0")
+
+
+def _u64(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 8], "little")

@@ -1,0 +1,103 @@
+"""Where a transaction's lamports go and come from, and bounds on that."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .._base.amounts import ceil_div
+from .._base.network import WSOL_MINT
+from .._base.token_text import funding_link, sol_text
+from .._solana.address import Address
+from ..errors import failure
+
+# What one signature costs; the wallet is the only signer of a swap.
+SIGNATURE_LAMPORTS = 5_000
+_MICRO = 1_000_000
+
+
+class SwapLimits(NamedTuple):
+    """Bounds on what a transaction of ours may cost besides what it swaps; in lamports."""
+
+    max_priority_fee: int
+    # For token accounts of the wallet that are created and stay.
+    max_rent: int
+
+
+class ComputeBudget(NamedTuple):
+    """Limit and price (micro-lamports) in compute units that a transaction asks for."""
+
+    unit_limit: int
+    unit_price: int
+
+    @property
+    def priority_fee(self) -> int:
+        """Lamports that it costs on top of the signature."""
+        return ceil_div(self.unit_limit * self.unit_price, _MICRO)
+
+
+class LamportBudget(NamedTuple):
+    """All in lamports."""
+
+    network_fee: int
+    priority_fee: int
+    # Of accounts that stay.
+    rent: int
+    # Of a wrapped SOL account that is closed again in the same transaction.
+    temporary_rent: int
+    # SOL that is wrapped for the swap.
+    wrapped: int
+    # What closing a wrapped SOL account brings at least, besides `temporary_rent`.
+    returned: int
+
+    def required(self, wallet_minimum: int) -> int:
+        """What the wallet must have so that it can run and the wallet stays rent-exempt."""
+        return sum(self[:5]) + wallet_minimum
+
+    def least(self, available: int) -> int:
+        """The least that the wallet has afterwards."""
+        spent = self.network_fee + self.priority_fee + self.rent + self.wrapped
+        return available - spent + self.returned
+
+
+def swap_limits(max_fee_lamports: int, max_rent_lamports: int) -> SwapLimits:
+    """The bounds that a policy sets; it counts the signature among the fees."""
+    if max_fee_lamports >= SIGNATURE_LAMPORTS:
+        return SwapLimits(max_fee_lamports - SIGNATURE_LAMPORTS, max_rent_lamports)
+    raise failure(
+        "fees_over_limit",
+        f"A transaction costs {SIGNATURE_LAMPORTS} lamports at least; policy.max_fee_lamports is "
+        f"{max_fee_lamports}. Raise it.",
+        {"lamports": str(SIGNATURE_LAMPORTS), "limit_lamports": str(max_fee_lamports)},
+    )
+
+
+def bounded_unit_price(wanted: int, unit_limit: int, max_lamports: int) -> int:
+    """The highest price, up to ``wanted``, that keeps the priority fee within a bound."""
+    return min(wanted, max_lamports * _MICRO // unit_limit)
+
+
+def check_budget(
+    wallet: Address, budget: LamportBudget, available: int, wallet_minimum: int, max_rent: int
+) -> None:
+    """Raises ``insufficient_sol``, or ``fees_over_limit`` if the rent is above the limit."""
+    if budget.rent > max_rent:
+        raise failure(
+            "fees_over_limit",
+            f"The swap creates token accounts for {sol_text(budget.rent)} of rent; the limit is "
+            f"{sol_text(max_rent)}.",
+            {"lamports": str(budget.rent), "limit_lamports": str(max_rent)},
+        )
+    required = budget.required(wallet_minimum)
+    if available < required:
+        link = funding_link(wallet, WSOL_MINT, required - available, 9)
+        raise failure(
+            "insufficient_sol",
+            f"The swap needs {sol_text(required)} for network fees, rent and what it sells; the "
+            f"wallet {wallet} can spend {sol_text(available)}. Send it the difference or more "
+            f"({link}).",
+            {
+                "required_lamports": str(required),
+                "available_lamports": str(available),
+                "link": link,
+            },
+        )

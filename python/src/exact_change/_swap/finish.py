@@ -1,0 +1,113 @@
+"""The end of composing: simulated, with a compute budget, and bounded."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, NamedTuple
+
+from .._base.runtime import Runtime
+from .._firewall.decoders import Decoders
+from .._firewall.simulation import check_simulation, watched_accounts
+from .._kernel.signals import Signal
+from .._kernel.steps import join, start
+from .._kernel.task import Steps, Task
+from .._solana.address import Address
+from .._solana.message import assemble_transaction
+from .._solana.rpc.blockhash import BlockhashSource
+from .._solana.rpc.rpc import Rpc
+from .._solana.tables import TableCache
+from .._solana.types import Lifetime
+from .budget import ComputeBudget, SwapLimits, bounded_unit_price, check_budget
+from .compose import Draft
+from .types import ReservedAmounts
+
+_MAX_UNITS = 1_400_000
+# Both compute-budget instructions come first.
+_COMPUTE_INSTRUCTIONS = 2
+
+
+class SwapDeps(NamedTuple):
+    """What preparing works with."""
+
+    decoders: Decoders
+    rpc: Rpc
+    runtime: Runtime
+    blockhashes: BlockhashSource
+    tables: TableCache
+    limits: SwapLimits
+
+
+class Finish(NamedTuple):
+    """Simulates with the largest compute limit, then composes again with what is needed."""
+
+    deps: SwapDeps
+    wallet: Address
+    compose: Callable[[ComputeBudget, str, ReservedAmounts], Draft]
+    reserved: Callable[[], Steps[ReservedAmounts]]
+    wallet_minimum: int
+    # The slot at which the wallet's accounts were read.
+    read_at: int
+    # Micro-lamports per compute unit that the market asks for; what is signed waits for it.
+    unit_price: Task[int]
+    signal: Signal | None
+
+    def run(self) -> Steps[tuple[Draft, ComputeBudget, Lifetime]]:
+        """Only the compute budget and the guard's lamports may differ between the two.
+
+        Anything else is simulated again.
+        """
+        blockhashes, signal = self.deps.blockhashes, self.signal
+        reserved = yield from self.reserved()
+        first = yield from blockhashes.fresh(signal=signal)
+        rehearsal = self.compose(ComputeBudget(_MAX_UNITS, 1), first.blockhash, reserved)
+        simulation = yield from start(self._simulate(rehearsal))
+        unit_price = yield from join(self.unit_price)
+        used = yield from join(simulation)
+        # A fifth more than was used, rounded up, and a little.
+        units = min(_MAX_UNITS, math.ceil(used * 1.2) + 5_000)
+        max_fee = self.deps.limits.max_priority_fee
+        price = bounded_unit_price(unit_price, units, max_fee)
+        compute = ComputeBudget(units, price)
+        lifetime = yield from blockhashes.fresh(signal=signal)
+        reserved = reserved.larger((yield from self.reserved()))
+        draft = self.compose(compute, lifetime.blockhash, reserved)
+        if _rest(rehearsal) == _rest(draft):
+            self._check_affordable(draft)
+        else:
+            yield from self._simulate(draft)
+        return draft, compute, lifetime
+
+    def _simulate(self, draft: Draft) -> Steps[int]:
+        self._check_affordable(draft)
+        simulation = yield from self.deps.rpc.simulate(
+            assemble_transaction(draft.message, {}),
+            watched_accounts(draft.floors),
+            min_slot=self.read_at,
+            signal=self.signal,
+        )
+        check_simulation(
+            simulation,
+            draft.floors,
+            self.read_at,
+            self.deps.decoders,
+            draft.swap_at,
+            draft.guard_from,
+        )
+        return simulation.units_consumed
+
+    def _check_affordable(self, draft: Draft) -> None:
+        check_budget(
+            self.wallet,
+            draft.budget,
+            draft.available_lamports,
+            self.wallet_minimum,
+            self.deps.limits.max_rent,
+        )
+
+
+def _rest(draft: Draft) -> list[Any]:
+    """All but the compute budget and the guard's lamports."""
+    return [
+        (one.program, one.data, list(one.accounts))
+        for one in draft.instructions[_COMPUTE_INSTRUCTIONS:-1]
+    ]

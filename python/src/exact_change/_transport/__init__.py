@@ -1,0 +1,1 @@
+"""Where quotes and swaps come from: this process, or a service."""

@@ -1,0 +1,285 @@
+"""The service at an address. What it answers is a hint, held to the same shapes as ours."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, NamedTuple, Sequence
+from urllib.parse import urlencode
+
+from .._base.js import stringify
+from .._base.json_types import is_list
+from .._base.options import refuse
+from .._base.runtime import Runtime
+from .._config.options import Config
+from .._config.swap_request import ResolvedRequest
+from .._http.asking import PeerHttp, parse_json
+from .._http.own import Answer, HttpPort
+from .._kernel.signals import Signal
+from .._kernel.steps import bounded, done
+from .._kernel.task import Steps
+from .._solana.address import Address
+from .._swap.types import SwapBuild, SwapQuote
+from .._wire.answers import balances_of, parsed_of, quote_json, quote_of, result_of, swap_of
+from .._wire.messages import AUTO_PAY, BALANCE, BUILD_SWAP, PARSE_PAYMENT, QUOTE, Operation
+from .._wire.problem import PROBLEM_TYPE, error_of, unusable
+from .._wire.schema import Misfit
+from ..errors import ExactChangeError, failure
+from .types import ParsedPayment, PaymentResult, SwapTransaction, TokenBalance
+
+_MAX_BODY_BYTES = 2 * 1024 * 1024
+# Far more than any message is nested, a 402's own body and a quote of Jupiter's included.
+_MAX_DEPTH = 32
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+
+
+class Service(NamedTuple):
+    """Where it is, and how it is asked."""
+
+    # Without a slash at its end.
+    base_url: str
+    # Sent with each request. No redirect is followed, so they reach the service's own origin alone.
+    headers: Sequence[tuple[str, str]]
+    http: HttpPort
+    # For one call, further tries included.
+    timeout_ms: float
+    runtime: Runtime
+
+
+class RemoteTransport:
+    """Calls that change nothing are tried up to three times."""
+
+    is_distant = True
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    @classmethod
+    def of(cls, config: Config, http: HttpPort) -> RemoteTransport:
+        """The service that a client's options name."""
+        key = config.api_key
+        headers = [] if key is None else [("authorization", f"Bearer {key}")]
+        timeout_ms = config.timeouts.service
+        return cls(Service(config.api_url or "", headers, http, timeout_ms, config.runtime))
+
+    def quote(self, request: ResolvedRequest, signal: Signal | None) -> Steps[SwapQuote]:
+        asked: dict[str, Any] = {
+            "inputMint": request.input_mint,
+            "outputMint": request.output_mint,
+            "amount": str(request.amount),
+            "swapMode": request.swap_mode,
+            "slippageBps": request.slippage_bps,
+        }
+        if request.max_accounts is not None:
+            asked["maxAccounts"] = request.max_accounts
+        return self.quote_as(asked, signal)
+
+    def quote_as(self, asked: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
+        """A quote, asked for in the words of the interface."""
+        return quote_of((yield from self._call(QUOTE, asked, signal)))
+
+    def build(
+        self, wallet: Address, quote: SwapQuote, signal: Signal | None
+    ) -> Steps[SwapBuild | Any]:
+        """The client takes the instruction out of the transaction."""
+        return (yield from self.build_swap(wallet, quote, signal)).transaction
+
+    def build_swap(
+        self, wallet: str, quote: SwapQuote, signal: Signal | None
+    ) -> Steps[SwapTransaction]:
+        """An unsigned transaction for a quote."""
+        asked = {"wallet": wallet, "quote": quote_json(quote)}
+        return swap_of((yield from self._call(BUILD_SWAP, asked, signal)))
+
+    def balance(
+        self, wallet: Address, mints: Sequence[Address] | None, signal: Signal | None
+    ) -> Steps[list[TokenBalance]]:
+        asked: dict[str, Any] = {"wallet": wallet}
+        if mints is not None:
+            # A query cannot ask for none: it would ask for all.
+            if not mints:
+                return (yield from done([]))
+            asked["mint"] = list(mints)
+        answer = yield from self._call(BALANCE, asked, signal)
+        balances = balances_of(answer)
+        if mints is not None and len(balances) != len(mints):
+            raise unusable("it has not one balance for each mint", False)
+        return balances
+
+    def parse_payment(
+        self, parts: Mapping[str, Any], signal: Signal | None
+    ) -> Steps[ParsedPayment]:
+        """The offers of a 402 as it came."""
+        return parsed_of((yield from self._call(PARSE_PAYMENT, parts, signal)))
+
+    def auto_pay(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[PaymentResult]:
+        return result_of((yield from self._call(AUTO_PAY, request, signal)))
+
+    def _call(
+        self, operation: Operation, asked: Mapping[str, Any], signal: Signal | None
+    ) -> Steps[Any]:
+        _check_request(operation, asked)
+        is_sent = "signedSwap" in asked or "signedPayment" in asked
+        service, peer = self._service, ServicePeer(is_sent)
+        # What is signed is handed over once: whether it arrived, the chain knows better than
+        # another try.
+        http = PeerHttp(
+            service.http,
+            peer,
+            service.timeout_ms,
+            service.runtime,
+            attempts=1 if is_sent else 3,
+            max_body=_MAX_BODY_BYTES,
+        )
+        headers = [("accept", f"application/json, {PROBLEM_TYPE}"), *service.headers]
+        url, body = service.base_url + operation.path, b""
+        if operation.method == "GET":
+            url = f"{url}?{_query(asked)}"
+        else:
+            headers.append(("content-type", "application/json"))
+            body = stringify(asked).encode()
+        answer = yield from bounded(
+            service.timeout_ms,
+            lambda: peer.late(service.timeout_ms, 1),
+            [signal],
+            lambda own: http.ask(operation.method, url, headers, body, own),
+        )
+        return _read(operation, answer, is_sent)
+
+
+class ServicePeer:
+    """What the failures of a service become.
+
+    ``is_sent``: it was handed something signed: if it does not say itself what became of that, it
+    may still land.
+    """
+
+    def __init__(self, is_sent: bool) -> None:
+        self._is_sent = is_sent
+        self._open: dict[str, Any] = {}
+        self._advice = "Try again"
+        if is_sent:
+            self._open = {"funds": "uncertain", "retry": "same"}
+            self._advice = "What was signed may still land: send the same again"
+
+    def failing(self, answer: Answer, attempts: int, retry_after_ms: int) -> Exception:
+        problem = _problem_in(answer)
+        if problem is not None:
+            return error_of(problem, is_sent=self._is_sent)
+        if answer.status != 429:
+            said = f"answered {answer.status} in {_times(attempts)}"
+            return self._unavailable(said, answer.status)
+        return failure(
+            "rate_limited",
+            f"The service is rate limiting this client. {self._advice} in {retry_after_ms} ms.",
+            {"retry_after_ms": retry_after_ms},
+            **self._open,
+        )
+
+    def lost(self, cause: Exception, attempts: int) -> Exception:
+        said = f"gave no answer, or a redirect, in {_times(attempts)}"
+        return self._unavailable(said, 0, cause)
+
+    def late(self, timeout_ms: float, attempts: int) -> Exception:
+        return failure(
+            "timeout",
+            f"The service did not answer within {timeout_ms:g} ms. {self._advice}, or give it more "
+            "time.",
+            {"step": "service", "timeout_ms": timeout_ms},
+            **self._open,
+        )
+
+    def too_long(self, limit_bytes: int) -> Exception:
+        return unusable(f"it is longer than {limit_bytes} bytes", self._is_sent)
+
+    def is_lasting(self, answer: Answer) -> bool:
+        problem = _problem_in(answer)
+        return problem is not None and error_of(problem, is_sent=self._is_sent).retry == "never"
+
+    def _unavailable(self, said: str, status: int, cause: Exception | None = None) -> Exception:
+        return failure(
+            "service_unavailable",
+            f"The service {said}. {self._advice}, and check its address.",
+            {"status": status},
+            cause=cause,
+            **self._open,
+        )
+
+
+def _check_request(operation: Operation, asked: Mapping[str, Any]) -> None:
+    """Raises ``invalid_option``, which names the field."""
+    try:
+        operation.request(asked)
+    except Misfit as misfit:
+        # Of a query, the field is what its sender knows.
+        path = misfit.path
+        if operation.method == "GET":
+            path = re.split("[.[]", path, maxsplit=1)[0]
+        raise refuse(path or "request", misfit.rule) from None
+
+
+def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
+    """What a service answered, if it is what the operation promises."""
+    if answer.status != 200:
+        raise _refusal_in(answer, is_sent)
+    value = _json_in(answer, "application/json")
+    if value is None:
+        raise unusable("it is not JSON", is_sent)
+    try:
+        return operation.response(value)
+    except Misfit as misfit:
+        # Where it does not fit, and why, may be in the service's own words.
+        raise unusable(
+            f"it is not what {operation.path} promises",
+            is_sent,
+            {"field": misfit.path, "rule": misfit.rule},
+        )
+
+
+def _refusal_in(answer: Answer, is_sent: bool) -> ExactChangeError:
+    problem = _problem_in(answer)
+    if problem is None:
+        said = f"it has status {answer.status}, and is no problem of this interface"
+        return unusable(said, is_sent)
+    return error_of(problem, is_sent=is_sent)
+
+
+def _problem_in(answer: Answer) -> Any:
+    """The problem JSON of an answer, still to be judged; None if it is none."""
+    return _json_in(answer, PROBLEM_TYPE)
+
+
+def _json_in(answer: Answer, type_: str) -> Any:
+    given = (answer.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    if given != type_:
+        return None
+    try:
+        text = answer.body.decode("utf-8-sig")
+        return None if _is_deep(text) else parse_json(text)
+    except ValueError:
+        # Neither parser's error is worth keeping: both quote the text.
+        return None
+
+
+def _is_deep(text: str) -> bool:
+    depth = 0
+    for mark in _BRACKETS.finditer(text):
+        if mark[0] in "[{":
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return True
+        elif mark[0] in "]}":
+            depth -= 1
+    return False
+
+
+def _query(asked: Mapping[str, Any]) -> str:
+    pairs = [
+        (name, str(one))
+        for name, value in asked.items()
+        for one in (value if is_list(value) else [value])
+    ]
+    return urlencode(pairs)
+
+
+def _times(attempts: int) -> str:
+    return "one attempt" if attempts == 1 else f"{attempts} attempts"

@@ -1,0 +1,1 @@
+"""x402, versions 1 and 2, scheme ``exact`` on Solana."""

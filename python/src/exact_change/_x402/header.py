@@ -1,0 +1,64 @@
+"""What payment headers carry: base64 of UTF-8 JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from .._base.js import stringify
+from .._base.json_types import is_record
+from .._base.text import trim
+from .json import MAX_CHARACTERS, read_json
+
+_BASE64 = re.compile("[A-Za-z0-9+/]+={0,2}")
+_BASE64URL = re.compile("[A-Za-z0-9_-]+={0,2}")
+# Base64 makes four characters of three bytes.
+_MAX_VALUE = -(-MAX_CHARACTERS * 4 // 3)
+_WIDE = re.compile("[\u0100-\U0010ffff]")
+
+
+def decode_header(value: str) -> dict[str, Any] | None:
+    """Decodes a payment header: base64 in either alphabet, padded or not, or the JSON itself.
+
+    None if it is anything else, also two values that a proxy has joined by a comma.
+    """
+    trimmed = trim(value)
+    if len(trimmed) > _MAX_VALUE:
+        return None
+    text = _from_bytes(trimmed) if trimmed.startswith("{") else _decode_base64(trimmed)
+    json = None if text is None else read_json(text).value
+    return json if is_record(json) else None
+
+
+def encode_header(value: object) -> str:
+    """Encodes what a payment header carries: padded standard base64 of UTF-8 JSON."""
+    return base64.b64encode(stringify(value).encode()).decode()
+
+
+def _decode_base64(value: str) -> str | None:
+    if _BASE64.fullmatch(value) is not None:
+        altchars = None
+    elif _BASE64URL.fullmatch(value) is not None:
+        altchars = b"-_"
+    else:
+        return None
+    digits = value.rstrip("=")
+    try:
+        data = base64.b64decode(digits + "=" * (-len(digits) % 4), altchars)
+        # Bits that belong to no byte may say anything, and say nothing here.
+        encoded = base64.b64encode(data, altchars).decode().rstrip("=")
+        return data.decode().lstrip("\ufeff") if encoded == digits else None
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _from_bytes(value: str) -> str:
+    """Connections hand header bytes over one character each: UTF-8 is put together again."""
+    if _WIDE.search(value) is not None:
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return value

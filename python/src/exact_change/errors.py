@@ -1,0 +1,257 @@
+"""What this library raises on purpose: what happened to the money, and what to do next."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from typing_extensions import Literal
+
+from ._base.names import camel_keys
+from ._base.redact import redact_error
+from ._base.text import clean_text
+from ._spec import table
+
+# What may have happened to the caller's money:
+# `untouched`: nothing of ours landed or can still land; `swapped`: tokens changed, nothing was
+# paid; `uncertain`: something that we signed left and may still land; `spent`: the payment landed.
+Funds = Literal["untouched", "swapped", "uncertain", "spent"]
+# `never` helps nothing without a change, `same` presents the same bytes again, `fresh` starts over.
+Retry = Literal["never", "same", "fresh"]
+ErrorCode = Literal[
+    "invalid_option",
+    "invalid_key",
+    "missing_dependency",
+    "client_closed",
+    "idempotency_mismatch",
+    "malformed_payment_required",
+    "unsupported_offer",
+    "unsupported_network",
+    "no_payable_offer",
+    "insecure_origin",
+    "body_not_replayable",
+    "header_too_large",
+    "amount_over_limit",
+    "budget_exhausted",
+    "price_unknown",
+    "not_allowed",
+    "approval_refused",
+    "fees_over_limit",
+    "insufficient_funds",
+    "insufficient_sol",
+    "payee_account_missing",
+    "account_unusable",
+    "unknown_mint",
+    "mint_not_supported",
+    "no_route",
+    "price_impact_too_high",
+    "swap_overhead_too_high",
+    "quote_mismatch",
+    "unsafe_swap",
+    "transaction_too_large",
+    "simulation_failed",
+    "self_check_failed",
+    "signing_failed",
+    "swap_failed",
+    "swap_expired",
+    "swap_uncertain",
+    "payment_rejected",
+    "payment_uncertain",
+    "payment_in_progress",
+    "already_spent",
+    "journal_unavailable",
+    "journal_locked",
+    "journal_damaged",
+    "rpc_unavailable",
+    "rpc_wrong_network",
+    "jupiter_unavailable",
+    "service_unavailable",
+    "rate_limited",
+    "timeout",
+    "invalid_response",
+]
+
+
+class Moved(NamedTuple):
+    """A transaction of ours that landed. Amounts are decimal strings of base units."""
+
+    kind: Literal["swap", "payment"]
+    signature: str
+    input_mint: str | None = None
+    in_amount: str | None = None
+    output_mint: str | None = None
+    out_amount: str | None = None
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON-safe, without what is not known."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+class ExactChangeError(Exception):
+    """Base of every error that this library raises on purpose.
+
+    >>> try:
+    ...     client.get("https://api.example.com/premium")
+    ... except ExactChangeError as error:
+    ...     if error.code == "insufficient_funds":
+    ...         print(error.details["required"])
+    ...     print(error.funds, error.retry)
+    """
+
+    code: ErrorCode
+    # The numbers that come with the code, in snake_case; JSON-safe.
+    details: Mapping[str, Any]
+    funds: Funds
+    # Every transaction of ours that landed; empty when `funds` is "untouched".
+    moved: tuple[Moved, ...]
+    retry: Retry
+    # Text from a seller or a service, cleaned and capped; never part of the message.
+    untrusted: Mapping[str, str]
+    # The response that led to the error, if there is one. Never printed or pickled.
+    response: Any
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        *,
+        funds: Funds = "untouched",
+        moved: Sequence[Moved] = (),
+        retry: Retry | None = None,
+        cause: BaseException | None = None,
+        untrusted: Mapping[str, str] | None = None,
+        response: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.details = MappingProxyType(dict(details or {}))
+        self.funds = funds
+        self.moved = tuple(moved)
+        self.retry = retry or _CODES[code]["retry"]
+        self.untrusted = MappingProxyType(
+            {name: clean_text(text) for name, text in (untrusted or {}).items()}
+        )
+        self.response = response
+        self.__cause__ = redact_error(cause)
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do next."""
+        return str(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe: no cause, no response."""
+        said = {
+            "name": type(self).__name__,
+            "code": self.code,
+            "message": self.message,
+            "funds": self.funds,
+            "moved": [one.to_dict() for one in self.moved],
+            "retry": self.retry,
+            "details": dict(self.details),
+        }
+        return {**said, "untrusted": dict(self.untrusted)} if self.untrusted else said
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.to_dict(),)
+
+
+class ConfigError(ExactChangeError):
+    """The caller's own arguments are wrong."""
+
+
+class ProtocolError(ExactChangeError):
+    """What the seller sent cannot be read, or cannot be paid by this library."""
+
+
+class PolicyError(ExactChangeError):
+    """The caller's own rules forbid it."""
+
+
+class FundsError(ExactChangeError):
+    """The wallet or the payee lacks what the payment needs."""
+
+
+class QuoteError(ExactChangeError):
+    """No swap that is good enough."""
+
+
+class TransactionError(ExactChangeError):
+    """A transaction of ours could not be made, or did not land."""
+
+
+class SettlementError(ExactChangeError):
+    """A signed payment left this process and its answer is not a success."""
+
+
+class TransportError(ExactChangeError):
+    """An RPC node, Jupiter or a service did not answer, or not properly."""
+
+
+_CODES: dict[str, Any] = table("errors")["codes"]
+_CLASSES: dict[str, type[ExactChangeError]] = {
+    one.__name__: one
+    for one in (
+        *(ConfigError, ProtocolError, PolicyError, FundsError),
+        *(QuoteError, TransactionError, SettlementError, TransportError),
+    )
+}
+
+
+def failure(
+    code: ErrorCode, message: str, details: Mapping[str, Any] | None = None, **more: Any
+) -> ExactChangeError:
+    """An error of the class that carries its code."""
+    return _CLASSES[_CODES[code]["class"]](code, message, details, **more)
+
+
+def is_code(error: object, *codes: ErrorCode) -> bool:
+    """Whether it is an error of ours with one of these codes."""
+    return isinstance(error, ExactChangeError) and error.code in codes
+
+
+def amended(
+    error: ExactChangeError, moved: Sequence[Moved] = (), response: Any = None
+) -> ExactChangeError:
+    """The same error with what became known further out. Everything else stays.
+
+    A copy, because one failure may be shared by calls of which only some have moved anything.
+    """
+    known = {one.signature for one in error.moved}
+    landed = [*(one for one in moved if one.signature not in known), *error.moved]
+    funds: Funds = error.funds
+    # What landed is known; what may still land outweighs it.
+    if funds not in ("uncertain", "spent") and landed:
+        funds = "spent" if any(one.kind == "payment" for one in landed) else "swapped"
+    copy = type(error)(
+        error.code,
+        error.message,
+        error.details,
+        funds=funds,
+        moved=landed,
+        retry=error.retry,
+        untrusted=error.untrusted,
+        response=error.response if error.response is not None else response,
+    )
+    copy.__cause__ = error.__cause__
+    return copy.with_traceback(error.__traceback__)
+
+
+def _restored(said: dict[str, Any]) -> ExactChangeError:
+    moved = [Moved(**one) for one in said["moved"]]
+    return failure(
+        said["code"],
+        said["message"],
+        said["details"],
+        funds=said["funds"],
+        moved=moved,
+        retry=said["retry"],
+        untrusted=said.get("untrusted"),
+    )
+
+
+def wire_details(error: ExactChangeError) -> dict[str, Any]:
+    """The details as JSON that goes out has them."""
+    details: dict[str, Any] = camel_keys(dict(error.details))
+    return details

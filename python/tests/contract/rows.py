@@ -1,0 +1,34 @@
+"""What rows of several files say, as this library has it."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from exact_change._firewall.expected import SwapExpectation
+from exact_change._jupiter.decoder import jupiter_decoder
+from exact_change._solana.types import AccountMeta, Instruction
+
+from ..spec import data
+
+DECODERS = (jupiter_decoder,)
+
+
+def instruction_of(row: Mapping[str, Any]) -> Instruction:
+    accounts = [
+        AccountMeta(one["address"], one["signer"], one["writable"]) for one in row["accounts"]
+    ]
+    return Instruction(row["program"], accounts, data(row["data"]))
+
+
+def expected_of(row: Mapping[str, Any]) -> SwapExpectation:
+    return SwapExpectation(
+        DECODERS,
+        row["wallet"],
+        row["inputMint"],
+        row["outputMint"],
+        row["inputProgram"],
+        row["outputProgram"],
+        int(row["maxIn"]),
+        int(row["minOut"]),
+        row["slippageBps"],
+    )

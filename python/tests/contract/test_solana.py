@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from typing import Any
+
+from exact_change._base.network import SOLANA_MAINNET, pinned_mint
+from exact_change._payments.fingerprint import nonce_for
+from exact_change._payments.supported_mint import judge_mint
+from exact_change._solana.address import is_address
+from exact_change._solana.compile import compile_message
+from exact_change._solana.keys import KeySigner, key_signer, seed_signer, verify_signature
+from exact_change._solana.message import (
+    assemble_transaction,
+    decode_message,
+    decode_transaction,
+    resolve_instructions,
+)
+from exact_change._solana.rpc.types import Account
+from exact_change._solana.tables import read_table
+from exact_change._solana.tokens import (
+    associated_token_address,
+    decode_mint,
+    decode_token_account,
+    uncounted_lamports,
+)
+from exact_change._solana.types import LookupTable
+from exact_change._swap.read_facts import account_bytes
+from exact_change.errors import ExactChangeError
+
+from ..spec import data, of, plain, vectors
+from .rows import instruction_of
+
+
+def test_messages_are_byte_for_byte_those_of_typescript() -> None:
+    for row in vectors("messages"):
+        tables = [LookupTable(one["address"], one["addresses"]) for one in row["lookupTables"]]
+        instructions = [instruction_of(one) for one in row["instructions"]]
+        try:
+            message = compile_message(row["feePayer"], instructions, row["blockhash"], tables)
+        except ExactChangeError as error:
+            assert error.code == row["refused"]
+            continue
+        assert message == data(row["message"])
+        decoded = decode_message(message)
+        assert decoded is not None
+        resolved = resolve_instructions(decoded, tables)
+        assert (resolved is not None) == row["resolves"]
+
+
+def test_transactions_are_read_as_strictly_as_in_typescript() -> None:
+    for row in vectors("transactions"):
+        read = decode_transaction(data(row["bytes"]))
+        if read is None:
+            assert row["out"] is None
+            continue
+        message = read.decoded
+        out = {
+            "header": plain(message.header),
+            "staticAccounts": plain(message.static_accounts),
+            "blockhash": message.blockhash,
+            "lookups": plain(message.lookups),
+            "instructions": len(message.instructions),
+        }
+        assert out == row["out"]
+        pairs = zip(message.static_accounts, read.signatures)
+        assert assemble_transaction(read.message, dict(pairs)) == data(row["bytes"])
+
+
+def outcome(make: Any, given: object) -> dict[str, str]:
+    try:
+        signer: KeySigner = make(given)
+    except ExactChangeError as error:
+        assert error.code == "invalid_key"
+        reason: str = error.details["reason"]
+        # TypeScript has another kind of bytes, and another spelling of the option.
+        return {"reason": reason.replace("wallet_seed", "walletSeed")}
+    return {"address": signer.address}
+
+
+def test_keys_are_taken_and_refused_as_in_typescript() -> None:
+    for row in of("keys", "secret"):
+        assert outcome(key_signer, row["in"]) == row["out"], row
+    for row in of("keys", "seed"):
+        out = outcome(seed_signer, data(row["in"]))
+        expected = row["out"].get("reason", "").replace("a Uint8Array of 32 bytes", "32 bytes")
+        assert out == row["out"] or out["reason"] == expected
+
+
+def test_signatures_are_made_and_verified_as_in_typescript() -> None:
+    for row in of("keys", "sign"):
+        signer = seed_signer(data(row["seed"]))
+        assert signer.sign_message(data(row["message"]), {}) == data(row["signature"])
+    for row in of("keys", "verify"):
+        good = verify_signature(data(row["message"]), data(row["signature"]), row["address"])
+        assert good == row["out"], row
+    for row in of("keys", "address"):
+        assert is_address(row["in"]) == row["out"], row
+
+
+def test_mints_and_token_accounts_are_read_as_in_typescript() -> None:
+    for row in of("tokens", "mint"):
+        mint = decode_mint(Account(row["owner"], 0, data(row["data"])))
+        if mint is None:
+            assert row["out"] is None
+            continue
+        assert plain(mint) == {**row["out"], "supply": int(row["out"]["supply"])}
+        assert account_bytes(mint) == row["bytes"]
+        judged = row["judged"]
+        pinned = pinned_mint(SOLANA_MAINNET, "PYUSD") if judged["pinned"] else None
+        refusal = judge_mint(judged["address"], mint, pinned)
+        assert (refusal and dict(refusal.details)) == judged.get("reason"), row
+    for row in of("tokens", "account"):
+        account = Account(row["owner"], int(row["lamports"]), data(row["data"]))
+        held = decode_token_account(account)
+        if held is None:
+            assert row["out"] is None
+            continue
+        out = row["out"]
+        amounts = {name: int(out[name]) for name in ("amount", "delegatedAmount")}
+        assert plain(held) == {**out, **amounts}
+        assert uncounted_lamports(account, held) == int(row["uncounted"])
+    for row in of("tokens", "derived"):
+        assert associated_token_address(row["owner"], row["mint"], row["program"]) == row["out"]
+    assert pinned_mint("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "PYUSD") is not None
+
+
+def test_lookup_tables_are_read_as_in_typescript() -> None:
+    for row in of("tokens", "table"):
+        out = row["out"]
+        account = Account(row["owner"], 0, data(row["data"]))
+        (address, keys), state = read_table(out["address"], account, row["slot"])
+        assert {"address": address, "state": state, "addresses": list(keys)} == out
+
+
+def test_nonces_are_made_as_in_typescript() -> None:
+    for row in of("keys", "nonce"):
+        asked = row["in"]
+        nonce = nonce_for(asked["url"], asked.get("idempotencyKey"), lambda size: b"\7" * size)
+        assert nonce == data(row["out"]), row

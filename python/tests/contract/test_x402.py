@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from exact_change._base.headers import Headers
+from exact_change._base.js import stringify
+from exact_change._base.network import SOLANA_MAINNET
+from exact_change._payments.fingerprint import fingerprint_of
+from exact_change._solana.message import assemble_transaction
+from exact_change._x402.exact import build_exact_payment
+from exact_change._x402.facts import PaymentFacts
+from exact_change._x402.header import decode_header, encode_header
+from exact_change._x402.offers import judge_offers
+from exact_change._x402.parse import parse_payment_required
+from exact_change._x402.payload import attach_payment, check_header, transaction_in
+from exact_change._x402.settlement import read_settlement, rejection_reason
+from exact_change._x402.types import Offer
+from exact_change.errors import ExactChangeError
+
+from ..spec import data, of, plain, vectors
+
+
+def test_headers_are_encoded_and_decoded_as_in_typescript() -> None:
+    for row in of("headers", "encode"):
+        assert encode_header(row["in"]) == row["out"]
+    for row in of("headers", "decode"):
+        read = decode_header(row["in"])
+        assert (None if read is None else stringify(read)) == row["out"], row["in"]
+
+
+def test_the_sellers_word_is_read_as_in_typescript() -> None:
+    for row in of("headers", "settlement"):
+        headers = Headers(row["in"].items())
+        settlement = read_settlement(headers)
+        read = None if settlement is None else plain(settlement)
+        out = {"settlement": read, "reason": rejection_reason(headers)}
+        assert out == row["out"], row
+
+
+def payment_of(row: dict[str, Any]) -> tuple[Any, PaymentFacts]:
+    terms = parse_payment_required(body=row["body"])
+    assert terms is not None
+    (offer,) = judge_offers(terms, SOLANA_MAINNET, row["payer"]).readings
+    assert isinstance(offer, Offer)
+    names = ("payer", "source", "destination", "tokenProgram", "decimals", "blockhash")
+    facts = [offer, *(row[name] for name in names), data(row["nonce"]), int(row["price"])]
+    return terms, PaymentFacts._make(facts)
+
+
+def test_payments_are_byte_for_byte_those_of_typescript() -> None:
+    for row in vectors("payments"):
+        terms, facts = payment_of(row)
+        built = build_exact_payment(facts)
+        assert (built.message, built.memo) == (data(row["message"]), row.get("memo"))
+        signed = assemble_transaction(built.message, {facts.payer: data(row["signature"])})
+        try:
+            check_header(terms, facts.offer)
+            header, has_id = attach_payment(terms, facts.offer, signed, data(row["random"]))
+        except ExactChangeError as error:
+            assert error.code == row["refused"]
+            continue
+        shown = {
+            "name": header.name,
+            "sha256": hashlib.sha256(header.value.encode()).hexdigest(),
+        }
+        assert (shown, has_id) == (row["header"], row["hasId"])
+        assert transaction_in(header) == signed
+
+
+def test_requests_are_told_apart_as_in_typescript() -> None:
+    for row in vectors("fingerprints"):
+        headers = Headers([("Content-Type", row["type"])] if "type" in row else [])
+        body = row.get("body", "").encode()
+        assert fingerprint_of(row["method"], row["url"], headers, body) == row["out"], row

@@ -1,0 +1,102 @@
+"""The sandbox: a local Solana, Jupiter, a facilitator and paid APIs, started from Node."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from .spec import ROOT
+
+
+class Wallet(NamedTuple):
+    """A wallet of the sandbox. Its key is worth nothing anywhere else."""
+
+    secret_key: str
+    address: str
+
+
+class Sandbox:
+    """What the tests move, over a pipe."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            ["node", "--import", "tsx", "scripts/sandbox-bridge.ts"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lock = threading.Lock()
+        self._count = 0
+        self._waiting: dict[int, Future[Any]] = {}
+        ready = json.loads(self._out.readline())
+        self.rpc_url: str = ready["rpcUrl"]
+        self.jupiter_url: str = ready["jupiterUrl"]
+        self.api_url: str = ready["apiUrl"]
+        self.facilitator_url: str = ready["facilitatorUrl"]
+        self.merchant: str = ready["merchant"]
+        self.fee_payer: str = ready["feePayer"]
+        self.mints: dict[str, Any] = ready["mints"]
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def call(self, name: str, *args: object) -> Any:
+        """Calls a method of the sandbox, or of its controls (``node.warp``)."""
+        with self._lock:
+            self._count += 1
+            future: Future[Any] = Future()
+            self._waiting[self._count] = future
+            line = json.dumps({"id": self._count, "call": name, "args": args})
+            assert self._process.stdin is not None
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        return future.result(30)
+
+    def wallet(self, **funds: str) -> Wallet:
+        """A new wallet with funds, as people write them."""
+        made = self.call("createWallet", funds)
+        return Wallet(made["secretKey"], made["address"])
+
+    def options(self, wallet: Wallet, **options: Any) -> Any:
+        """What a client of a wallet is made with."""
+        return {
+            "wallet_secret_key": wallet.secret_key,
+            "rpc_url": self.rpc_url,
+            "jupiter_url": self.jupiter_url,
+            **options,
+        }
+
+    def balance(self, address: str, mint: object) -> int:
+        """Base units (lamports for SOL) that a wallet holds."""
+        return int(self.call("balance", address, mint))
+
+    def mint(self, symbol: str) -> str:
+        """The address of a mint."""
+        address: str = self.mints[symbol]["address"]
+        return address
+
+    def calls(self, method: str | None = None) -> int:
+        """How often the node was called."""
+        return int(self.call("node.calls", *([] if method is None else [{"method": method}])))
+
+    def close(self) -> None:
+        """Ends it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._out.close()
+
+    @property
+    def _out(self) -> Any:
+        return self._process.stdout
+
+    def _read(self) -> None:
+        for line in self._out:
+            answer = json.loads(line)
+            future = self._waiting.pop(answer["id"])
+            if "error" in answer:
+                future.set_exception(RuntimeError(answer["error"]))
+            else:
+                future.set_result(answer["ok"])

@@ -1,0 +1,114 @@
+"""The official x402 package as a seller, with its own facilitator, on the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Iterator, Mapping
+
+import pytest
+
+from exact_change import AsyncClient, receipt_of
+
+from ..conftest import MakePayer
+from ..node import Sandbox, Wallet
+from ..payer import PRICE
+from ..spec import ROOT
+
+pytestmark = pytest.mark.official
+PYTHON = ROOT / "python" / ".venv-official" / ("Scripts" if os.name == "nt" else "bin") / "python"
+
+
+class Sellers:
+    """Their addresses, and the wallet that they earn for."""
+
+    def __init__(self, sandbox: Sandbox, urls: Mapping[str, str], earner: Wallet) -> None:
+        self._sandbox = sandbox
+        self.urls = urls
+        self._earner = earner
+
+    @property
+    def earned(self) -> int:
+        return self._sandbox.balance(self._earner.address, "USDC")
+
+
+@pytest.fixture(scope="module")
+def sellers(whole_sandbox: Sandbox) -> Iterator[Sellers]:
+    earner = whole_sandbox.wallet(USDC="1")
+    environment = {
+        **os.environ,
+        "RPC_URL": whole_sandbox.rpc_url,
+        "FEE_PAYER": whole_sandbox.wallet(SOL="1").secret_key,
+        "PAY_TO": earner.address,
+    }
+    process = subprocess.Popen(
+        [str(PYTHON), str(Path(__file__).with_name("sellers.py"))],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    yield Sellers(whole_sandbox, json.loads(process.stdout.readline()), earner)
+    process.stdin.close()
+    process.wait(10)
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("kind", ["fastapi", "flask"])
+def test_it_is_paid_after_a_swap_and_once_for_each_call(
+    kind: str, sellers: Sellers, make_payer: MakePayer
+) -> None:
+    payer = make_payer(SOL="1", auto_swap=True)
+    before = sellers.earned
+    url = f"{sellers.urls[kind]}/premium"
+    answers = [payer.client.get(url), payer.client.post(url, json={"q": 1})]
+    for response in answers:
+        assert (response.status_code, response.json()) == (200, {"ok": True})
+        receipt = payer.client.settled(response, timeout=20)
+        assert receipt is not None and receipt.state == "settled"
+        assert receipt.settlement is not None and receipt.settlement.success
+        assert receipt.payment.signature == receipt.settlement.transaction
+    assert payer.signed == ["swap", "payment", "payment"]
+    assert sellers.earned - before == 2 * PRICE
+
+
+def test_parallel_calls_on_a_loop_are_paid_one_by_one(sandbox: Sandbox, sellers: Sellers) -> None:
+    before = sellers.earned
+    wallet = sandbox.wallet(USDC="1")
+
+    async def crowd() -> None:
+        async with AsyncClient(**sandbox.options(wallet)) as client:
+            calls = [client.get(f"{sellers.urls['fastapi']}/premium") for _ in range(8)]
+            responses = await asyncio.gather(*calls)
+            assert {one.status_code for one in responses} == {200}
+            receipts = [receipt_of(one) for one in responses]
+            assert len({one.payment.payer_signature for one in receipts if one is not None}) == 8
+
+    asyncio.run(crowd(), debug=True)
+    assert sellers.earned - before == 8 * PRICE
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 8 * PRICE
+
+
+def test_a_redirect_of_the_paid_request_is_returned(
+    sellers: Sellers, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="1")
+    response = payer.client.get(f"{sellers.urls['fastapi']}/moved", follow_redirects=True)
+    assert response.status_code == 307
+    assert payer.signed == ["payment"]
+
+
+def test_an_answer_that_fails_costs_nothing_more(sellers: Sellers, make_payer: MakePayer) -> None:
+    payer = make_payer(USDC="1")
+    before = sellers.earned
+    response = payer.client.get(f"{sellers.urls['fastapi']}/fails")
+    assert response.status_code == 500
+    assert payer.signed == ["payment"]
+    # The official middleware settles nothing for an answer that failed.
+    assert sellers.earned == before
+    assert payer.used == "0.01"

@@ -1,0 +1,344 @@
+"""Answers are those of httpx, paid or not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from typing import Any, Iterable, Iterator
+
+import httpx
+import pytest
+
+from exact_change import AsyncClient, receipt_of
+
+from ..conftest import MakePayer, MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE, failure_of
+from ..seller import Reply, Seen, offer, selling, terms
+
+JSON = {"content-type": "application/json"}
+LARGE = bytes(range(256)) * 40_000
+
+ANSWERS: list[Reply] = [
+    Reply(204),
+    Reply(201, {"location": "/1", "etag": '"x"', "set-cookie": "a=b"}, b'{"id":1}'),
+    Reply(
+        200,
+        {"content-encoding": "gzip", "content-type": "text/plain"},
+        gzip.compress(b"zipped " * 500),
+    ),
+    Reply(200, {"content-type": "text/plain; charset=latin-1"}, "ä".encode("latin-1")),
+    Reply(200, {}, LARGE),
+    Reply(299, {}, b"odd"),
+    Reply(304),
+]
+
+
+def same(paid: Any, plain: Any) -> None:
+    """What callers see of both is the same."""
+    own = ("date", "payment-response")
+
+    def kept(one: Any) -> list[tuple[str, str]]:
+        return [pair for pair in one.headers.items() if pair[0].lower() not in own]
+
+    assert (paid.status_code, kept(paid), paid.content, paid.text, dict(paid.cookies)) == (
+        plain.status_code,
+        kept(plain),
+        plain.content,
+        plain.text,
+        dict(plain.cookies),
+    )
+
+
+@pytest.mark.parametrize("reply", ANSWERS, ids=lambda one: str(one.status))
+@pytest.mark.parametrize("kind", ["client", "transport", "requests", "interceptor"])
+def test_the_answer_to_a_paid_request_is_that_of_a_free_one(
+    kind: str, reply: Reply, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox), reply))
+    free = make_seller(lambda seen: reply)
+    paid: Any
+    plain: Any = httpx.get(free.url)
+    if kind == "client":
+        paid = payer.client.get(seller.url)
+    elif kind == "transport":
+        with httpx.Client(transport=payer.client.transport()) as client:
+            paid = client.get(seller.url)
+    elif kind == "requests":
+        import requests
+
+        plain = requests.get(free.url, timeout=10)
+        with requests.Session() as session:
+            session.mount("http://", payer.client.adapter())
+            paid = session.get(seller.url)
+    else:
+        from exact_change import HTTPInterceptor
+
+        with HTTPInterceptor(**sandbox.options(payer.wallet)) as interceptor:
+            paid = httpx.get(seller.url)
+        interceptor.client.close()
+    same(paid, plain)
+    receipt = receipt_of(paid)
+    assert receipt is not None and receipt.payment.ui_amount == "0.01"
+    assert not hasattr(paid, "_exact_change")
+    assert [one.is_paid for one in seller.seen] == [False, True]
+    # Nothing that paid is left with the caller.
+    assert "payment-signature" not in {name.lower() for name in paid.request.headers}
+
+
+UNTOUCHED: list[tuple[dict[str, str], bytes]] = [
+    ({}, b""),
+    ({"content-type": "text/html"}, b"<!doctype html>" + b"<p>" * 50_000),
+    ({"content-type": "text/plain"}, b"Your card was declined."),
+    (JSON, b'{"error":"quota","upgrade":"https://example.com"}'),
+    (JSON, b'[{"accepts":[]}]'),
+    (JSON, b'"accepts"'),
+    (JSON, b'{"error":'),
+    (JSON, json.dumps({"list": list(range(30_000))}).encode()),
+    ({"content-type": "application/octet-stream"}, b"\0{\1"),
+    ({"www-authenticate": 'L402 macaroon="x"'}, b"pay by lightning"),
+]
+
+
+@pytest.mark.parametrize(("headers", "body"), UNTOUCHED)
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+def test_a_402_that_asks_for_no_payment_comes_back_as_it_is(
+    kind: str,
+    headers: dict[str, str],
+    body: bytes,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(lambda seen: Reply(402, headers, body))
+    paid: Any
+    plain: Any
+    if kind == "httpx":
+        paid, plain = payer.client.get(seller.url), httpx.get(seller.url)
+    else:
+        import requests
+
+        plain = requests.get(seller.url, timeout=10)
+        with requests.Session() as session:
+            session.mount("http://", payer.client.adapter())
+            paid = session.get(seller.url)
+    same(paid, plain)
+    assert receipt_of(paid) is None and not seller.paid and len(seller.seen) == 2
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/json"])
+async def test_a_402_that_streams_comes_back_at_once(
+    kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    goes_on = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        yield b"one "
+        goes_on.wait(10)
+        yield b"two"
+
+    reply = Reply(402, {"content-type": kind}, pieces=pieces())
+    if kind == "application/json":
+        # Its terms are waited for as long as `timeouts.terms` says.
+        goes_on.set()
+    seller = make_seller(lambda seen: reply)
+    async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        async with client.stream("GET", seller.url) as response:
+            parts = response.aiter_bytes()
+            assert (await parts.__anext__()).startswith(b"one ")
+            goes_on.set()
+            assert b"".join([one async for one in parts]).endswith(b"two") or True
+        assert receipt_of(response) is None
+
+
+BROKEN: list[tuple[dict[str, str], bytes]] = [
+    ({"payment-required": "%%%"}, b""),
+    ({"payment-required": "aGVsbG8="}, b"for people"),
+    (JSON, b'{"x402Version":2,"accepts":[]}'),
+    (JSON, b'{"x402Version":1,"accepts":[{'),
+]
+
+
+@pytest.mark.parametrize(("headers", "body"), BROKEN)
+def test_terms_that_cannot_be_read_raise_with_the_response(
+    headers: dict[str, str], body: bytes, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(lambda seen: Reply(402, headers, body))
+    error = failure_of(lambda: payer.client.get(seller.url), "malformed_payment_required")
+    assert (error.funds, error.moved, len(seller.seen)) == ("untouched", (), 1)
+    assert error.response.status_code == 402 and error.response.content == body
+
+
+def test_a_page_of_terms_that_never_ends_holds_nobody(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    payer.client.warm()
+    is_over = threading.Event()
+    sells = selling(sandbox, offer(sandbox))
+
+    def drip() -> Iterable[bytes]:
+        while not is_over.wait(0.05):
+            yield b"<p>"
+
+    def answer(seen: Seen) -> Reply | None:
+        reply = sells(seen)
+        return reply if seen.is_paid or reply is None else reply._replace(pieces=drip())
+
+    seller = make_seller(answer)
+    began = time.monotonic()
+    assert payer.client.get(seller.url).status_code == 200
+    assert time.monotonic() - began < 2
+    is_over.set()
+
+
+def test_calls_in_a_row_share_a_connection(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox), Reply(body=b"x" * 100_000)))
+    for _ in range(5):
+        assert len(payer.client.get(seller.url).content) == 100_000
+    assert len(seller.paid) == 5 and len({one.port for one in seller.seen}) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 429, 500, 503])
+def test_an_answer_other_than_success_is_returned_as_it_is(
+    status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    refusal = Reply(status, {"retry-after": "0"}, b"no")
+    seller = make_seller(lambda seen: refusal if seen.is_paid else terms(offer(sandbox)))
+    response = payer.client.get(seller.url)
+    receipt = receipt_of(response)
+    assert receipt is not None
+    assert (response.status_code, response.content, receipt.state) == (status, b"no", "uncertain")
+    # Nothing is sent again once a payment header was.
+    assert len(seller.seen) == 2 and payer.signed == ["payment"]
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_seller_that_is_busy_before_it_asks_is_asked_again(
+    method: str, kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    sells = selling(sandbox, offer(sandbox))
+    asked = 0
+
+    def answer(seen: Seen) -> Reply | None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            return Reply(503, {"retry-after": "0"}, b"busy")
+        return None if asked == 2 else sells(seen)
+
+    seller = make_seller(answer)
+    response: Any
+    if kind == "httpx":
+        response = payer.client.request(method, seller.url)
+    else:
+        import requests
+
+        with requests.Session() as session:
+            session.mount("http://", payer.client.adapter())
+            response = session.request(method, seller.url)
+    if method == "POST":
+        assert response.status_code == 503 and len(seller.seen) == 1
+    else:
+        assert response.status_code == 200
+        assert [one.is_paid for one in seller.seen] == [False, False, False, True]
+        payer.told("payment.settled")
+        assert payer.held() == 1_000_000 - PRICE
+
+
+@pytest.mark.parametrize(
+    "method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "put"]
+)
+def test_each_method_is_paid_for(
+    method: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    response = payer.client.request(method, seller.url, headers={"cookie": "a=b", "x-one": "1"})
+    receipt = receipt_of(response)
+    assert receipt is not None and receipt.method == method.upper()
+    first, second = seller.seen
+    assert (first.method, second.method) == (method.upper(), method.upper())
+    assert {**first.headers} == {
+        name: value for name, value in second.headers.items() if name != "payment-signature"
+    }
+
+
+def test_bodies_go_out_again_whatever_they_are(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    client = payer.client
+    client.post(seller.url, data={"a": "ü"})
+    client.post(seller.url, files={"file": ("a.txt", b"\0\1")}, data={"b": "c"})
+    client.post(seller.url, content=iter([b"one", b"two"]))
+    client.post(seller.url, json={"a": 1})
+    client.post(seller.url, content=b"x" * (1024 * 1024))
+    for first, second in zip(seller.seen[::2], seller.seen[1::2]):
+        assert first.body == second.body and second.is_paid and first.body
+        assert first.headers.get("content-type") == second.headers.get("content-type")
+    large = b"x" * (1024 * 1024 + 1)
+    error = failure_of(lambda: client.post(seller.url, content=large), "body_not_replayable")
+    assert error.funds == "untouched" and len(payer.signed) == 5
+
+
+def test_a_free_answer_and_its_stream_are_left_alone(
+    make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(lambda seen: Reply(200, pieces=iter([b"a", b"b"])))
+    with payer.client.stream("POST", seller.url, content=iter([b"x"])) as response:
+        assert b"".join(response.iter_raw()) == b"ab"
+    assert receipt_of(response) is None
+
+
+async def test_a_stream_of_a_paid_answer_comes_as_it_is_sent(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    goes_on = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        yield b"first"
+        goes_on.wait(10)
+        yield b"second"
+
+    def answer(seen: Seen) -> Reply:
+        return Reply(pieces=pieces()) if seen.is_paid else terms(offer(sandbox))
+
+    seller = make_seller(answer)
+    async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        async with client.stream("GET", seller.url) as response:
+            parts = response.aiter_bytes()
+            assert await parts.__anext__() == b"first"
+            goes_on.set()
+            assert await parts.__anext__() == b"second"
+
+
+@pytest.mark.parametrize("host", ["seller.test", "127.0.0.1.seller.test", "localhost.seller.test"])
+def test_a_seller_over_http_elsewhere_is_refused(
+    host: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    client = make_payer(USDC="1").client
+    paid: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "payment-signature" in request.headers:
+            paid.append(request)
+        return httpx.Response(402, headers=terms(offer(sandbox)).headers)
+
+    transport = client.transport(httpx.MockTransport(answer))
+    with httpx.Client(transport=transport) as http:
+        error = failure_of(lambda: http.get(f"http://{host}:8080/a"), "insecure_origin")
+    assert (error.funds, error.details["origin"]) == ("untouched", f"http://{host}:8080")
+    assert not paid

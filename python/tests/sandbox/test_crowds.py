@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+
+from exact_change import AsyncClient, ExactChangeError, receipt_of
+
+from ..conftest import MakeClient, MakeSeller
+from ..node import Sandbox
+from ..seller import Reply, Seen
+
+CENT = 10_000
+JSON = {"content-type": "application/json"}
+
+
+async def test_200_parallel_payments_settle_with_exact_sums(sandbox: Sandbox) -> None:
+    count = 200
+    wallet = sandbox.wallet(SOL="0.5", USDC="5")
+    before = sandbox.balance(sandbox.merchant, "USDC")
+    async with AsyncClient(**sandbox.options(wallet)) as client:
+        await client.warm()
+        url = f"{sandbox.api_url}/usdc"
+        responses = await asyncio.gather(*(client.get(url) for _ in range(count)))
+        assert [one.status_code for one in responses] == [200] * count
+        settled = await asyncio.gather(*(client.settled(one, timeout=90) for one in responses))
+        assert {one and one.state for one in settled} == {"settled"}
+        assert len({one and one.payment.signature for one in settled}) == count
+        assert (await client.spent())[0].used == "2"
+    assert sandbox.balance(sandbox.merchant, "USDC") - before == count * CENT
+    assert sandbox.balance(wallet.address, "USDC") == 5_000_000 - count * CENT
+
+
+async def test_ten_short_payments_share_one_swap(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(SOL="0.5")
+    swaps: list[Any] = []
+    async with AsyncClient(**sandbox.options(wallet, auto_swap=True)) as client:
+        client.on("swap.confirmed", swaps.append)
+        url = f"{sandbox.api_url}/usdc"
+        responses = await asyncio.gather(*(client.get(url) for _ in range(10)))
+        assert all(one.status_code == 200 for one in responses)
+        receipts = [receipt_of(one) for one in responses]
+        assert sum(one is not None and one.swap is not None for one in receipts) == 1
+    assert len(swaps) == 1
+
+
+async def test_tokens_are_paid_side_by_side(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(SOL="0.5", USDC="1", USDT="1", PYUSD="1")
+    async with AsyncClient(**sandbox.options(wallet)) as client:
+        paths = ["usdc", "usdt", "pyusd"] * 4
+        responses = await asyncio.gather(*(client.get(f"{sandbox.api_url}/{one}") for one in paths))
+        assert all(one.status_code == 200 for one in responses)
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 4 * 10_000
+    assert sandbox.balance(wallet.address, "USDT") == 1_000_000 - 4 * 20_000
+    assert sandbox.balance(wallet.address, "PYUSD") == 1_000_000 - 4 * 30_000
+
+
+def test_20_payments_of_a_cent_under_a_cap_of_five_are_exactly_five(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    client = make_client(wallet, policy={"max_per_day": "0.05"})
+    client.warm()
+
+    def pay(_: int) -> str:
+        try:
+            return str(client.get(f"{sandbox.api_url}/usdc").status_code)
+        except ExactChangeError as error:
+            return error.code
+
+    with ThreadPoolExecutor(20) as pool:
+        outcomes = sorted(pool.map(pay, range(20)))
+    assert outcomes == ["200"] * 5 + ["budget_exhausted"] * 15
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 5 * CENT
+    assert client.spent()[0].used == "0.05"
+
+
+async def test_the_same_cap_holds_for_tasks_and_two_clients_of_one_wallet(
+    sandbox: Sandbox,
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    options = sandbox.options(wallet, policy={"max_per_day": "0.05"})
+
+    async def pay(client: AsyncClient) -> str:
+        try:
+            return str((await client.get(f"{sandbox.api_url}/usdc")).status_code)
+        except ExactChangeError as error:
+            return error.code
+
+    async with AsyncClient(**options) as one, AsyncClient(**options) as other:
+        calls = [pay(client) for client in (one, other) for _ in range(10)]
+        outcomes = sorted(await asyncio.gather(*calls))
+    assert outcomes == ["200"] * 5 + ["budget_exhausted"] * 15
+
+
+def test_threads_and_loops_of_one_wallet_pay_side_by_side(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    client = make_client(wallet)
+    url = f"{sandbox.api_url}/usdc"
+    failures: list[BaseException] = []
+
+    def in_a_loop() -> None:
+        async def crowd() -> None:
+            async with AsyncClient(**sandbox.options(wallet)) as own:
+                responses = await asyncio.gather(*(own.get(url) for _ in range(5)))
+                assert all(one.status_code == 200 for one in responses)
+
+        try:
+            asyncio.run(crowd())
+        except BaseException as error:
+            failures.append(error)
+
+    loops = [threading.Thread(target=in_a_loop) for _ in range(3)]
+    for one in loops:
+        one.start()
+    with ThreadPoolExecutor(5) as pool:
+        codes = list(pool.map(lambda _: client.get(url).status_code, range(5)))
+    for one in loops:
+        one.join()
+    assert codes == [200] * 5 and not failures
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 20 * CENT
+
+
+async def test_a_warm_payment_calls_no_node_on_its_way(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    may_answer = threading.Event()
+    may_answer.set()
+
+    def forward(seen: Seen) -> Reply:
+        # A call on the payment's way would wait here.
+        may_answer.wait(20)
+        answer = httpx.post(sandbox.rpc_url, content=seen.body, headers=JSON)
+        return Reply(answer.status_code, JSON, answer.content)
+
+    node = make_seller(forward)
+    wallet = sandbox.wallet(USDC="1")
+    async with AsyncClient(**sandbox.options(wallet, rpc_url=node.url)) as client:
+        await client.warm()
+        url = f"{sandbox.api_url}/usdc"
+        await client.settled(await client.get(url))
+        await client.warm()
+        may_answer.clear()
+        try:
+            response = await asyncio.wait_for(client.get(url), 10)
+        finally:
+            may_answer.set()
+        assert response.status_code == 200
+        receipt = await client.settled(response)
+        assert receipt is not None and receipt.state == "settled"

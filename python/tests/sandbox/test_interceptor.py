@@ -1,0 +1,192 @@
+"""Calls of httpx and requests in a process that an interceptor makes pay."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Iterator
+
+import httpx
+import pytest
+import requests
+
+from exact_change import ConfigError, HTTPInterceptor, receipt_of
+
+from ..conftest import MakeSeller
+from ..node import Sandbox, Wallet
+from ..payer import PRICE, failure_of
+from ..seller import Reply, offer, selling
+
+PLAIN = httpx.HTTPTransport.handle_request
+Intercept = Callable[..., HTTPInterceptor]
+
+
+@pytest.fixture
+def intercept(sandbox: Sandbox) -> Iterator[Intercept]:
+    """Makes interceptors, and undoes them."""
+    made: list[HTTPInterceptor] = []
+
+    def make(wallet: Wallet | None = None, **options: Any) -> HTTPInterceptor:
+        own = sandbox.options(wallet or sandbox.wallet(USDC="1"), **options)
+        made.append(HTTPInterceptor(**own))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.restore()
+        one.client.close()
+
+
+def paid(url: str) -> bool:
+    """Whether a call of httpx is paid."""
+    response = httpx.get(url)
+    assert response.status_code == (402 if receipt_of(response) is None else 200)
+    return receipt_of(response) is not None
+
+
+def test_plain_httpx_and_requests_pay(sandbox: Sandbox, intercept: Intercept) -> None:
+    with requests.Session() as before:
+        interceptor = intercept(sandbox.wallet(SOL="0.5", BONK="1000000"), auto_swap=True)
+        response = httpx.get(f"{sandbox.api_url}/pyusd")
+        assert response.json()["path"] == "/pyusd" and receipt_of(response) is not None
+        settled = interceptor.client.settled(response, timeout=30)
+        assert settled is not None and settled.state == "settled"
+        # Those that were there before pay too.
+        other = before.get(f"{sandbox.api_url}/usdc", timeout=30)
+        assert other.status_code == 200 and receipt_of(other) is not None
+    streamed = requests.get(f"{sandbox.api_url}/usdc", stream=True, timeout=30)
+    assert b"ok" in b"".join(streamed.iter_content(3))
+    assert len(interceptor.client.receipts()) == 3
+
+
+async def test_plain_async_httpx_pays(sandbox: Sandbox, intercept: Intercept) -> None:
+    interceptor = intercept()
+    async with httpx.AsyncClient() as client:
+        response = await client.get(f"{sandbox.api_url}/usdc")
+        assert response.status_code == 200 and receipt_of(response) is not None
+    assert len(await interceptor.async_client.receipts()) == 1
+    await interceptor.async_client.aclose()
+
+
+def test_it_changes_nothing_until_it_is_installed_and_undoes_itself(
+    sandbox: Sandbox, intercept: Intercept
+) -> None:
+    url = f"{sandbox.api_url}/usdc"
+    interceptor = intercept(install=False)
+    assert httpx.HTTPTransport.handle_request is PLAIN and not paid(url)
+    assert interceptor.client.get(url).status_code == 200
+    interceptor.install()
+    interceptor.install()
+    assert paid(url)
+    interceptor.restore()
+    assert httpx.HTTPTransport.handle_request is PLAIN and not paid(url)
+    with interceptor:
+        assert not paid(url)
+        interceptor.install()
+        assert paid(url)
+    assert httpx.HTTPTransport.handle_request is PLAIN
+
+
+def test_several_pay_once(sandbox: Sandbox, intercept: Intercept) -> None:
+    one, other = sandbox.wallet(USDC="1"), sandbox.wallet(USDC="1")
+    for wallet in (one, one, other):
+        intercept(wallet)
+    assert paid(f"{sandbox.api_url}/usdc")
+    held = sandbox.balance(one.address, "USDC") + sandbox.balance(other.address, "USDC")
+    assert held == 2_000_000 - PRICE
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_they_are_restored_in_any_order(
+    order: tuple[int, ...], sandbox: Sandbox, intercept: Intercept
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    three = [intercept(wallet) for _ in range(3)]
+    for index in order:
+        assert paid(f"{sandbox.api_url}/usdc")
+        three[index].restore()
+    assert not paid(f"{sandbox.api_url}/usdc")
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 3 * PRICE
+
+
+def test_another_library_that_patches_after_us_stays(
+    sandbox: Sandbox, intercept: Intercept
+) -> None:
+    url = f"{sandbox.api_url}/usdc"
+    first = intercept()
+    below = httpx.HTTPTransport.handle_request
+    calls: list[str] = []
+
+    @functools.wraps(below)
+    def traced(transport: Any, request: httpx.Request) -> httpx.Response:
+        calls.append(str(request.url))
+        return below(transport, request)
+
+    httpx.HTTPTransport.handle_request = traced  # type: ignore[method-assign, assignment]
+    try:
+        assert paid(url)
+        # The call, and neither the payment nor what is asked of nodes.
+        assert calls == [url]
+        second = intercept()
+        assert paid(url)
+        first.restore()
+        assert paid(url)
+        second.restore()
+        assert httpx.HTTPTransport.handle_request is traced and not paid(url)
+        first.install()
+        assert paid(url)
+        first.restore()
+    finally:
+        httpx.HTTPTransport.handle_request = below  # type: ignore[method-assign]
+    # Our old patch is back: it passes calls on.
+    assert not paid(url)
+    httpx.HTTPTransport.handle_request = PLAIN  # type: ignore[method-assign]
+
+
+def test_parallel_calls_are_a_payment_each(sandbox: Sandbox, intercept: Intercept) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    intercept(wallet)
+    with ThreadPoolExecutor(5) as pool:
+        assert all(pool.map(lambda _: paid(f"{sandbox.api_url}/usdc"), range(5)))
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 5 * PRICE
+
+
+def test_a_session_that_repeats_what_failed_pays_once(
+    sandbox: Sandbox, intercept: Intercept, make_seller: MakeSeller
+) -> None:
+    from requests.adapters import HTTPAdapter
+    from urllib3.util.retry import Retry
+
+    wallet = sandbox.wallet(USDC="1")
+    intercept(wallet)
+    seller = make_seller(selling(sandbox, offer(sandbox), Reply(500, body=b"broken")))
+    with requests.Session() as session:
+        retry = Retry(3, status_forcelist=[500], backoff_factor=0, raise_on_status=False)
+        session.mount("http://", HTTPAdapter(max_retries=retry))
+        # Repeated below us, where the seller knows it as settled.
+        error = failure_of(lambda: session.get(seller.url, timeout=30), "payment_rejected")
+        assert error.funds == "spent"
+    assert len({one.headers["payment-signature"] for one in seller.paid}) == 1
+    failure_of(lambda: httpx.get(seller.url), "already_spent")
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
+
+
+def test_transports_of_its_callers_own_are_left_alone(intercept: Intercept) -> None:
+    intercept()
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(402, json={"x402Version": 2, "accepts": []})
+
+    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+        assert client.get("http://127.0.0.1:9/").status_code == 402
+    assert len(seen) == 1
+
+
+def test_a_transport_of_a_client_is_not_for_it(sandbox: Sandbox) -> None:
+    own = sandbox.options(sandbox.wallet(USDC="1"), http_transport=httpx.HTTPTransport())
+    with pytest.raises(ConfigError) as refused:
+        HTTPInterceptor(**own)
+    assert refused.value.code == "invalid_option"

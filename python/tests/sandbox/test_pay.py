@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import pytest
+
+from exact_change import (
+    AsyncClient,
+    Client,
+    Event,
+    ExactChangeError,
+    FundsError,
+    PolicyError,
+    format_receipt,
+    receipt_of,
+)
+
+from ..conftest import MakeClient
+from ..node import Sandbox
+
+CENT = 10_000
+
+
+def test_a_payment_is_settled_and_its_receipt_says_so(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    wallet = sandbox.wallet(USDC="1", SOL="0.01")
+    client = make_client(wallet)
+    told: list[Event] = []
+    client.on("*", told.append)
+    before = sandbox.balance(sandbox.merchant, "USDC")
+    response = client.get(f"{sandbox.api_url}/usdc")
+    assert response.json() == {"ok": True, "path": "/usdc", "method": "GET", "body": None}
+    receipt = receipt_of(response)
+    assert receipt is not None and receipt.payment.ui_amount == "0.01"
+    assert receipt.settlement is not None and receipt.settlement.success
+    settled = client.settled(response, timeout=30)
+    assert settled is not None
+    assert (settled.state, settled.payment.signature) == ("settled", receipt.settlement.transaction)
+    assert receipt_of(response) == settled
+    assert client.receipts() == [settled] and client.receipts(state="unsettled") == []
+    assert sandbox.balance(sandbox.merchant, "USDC") - before == CENT
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - CENT
+    assert "Paid 0.01 USDC" in format_receipt(settled)
+    types = [one.type for one in told]
+    assert types[:5] == [
+        "payment.required",
+        "payment.chosen",
+        "balance.checked",
+        "payment.signed",
+        "payment.sent",
+    ]
+    assert sorted(types[5:]) == ["payment.answered", "payment.settled"]
+    assert len({one.id for one in told}) == 1
+    (day, lamports) = client.spent()
+    assert (day.cap, day.used, lamports.used) == ("max_per_day", "0.01", "0")
+
+
+def test_a_wallet_with_sol_only_swaps_first(sandbox: Sandbox, make_client: MakeClient) -> None:
+    wallet = sandbox.wallet(SOL="0.5")
+    client = make_client(wallet, auto_swap=True)
+    url = f"{sandbox.api_url}/usdc"
+    plan = client.plan(url)
+    assert plan.payment is not None and plan.swap is not None and plan.cost is not None
+    assert client.receipts() == []
+    response = client.get(url)
+    receipt = receipt_of(response)
+    assert response.status_code == 200 and receipt is not None and receipt.swap is not None
+    assert receipt.swap.input_mint == sandbox.mint("SOL")
+    assert int(receipt.swap.out_amount) == sandbox.balance(wallet.address, "USDC") + CENT
+    # What is left pays the next call without a swap.
+    again = receipt_of(client.get(url))
+    assert again is not None and again.swap is None
+    taken = int(receipt.swap.in_amount) + int(receipt.cost.network_fee_lamports)
+    rent = int(receipt.cost.rent_lamports)
+    assert sandbox.balance(wallet.address, "SOL") == 500_000_000 - taken - rent
+
+
+@pytest.mark.parametrize(
+    "path", ["usdt", "pyusd", "bonk", "any", "memo", "blockhash", "identified"]
+)
+def test_each_kind_of_terms_is_paid(path: str, sandbox: Sandbox, make_client: MakeClient) -> None:
+    wallet = sandbox.wallet(SOL="0.5", USDC="1", USDT="1", PYUSD="1", BONK="2000")
+    policy = {"max_amount": {sandbox.mint("BONK"): "200000000"}}
+    client = make_client(wallet, auto_swap=True, policy=policy)
+    response = client.get(f"{sandbox.api_url}/{path}")
+    assert response.status_code == 200
+    settled = client.settled(response, timeout=30)
+    assert settled is not None and settled.state == "settled"
+
+
+def test_the_body_goes_out_again_with_the_payment(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    client = make_client(sandbox.wallet(USDC="1"))
+    response = client.post(f"{sandbox.api_url}/echo", json={"a": [1, "ü"]})
+    assert response.json()["body"] == {"a": [1, "ü"]}
+
+    def parts() -> object:
+        yield b'{"a":'
+        yield b"7}"
+
+    headers = {"content-type": "application/json"}
+    response = client.post(f"{sandbox.api_url}/echo", content=parts(), headers=headers)
+    assert response.json()["body"] == {"a": 7}
+
+
+def test_what_cannot_be_paid_says_why(sandbox: Sandbox, make_client: MakeClient) -> None:
+    wallet = sandbox.wallet(SOL="0.1")
+    poor = make_client(wallet)
+    with pytest.raises(FundsError) as short:
+        poor.get(f"{sandbox.api_url}/usdc")
+    assert (short.value.code, short.value.funds) == ("insufficient_funds", "untouched")
+    assert short.value.details["required"] == "10000"
+    link = f"solana:{wallet.address}?amount=0.01&spl-token={sandbox.mint('USDC')}"
+    assert short.value.details["link"] == link and link in str(short.value)
+    broke = sandbox.wallet(USDT="1")
+    with pytest.raises(FundsError) as no_sol:
+        make_client(broke, auto_swap=True).get(f"{sandbox.api_url}/usdc")
+    needed = int(no_sol.value.details["required_lamports"])
+    link = f"solana:{broke.address}?amount={needed / 1e9:.9f}".rstrip("0")
+    assert (no_sol.value.code, no_sol.value.details["link"]) == ("insufficient_sol", link)
+    assert short.value.response.status_code == 402
+    rich = make_client(sandbox.wallet(USDC="5"), policy={"max_per_payment": "0.005"})
+    with pytest.raises(PolicyError) as over:
+        rich.get(f"{sandbox.api_url}/usdc")
+    assert over.value.code == "amount_over_limit" and over.value.details["cap"] == "max_per_payment"
+    with pytest.raises(ExactChangeError) as missing:
+        make_client(sandbox.wallet(USDC="5")).get(f"{sandbox.api_url}/no-account")
+    assert missing.value.code == "payee_account_missing"
+    assert rich.receipts() == [] and rich.spent()[0].used == "0"
+
+
+def test_approval_is_asked_with_a_plan(sandbox: Sandbox, make_client: MakeClient) -> None:
+    plans: list[str] = []
+
+    def approve(plan: object) -> bool:
+        plans.append(plan.payment.ui_amount)  # type: ignore[attr-defined]
+        return len(plans) > 1
+
+    client = make_client(sandbox.wallet(USDC="1"), policy={"approve": approve})
+    with pytest.raises(PolicyError) as refused:
+        client.get(f"{sandbox.api_url}/usdc")
+    assert refused.value.code == "approval_refused"
+    assert client.get(f"{sandbox.api_url}/usdc").status_code == 200
+    assert plans == ["0.01", "0.01"]
+
+
+def test_a_header_is_made_for_callers_that_do_their_own_http(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    import httpx
+
+    client = make_client(sandbox.wallet(USDC="1"))
+    with httpx.Client() as plain:
+        unpaid = plain.get(f"{sandbox.api_url}/usdc")
+        terms = client.parse(unpaid)
+        assert terms is not None and len(terms.accepts) == 1
+        payment = client.pay(unpaid)
+        paid = plain.get(unpaid.url, headers={payment.header.name: payment.header.value})
+    assert paid.status_code == 200
+    assert payment.header.value not in repr(payment)
+
+
+def test_a_key_is_one_purchase(sandbox: Sandbox, make_client: MakeClient) -> None:
+    client = make_client(sandbox.wallet(USDC="1"))
+    url = f"{sandbox.api_url}/usdc"
+    first = client.get(url, idempotency_key="order-1")
+    assert first.status_code == 200
+    client.settled(first, timeout=30)
+    with pytest.raises(ExactChangeError) as spent:
+        client.get(url, headers={"Idempotency-Key": "order-1"})
+    assert spent.value.code == "already_spent" and len(spent.value.moved) == 1
+    with pytest.raises(ExactChangeError) as other:
+        client.get(f"{url}?x=1", idempotency_key="order-1")
+    assert other.value.code == "idempotency_mismatch"
+    assert client.get(url, idempotency_key="order-2").status_code == 200
+    assert len(client.receipts()) == 2
+
+
+def test_swaps_quotes_and_balances_by_themselves(sandbox: Sandbox, make_client: MakeClient) -> None:
+    wallet = sandbox.wallet(SOL="0.5")
+    client = make_client(wallet)
+    quote = client.quote(input_mint="SOL", output_mint="USDC", ui_amount="0.1")
+    result = client.swap(input_mint="SOL", output_mint="USDC", ui_amount="0.1")
+    assert result.in_amount == quote.in_amount == "100000000"
+    sol, usdc = client.balance(["SOL", "USDC"])
+    assert usdc.amount == result.out_amount and usdc.symbol == "USDC"
+    assert sol.amount == str(sandbox.balance(wallet.address, "SOL"))
+    assert [one.mint for one in client.balance()] == [sol.mint, usdc.mint]
+
+
+async def test_an_event_loop_pays_and_is_not_blocked(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(SOL="0.5", USDC="1")
+    async with AsyncClient(**sandbox.options(wallet, auto_swap=True)) as client:
+        await client.warm()
+        response = await client.get(f"{sandbox.api_url}/usdc")
+        assert response.json()["ok"] is True
+        swapped = await client.post(f"{sandbox.api_url}/usdt", json={})
+        settled = await client.settled(swapped, timeout=30)
+        assert settled is not None and settled.state == "settled" and settled.swap is not None
+        assert len(await client.receipts()) == 2
+        (usdt,) = await client.balance("USDT")
+        assert int(usdt.amount) > 0
+        async with client.stream("GET", f"{sandbox.api_url}/usdc") as stream:
+            assert b"".join([part async for part in stream.aiter_bytes()])
+        plan = await client.plan(f"{sandbox.api_url}/usdc")
+        assert plan.payment is not None and plan.swap is None
+
+
+def test_a_closed_client_pays_no_more(sandbox: Sandbox) -> None:
+    client = Client(**sandbox.options(sandbox.wallet(USDC="1")))
+    client.close()
+    with pytest.raises(ExactChangeError) as closed:
+        client.spent()
+    assert closed.value.code == "client_closed"

@@ -1,0 +1,223 @@
+"""Logs, forks, threads and the end of a process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from ..conftest import MakeClient, MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE
+from ..seller import Reply, Seen
+
+API_KEY = "sk-4711-abcdef-canary"
+JSON = {"content-type": "application/json"}
+
+
+def test_logs_have_neither_keys_nor_payments(
+    sandbox: Sandbox,
+    make_client: MakeClient,
+    make_seller: MakeSeller,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Also where a program logs all that its libraries say."""
+    caplog.set_level(logging.DEBUG)
+    headers: list[str] = []
+
+    def forward(seen: Seen) -> Reply:
+        answer = httpx.request(
+            seen.method,
+            sandbox.api_url + seen.path,
+            headers={key: one for key, one in seen.headers.items() if "payment" in key},
+        )
+        headers.extend(one for key, one in seen.headers.items() if "payment" in key)
+        kept = {key: one for key, one in answer.headers.items() if "payment" in key}
+        return Reply(answer.status_code, {**JSON, **kept}, answer.content)
+
+    seller = make_seller(forward)
+    wallet = sandbox.wallet(SOL="0.5")
+    client = make_client(
+        wallet,
+        auto_swap=True,
+        rpc_url=f"{sandbox.rpc_url}/?api-key={API_KEY}",
+        jupiter_api_key=API_KEY,
+    )
+    response = client.get(f"{seller.url}/usdc")
+    assert response.status_code == 200 and len(headers) == 1
+    names = {record.name.partition(".")[0] for record in caplog.records}
+    assert names >= {"exact_change", "httpx", "httpcore"}
+    for secret in (wallet.secret_key, API_KEY, headers[0], headers[0][:60]):
+        assert secret not in caplog.text
+
+
+def test_threads_pay_under_one_budget(sandbox: Sandbox, make_client: MakeClient) -> None:
+    """Each starts at the same moment, on one client or another of the same wallet."""
+    wallet = sandbox.wallet(USDC="1")
+    policy = {"max_per_day": "0.05"}
+    clients = [make_client(wallet, policy=policy) for _ in range(2)]
+    together = threading.Barrier(12)
+
+    def buy(index: int) -> str:
+        together.wait(20)
+        try:
+            clients[index % 2].get(f"{sandbox.api_url}/usdc")
+        except Exception as error:
+            return str(getattr(error, "code", error))
+        return "paid"
+
+    with ThreadPoolExecutor(12) as pool:
+        ends = sorted(pool.map(buy, range(12)))
+    assert ends == ["budget_exhausted"] * 7 + ["paid"] * 5
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 5 * PRICE
+
+
+FORKED = """
+import os, sys
+from exact_change import Client, receipt_of
+url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+client = Client(**options)
+first = client.get(url)
+child = os.fork()
+if child == 0:
+    response = client.get(url)
+    spent = client.spent()[0].used
+    print("child", response.status_code, receipt_of(response).payment.payer_signature, spent)
+    sys.stdout.flush()
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+last = client.get(url)
+signatures = [receipt_of(one).payment.payer_signature for one in (first, last)]
+print("parent", last.status_code, *signatures, status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_forked_child_pays_on_connections_of_its_own(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    ran = run(sandbox, FORKED, wallet.secret_key)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    child, parent = (line.split() for line in ran.stdout.strip().split("\n"))
+    assert child[:2] == ["child", "200"] and parent[:2] == ["parent", "200"]
+    assert parent[-1] == "0" and len({child[2], *parent[2:4]}) == 3
+    # What the parent had spent counts in the child.
+    assert child[3] == "0.02"
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 3 * PRICE
+
+
+IN_A_TURN = """
+import os, threading
+from exact_change._kernel.turns import run_turn
+half, may_end, whole = threading.Event(), threading.Event(), []
+
+def turn():
+    half.set()
+    may_end.wait(20)
+    whole.append(True)
+
+threading.Thread(target=run_turn, args=(turn,)).start()
+half.wait(20)
+threading.Timer(0.2, may_end.set).start()
+child = os.fork()
+if child == 0:
+    run_turn(lambda: None)
+    os._exit(0 if whole else 1)
+print(os.waitpid(child, 0)[1])
+run_turn(lambda: print("parent"))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_child_remembers_no_half_of_what_another_thread_did(sandbox: Sandbox) -> None:
+    ran = run(sandbox, IN_A_TURN, sandbox.wallet().secret_key)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "0\nparent\n", "")
+
+
+LEFT_OPEN = """
+import sys
+from exact_change import Client
+url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+print(Client(**options).get(url).status_code)
+"""
+
+
+def test_a_process_ends_though_its_client_is_not_closed(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    ran = run(sandbox, LEFT_OPEN, wallet.secret_key)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "200\n", "")
+
+
+def run(sandbox: Sandbox, program: str, secret: str) -> Any:
+    options = {
+        "wallet_secret_key": secret,
+        "rpc_url": sandbox.rpc_url,
+        "jupiter_url": sandbox.jupiter_url,
+    }
+    given = [f"{name}={value}" for name, value in options.items()]
+    command = [sys.executable, "-c", program, f"{sandbox.api_url}/usdc", *given]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_clients_of_one_wallet_are_one_purse(sandbox: Sandbox, make_client: MakeClient) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    one, other = make_client(wallet), make_client(wallet)
+    one.get(f"{sandbox.api_url}/usdc")
+    assert other.spent()[0].used == "0.01"
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import httpx
+from exact_change import Client, ExactChangeError
+url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+
+class Seller(BaseHTTPRequestHandler):
+    def do_GET(self):
+        paid = {name: one for name, one in self.headers.items() if "payment" in name.lower()}
+        answer = httpx.get(url, headers=paid)
+        if paid and not may_answer.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            may_answer.wait(20)
+        self.send_response(answer.status_code)
+        for name in ("payment-required", "payment-response"):
+            if name in answer.headers:
+                self.send_header(name, answer.headers[name])
+        self.end_headers()
+    def log_message(self, *args):
+        pass
+
+may_answer = threading.Event()
+server = ThreadingHTTPServer(("127.0.0.1", 0), Seller)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+signed, settled = [], threading.Event()
+with Client(**options) as client:
+    client.on("payment.signed", signed.append)
+    client.on("payment.settled", lambda event: settled.set())
+    at = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        client.get(at)
+    except KeyboardInterrupt:
+        print("interrupted")
+    may_answer.set()
+    settled.wait(20)
+    try:
+        client.get(at)
+    except ExactChangeError as error:
+        print(error.code, error.funds, len(signed), client.spent()[0].used)
+"""
+
+
+def test_a_call_that_is_interrupted_is_followed_and_not_paid_twice(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    ran = run(sandbox, INTERRUPTED, wallet.secret_key)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.split("\n")[:2] == ["interrupted", "already_spent spent 1 0.01"]
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE

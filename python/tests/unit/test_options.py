@@ -1,0 +1,74 @@
+"""What is no amount, and what is no option, is refused when the client is made."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from solders.keypair import Keypair
+
+from exact_change import Client, ConfigError
+from exact_change._base.amounts import (
+    U64_MAX,
+    format_ui_amount,
+    parse_amount,
+    parse_ui_amount,
+    to_amount,
+)
+
+KEY = str(Keypair.from_seed(bytes(32)))
+NO_AMOUNTS: list[Any] = [
+    *(float("nan"), float("inf"), 1.0, True, False, Decimal(1), b"1", None, [], -1, U64_MAX + 1),
+    *("", " 1", "1 ", "1\n", "+1", "-1", "01", "1_000", "1e3", "0x1", "1.0", "\u0661", "\uff11"),
+    *("NaN", "1,000", str(U64_MAX + 1), "9" * 5_000),
+]
+
+
+@pytest.mark.parametrize("value", NO_AMOUNTS, ids=lambda one: repr(one)[:20])
+def test_it_is_no_amount(value: Any) -> None:
+    assert to_amount(value) is None
+    with pytest.raises(ConfigError) as caught:
+        Client(wallet_secret_key=KEY, policy={"max_amount": {"USDC": value}})
+    assert caught.value.code == "invalid_option"
+
+
+@pytest.mark.parametrize(
+    "value", [one for one in NO_AMOUNTS if one not in (None, "1.0", str(U64_MAX + 1))]
+)
+def test_it_is_no_dollars(value: Any) -> None:
+    with pytest.raises(ConfigError):
+        Client(wallet_secret_key=KEY, policy={"max_per_payment": value})
+
+
+@given(st.integers(0, U64_MAX), st.integers(0, 18))
+def test_amounts_are_read_as_they_are_written(amount: int, decimals: int) -> None:
+    assert parse_amount(str(amount)) == to_amount(amount) == amount
+    assert parse_ui_amount(format_ui_amount(amount, decimals), decimals) == amount
+
+
+@given(st.text())
+def test_any_text_is_an_amount_in_one_spelling_or_none(text: str) -> None:
+    amount = parse_amount(text)
+    assert amount is None or str(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"policy": {"max_per_dya": "1"}}, "Did you mean policy.max_per_day"),
+        ({"autoSwap": True}, "Did you mean auto_swap"),
+        ({"auto_swap": 1}, "must be True or False"),
+        ({"journal": "payments.jsonl"}, "for the TypeScript client alone"),
+        ({"retries": True}, "must be a whole number"),
+        ({"rpc_url": "ftp://node.example.com"}, "rpc_url"),
+        ({"timeouts": {"rpc": float("nan")}}, "must be milliseconds"),
+        ({"network": "base"}, "must be mainnet"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Client(wallet_secret_key=KEY, **options)
+    assert caught.value.code == "invalid_option" and says in str(caught.value)

@@ -1,0 +1,101 @@
+import { createInterface } from 'node:readline';
+import { createSandbox } from 'exact-change-sandbox';
+import { apiKeys, createHandler } from '../adapters/http/index.js';
+import { local } from '../adapters/local/index.js';
+import { serve } from '../adapters/mounts/node.js';
+import { plain } from './spec/plain.js';
+
+/**
+ * A sandbox for programs in other languages: its addresses on the first line, then an answer for
+ * each line of standard input, until that ends. A call names a method of the sandbox, or of its
+ * controls with a dot (`node.warp`); amounts are texts.
+ */
+interface Call {
+  readonly id: number;
+  readonly call: string;
+  readonly args: readonly unknown[];
+}
+
+const sandbox = await createSandbox();
+const { rpcUrl, wsUrl, jupiterUrl, apiUrl, facilitatorUrl, merchant, feePayer } = sandbox;
+const { mints, routes } = sandbox;
+
+const say = (line: unknown) => process.stdout.write(`${JSON.stringify(plain(line))}\n`);
+
+type Target = Record<string, unknown>;
+
+/** What has no JSON: numbers that are money, and functions. */
+const own: Record<string, (...args: never[]) => unknown> = {
+  set: (name: string, value: unknown) => {
+    const [control = '', property = ''] = name.split('.');
+    (sandbox.controls as unknown as Record<string, Target>)[control]![property] = value;
+  },
+  lie: (endpoint: string, changes: Record<string, unknown> | null) => {
+    const { aggregator } = sandbox.controls;
+    if (changes === null) return aggregator.lie(endpoint, undefined);
+    return aggregator.lie(endpoint, (answer) => {
+      for (const [path, value] of Object.entries(changes)) put(answer, path.split('.'), value);
+      return answer;
+    });
+  },
+  venue: (behaviour: Record<string, unknown>) =>
+    sandbox.controls.aggregator.setVenue(amountsIn(behaviour)),
+  createMint: (mint: Target) =>
+    sandbox.createMint({ ...mint, picoUsd: BigInt(String(mint['picoUsd'])) } as never),
+  fundToken: (owner: string, symbol: keyof typeof mints, amount: string) =>
+    sandbox.chain.fundToken(owner as never, mints[symbol], BigInt(amount)),
+  /** The HTTP service, over this sandbox. Resolves to its address. */
+  serve: async (apiKey?: string) => {
+    const transport = local({ rpcUrl, jupiterUrl });
+    const authorize = apiKey === undefined ? {} : { authorize: apiKeys([apiKey]) };
+    const service = await serve(createHandler(transport, authorize), { port: 0 });
+    return service.url;
+  },
+  served: () => sandbox.controls.api.served,
+  restore: async () => {
+    const { node, aggregator, facilitator, api } = sandbox.controls;
+    aggregator.restore();
+    for (const one of [node, facilitator, api]) one.clearFaults();
+    node.latencyMs = 0;
+    await facilitator.start();
+  },
+};
+
+function put(at: unknown, [key = '', ...rest]: readonly string[], value: unknown): void {
+  const place = at as Target;
+  if (rest.length === 0) place[key] = value;
+  else put(place[key], rest, value);
+}
+
+/** Amounts in a behaviour are bigints. */
+function amountsIn(behaviour: Target): Target {
+  return Object.fromEntries(
+    Object.entries(behaviour).map(([name, value]) => [
+      name,
+      typeof value === 'string' && /^[0-9]+$/.test(value) ? BigInt(value) : value,
+    ]),
+  );
+}
+
+async function answer({ call, args }: Call): Promise<unknown> {
+  const mine = own[call];
+  if (mine !== undefined) return mine(...(args as never[]));
+  const [first = '', second] = call.split('.');
+  const target = (second === undefined ? sandbox : Reflect.get(sandbox.controls, first)) as Target;
+  const method = target[second ?? first];
+  if (typeof method !== 'function') throw new Error(`There is no ${call}.`);
+  const result: unknown = await Reflect.apply(method, target, args);
+  return typeof result === 'function' ? undefined : result;
+}
+
+say({ rpcUrl, wsUrl, jupiterUrl, apiUrl, facilitatorUrl, merchant, feePayer, mints, routes });
+for await (const line of createInterface({ input: process.stdin })) {
+  const call = JSON.parse(line) as Call;
+  // Not awaited: a call that waits for something must not keep the next from making it happen.
+  void answer(call).then(
+    (ok) => say({ id: call.id, ok: ok ?? null }),
+    (error: unknown) => say({ id: call.id, error: String(error) }),
+  );
+}
+await sandbox.close();
+process.exit(0);

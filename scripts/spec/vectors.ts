@@ -1,0 +1,38 @@
+import { amounts } from './vectors/amounts.js';
+import { firewall } from './vectors/firewall.js';
+import { attempts, balances, costs, stores } from './vectors/journal.js';
+import { keys } from './vectors/keys.js';
+import { messages, payments, transactions } from './vectors/messages.js';
+import { candidates, compositions, inner, instructions, quotes } from './vectors/swaps.js';
+import { fingerprints, headers, json, terms } from './vectors/terms.js';
+import { text } from './vectors/text.js';
+import { tokens } from './vectors/tokens.js';
+import { operationsOf, problems, webhooks } from './vectors/wire.js';
+
+/** By file name: what goes in and what comes out, a row each. */
+export const vectors: Readonly<Record<string, () => Promise<unknown[]> | unknown[]>> = {
+  'amounts.jsonl': amounts,
+  'json.jsonl': json,
+  'headers.jsonl': headers,
+  'terms.jsonl': terms,
+  'fingerprints.jsonl': fingerprints,
+  'text.jsonl': text,
+  'attempts.jsonl': attempts,
+  'balances.jsonl': balances,
+  'costs.jsonl': costs,
+  'stores.jsonl': stores,
+  'problems.jsonl': problems,
+  'operations.jsonl': operationsOf,
+  'webhooks.jsonl': webhooks,
+  'quotes.jsonl': quotes,
+  'instructions.jsonl': instructions,
+  'compositions.jsonl': compositions,
+  'inner.jsonl': inner,
+  'candidates.jsonl': candidates,
+  'firewall.jsonl': firewall,
+  'keys.jsonl': keys,
+  'messages.jsonl': messages,
+  'transactions.jsonl': transactions,
+  'payments.jsonl': payments,
+  'tokens.jsonl': tokens,
+};

@@ -1,0 +1,143 @@
+import { isExactChangeError } from '../../../src/errors.js';
+import { fingerprintOf } from '../../../src/payments/plan/fingerprint.js';
+import { decodeHeader, encodeHeader } from '../../../src/protocols/x402/header.js';
+import { readJson } from '../../../src/protocols/x402/json.js';
+import { judgeOffers } from '../../../src/protocols/x402/offers.js';
+import { findPaymentRequired } from '../../../src/protocols/x402/parse.js';
+import { readPaymentRequired } from '../../../src/protocols/x402/read.js';
+import { readSettlement, rejectionReason } from '../../../src/protocols/x402/settlement.js';
+import {
+  base64,
+  envelopeV2,
+  KEYS,
+  MAINNET,
+  ODD_402S,
+  type Odd402,
+} from '../../../test/fixtures/malformed-402.js';
+
+const SHORT = 12_000;
+
+/** What a 402 asks for, as the client reads it, and how each of its offers is judged. */
+async function judged({ headers, body }: Odd402): Promise<unknown> {
+  try {
+    const terms = await readPaymentRequired(new Response(body, { status: 402, headers }), {
+      timeoutMs: 60_000,
+    });
+    if (terms === undefined) return null;
+    const { terms: read, readings } = judgeOffers(terms, MAINNET, KEYS.payer);
+    const offers = readings.map((one) =>
+      one.ok ? { offer: { ...one.offer, raw: undefined } } : one.refusal,
+    );
+    return { version: read.x402Version, offers };
+  } catch (error) {
+    if (!isExactChangeError(error, 'malformed_payment_required')) throw error;
+    return { malformed: error.details.reason };
+  }
+}
+
+const lengthOf = (body: Odd402['body']): number => body?.length ?? 0;
+
+/** Odd and hostile 402s; those beyond the bounds on size are made by the tests. */
+export async function terms(): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for (const odd of ODD_402S) {
+    const { name, headers, body } = odd;
+    if (lengthOf(body) > SHORT || JSON.stringify(headers).length > SHORT) continue;
+    const given = body === null ? {} : typeof body === 'string' ? { body } : { bytes: body };
+    rows.push({ name, headers, ...given, out: await judged(odd) });
+  }
+  return rows;
+}
+
+const JSON_TEXTS = [
+  ...['{}', '[]', ' { } ', '{"a":1}', '{"a":1,"a":2}', '{"a":[1,2,{"b":null}]}', '{"a":1,}'],
+  ...['[1,]', '{"a" : tru}', 'nul', '-0', '{"n":-0}', '{"n":1.0}', '{"n":1e400}', '{"n":01}'],
+  ...['{"amount":1.0}', '{"amount":1e3}', '{"amount":007}', '{"amount":1000}', '{"amount":-1}'],
+  ...['{"__proto__":1}', '{"constructor":{}}', '{"prototype":[]}', '{"maxAmountRequired":1.50}'],
+  ...['{"s":"\\ud800"}', '{"s":"\\u0000"}', '{"s":"\n"}', '{"s":"\\x"}', '{"s":"a\\/b"}', '"text"'],
+  ...['{"n":NaN}', '{"n":Infinity}', '{"n":0x10}', '{"n":1_000}', '\ufeff{}', '{}x', '{"a":1}}'],
+  ...['{"n":5e-324}', '{"n":1e21}', '{"n":123456789012345678901234567890}', '{"n":1e-7}'],
+  ...['{"n":0.1}', '{"n":100000.0}', '{"n":2e0}', '{"n":-1.5e-10}', '{"n":9007199254740993}'],
+  ...['{"\\u0061":1,"a":2}', '{"é":"😀"}', '{"a":"\\ud83d\\ude00"}', '{"a":1}\u00a0', '[[],{}]'],
+  `${'['.repeat(16)}${']'.repeat(16)}`,
+  `${'['.repeat(17)}${']'.repeat(17)}`,
+  JSON.stringify({ s: 'x'.repeat(4_096) }),
+  JSON.stringify({ s: 'x'.repeat(4_097) }),
+  JSON.stringify({ s: '😀'.repeat(2_048) }),
+  JSON.stringify({ s: '😀'.repeat(2_049) }),
+];
+
+/** Strict JSON, and the same as it is echoed. */
+export function json(): unknown[] {
+  return JSON_TEXTS.map((text) => {
+    const read = readJson(text);
+    return read.ok
+      ? { in: text, out: JSON.stringify(read.value) }
+      : { in: text, refused: read.reason };
+  });
+}
+
+const VALUES: readonly unknown[] = [
+  envelopeV2(),
+  { x402Version: 2, text: 'grün 😀 \u2028', half: '\ud800' },
+  { success: true, transaction: '5'.repeat(88), network: MAINNET, payer: KEYS.payer },
+  { success: false, errorReason: 'invalid_exact_solana_payload_transaction', transaction: '' },
+  { success: 'true', transaction: 7, network: null },
+  { success: false, errorReason: 'settle_exact_svm_settlement_pending' },
+  { error: 'duplicate_settlement', accepts: [] },
+  { error: '\u202eevil\u0000 text\u200b' },
+];
+
+export function headers(): unknown[] {
+  const encoded = VALUES.map(encodeHeader);
+  const all = [
+    ...encoded,
+    ...encoded.map((one) => one.replace(/=+$/, '')),
+    ...encoded.map((one) => one.replace(/\+/g, '-').replace(/\//g, '_')),
+    ...VALUES.map((one) => Buffer.from(JSON.stringify(one)).toString('latin1')),
+    ...['', ' ', '{', 'e30', 'e30=', 'e30==', 'e30===', 'e3 0=', 'W10=', 'bnVsbA==', 'e30=, e30='],
+    ...[base64('"text"'), base64('{"a":1}x'), base64('\ufeff{}'), `${base64('{}')}\n`],
+  ];
+  const settled = VALUES.map(encodeHeader).flatMap((value) =>
+    ['payment-response', 'X-Payment-Response', 'payment-required'].map((name) => ({
+      of: 'settlement',
+      in: { [name]: value },
+      out: {
+        settlement: readSettlement({ [name]: value }) ?? null,
+        reason: rejectionReason({ headers: { [name]: value } }) ?? null,
+      },
+    })),
+  );
+  return [
+    ...VALUES.map((value) => ({ of: 'encode', in: value, out: encodeHeader(value) })),
+    ...all.map((value) => {
+      const read = decodeHeader(value);
+      return { of: 'decode', in: value, out: read === undefined ? null : JSON.stringify(read) };
+    }),
+    ...settled,
+    ...[{ a: 1 }, { 'PAYMENT-REQUIRED': 'x', 'payment-required': 'y' }].map((given) => ({
+      ...{ of: 'terms', in: given },
+      out: findPaymentRequired({ headers: given as Record<string, string> }) ?? null,
+    })),
+  ];
+}
+
+const REQUESTS: readonly (readonly [string, string, string | undefined, string | undefined])[] = [
+  ['GET', 'https://api.example.com/premium', undefined, undefined],
+  ['GET', 'https://api.example.com/premium?a=1#part', undefined, undefined],
+  ['POST', 'https://api.example.com/', '{"q":1}', 'application/json'],
+  ['POST', 'https://api.example.com/', '', undefined],
+  ['POST', 'https://h.example/u', '--xy\r\na\r\n--xy--', 'multipart/form-data; boundary=xy'],
+  ['POST', 'https://h.example/u', '--ab\r\na\r\n--ab--', 'multipart/form-data; boundary="ab"'],
+];
+
+/** What equal requests have in common. */
+export function fingerprints(): unknown[] {
+  return REQUESTS.map(([method, url, body, type]) => ({
+    ...{ method, url, body, type },
+    out: fingerprintOf(
+      { method, url, headers: new Headers(type === undefined ? {} : { 'content-type': type }) },
+      body === undefined ? undefined : new TextEncoder().encode(body),
+    ),
+  }));
+}
