@@ -1,11 +1,12 @@
 import type { KnipConfig } from 'knip';
-import { ENTRIES } from './scripts/entries.js';
+import { BIN, ENTRIES } from './scripts/entries.js';
 
 const config: KnipConfig = {
   workspaces: {
     '.': {
       entry: [
         ...Object.values(ENTRIES),
+        ...Object.values(BIN),
         'bench/**/*.child.ts',
         'examples/*.ts',
         'examples/browser/{main,start}.ts',

@@ -1,12 +1,46 @@
+import { rm } from 'node:fs/promises';
 import { defineConfig } from 'tsup';
-import { COMMON, ENTRY, entryOf, writeLicenses } from './scripts/bundling.js';
-import { ENTRIES } from './scripts/entries.js';
+import {
+  BUNDLED,
+  BUNDLED_IN_COMMAND,
+  COMMON,
+  ENTRY,
+  entryOf,
+  importBuiltins,
+  writeLicenses,
+} from './scripts/bundling.js';
+import { BIN, COMMAND, ENTRIES } from './scripts/entries.js';
 
-export default defineConfig({
-  ...COMMON,
-  entry: ENTRY,
-  format: ['esm', 'cjs'],
-  dts: { entry: entryOf(Object.values(ENTRIES)) },
-  clean: true,
-  onSuccess: () => writeLicenses('dist/LICENSES.txt'),
+/**
+ * The command is an ES module alone. It loads the library by its name, so that nothing of that is in
+ * it, and the library is cut into files as it is without it.
+ */
+export default defineConfig(async () => {
+  // tsup would clean for both at the same time, each what the other writes.
+  await rm('dist', { recursive: true, force: true });
+  const bundled = [...BUNDLED, ...BUNDLED_IN_COMMAND];
+  return [
+    {
+      ...COMMON,
+      entry: ENTRY,
+      format: ['esm', 'cjs'],
+      dts: { entry: entryOf(Object.values(ENTRIES)) },
+      onSuccess: () => writeLicenses('dist/LICENSES.txt', bundled),
+    },
+    {
+      ...COMMON,
+      format: 'esm',
+      target: 'node20',
+      entry: [...Object.values(BIN), COMMAND],
+      outDir: 'dist/adapters/cli',
+      external: [/^exact-change(\/|$)/],
+      noExternal: bundled,
+      esbuildPlugins: [importBuiltins],
+      // Most of it is the code of others: a megabyte of MCP alone.
+      esbuildOptions: (options) => {
+        COMMON.esbuildOptions(options);
+        options.minifyWhitespace = true;
+      },
+    },
+  ];
 });

@@ -1,4 +1,5 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { builtinModules } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Options } from 'tsup';
 import { ENTRIES } from './entries.js';
@@ -21,9 +22,31 @@ export const BUNDLED = [
   '@solana/buffer-layout-utils',
   'bigint-buffer',
   'valibot',
+  '@valibot/to-json-schema',
   'standardwebhooks',
   '@stablelib/base64',
   'fast-sha256',
+];
+
+/** Of the command alone: parsing arguments, questions, tables, colour, MCP. */
+export const BUNDLED_IN_COMMAND = [
+  'commander',
+  '@clack/prompts',
+  '@clack/core',
+  'fast-string-truncated-width',
+  'fast-string-width',
+  'fast-wrap-ansi',
+  'sisteransi',
+  'cli-table3',
+  'string-width',
+  'strip-ansi',
+  'ansi-regex',
+  'emoji-regex',
+  'is-fullwidth-code-point',
+  'picocolors',
+  '@modelcontextprotocol/server',
+  '@modelcontextprotocol/core',
+  'zod',
 ];
 
 /** The license of a package that is published without: as its repository has it. */
@@ -53,6 +76,24 @@ const dropDecimals: Plugin = {
         return { ...resolved, sideEffects: false };
       },
     );
+  },
+};
+
+/**
+ * Node's own modules for packages that are CommonJS: `require` of what is not in the output does not
+ * work in an ES module, and an import does.
+ */
+export const importBuiltins: Plugin = {
+  name: 'import-builtins',
+  setup(build) {
+    const filter = new RegExp(`^(?:node:.*|${builtinModules.join('|')})$`);
+    build.onResolve({ filter }, ({ path, kind }) =>
+      kind === 'require-call' ? { path, namespace: 'builtin' } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => {
+      const name = JSON.stringify(`node:${path.replace(/^node:/, '')}`);
+      return { contents: `export * from ${name}; export { default } from ${name};` };
+    });
   },
 };
 
@@ -135,11 +176,11 @@ export const COMMON = {
   plugins: [noBareImports],
 } satisfies Options;
 
-/** Hands on the licenses of the packages whose code is in the output. */
-export async function writeLicenses(file: string): Promise<void> {
+/** Hands on the licenses of packages whose code is in the output. */
+export async function writeLicenses(file: string, names: readonly string[]): Promise<void> {
   await writeFile(
     file,
-    (await Promise.all(BUNDLED.map((name) => licenseOf(name)))).join(`\n${'-'.repeat(80)}\n\n`),
+    (await Promise.all(names.map((name) => licenseOf(name)))).join(`\n${'-'.repeat(80)}\n\n`),
   );
 }
 

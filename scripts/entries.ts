@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
  */
 export const ENTRIES = {
   '.': 'src/index.ts',
+  './ai': 'adapters/ai/index.ts',
   './axios': 'adapters/axios.ts',
   './express': 'adapters/mounts/express.ts',
   './fastify': 'adapters/mounts/fastify.ts',
@@ -17,6 +18,7 @@ export const ENTRIES = {
   './journal/indexeddb': 'adapters/journals/indexeddb.ts',
   './journal/postgres': 'adapters/journals/postgres.ts',
   './koa': 'adapters/mounts/koa.ts',
+  './mcp': 'adapters/mcp/index.ts',
   './next': 'adapters/mounts/next.ts',
   './node': 'adapters/mounts/node.ts',
   './signers/kms': 'adapters/signers/kms.ts',
@@ -28,6 +30,12 @@ export const ENTRIES = {
   './webhooks/verify': 'adapters/webhooks/verify.ts',
   './x402': 'adapters/x402.ts',
 } as const;
+
+/** What the package is run by. */
+export const BIN = { 'exact-change': 'adapters/cli/bin.ts' } as const;
+
+/** What the bin loads first, under a name of its own: its size is a gate. */
+export const COMMAND = 'adapters/cli/main.ts';
 
 /** The sandbox is a package of its own, which the tests and the reference know too. */
 const SANDBOX = { name: 'exact-change-sandbox', path: 'adapters/sandbox/index.ts' } as const;
@@ -46,6 +54,7 @@ const built = (path: string, extension: string) =>
 /** The part of each file that follows from the entries. */
 export const lists = {
   'package.json': {
+    bin: Object.fromEntries(Object.entries(BIN).map(([name, path]) => [name, built(path, 'js')])),
     exports: {
       ...Object.fromEntries(
         pairs.map(([entry, path]) => [

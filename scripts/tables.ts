@@ -1,15 +1,20 @@
+import type { Argument, Command } from 'commander';
+import { EXITS } from '../adapters/cli/exits.js';
+import { buildProgram } from '../adapters/cli/program.js';
 import { outcomes } from '../src/payments/execute/outcomes.js';
 import { CODES, errorCodes } from '../src/errors/codes.js';
 import { attemptStates } from '../src/journal/states.js';
 import { firewallRules, type FirewallStage, ruleTexts } from '../src/swaps/firewall/catalog.js';
 import { changeTexts } from '../src/solana/transactions/wallet-changes.js';
 import { commonErrors, errorTexts } from './error-texts.js';
+import { settingTexts } from './setting-texts.js';
 import { stageTexts } from './firewall-stages.js';
 import { swapDecoders } from '../src/swaps/sources.js';
 
 /** What comes from the code, by document and mark. */
 const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'README.md': { 'common errors': firstErrors },
+  'docs/cli.md': { commands, settings, 'exit codes': exits },
   'docs/errors.md': { 'error codes': allErrors },
   'docs/journals-and-recovery.md': { 'attempt states': states, outcomes: answers },
   'SECURITY.md': { 'firewall rules': firewall, 'wallet rules': wallets },
@@ -88,6 +93,43 @@ function stageTable(stage: FirewallStage, rules: ReturnType<typeof ruleTexts>): 
     .filter((one) => one.stage === stage)
     .map(({ rule: { id, refuses, why } }) => [code(id), refuses, why]);
   return `**${code(stage)}** looks at ${looksAt}. Proved by ${provedBy.map(code).join(', ')}.\n\n${table(['Rule', 'Refuses it if', 'Why'], rows)}`;
+}
+
+function commands(): string {
+  const program = buildProgram(() => Promise.resolve());
+  const pathsOf = (command: Command, path: string): [string, Command][] =>
+    command.commands.flatMap((one) => {
+      const name = `${path}${one.name()}`;
+      return one.commands.length > 0 ? pathsOf(one, `${name} `) : [[name, one]];
+    });
+  const options = ({ options: all }: Pick<Command, 'options'>, indent: string) =>
+    all.map(({ flags, description }) => `${indent}- ${code(flags)}: ${description}`);
+  const lines = pathsOf(program, '').flatMap(([name, one]) => {
+    const args = one.registeredArguments.map(argumentText);
+    return [`- ${code([name, ...args].join(' '))}: ${one.description()}`, ...options(one, '  ')];
+  });
+  const global = ['Each command takes these, too:', '', ...options(program, '')];
+  return [...lines, '', ...global].join('\n');
+}
+
+function argumentText(argument: Argument): string {
+  const text = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  return argument.required ? `<${text}>` : `[${text}]`;
+}
+
+function settings(): string {
+  const rows = Object.entries(settingTexts).map(([name, { variable, flag, says }]) => [
+    ...[code(name), variable === undefined ? '' : code(variable)],
+    ...[flag === undefined ? '' : code(flag), says],
+  ]);
+  return table(['In the file', 'Variable', 'Option', ''], rows);
+}
+
+function exits(): string {
+  return table(
+    ['Code', 'When'],
+    Object.values(EXITS).map(([number, when]) => [code(String(number)), when]),
+  );
 }
 
 function wallets(): string {

@@ -6,7 +6,7 @@ import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
 import type { Parts } from './payments/context.js';
-import type { createEngine, Engine, SwapResult } from './payments/engine.js';
+import type { createEngine, Engine, SwapOptions, SwapResult } from './payments/engine.js';
 import type { PayOptions, Payment } from './payments/pay-header.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
 import type { CapUse } from './policy/caps.js';
@@ -60,10 +60,10 @@ export interface Client {
   pay(paymentRequired: PaymentRequired | Response, options?: PayOptions): Promise<Payment>;
   /**
    * Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds
-   * apply; payment caps do not. SOL goes in and comes out native; if the wallet holds wrapped
+   * apply; payment caps do not, unless it is `counted`. SOL goes in and comes out native; if the wallet holds wrapped
    * SOL already, what comes out stays wrapped beside it.
    */
-  swap(request: SwapRequest | UiSwapRequest, options?: TransportOptions): Promise<SwapResult>;
+  swap(request: SwapRequest | UiSwapRequest, options?: SwapOptions): Promise<SwapResult>;
   /** Asks for a price. */
   quote(request: SwapRequest | UiSwapRequest, options?: TransportOptions): Promise<SwapQuote>;
   /** Balances of some mints (addresses or pinned symbols), or of all that the wallet holds. */
@@ -179,7 +179,7 @@ export function buildClient(
     },
     pay: async (paymentRequired, payOptions) =>
       (await engine()).pay(paymentRequired, payOptions ?? {}),
-    swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions?.signal),
+    swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions ?? {}),
     quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
     balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
     parse: (response) => detect(response),

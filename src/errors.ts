@@ -9,6 +9,7 @@ import {
 } from './errors/codes.js';
 import { BRAND, redactError } from './internal/redact-error.js';
 import { redact } from './internal/redact.js';
+import { UNSAFE } from './internal/unsafe-text.js';
 
 export {
   errorCodes,
@@ -176,11 +177,6 @@ export function isExactChangeError<C extends ErrorCode = ErrorCode>(
 }
 
 const UNTRUSTED_LIMIT = 200;
-// Control characters, what directs text or does not show (tags and variation selectors can carry
-// whole hidden sentences), line and paragraph separators, private characters, half surrogates:
-// nothing a log, a terminal or a language model should act on.
-export const UNSAFE =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff0-\uffff]/gu;
 
 /**
  * Text from a seller or a service, made fit to show: none of our keys, no control, direction or

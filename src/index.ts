@@ -70,7 +70,7 @@ export {
 export type { Client, PayingRequestInit } from './client.js';
 export type { ClientOptions, LocalOptions, Timeouts } from './config/options.js';
 export type { InterceptorOptions } from './interceptor.js';
-export type { SwapResult } from './payments/engine.js';
+export type { SwapOptions, SwapResult } from './payments/engine.js';
 export type { Payment, PayOptions } from './payments/pay-header.js';
 export type { ClientEvent, EventDetails, EventName, Listener, Logger } from './events.js';
 export type { Fresh, Known } from './journal/account-balance.js';

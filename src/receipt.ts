@@ -157,14 +157,14 @@ export function passOnReceipt(response: Response, to: object): void {
 }
 
 /**
- * The receipt of the payment that a response cost, as it stands now; undefined if nothing was
- * paid.
+ * The receipt of the payment that a response cost, or the result of a tool, as it stands now;
+ * undefined if nothing was paid.
  *
  * @example
  * const response = await client.fetch('https://api.example.com/premium');
  * console.log(receiptOf(response)?.payment.uiAmount);
  */
-export function receiptOf(response: Response): Receipt | undefined {
+export function receiptOf(response: object): Receipt | undefined {
   return registry().get(response)?.read();
 }
 
@@ -182,7 +182,7 @@ export function receiptOf(response: Response): Receipt | undefined {
  * console.log((await settled(response))?.payment.signature);
  */
 export async function settled(
-  response: Response,
+  response: object,
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<Receipt | undefined> {
   return registry().get(response)?.settled(signal);

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
-import { COMMON, writeLicenses } from '../../scripts/bundling.js';
+import { BUNDLED, COMMON, writeLicenses } from '../../scripts/bundling.js';
 
 const reading = "readFileSync(new URL('./venue.so', import.meta.url))";
 const importing = "import { readFileSync } from 'node:fs';";
@@ -47,7 +47,7 @@ export default defineConfig(async () => {
       entry: { index: 'index.ts', bin: 'bin.ts' },
       format: 'esm',
       dts: { entry: { index: 'index.ts' } },
-      onSuccess: () => writeLicenses('dist/LICENSES.txt'),
+      onSuccess: () => writeLicenses('dist/LICENSES.txt', BUNDLED),
     },
     { ...options, entry: { index: 'index.ts' }, format: 'cjs', dts: true },
   ];

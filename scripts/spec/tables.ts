@@ -9,7 +9,7 @@ import {
 } from '../../adapters/webhooks/shapes.js';
 import { parseOptions } from '../../src/config/parse-options.js';
 import { CODES, errorCodes, isErrorCode } from '../../src/errors/codes.js';
-import { UNSAFE } from '../../src/errors.js';
+import { UNSAFE } from '../../src/internal/unsafe-text.js';
 import { attemptStates } from '../../src/journal/states.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,

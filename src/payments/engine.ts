@@ -14,7 +14,7 @@ import {
   type ReceiptFilter,
 } from '../receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
-import type { TokenBalance } from '../transport.js';
+import type { TokenBalance, TransportOptions } from '../transport.js';
 import { createContext, type Parts } from './context.js';
 import { claimsReleased } from './execute/release-claim.js';
 import { ownerOf } from './owner.js';
@@ -35,6 +35,16 @@ export interface SwapResult {
   readonly feeLamports: string;
 }
 
+/** Options of `client.swap`. */
+export interface SwapOptions extends TransportOptions {
+  /**
+   * It counts against the caps as a swap for a payment does: what it takes beyond what it brings in
+   * a pinned token (into any other its whole input), network fees and rent. For swaps that something
+   * less trusted than the caller orders, such as a model. Default false.
+   */
+  readonly counted?: boolean | undefined;
+}
+
 /**
  * The heavy half of a client, loaded when it is first needed. What a payment in tokens at hand does
  * without is loaded by a step that needs it: `swap-engine.ts`.
@@ -50,7 +60,7 @@ export interface Engine {
   payAhead(call: Call, options: CallOptions): Promise<Response | undefined>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
-  swap(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
+  swap(request: SwapRequest | UiSwapRequest, options: SwapOptions): Promise<SwapResult>;
   quote(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
   balance(
     mint: string | readonly string[] | undefined,
@@ -72,7 +82,7 @@ export function createEngine(config: Config, events: Events, parts: Parts): Engi
     plan: async (call, unpaid, terms) => (await more()).makePlan(context, call, unpaid, terms),
     pay: async (paymentRequired, options) =>
       (await import('./pay-header.js')).payHeader(context, paymentRequired, options),
-    swap: async (request, signal) => (await more()).swap(context, request, signal),
+    swap: async (request, options) => (await more()).swap(context, request, options),
     quote: async (request, signal) => (await more()).quote(context, request, signal),
     balance: async (mint, signal) => (await more()).balance(context, mint, signal),
     async *receipts(filter) {

@@ -7,7 +7,8 @@ import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../token-text.js';
 import type { TokenBalance } from '../transport.js';
 import { newId, type PaymentContext } from './context.js';
-import type { SwapResult } from './engine.js';
+import type { SwapOptions, SwapResult } from './engine.js';
+import { countedSwap } from './execute/counted-swap.js';
 import { runSwap } from './execute/run-swap.js';
 import { ownerOf } from './owner.js';
 import { checkBalances } from './plan/check-balances.js';
@@ -18,16 +19,15 @@ import { inBaseUnits } from './plan/ui-amount.js';
 /** Swaps without any payment. */
 export async function swap(
   context: PaymentContext,
-  request: SwapRequest | UiSwapRequest,
-  signal: AbortSignal | undefined,
+  asked: SwapRequest | UiSwapRequest,
+  { counted = false, signal }: SwapOptions,
 ): Promise<SwapResult> {
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
-  const swapped = await runSwap(context, {
-    request: parseSwapRequest(await inBaseUnits(context, request, signal), context.config),
-    emit,
-    signal,
-  });
+  const request = parseSwapRequest(await inBaseUnits(context, asked, signal), context.config);
+  const swapped = await (counted
+    ? countedSwap(context, request, { emit, signal })
+    : runSwap(context, { request, emit, signal }));
   return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
 }
 

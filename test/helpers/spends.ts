@@ -11,7 +11,7 @@ export function signedOf({ signed }: Payer, kind: SigningIntent['kind']): number
 /** How often the chain shows that tokens left a payer's account. */
 export async function timesSpent(
   sandbox: Sandbox,
-  { address }: Payer,
+  { address }: Pick<Payer, 'address'>,
   symbol: MintSymbol,
 ): Promise<number> {
   const account = await tokenAccount(address, sandbox.mints[symbol]);

@@ -119,7 +119,7 @@ describe('import direction', () => {
     [
       'a schema outside of the wire',
       { 'adapters/http/handler.ts': "import * as v from 'valibot';" },
-      /only src\/wire\/ may/,
+      /only \(src\/wire\|adapters\/ai\)\/ may/,
     ],
     [
       'a second door for ky',
@@ -145,6 +145,11 @@ describe('import direction', () => {
       'an example that imports src',
       { 'examples/demo.ts': "import { createClient } from '../src/index.js';" },
       /by its name/,
+    ],
+    [
+      'the command, past the name of the library',
+      { 'adapters/cli/client.ts': "import { createClient } from '../../src/index.js';" },
+      /the command uses the library by its name/,
     ],
     [
       'a heavy package behind static imports of index',

@@ -60,9 +60,13 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
     { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swaps\//, once: true },
     { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
     { name: /^ky(\/|$)/, where: /^src\//, once: true },
+    {
+      name: /^(@valibot\/to-json-schema|valibot)(\/|$)/,
+      where: /^(src\/wire|adapters\/ai)\//,
+      once: false,
+    },
     { name: /^@noble\/ed25519(\/|$)/, where: /^src\/solana\//, once: true },
     { name: /^ws(\/|$)/, where: /^(src\/solana\/rpc|adapters\/sandbox)\//, once: true },
-    { name: /^valibot(\/|$)/, where: /^src\/wire\//, once: false },
     { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
     // The name is Node's own and that of the npm package; both give the class that web3.js and
     // spl-token want.
@@ -73,6 +77,14 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
  * What the wire may load: it describes what the rest does, and knows the rest by its types alone.
  */
 const LEAVES_OF_THE_WIRE = /^src\/(wire\/|(errors|amount|network|solana\/address)\.ts$)/;
+
+/**
+ * The command uses the library by its name, as any program does: so it shares its files when it is
+ * built, and changes nothing about how they are cut. Of its own it has small parts alone.
+ */
+const COMMAND = /^adapters\/cli\//;
+const PARTS_OF_THE_COMMAND =
+  /^src\/(internal\/|(amount|network|token-text|config\/addresses)\.ts$|solana\/(address|keys|transactions\/compile)\.ts$)/;
 
 /** Code that must not agree with src/ by sharing its mistakes. */
 const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
@@ -125,6 +137,16 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
   if (from.startsWith('examples/')) {
     const own = to?.startsWith('examples/') ?? true;
     return own ? [] : bad('examples use the package by its name');
+  }
+  if (COMMAND.test(from) && kind !== 'type' && to !== undefined) {
+    const isOwn =
+      COMMAND.test(to) ||
+      /^(adapters\/(receipts\/|(amounts|http\/secrets|node\/variables)\.ts$)|package\.json$)/.test(
+        to,
+      );
+    return isOwn || PARTS_OF_THE_COMMAND.test(to)
+      ? []
+      : bad('the command uses the library by its name');
   }
   if (!from.startsWith('src/')) return to === undefined ? badPackage(from, specifier, bad) : [];
   if (to === undefined)

@@ -25,7 +25,8 @@ export function lossOf(
 /** The share of the price that was bought with what is counted already. */
 export function boughtBy({ amount, microUsd = '0' }: Price, outAmount: bigint): bigint {
   const units = BigInt(amount);
-  return (BigInt(microUsd) * minAmount(outAmount, units)) / units;
+  // A swap that is for no payment buys none.
+  return units === 0n ? 0n : (BigInt(microUsd) * minAmount(outAmount, units)) / units;
 }
 
 /** An attempt whose swap was decided, with what that took in place of what it took at most. */

@@ -1,0 +1,130 @@
+import type { InferOutput } from 'valibot';
+import type { Client } from '../../src/client.js';
+import type { Receipt } from '../../src/receipt.js';
+import { fundsOf, settledSoon } from '../receipts/outcome.js';
+import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
+import { receiptData } from './data.js';
+import { fenced } from './fence.js';
+import { refusal, type ToolError, type ToolResult } from './result.js';
+import type { paidFetchInput, planInput } from './schemas.js';
+
+/** What bounds the calls of a model, besides the policy of the client. */
+export interface CallLimits {
+  /** Characters of an answer that a model is given. */
+  readonly maxAnswer: number;
+  /** Hosts of this machine and of private networks may be called. */
+  readonly privateHosts: boolean;
+}
+
+type Request = InferOutput<typeof planInput>;
+
+/** Beyond it the rest of an answer is left unread. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Why a model may not call an address; undefined if it may. Names are not looked up: one that leads
+ * to a private network is for a firewall.
+ */
+export function refusedUrl(text: string, { privateHosts }: CallLimits): ToolResult | undefined {
+  const url = parse(text);
+  if (url === undefined || !['https:', 'http:'].includes(url.protocol))
+    return refusal('invalid_input', 'url must be an address such as https://api.example.com/.');
+  if (url.username !== '' || url.password !== '')
+    return refusal('invalid_input', 'url must hold no user and no password.');
+  if (privateHosts || !isPrivate(url.hostname)) return undefined;
+  return refusal(
+    'address_refused',
+    'Addresses of this machine and of private networks are not called. The person that set up these tools may allow them.',
+  );
+}
+
+function isPrivate(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  if (readAddress(host) !== undefined) return whyNotPublic(host) !== undefined;
+  return /(^|\.)(localhost|local|internal|home\.arpa|lan)$/i.test(host) || !host.includes('.');
+}
+
+function parse(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The request of a model. A redirect is not followed: it is an address that a seller chose. */
+export function requestOf({ method, headers, body }: Request): RequestInit {
+  return {
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    redirect: 'manual',
+    ...(headers === undefined ? {} : { headers }),
+    ...(body === undefined ? {} : { body }),
+  };
+}
+
+/** Calls an address, and pays for it. Rejects with what `client.fetch` does. */
+export async function paidFetch(
+  client: Pick<Client, 'fetch'>,
+  input: InferOutput<typeof paidFetchInput>,
+  limits: CallLimits,
+  signal: AbortSignal | undefined,
+): Promise<ToolResult> {
+  const { idempotencyKey } = input;
+  const response = await client.fetch(input.url, {
+    ...requestOf(input),
+    ...(signal === undefined ? {} : { signal }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
+  const body = await readBody(response, limits.maxAnswer);
+  const receipt = await settledSoon(response, signal);
+  const { host } = new URL(input.url);
+  const location = response.headers.get('location');
+  return {
+    ok: response.ok,
+    funds: fundsOf(receipt),
+    data: {
+      ...{ status: response.status, host, bodyBytes: body.bytes },
+      ...(receipt === undefined ? {} : { receipt: receiptData(receipt) }),
+    },
+    ...(response.ok ? {} : { error: statusError(response, receipt) }),
+    untrusted: fenced(
+      host,
+      `${location === null ? '' : `location: ${location}\n`}${body.text}`,
+      limits.maxAnswer,
+    ),
+    ...(receipt === undefined ? {} : { receipt }),
+  };
+}
+
+function statusError({ status }: Response, receipt: Receipt | undefined): ToolError {
+  const paid = receipt === undefined ? 'Nothing was paid.' : 'It was paid.';
+  return {
+    code: 'request_failed',
+    message: `The seller answered with status ${status}. ${paid}`,
+    retry: 'never',
+  };
+}
+
+/** A body to its end, of which the beginning is kept: it counts as delivered then. */
+async function readBody(
+  { body, headers }: Response,
+  limit: number,
+): Promise<{ readonly text: string; readonly bytes: number }> {
+  const kept: Uint8Array[] = [];
+  let [bytes, keptBytes] = [0, 0];
+  const reader = body?.getReader();
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+    bytes += part.value.length;
+    if (bytes > MAX_BYTES) {
+      await reader?.cancel();
+      break;
+    }
+    // A character takes four bytes at most.
+    if (keptBytes <= 4 * limit) kept.push(part.value);
+    keptBytes += part.value.length;
+  }
+  const isText = /^(text\/|application\/([\w.+-]*\+)?(json|xml|x-www-form-urlencoded|javascript))/i;
+  const type = headers.get('content-type') ?? 'text/plain';
+  if (!isText.test(type)) return { text: `[${bytes} bytes that are no text]`, bytes };
+  return { text: await new Blob(kept as BlobPart[]).text(), bytes };
+}

@@ -1,0 +1,234 @@
+import { toJsonSchema } from '@valibot/to-json-schema';
+import * as v from 'valibot';
+import type { Client } from '../../src/client.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { pinnedMints, SOLANA_MAINNET } from '../../src/network.js';
+import type { Receipt, ReceiptFilter } from '../../src/receipt.js';
+import type { SwapQuote, UiSwapRequest } from '../../src/swaps/types.js';
+import { amountWriter } from '../amounts.js';
+import { planData, quoteData, receiptData, swapData } from './data.js';
+import { fenced } from './fence.js';
+import { paidFetch, refusedUrl, requestOf, type CallLimits } from './paid-fetch.js';
+import { failure, own, refusal, type ToolResult } from './result.js';
+import * as inputs from './schemas.js';
+
+/** What of a client the tools use. */
+export type ToolClient = Pick<
+  Client,
+  'fetch' | 'plan' | 'balance' | 'quote' | 'swap' | 'receipts' | 'spent'
+>;
+
+export interface ToolOptions {
+  /** Characters of a seller's answer that a model is given; default 20000. */
+  readonly maxAnswer?: number | undefined;
+  /** Lets models call hosts of this machine and of private networks; default false. */
+  readonly privateHosts?: boolean | undefined;
+  /**
+   * Asked before a swap that a model ordered, with its price: anything but `true` is a no. Default:
+   * it is swapped within the caps. Payments are asked about by the client's `policy.approve`.
+   */
+  readonly approveSwap?:
+    ((quote: Omit<SwapQuote, 'raw'>) => boolean | Promise<boolean>) | undefined;
+}
+
+/** A JSON Schema of the fields of a tool. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A tool for a model. */
+export interface AgentTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of an object with known fields alone. */
+  readonly inputSchema: JsonSchema;
+  /** It may move money. */
+  readonly spends: boolean;
+  /**
+   * Checks what a model gave and does it. Whatever becomes of that is a result; it never rejects.
+   */
+  run(input: unknown, options?: { readonly signal?: AbortSignal | undefined }): Promise<ToolResult>;
+}
+
+interface Context extends CallLimits {
+  readonly client: ToolClient;
+  readonly approveSwap: NonNullable<ToolOptions['approveSwap']>;
+}
+
+/**
+ * The tools that a model needs to buy: `paid_fetch`, `plan`, `balance`, `quote`, `swap`, `receipts`
+ * and `budget`. Limits are those of the client's policy; no tool takes one, and swaps count against
+ * them too (`counted`).
+ *
+ * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
+ *
+ * @example
+ * for (const { name, description, inputSchema } of agentTools(client)) console.log(name);
+ */
+export function agentTools(client: ToolClient, options: ToolOptions = {}): readonly AgentTool[] {
+  refuseUnknown(options, ['maxAnswer', 'privateHosts', 'approveSwap']);
+  const { maxAnswer = 20_000, privateHosts = false, approveSwap = () => true } = options;
+  if (!Number.isInteger(maxAnswer) || maxAnswer < 0)
+    throw refuse('maxAnswer', 'must be a whole number of characters.');
+  const context: Context = { client, maxAnswer, privateHosts, approveSwap };
+  return [
+    tool(context, 'paid_fetch', {
+      spends: true,
+      input: inputs.paidFetchInput,
+      description:
+        'Calls an address over HTTP. If it asks for payment (402), pays it on Solana within the limits of the person, swapping tokens if need be, and returns the answer with a receipt. The limits cannot be changed by any tool.',
+      run: async (input, { signal }) =>
+        refusedUrl(input.url, context) ?? (await paidFetch(client, input, context, signal)),
+    }),
+    tool(context, 'plan', {
+      spends: false,
+      input: inputs.planInput,
+      description: 'Says what paid_fetch would pay and swap for a call. Signs and pays nothing.',
+      async run(input, { signal }) {
+        const refused = refusedUrl(input.url, context);
+        if (refused !== undefined) return refused;
+        const init = { ...requestOf(input), ...(signal === undefined ? {} : { signal }) };
+        const plan = await client.plan(input.url, init);
+        const { payment, swap, refused: offers } = plan;
+        const mints = [payment?.mint, swap?.inputMint, swap?.outputMint];
+        const write = await amountWriter(
+          client,
+          mints.filter((mint) => mint !== undefined),
+        );
+        const texts = offers.flatMap(({ untrusted = {} }) => Object.values(untrusted));
+        const { host } = new URL(input.url);
+        return {
+          ...done(planData(plan, write)),
+          ...(texts.length === 0
+            ? {}
+            : { untrusted: fenced(host, texts.join('\n'), context.maxAnswer) }),
+        };
+      },
+    }),
+    tool(context, 'balance', {
+      spends: false,
+      input: inputs.balanceInput,
+      description: 'What the wallet holds: of some tokens, or of all.',
+      async run({ tokens }, options) {
+        const balances = await client.balance(tokens?.map(mintOf), options);
+        const rows = balances.map(({ mint, symbol, uiAmount }) => ({ mint, symbol, uiAmount }));
+        return done({ balances: rows });
+      },
+    }),
+    tool(context, 'quote', {
+      spends: false,
+      input: inputs.swapInput,
+      description: 'The price of a swap of tokens. Signs nothing.',
+      async run(input, options) {
+        const quote = await client.quote(swapRequest(input), options);
+        const write = await amountWriter(client, [quote.inputMint, quote.outputMint]);
+        return done(quoteData(quote, write));
+      },
+    }),
+    tool(context, 'swap', {
+      spends: true,
+      input: inputs.swapInput,
+      description:
+        'Swaps tokens of the wallet. What it loses, and all of it if the output is a token that is not well known, counts against the limits of the person. paid_fetch swaps by itself: this is for other reasons to swap.',
+      run: (input, options) => swap(context, swapRequest(input), options),
+    }),
+    tool(context, 'receipts', {
+      spends: false,
+      input: inputs.receiptsInput,
+      description: 'What was paid, the newest last.',
+      async run({ last = 20, host, state }) {
+        const filter: ReceiptFilter = {
+          ...(host === undefined ? {} : { host }),
+          ...(state === undefined ? {} : { state }),
+        };
+        const receipts: Receipt[] = [];
+        for await (const receipt of client.receipts(filter)) {
+          receipts.push(receipt);
+          if (receipts.length > last) receipts.shift();
+        }
+        return done({ receipts: receipts.map(receiptData) });
+      },
+    }),
+    tool(context, 'budget', {
+      spends: false,
+      input: inputs.budgetInput,
+      description: 'How much of each limit of the person is used.',
+      run: async () => done({ caps: await client.spent() }),
+    }),
+  ];
+}
+
+interface Definition<S extends v.GenericSchema> {
+  readonly description: string;
+  readonly spends: boolean;
+  readonly input: S;
+  run(
+    input: v.InferOutput<S>,
+    options: { readonly signal?: AbortSignal | undefined },
+  ): Promise<ToolResult>;
+}
+
+function tool<S extends v.GenericSchema>(
+  { maxAnswer }: Context,
+  name: string,
+  { input, run, ...rest }: Definition<S>,
+): AgentTool {
+  return {
+    ...{ name, ...rest, inputSchema: { ...toJsonSchema(input, { errorMode: 'ignore' }) } },
+    async run(given, options = {}) {
+      const read = v.safeParse(input, given ?? {});
+      if (!read.success) return refusal('invalid_input', complaint(read.issues));
+      try {
+        return await run(read.output, options);
+      } catch (error) {
+        return failure(error, (text) => fenced('the seller', text, maxAnswer));
+      }
+    },
+  };
+}
+
+/** What is wrong with the input, by field. What the model gave is not repeated but for its names. */
+function complaint(issues: readonly v.BaseIssue<unknown>[]): string {
+  const lines = issues.slice(0, 5).map((issue) => {
+    const path = v.getDotPath(issue) ?? 'the input';
+    if (issue.type === 'strict_object' && issue.expected === 'never')
+      return `${path} is no field of this tool. Limits are set by the person, and not by a model.`;
+    return `${path}: expected ${issue.expected ?? 'another form'}.`;
+  });
+  return lines.join(' ');
+}
+
+async function swap(
+  { client, approveSwap }: Context,
+  request: UiSwapRequest,
+  options: { readonly signal?: AbortSignal | undefined },
+): Promise<ToolResult> {
+  const { raw: _raw, ...quote } = await client.quote(request, options);
+  // From JavaScript it may be anything.
+  const answer: unknown = await approveSwap(quote);
+  if (answer !== true)
+    return refusal('approval_refused', 'The person did not approve the swap. Nothing was signed.');
+  const swapped = await client.swap(request, { ...options, counted: true });
+  const write = await amountWriter(client, [swapped.inputMint, swapped.outputMint]);
+  return { ...done(swapData(swapped, write)), funds: 'swapped' };
+}
+
+function swapRequest({
+  input,
+  output,
+  amount,
+  exactOut = false,
+}: v.InferOutput<typeof inputs.swapInput>): UiSwapRequest {
+  return {
+    ...{ inputMint: mintOf(input), outputMint: mintOf(output), uiAmount: amount },
+    swapMode: exactOut ? 'ExactOut' : 'ExactIn',
+  };
+}
+
+/** Models write symbols in any case. */
+function mintOf(text: string): string {
+  const symbol = text.toUpperCase();
+  return pinnedMints(SOLANA_MAINNET).some((one) => one.symbol === symbol) ? symbol : text;
+}
+
+function done(data: object): ToolResult {
+  return { ok: true, funds: 'untouched', data: own(data) };
+}

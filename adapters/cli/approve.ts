@@ -1,0 +1,61 @@
+import { PolicyError, type Plan } from 'exact-change';
+import { Interrupted } from './interrupt.js';
+import { planText } from './plan-text.js';
+import type { Progress } from './progress.js';
+import { askYes, type Terminal } from './terminal.js';
+import type { Settings } from './settings.js';
+import type { Wallet } from './wallet.js';
+import { refuse } from '../../src/internal/options.js';
+
+interface Asking {
+  readonly terminal: Terminal;
+  readonly wallet: Wallet;
+  readonly network: string;
+  readonly progress: Progress;
+  readonly settings: Settings;
+  /** `--yes`: the person says so ahead. */
+  readonly yes: boolean | undefined;
+  /** Ends the call with a reason of its own, which `approve` has none of. */
+  readonly abort: (reason: unknown) => void;
+}
+
+/**
+ * Asks the person for each payment, unless it was approved ahead; without a terminal that is a no.
+ * The wallet is unlocked then: a blockhash does not wait for a passphrase. Throws `ConfigError`
+ * (`invalid_option`) for a yes ahead without a cap that the person has set.
+ */
+export function approveOnTerminal(asking: Asking): (plan: Plan) => Promise<boolean> {
+  const { terminal, wallet, network, progress, settings, yes = false, abort } = asking;
+  if (yes && settings.policy?.maxPerPayment === undefined)
+    throw refuse(
+      '--yes',
+      'goes with --max <dollars>: up to that it pays unasked. EXACT_CHANGE_MAX_PER_PAYMENT and maxPerPayment in the settings do as well.',
+    );
+  const ask = async (plan: Plan): Promise<boolean> => {
+    if (yes) return true;
+    terminal.say(planText(plan, network));
+    if (!terminal.canAsk) throw noTerminal();
+    const answer = await askYes(terminal, 'Pay?');
+    if (answer === undefined) throw new Interrupted();
+    return answer;
+  };
+  return async (plan) => {
+    progress.end();
+    try {
+      if (!(await ask(plan))) return false;
+      await wallet.unlock();
+      return true;
+    } catch (error) {
+      abort(error);
+      throw error;
+    }
+  };
+}
+
+function noTerminal(): PolicyError {
+  return new PolicyError(
+    'approval_refused',
+    'There is no terminal to ask on, so nothing was signed. Give --yes and --max <dollars> to pay unasked.',
+    { details: { reason: 'refused' } },
+  );
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+// In syntax that the oldest Node with ES modules reads: what is loaded next needs a newer one.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 12)) {
+  process.stderr.write(
+    `exact-change: the command needs Node 20.12 or newer, and this is ${process.versions.node}. The library itself runs on it.\n`,
+  );
+  process.exitCode = 1;
+} else {
+  void import('./main.js').then(({ main }) => main());
+}

@@ -1,0 +1,51 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import {
+  SOLANA_MAINNET,
+  createClient,
+  type Client,
+  type ClientOptions,
+  type Journal,
+} from 'exact-change';
+import { namedNetwork } from '../../src/network.js';
+import { fileJournal } from 'exact-change/journal/file';
+import type { Invocation } from './report.js';
+import { nodeOptions, readSettings, type Settings } from './settings.js';
+import { openWallet, type Wallet } from './wallet.js';
+
+/** A client of the wallet on the journal that all commands share. */
+export interface OpenClient {
+  readonly client: Client;
+  readonly wallet: Wallet;
+  readonly settings: Settings;
+  readonly network: string;
+  readonly journal: Journal;
+}
+
+/**
+ * Opens a client for as long as a piece of work takes. What is open after it stays in the journal.
+ *
+ * @param options - What the command adds to the settings; its policy goes over theirs.
+ */
+export async function withClient<T>(
+  { terminal, flags }: Pick<Invocation<object>, 'terminal' | 'flags'>,
+  options: (opened: Pick<OpenClient, 'wallet' | 'network' | 'settings'>) => ClientOptions,
+  work: (opened: OpenClient) => Promise<T>,
+): Promise<T> {
+  const settings = readSettings(flags, terminal.env);
+  const wallet = openWallet(settings.wallet, { terminal, fd: flags.passphraseFd });
+  const network = namedNetwork(settings.network ?? '') ?? SOLANA_MAINNET;
+  const { policy, ...more } = options({ wallet, network, settings });
+  await mkdir(dirname(settings.journal), { recursive: true, mode: 0o700 });
+  const journal = fileJournal(settings.journal);
+  const client = createClient({
+    ...nodeOptions(settings),
+    ...{ signer: wallet.signer, journal, ...more },
+    policy: { ...settings.policy, ...policy },
+  });
+  try {
+    return await work({ client, wallet, settings, network, journal });
+  } finally {
+    await client.close().finally(() => journal.close());
+  }
+}

@@ -1,0 +1,136 @@
+import { open } from 'node:fs/promises';
+import {
+  formatReceipt,
+  isExactChangeError,
+  receiptOf,
+  type Client,
+  type PayingRequestInit,
+  type Receipt,
+} from 'exact-change';
+import { fundsOf, settledSoon } from '../../receipts/outcome.js';
+import { approveOnTerminal } from '../approve.js';
+import { withClient } from '../client.js';
+import { failureReport } from '../failure.js';
+import { createInterruption, type Interruption } from '../interrupt.js';
+import { planText } from '../plan-text.js';
+import { createProgress, type Progress } from '../progress.js';
+import type { Command, Invocation, Report } from '../report.js';
+import { bodyJson, headText, intoFile, intoStdout, type Sink } from './answer.js';
+import { readRequest, readUrl, type RequestFlags } from './curl.js';
+
+export interface FetchFlags extends RequestFlags {
+  readonly output?: string;
+  readonly include?: boolean;
+  readonly fail?: boolean;
+  readonly silent?: boolean;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly idempotencyKey?: string;
+  readonly repeatable?: boolean;
+}
+
+/** A paid call: the answer on standard output, all else on standard error. */
+export const fetchCommand: Command<FetchFlags> = async (invocation) => {
+  const { terminal, flags, args } = invocation;
+  const [address = ''] = args;
+  const isSilent = flags.silent === true || flags.json === true;
+  const interruption = createInterruption(terminal);
+  const { signal, abort } = interruption;
+  // Before anything is paid: an answer that cannot be written is lost.
+  const file = flags.output === undefined ? undefined : await open(flags.output, 'a');
+  const call = {
+    ...{ url: readUrl(address), sink: file === undefined ? intoStdout(terminal) : intoFile(file) },
+    init: { ...readRequest(flags), signal, ...purchaseOf(flags) },
+  };
+  let progress: Progress | undefined;
+  try {
+    return await withClient(
+      invocation,
+      ({ wallet, network, settings }) => {
+        progress = createProgress(terminal, isSilent, network);
+        const approve = approveOnTerminal({
+          ...{ terminal, wallet, network, progress, settings, yes: flags.yes, abort },
+        });
+        return { policy: { approve } };
+      },
+      async ({ client, network }) => {
+        client.on('*', interruption.listener);
+        if (progress !== undefined) client.on('*', progress.listener);
+        progress?.step(`asking ${call.url.host}`);
+        if (flags.dryRun !== true) return pay(client.fetch, call, invocation, interruption);
+        const plan = await client.plan(call.url, call.init);
+        return { json: { plan }, text: planText(plan, network) };
+      },
+    );
+  } finally {
+    progress?.end();
+    interruption.end();
+    await file?.close();
+  }
+};
+
+const purchaseOf = ({ idempotencyKey, repeatable }: FetchFlags): PayingRequestInit => ({
+  ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  ...(repeatable === undefined ? {} : { repeatable }),
+});
+
+interface Call {
+  readonly url: URL;
+  readonly init: PayingRequestInit;
+  readonly sink: Sink;
+}
+
+async function pay(
+  fetch: Client['fetch'],
+  { url, init, sink }: Call,
+  { flags }: Invocation<FetchFlags>,
+  interruption: Interruption,
+): Promise<Report> {
+  let response: Response | undefined;
+  try {
+    response = await fetch(url, init);
+    if (flags.include === true && flags.json !== true) await sink.write(headText(response));
+    const body = flags.json === true ? await bodyJson(response) : await sink.pipe(response);
+    return answered(response, body, await settledSoon(response, interruption.signal), flags);
+  } catch (error) {
+    const receipt = response === undefined ? undefined : receiptOf(response);
+    if (receipt !== undefined) return withoutAnswer(error, receipt);
+    // What the library says of its own failures knows more.
+    return (
+      (isExactChangeError(error) ? undefined : interruption.openReport()) ?? failureReport(error)
+    );
+  }
+}
+
+function answered(
+  response: Response,
+  body: object | undefined,
+  receipt: Receipt | undefined,
+  flags: FetchFlags,
+): Report {
+  const { status, headers, url } = response;
+  const isUnpaid = status === 402 && receipt === undefined;
+  const exit = flags.fail === true && status >= 400 ? 'httpError' : isUnpaid ? 'short' : 'done';
+  const unpaid = 'It asks for payment in no form that can be paid here (402 without x402 terms).';
+  const failed = exit === 'httpError' ? [`The seller answered with status ${status}.`] : [];
+  return {
+    exit,
+    funds: fundsOf(receipt),
+    json: { url, status, headers: Object.fromEntries(headers), ...body, receipt },
+    notes: [
+      ...(isUnpaid ? [unpaid] : failed),
+      ...(receipt === undefined || flags.silent === true ? [] : [formatReceipt(receipt)]),
+    ],
+  };
+}
+
+/** The answer broke off, or was left: it is paid all the same. */
+function withoutAnswer(error: unknown, receipt: Receipt): Report {
+  const { json, notes = [] } = failureReport(error);
+  return {
+    exit: 'spent',
+    funds: fundsOf(receipt),
+    json: { ...json, receipt },
+    notes: [...notes, 'It was paid, and its answer did not come whole.', formatReceipt(receipt)],
+  };
+}

@@ -1,0 +1,40 @@
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { parseUiAmount } from 'exact-change';
+import { refuse } from '../../../src/internal/options.js';
+import { withClient } from '../client.js';
+import { createApprovals } from '../mcp/approval.js';
+import { createMcp } from '../mcp/server.js';
+import type { Command } from '../report.js';
+
+export interface McpFlags {
+  readonly askAbove: string;
+  readonly allowPrivate?: boolean;
+}
+
+/** The tools for a model's host, on standard input and output, until the host ends it. */
+export const mcpCommand: Command<McpFlags> = (invocation) => {
+  const { terminal, flags } = invocation;
+  const { askAbove, allowPrivate: privateHosts = false } = flags;
+  if (parseUiAmount(askAbove, 6) === undefined)
+    throw refuse('--ask-above', 'must be dollars such as 0.10.');
+  const approvals = createApprovals(askAbove);
+  return withClient(
+    invocation,
+    () => ({ policy: { approve: approvals.approve } }),
+    async ({ client, wallet, network }) => {
+      // A host shows no question for it later.
+      await wallet.unlock();
+      const onerror = (error: Error): void => terminal.say(`exact-change: ${error.message}`);
+      const ended = new Promise<void>((resolve) => {
+        terminal.stdin.once('close', resolve).once('end', resolve);
+        process.once('SIGINT', resolve).once('SIGTERM', resolve);
+      });
+      const serving = serveStdio(createMcp({ client, approvals, network, privateHosts }), {
+        onerror,
+      });
+      await ended;
+      await serving.close();
+      return {};
+    },
+  );
+};

@@ -1,0 +1,57 @@
+import { isRecord } from '../../../src/internal/record.js';
+import { cleanLine } from '../clean.js';
+
+const TIMEOUT_MS = 10_000;
+
+/** What a node answered, and when, by its own clock and by ours. */
+export interface NodeAnswer {
+  readonly status: number;
+  readonly result: unknown;
+  readonly tookMs: number;
+  /** Milliseconds that the node's clock is ahead; undefined if it does not say. */
+  readonly aheadMs: number | undefined;
+}
+
+/**
+ * One JSON-RPC call as a node answers it, without the second tries of the client: they would hide
+ * its limits. Rejects if it does not answer in JSON.
+ */
+export async function askNode(
+  url: string,
+  method: string,
+  ...params: unknown[]
+): Promise<NodeAnswer> {
+  const startedAt = Date.now();
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const text = await response.text();
+  const tookMs = Date.now() - startedAt;
+  const date = Date.parse(response.headers.get('date') ?? '');
+  return {
+    status: response.status,
+    result: resultOf(text, response.status),
+    tookMs,
+    aheadMs: Number.isNaN(date) ? undefined : date - (startedAt + tookMs / 2),
+  };
+}
+
+function resultOf(text: string, status: number): unknown {
+  if (status === 429) return undefined;
+  const parsed: unknown = parse(text);
+  if (!isRecord(parsed)) throw new Error(`it answers ${status} with no JSON`);
+  const { error, result } = parsed;
+  if (isRecord(error)) throw new Error(`it says: ${cleanLine(String(error['message']))}`);
+  return result;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

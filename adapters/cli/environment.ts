@@ -1,0 +1,29 @@
+import { refuse } from '../../src/internal/options.js';
+import {
+  clientVariables,
+  commandVariables,
+  readVariables,
+  type Readings,
+} from '../node/variables.js';
+import type { Layer } from './layer.js';
+
+const READINGS: Readings<Layer> = {
+  ...clientVariables,
+  WALLET_SECRET_KEY: (secretKey) => ({ wallet: { secretKey } }),
+  JUPITER_URL: (jupiterUrl) => ({ jupiterUrl }),
+  EXACT_CHANGE_SERVICE_KEY: (serviceKey) => ({ serviceKey }),
+  EXACT_CHANGE_KEY_FILE: (file) => ({ wallet: { file } }),
+  EXACT_CHANGE_JOURNAL: (journal) => ({ journal }),
+};
+
+/** All variables that the commands read, apart from those of paths and colour. */
+export const envVariables: readonly string[] = [
+  ...new Set([...Object.keys(READINGS), ...commandVariables]),
+];
+
+/** The settings in the environment, in layers. Throws `ConfigError` (`invalid_option`). */
+export function fromEnvironment(env: Readonly<Record<string, string | undefined>>): Layer[] {
+  if (env['EXACT_CHANGE_KEY_FILE']?.trim() && env['WALLET_SECRET_KEY']?.trim())
+    throw refuse('EXACT_CHANGE_KEY_FILE', 'and WALLET_SECRET_KEY exclude each other. Give one.');
+  return readVariables(env, READINGS);
+}

@@ -1,0 +1,58 @@
+import { CommanderError } from 'commander';
+import { EXITS, type Exit } from './exits.js';
+import { buildProgram } from './program.js';
+import { jsonText } from './clean.js';
+import type { Report } from './report.js';
+import type { GlobalFlags } from './settings.js';
+import { terminalOf, type Terminal } from './terminal.js';
+
+/** Of 64 bytes, in the shortest spelling. */
+const SHORTEST_KEY = 64;
+
+/** Runs the command that the arguments name. */
+export async function main(): Promise<void> {
+  const terminal = terminalOf(process);
+  // What reads our output may stop before its end, as `head` does. A payment goes on.
+  process.stdout.on('error', () => undefined);
+  // What is waited for, the library does not keep the process alive for.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  const exit = await runCommand(terminal).finally(() => clearInterval(alive));
+  process.exitCode = EXITS[exit][0];
+}
+
+async function runCommand(terminal: Terminal): Promise<Exit> {
+  let report: Report | undefined;
+  const [, , first] = process.argv;
+  if (first === '--version' || first === '-V') {
+    terminal.print((await import('./version.js')).version);
+    return 'done';
+  }
+  const program = buildProgram(async (load, given) => {
+    report = await (await load())({ terminal, ...given });
+  });
+  try {
+    const words = process.argv.slice(2).filter((word) => word.length >= SHORTEST_KEY);
+    if (words.length > 0) (await import('./key-in-words.js')).refuseKeyIn(words);
+    await program.parseAsync(process.argv);
+  } catch (error) {
+    // Commander has said what is wrong, or shown its help.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 'done' : 'usage';
+    const { failureReport } = await import('./failure.js');
+    report = failureReport(error);
+  }
+  if (report === undefined) return 'done';
+  show(terminal, report, program.opts<GlobalFlags>().json === true);
+  return report.exit ?? 'done';
+}
+
+function show(terminal: Terminal, report: Report, isJson: boolean): void {
+  const { exit = 'done', funds = 'untouched', json, text = '', notes = [] } = report;
+  if (isJson) {
+    const object = { ok: exit === 'done', funds, exit: EXITS[exit][0], ...json };
+    if (json !== undefined) terminal.print(jsonText(object));
+    return;
+  }
+  if (text !== '') terminal.print(text);
+  for (const note of notes)
+    terminal.say(exit === 'done' ? note : terminal.errorColors.yellow(note));
+}

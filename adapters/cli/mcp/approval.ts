@@ -1,0 +1,135 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { parseUiAmount, type Plan, type SwapQuote } from 'exact-change';
+import { isRecord } from '../../../src/internal/record.js';
+import { amountText } from '../../../src/token-text.js';
+
+/** What a person is asked: how much of what goes where. No text of a seller is in it. */
+export interface Order {
+  readonly kind: 'payment' | 'swap';
+  /** Host and method of the call; tokens of the swap. */
+  readonly what: string;
+  readonly mint: string;
+  readonly payTo: string;
+  /** Base units of the price; of a swap, the most that leaves. */
+  readonly amount: string;
+  /** Dollars at most, all in; absent if there is no price. */
+  readonly usd?: string;
+  /** The least that a swap brings, in base units. */
+  readonly brings?: string;
+}
+
+const USD_DECIMALS = 6;
+const microUsd = (usd: string | undefined) => parseUiAmount(usd, USD_DECIMALS);
+
+function orderOfPlan({ url, method, payment, cost }: Plan): Order | undefined {
+  if (payment === undefined) return undefined;
+  const { mint, payTo, amount } = payment;
+  const usd = cost?.usd;
+  return {
+    ...{ kind: 'payment', what: `${method} ${new URL(url).host}`, mint, payTo, amount },
+    ...(usd === undefined ? {} : { usd }),
+  };
+}
+
+/** A swap is asked about whatever it is worth: what it loses is in the caps, and not in its price. */
+function orderOfSwap(quote: Omit<SwapQuote, 'raw'>): Order {
+  const { inputMint, outputMint, maxInAmount, minOutAmount } = quote;
+  return {
+    ...{ kind: 'swap', what: `${inputMint} ${outputMint}`, mint: inputMint, payTo: '' },
+    ...{ amount: maxInAmount, brings: minOutAmount },
+  };
+}
+
+/** Whether an order costs no more than a model may spend unasked. */
+function isBelow({ kind, usd }: Order, askAbove: string): boolean {
+  const [cost, limit] = [microUsd(usd), microUsd(askAbove)];
+  return kind === 'payment' && cost !== undefined && limit !== undefined && cost <= limit;
+}
+
+/** Whether what was approved covers what would be signed now: the same, and for no more. */
+function covers(approved: Order, now: Order): boolean {
+  const isSame = (['kind', 'what', 'mint', 'payTo'] as const).every(
+    (name) => approved[name] === now[name],
+  );
+  const [most, usd] = [microUsd(approved.usd), microUsd(now.usd)];
+  const isWithinUsd =
+    now.usd === undefined
+      ? approved.usd === undefined
+      : most !== undefined && usd !== undefined && usd <= most;
+  const brings = BigInt(now.brings ?? 0) >= BigInt(approved.brings ?? 0);
+  return isSame && isWithinUsd && brings && BigInt(now.amount) <= BigInt(approved.amount);
+}
+
+/** The question, in our words. */
+export function questionOf(order: Order, network: string): string {
+  const amount = amountText(network, order.mint, BigInt(order.amount));
+  if (order.kind === 'swap') {
+    const [, output = ''] = order.what.split(' ');
+    const brings = amountText(network, output, BigInt(order.brings ?? 0));
+    return `Swap at most ${amount} for at least ${brings}?`;
+  }
+  const inAll =
+    order.usd === undefined
+      ? 'its price in dollars is not known'
+      : `at most ${order.usd} USD in all, swap and fees included`;
+  return `Pay ${amount} to ${order.payTo} for ${order.what} (${inAll})?`;
+}
+
+/** Decides on the orders of the calls of a model. */
+export interface Approvals {
+  /** Dollars that a payment may cost unasked. */
+  readonly askAbove: string;
+  readonly approve: (plan: Plan) => Promise<boolean>;
+  readonly approveSwap: (quote: Omit<SwapQuote, 'raw'>) => Promise<boolean>;
+  /**
+   * Makes a call. Orders in it are approved that the person has approved, or that cost no more than
+   * may be spent unasked; the last that was not comes back.
+   */
+  during<T>(
+    approved: Order | undefined,
+    call: () => Promise<T>,
+  ): Promise<{ readonly result: T; readonly refused: Order | undefined }>;
+}
+
+export function createApprovals(askAbove: string): Approvals {
+  // The policy of a client is asked for all calls, and each has an answer of its own.
+  const calls = new AsyncLocalStorage<{
+    approved: Order | undefined;
+    refused: Order | undefined;
+  }>();
+  const decide = async (order: Order | undefined): Promise<boolean> => {
+    const call = calls.getStore();
+    if (order === undefined || call === undefined) return false;
+    if (isBelow(order, askAbove)) return true;
+    if (call.approved !== undefined && covers(call.approved, order)) return true;
+    call.refused = order;
+    return false;
+  };
+  return {
+    askAbove,
+    approve: (plan) => decide(orderOfPlan(plan)),
+    approveSwap: (quote) => decide(orderOfSwap(quote)),
+    async during(approved, work) {
+      const call = { approved, refused: undefined };
+      const result = await calls.run(call, work);
+      return { result, refused: call.refused };
+    },
+  };
+}
+
+/** The name of the one question of a call, and of its one field. */
+export const QUESTION = 'approval';
+
+export const ANSWER_SCHEMA = {
+  type: 'object' as const,
+  properties: { approve: { type: 'boolean' as const, title: 'Approve', default: false } },
+  required: ['approve'],
+};
+
+/** Whether the person accepted the question and said yes. */
+export function isYes(responses: Readonly<Record<string, unknown>> | undefined): boolean {
+  const answer = responses?.[QUESTION];
+  if (!isRecord(answer) || answer['action'] !== 'accept' || !isRecord(answer['content']))
+    return false;
+  return answer['content']['approve'] === true;
+}

@@ -1,0 +1,58 @@
+import { createReadStream } from 'node:fs';
+import { ConfigError } from 'exact-change';
+import { Interrupted } from './interrupt.js';
+import { askSecret, type Terminal } from './terminal.js';
+
+const LEAST_LENGTH = 8;
+
+/** Where a passphrase is read from, in this order: a file descriptor, the environment, the person. */
+export interface PassphraseSource {
+  readonly terminal: Terminal;
+  readonly fd: number | undefined;
+}
+
+/** The passphrase of a wallet that is there. */
+export async function readPassphrase(source: PassphraseSource, address: string): Promise<string> {
+  return (await given(source)) ?? ask(source.terminal, `Passphrase of the wallet ${address}`);
+}
+
+/** A passphrase for a new wallet: a person types it twice. */
+export async function newPassphrase(source: PassphraseSource): Promise<string> {
+  const { terminal } = source;
+  const passphrase = (await given(source)) ?? (await askTwice(terminal));
+  if (passphrase.length < LEAST_LENGTH)
+    throw unusable(`it has fewer than ${LEAST_LENGTH} characters`, 'Take a longer one.');
+  return passphrase;
+}
+
+async function given({ terminal, fd }: PassphraseSource): Promise<string | undefined> {
+  if (fd === undefined) return terminal.env['EXACT_CHANGE_PASSPHRASE'];
+  let text = '';
+  for await (const chunk of createReadStream('', { fd, encoding: 'utf8' })) text += String(chunk);
+  // The first line: what writes it ends it with a line break.
+  return text.replace(/\r?\n[^]*$/, '');
+}
+
+async function askTwice(terminal: Terminal): Promise<string> {
+  const passphrase = await ask(terminal, 'Passphrase for the new wallet');
+  if (passphrase !== (await ask(terminal, 'The same again')))
+    throw unusable('the two are not the same', 'Try again.');
+  return passphrase;
+}
+
+async function ask(terminal: Terminal, message: string): Promise<string> {
+  if (!terminal.canAsk)
+    throw unusable(
+      'there is no terminal to ask for it on',
+      'Give it by --passphrase-fd, or as EXACT_CHANGE_PASSPHRASE.',
+    );
+  const answer = await askSecret(terminal, message);
+  if (answer === undefined) throw new Interrupted();
+  return answer;
+}
+
+function unusable(reason: string, next: string): ConfigError {
+  return new ConfigError('invalid_key', `No passphrase: ${reason}. ${next}`, {
+    details: { reason },
+  });
+}

@@ -1,0 +1,216 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Invocation, Command as Run } from './report.js';
+import type { Group } from './spending.js';
+
+const STATES = ['pending', 'settled', 'unsettled', 'uncertain'] as const;
+const GROUPS = ['day', 'host', 'token'] as const satisfies readonly Group[];
+
+/** Runs a command that the arguments name: loads it first. */
+export type Runner = <Flags>(
+  load: () => Promise<Run<Flags>>,
+  given: Pick<Invocation<Flags>, 'flags' | 'args'>,
+) => Promise<void>;
+
+/**
+ * The commands and their options. What a command does is loaded when it is called: this file is all
+ * that `--help` takes.
+ */
+export function buildProgram(run: Runner): Command {
+  const runs =
+    <Flags>(load: () => Promise<Run<Flags>>) =>
+    (...given: readonly unknown[]): Promise<void> => {
+      const command = given[given.length - 1];
+      if (!(command instanceof Command)) throw new TypeError('Commander gives the command last.');
+      return run(load, { flags: command.optsWithGlobals(), args: command.args });
+    };
+
+  const program = withGlobals(new Command('exact-change'))
+    .description('Calls APIs that ask for payment (402), and pays them from a wallet on Solana.')
+    .configureHelp({ showGlobalOptions: false })
+    .showHelpAfterError('(exact-change --help lists the commands and their options)')
+    .exitOverride();
+
+  program
+    .command('fetch')
+    .description('call an address, and pay for it if it asks; options as those of curl')
+    .argument('<url>', 'https unless it says otherwise')
+    .option('-X, --request <method>', 'GET, or POST with data')
+    .option('-H, --header <line>', 'a header, such as "Accept: application/json"', collect)
+    .option('-d, --data <text>', 'a body; @file reads a file, @- standard input', collect)
+    .option('--data-binary <text>', 'the same, line breaks of a file kept', collect)
+    .option('-o, --output <file>', 'where the answer goes, instead of standard output')
+    .option('-i, --include', 'show the status and headers too')
+    .option('-f, --fail', 'end with 22 if the status is 400 or above')
+    .option('-L, --location', 'follow redirects, until something is paid')
+    .option('-s, --silent', 'say nothing on standard error but failures')
+    .option('--dry-run', 'say what it would cost; sign nothing')
+    .option('--idempotency-key <key>', 'the same for every retry of one purchase')
+    .option('--repeatable', 'present a payment whose answer was lost again, whatever became of it')
+    .addOption(yes())
+    .action(runs(async () => (await import('./commands/fetch.js')).fetchCommand));
+
+  program
+    .command('balance')
+    .description('what the wallet holds')
+    .argument('[token...]', 'symbols or mints; all, if none is given')
+    .action(runs(async () => (await import('./commands/balance.js')).balanceCommand));
+
+  withSwap(program.command('quote'))
+    .description('the price of a swap')
+    .action(runs(async () => (await import('./commands/quote.js')).quoteCommand));
+
+  withSwap(program.command('swap'))
+    .description('swap tokens without any payment; counts against no cap')
+    .option('-y, --yes', 'do not ask')
+    .action(runs(async () => (await import('./commands/swap.js')).swapCommand));
+
+  program
+    .command('pay')
+    .description('make the payment for a 402 that another program got, and print its header')
+    .argument('[file]', 'the 402 as `curl -i` shows it, or its body; - is standard input', '-')
+    .requiredOption('--url <url>', 'the address that asked')
+    .addOption(yes())
+    .action(runs(async () => (await import('./commands/pay.js')).payCommand));
+
+  program
+    .command('receipts')
+    .description('what was paid')
+    .option('--csv', 'as CSV')
+    .addOption(new Option('--chart <by>', 'what was spent, as bars').choices(GROUPS))
+    .option('-n, --last <number>', 'the last ones alone', wholeNumber)
+    .option('--since <time>', 'from a date (2026-07-01) or an age (7d, 12h) on', time)
+    .option('--until <time>', 'before it', time)
+    .option('--host <host>', 'of one host')
+    .option('--token <token>', 'paid in one token')
+    .addOption(new Option('--state <state>', 'in one state').choices(STATES))
+    .action(runs(async () => (await import('./commands/receipts.js')).receiptsCommand));
+
+  program
+    .command('budget')
+    .description('how much of each cap is used')
+    .action(runs(async () => (await import('./commands/budget.js')).budgetCommand));
+
+  program
+    .command('resume')
+    .description('ask the chain what became of what earlier commands left open')
+    .option('--no-wait', 'say what is known now')
+    .action(runs(async () => (await import('./commands/resume.js')).resumeCommand));
+
+  program
+    .command('inspect')
+    .description('judge a swap transaction of another builder by the firewall; sign nothing')
+    .argument('[transaction]', 'base64, a file with it, or - for standard input', '-')
+    .requiredOption('--in <token>', 'what it takes')
+    .requiredOption('--out <token>', 'what it brings')
+    .requiredOption('--max-in <amount>', 'the most that may leave')
+    .requiredOption('--min-out <amount>', 'the least that must arrive')
+    .option('--address <address>', 'the wallet that is asked to sign; default: yours')
+    .action(runs(async () => (await import('./commands/inspect.js')).inspectCommand));
+
+  const wallet = program.command('wallet').description('make, import or show the wallet');
+  wallet
+    .command('new')
+    .description('make a key and keep it encrypted')
+    .option('--out <file>', 'where to')
+    .action(runs(async () => (await import('./commands/wallet.js')).newWallet));
+  wallet
+    .command('import')
+    .description('keep a key encrypted; it is asked for, or comes by standard input')
+    .option('--from <file>', 'a key file, such as ~/.config/solana/id.json')
+    .option('--out <file>', 'where to')
+    .allowExcessArguments()
+    .action(runs(async () => (await import('./commands/wallet.js')).importWallet));
+  wallet
+    .command('show')
+    .description('the address of the wallet, and where its key is')
+    .action(runs(async () => (await import('./commands/wallet.js')).showWallet));
+
+  program
+    .command('serve')
+    .description('the REST service with webhooks, on this machine; it holds no key')
+    .option('--port <number>', 'where it listens', port, 4021)
+    .option('--hostname <name>', 'default 127.0.0.1: this machine alone')
+    .action(runs(async () => (await import('./commands/serve.js')).serveCommand));
+
+  program
+    .command('mcp')
+    .description('tools for a model over MCP, on standard input and output')
+    .option('--ask-above <dollars>', 'ask the person about a payment that costs more', '0.10')
+    .option('--allow-private', 'let the model call this machine and private networks')
+    .action(runs(async () => (await import('./commands/mcp.js')).mcpCommand));
+
+  program
+    .command('doctor')
+    .description('check key, node, Jupiter, SOL, clock, accounts and journal')
+    .action(runs(async () => (await import('./commands/doctor.js')).doctorCommand));
+
+  program
+    .command('completion')
+    .description('a script that completes commands in bash; in zsh after bashcompinit')
+    .action(
+      runs(async () => {
+        const { completionScript } = await import('./commands/completion.js');
+        const script = completionScript(program);
+        return async () => ({ json: { script }, text: script });
+      }),
+    );
+
+  return program;
+}
+
+function withGlobals(program: Command): Command {
+  return program
+    .option('-V, --version', 'show the version')
+    .option('--json', 'print one JSON object')
+    .option('--wallet <file>', 'an encrypted wallet, or a key file of the Solana tools')
+    .option('--passphrase-fd <number>', 'read its passphrase from a file descriptor', wholeNumber)
+    .option('--max <dollars>', 'cap on one payment, all in (policy.maxPerPayment)')
+    .option('--max-per-day <dollars>', 'cap on 24 hours (policy.maxPerDay)')
+    .option('--no-swap', 'pay from what the wallet holds of the token alone')
+    .option('--network <name>', 'mainnet, devnet or testnet')
+    .option('--rpc-url <url>', 'a Solana node; again for more', collect)
+    .option('--ws-url <url>', 'its WebSocket')
+    .option('--jupiter-url <url>', 'where swaps come from')
+    .option('--journal <file>', 'where payments and budgets are kept')
+    .option('--config <file>', 'settings in JSON');
+}
+
+function withSwap(command: Command): Command {
+  return command
+    .argument('<in>', 'the token that leaves: a symbol or a mint')
+    .argument('<out>', 'the token that arrives')
+    .requiredOption('--amount <amount>', 'as people write it, such as 0.25')
+    .option('--exact-out', 'the amount is what arrives')
+    .option('--slippage-bps <number>', 'basis points', wholeNumber);
+}
+
+function yes(): Option {
+  return new Option('-y, --yes', 'pay unasked, up to --max');
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+function port(text: string): number {
+  const number = wholeNumber(text);
+  if (number > 65_535) throw new InvalidArgumentError('It must be from 0 to 65535.');
+  return number;
+}
+
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds since the epoch, of a date or an age. */
+function time(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  if (count !== undefined) return Date.now() - Number(count) * (UNITS[unit] ?? 0);
+  const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(at))
+    throw new InvalidArgumentError('It must be a date such as 2026-07-01, or an age such as 7d.');
+  return at;
+}

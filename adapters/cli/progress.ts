@@ -1,0 +1,53 @@
+import type { ClientEvent } from 'exact-change';
+import { amountText } from '../../src/token-text.js';
+import type { Terminal } from './terminal.js';
+
+const SLOW_MS = 1_000;
+
+export interface Progress {
+  /** A step begins. It is told if it takes longer than a second. */
+  step(text: string): void;
+  /** The steps of a payment, by its events. */
+  readonly listener: (event: ClientEvent) => void;
+  end(): void;
+}
+
+/** Tells steps that take long, on standard error. Nothing if the command is to be silent. */
+export function createProgress(terminal: Terminal, isSilent: boolean, network: string): Progress {
+  let timer: NodeJS.Timeout | undefined;
+  const end = (): void => clearTimeout(timer);
+  const step = (text: string): void => {
+    end();
+    if (isSilent) return;
+    timer = setTimeout(() => terminal.say(terminal.errorColors.dim(`... ${text}`)), SLOW_MS);
+    timer.unref();
+  };
+  return {
+    step,
+    end,
+    listener(event) {
+      const next = nextStep(event, network);
+      if (next !== undefined) step(next);
+    },
+  };
+}
+
+/** What a call does once an event has been told. */
+function nextStep(event: ClientEvent, network: string): string | undefined {
+  switch (event.type) {
+    case 'payment.required':
+      return 'reading what the offers need from the node';
+    case 'balance.checked':
+      return event.missing === '0' ? 'preparing the payment' : 'asking for a swap';
+    case 'swap.quoted':
+      return `checking the swap of ${amountText(network, event.inputMint, BigInt(event.inAmount))}`;
+    case 'swap.signed':
+      return `waiting for the swap to land: ${event.signature}`;
+    case 'swap.confirmed':
+      return 'preparing the payment';
+    case 'payment.sent':
+      return 'waiting for the paid answer, in which the payment is settled';
+    default:
+      return undefined;
+  }
+}

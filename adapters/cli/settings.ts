@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { isRecord } from '../../src/internal/record.js';
+import { fromEnvironment } from './environment.js';
+import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
+import { configFolder, expandHome, stateFolder } from './paths.js';
+
+/** The layers, one over the other. */
+export interface Settings extends Omit<Layer, 'journal'> {
+  /** A path. */
+  readonly journal: string;
+  /** The path of the configuration file, if there is one. */
+  readonly configFile: string | undefined;
+}
+
+/** The options that every command takes. */
+export interface GlobalFlags {
+  readonly config?: string;
+  readonly wallet?: string;
+  readonly passphraseFd?: number;
+  readonly rpcUrl?: readonly string[];
+  readonly wsUrl?: string;
+  readonly jupiterUrl?: string;
+  readonly network?: string;
+  readonly journal?: string;
+  /** `--no-swap`. */
+  readonly swap?: boolean;
+  readonly max?: string;
+  readonly maxPerDay?: string;
+  readonly json?: boolean;
+}
+
+/**
+ * The settings of a command: its flags before the environment, and both before the configuration
+ * file; of `policy` each cap by itself. Throws `ConfigError` (`invalid_option`).
+ */
+export function readSettings(
+  flags: GlobalFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Settings {
+  const file = readConfigFile(flags.config ?? env['EXACT_CHANGE_CONFIG'], env);
+  const merged = [file?.layer ?? {}, ...fromEnvironment(env), fromFlags(flags)].reduce(over, {});
+  return {
+    autoSwap: true,
+    ...merged,
+    journal: expandHome(merged.journal ?? join(stateFolder(env), 'payments.jsonl')),
+    configFile: file?.path,
+  };
+}
+
+/** The options of a client that the settings have, apart from its wallet and journal. */
+export function nodeOptions(settings: Settings): NodeOptions {
+  return Object.fromEntries(
+    NODE_NAMES.map((name) => [name, settings[name]] as const).filter(
+      ([, value]) => value !== undefined,
+    ),
+  );
+}
+
+function over(lower: Layer, upper: Layer): Layer {
+  const given = Object.entries(upper).filter(([, value]) => value !== undefined);
+  const policy = { ...lower.policy, ...upper.policy };
+  return { ...lower, ...Object.fromEntries(given), policy };
+}
+
+function fromFlags(flags: GlobalFlags): Layer {
+  const { wallet, rpcUrl, wsUrl, jupiterUrl, network, journal, swap, max, maxPerDay } = flags;
+  return {
+    ...{ rpcUrl, wsUrl, jupiterUrl, network, journal },
+    // Commander has a default of true for each `--no-` option.
+    autoSwap: swap === false ? false : undefined,
+    wallet: wallet === undefined ? undefined : { file: wallet },
+    policy: {
+      ...(max === undefined ? {} : { maxPerPayment: max }),
+      ...(maxPerDay === undefined ? {} : { maxPerDay }),
+    },
+  };
+}
+
+const FILE_NAMES: readonly string[] = [...NODE_NAMES, 'wallet', 'journal', 'serviceKey'];
+
+/** The file that was named, or the usual one if it is there. */
+function readConfigFile(
+  named: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly path: string; readonly layer: Layer } | undefined {
+  const path = expandHome(named ?? join(configFolder(env), 'config.json'));
+  const parsed = readJson(path, named === undefined);
+  if (parsed === undefined) return undefined;
+  refuseUnknown(parsed, FILE_NAMES, path);
+  const { wallet, ...rest }: Record<string, unknown> = parsed;
+  if (wallet !== undefined && typeof wallet !== 'string')
+    throw refuse(`wallet in ${path}`, 'must be the path of a file.');
+  for (const name of ['journal', 'serviceKey'])
+    if (rest[name] !== undefined && typeof rest[name] !== 'string')
+      throw refuse(`${name} in ${path}`, 'must be text.');
+  if (rest['policy'] !== undefined && !isRecord(rest['policy']))
+    throw refuse(`policy in ${path}`, 'must be an object.');
+  return {
+    path,
+    layer: { ...rest, ...(wallet === undefined ? {} : { wallet: { file: wallet } }) },
+  };
+}
+
+/** Nothing if the file is not there and need not be. What is in it is not quoted. */
+function readJson(path: string, mayLack: boolean): Record<string, unknown> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (mayLack && isRecord(error) && error['code'] === 'ENOENT') return undefined;
+    throw refuse('config', `cannot be read: ${path}. Correct the path, or make the file.`);
+  }
+  const parsed = parse(text);
+  if (!isRecord(parsed)) throw refuse('config', `must be a file with a JSON object: ${path}`);
+  return parsed;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

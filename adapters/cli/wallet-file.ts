@@ -1,0 +1,136 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  randomBytes,
+  scrypt,
+  type ScryptOptions,
+} from 'node:crypto';
+import { link, mkdir, open, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { ConfigError } from 'exact-change';
+import { isRecord } from '../../src/internal/record.js';
+import { isAddress } from '../../src/solana/address.js';
+
+const VERSION = 1;
+const CIPHER = 'aes-256-gcm';
+const KEY_BYTES = 32;
+const IV_BYTES = 12;
+/** Without it Node takes a tag of 4 bytes, which can be guessed. */
+const TAG = { authTagLength: 16 } as const;
+const SECRET_BYTES = 64;
+
+/** About 0.4 s and 128 MiB for each passphrase that is tried. */
+const COST = 2 ** 17;
+/** What a file may ask for: below is too cheap to try, above takes all of a machine's memory. */
+const [LEAST_COST, MOST_COST] = [2 ** 14, 2 ** 20];
+const BLOCK_SIZE = 8;
+
+/** A wallet's key, encrypted by a passphrase. Bytes are in base64. */
+export interface EncryptedWallet {
+  readonly version: typeof VERSION;
+  /** Base58. The encryption covers it: a file whose address was changed opens no more. */
+  readonly address: string;
+  readonly scrypt: { readonly cost: number; readonly salt: string };
+  readonly iv: string;
+  readonly ciphertext: string;
+  readonly tag: string;
+}
+
+/**
+ * Encrypts the 64 bytes of a key.
+ *
+ * @param cost - Of scrypt, a power of 2; tests take less.
+ */
+export async function encryptWallet(
+  secret: Uint8Array,
+  address: string,
+  passphrase: string,
+  cost = COST,
+): Promise<EncryptedWallet> {
+  const [salt, iv] = [randomBytes(16), randomBytes(IV_BYTES)];
+  const key = await deriveKey(passphrase, salt, cost);
+  const cipher = createCipheriv(CIPHER, key, iv, TAG).setAAD(Buffer.from(address));
+  const ciphertext = Buffer.concat([cipher.update(secret), cipher.final()]);
+  return {
+    version: VERSION,
+    address,
+    scrypt: { cost, salt: salt.toString('base64') },
+    iv: iv.toString('base64'),
+    ciphertext: ciphertext.toString('base64'),
+    tag: cipher.getAuthTag().toString('base64'),
+  };
+}
+
+/**
+ * The 64 bytes of the key. Throws `ConfigError` (`invalid_key`) if the passphrase is another, or the
+ * file was changed.
+ */
+export async function decryptWallet(
+  { address, scrypt: { cost, salt }, iv, ciphertext, tag }: EncryptedWallet,
+  passphrase: string,
+): Promise<Uint8Array> {
+  const key = await deriveKey(passphrase, Buffer.from(salt, 'base64'), cost);
+  const decipher = createDecipheriv(CIPHER, key, Buffer.from(iv, 'base64'), TAG);
+  try {
+    decipher.setAAD(Buffer.from(address)).setAuthTag(Buffer.from(tag, 'base64'));
+    return Buffer.concat([decipher.update(Buffer.from(ciphertext, 'base64')), decipher.final()]);
+  } catch {
+    throw new ConfigError(
+      'invalid_key',
+      `The wallet ${address} cannot be unlocked: the passphrase is another one, or the file was changed. Try again.`,
+      { details: { reason: 'the passphrase does not open the wallet' } },
+    );
+  }
+}
+
+/** An encrypted wallet in parsed JSON; undefined if it is none. */
+export function readEncrypted(value: unknown): EncryptedWallet | undefined {
+  if (!isRecord(value) || value['version'] !== VERSION || !isRecord(value['scrypt']))
+    return undefined;
+  const { address, scrypt: kdf, iv, ciphertext, tag } = value;
+  const { cost, salt } = kdf;
+  if (!isAddress(address) || !isCost(cost) || !isBytes(salt, 16)) return undefined;
+  if (!isBytes(iv, IV_BYTES) || !isBytes(tag, TAG.authTagLength)) return undefined;
+  if (!isBytes(ciphertext, SECRET_BYTES)) return undefined;
+  return { version: VERSION, address, scrypt: { cost, salt }, iv, ciphertext, tag };
+}
+
+/**
+ * Writes a new file that its owner alone may read, whole or not at all. Rejects with `EEXIST` if
+ * there is one: a wallet is never overwritten.
+ */
+export async function writeNewFile(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+    // Unlike a rename, a link leaves alone what is there.
+    await link(temporary, path);
+  } finally {
+    await file.close();
+    await unlink(temporary);
+  }
+}
+
+function deriveKey(passphrase: string, salt: Uint8Array, cost: number): Promise<Buffer> {
+  // The same passphrase may be typed in more than one way of composing its letters.
+  const text = passphrase.normalize('NFKC');
+  // Node's own limit of memory refuses more than 2^14.
+  const options: ScryptOptions = { N: cost, r: BLOCK_SIZE, p: 1, maxmem: 256 * BLOCK_SIZE * cost };
+  return new Promise((resolve, reject) => {
+    scrypt(text, salt, KEY_BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));
+  });
+}
+
+function isCost(value: unknown): value is number {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return false;
+  return value >= LEAST_COST && value <= MOST_COST && (value & (value - 1)) === 0;
+}
+
+function isBytes(value: unknown, length: number): value is string {
+  if (typeof value !== 'string') return false;
+  const bytes = Buffer.from(value, 'base64');
+  return bytes.length === length && bytes.toString('base64') === value;
+}

@@ -1,0 +1,113 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError, type MessageSigner } from 'exact-change';
+import { isRecord } from '../../src/internal/record.js';
+import { createKeySigner } from '../../src/solana/keys.js';
+import type { WalletPlace } from './layer.js';
+import { configFolder, expandHome } from './paths.js';
+import { readPassphrase, type PassphraseSource } from './passphrase.js';
+import { decryptWallet, readEncrypted, type EncryptedWallet } from './wallet-file.js';
+
+/** The wallet of a command. */
+export interface Wallet {
+  /** Where its key is, for people. */
+  readonly source: string;
+  readonly isEncrypted: boolean;
+  /** Asks for the passphrase if it signs before it is unlocked. */
+  readonly signer: MessageSigner;
+  /** Asks for the passphrase, if there is one to ask for. */
+  unlock(): Promise<void>;
+}
+
+/** Where `wallet new` keeps the key unless it is told otherwise. */
+export const defaultWalletFile = (env: Readonly<Record<string, string | undefined>>): string =>
+  join(configFolder(env), 'wallet.json');
+
+/** The file of the command line tools of Solana. */
+const SOLANA_FILE = '~/.config/solana/id.json';
+
+/**
+ * The wallet that the settings name, or the one in the usual place. A key is never an argument:
+ * other users of the machine see those. Throws `ConfigError` (`invalid_key`).
+ */
+export function openWallet(place: WalletPlace | undefined, source: PassphraseSource): Wallet {
+  if (place !== undefined && 'secretKey' in place)
+    return plainWallet('WALLET_SECRET_KEY', createKeySigner(place.secretKey));
+  const path = expandHome(place?.file ?? defaultWalletFile(source.terminal.env));
+  if (place === undefined && !existsSync(path)) throw noWallet(path);
+  const text = readKeyFile(path);
+  const encrypted = readEncrypted(parse(text));
+  return encrypted === undefined
+    ? plainWallet(path, keyOf(text, path))
+    : encryptedWallet(path, encrypted, source);
+}
+
+function plainWallet(source: string, signer: MessageSigner): Wallet {
+  return { source, isEncrypted: false, signer, unlock: async () => undefined };
+}
+
+function encryptedWallet(
+  source: string,
+  file: EncryptedWallet,
+  passphrases: PassphraseSource,
+): Wallet {
+  let unlocking: Promise<MessageSigner> | undefined;
+  const open = async (): Promise<MessageSigner> => {
+    const passphrase = await readPassphrase(passphrases, file.address);
+    return createKeySigner(await decryptWallet(file, passphrase));
+  };
+  // A passphrase that was mistyped may be typed again.
+  const unlock = () =>
+    (unlocking ??= open().catch((error: unknown) => {
+      unlocking = undefined;
+      throw error;
+    }));
+  return {
+    ...{ source, isEncrypted: true },
+    signer: {
+      address: file.address,
+      signMessage: async (message, intent) => (await unlock()).signMessage(message, intent),
+    },
+    unlock: async () => void (await unlock()),
+  };
+}
+
+/** The text of a key file, or of an encrypted wallet. Nothing of it is quoted. */
+export function readKeyFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const reason = `the file at ${path} cannot be read`;
+    throw new ConfigError('invalid_key', `The key cannot be used: ${reason}. Correct the path.`, {
+      details: { reason },
+      cause,
+    });
+  }
+}
+
+function keyOf(text: string, path: string): MessageSigner {
+  if (!isRecord(parse(text))) return createKeySigner(text);
+  const reason = `the file at ${path} is neither a wallet of this version nor a key file`;
+  throw new ConfigError('invalid_key', `The key cannot be used: ${reason}. Give another file.`, {
+    details: { reason },
+  });
+}
+
+function noWallet(path: string): ConfigError {
+  const hint = existsSync(expandHome(SOLANA_FILE))
+    ? `, or --wallet ${SOLANA_FILE} for the one of Solana's tools`
+    : '';
+  return new ConfigError(
+    'invalid_key',
+    `There is no wallet at ${path}. Make one: exact-change wallet new. Or give --wallet <file>, or WALLET_SECRET_KEY in the environment${hint}.`,
+    { details: { reason: 'there is no wallet' } },
+  );
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

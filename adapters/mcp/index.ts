@@ -1,0 +1,160 @@
+/**
+ * MCP clients whose calls of tools pay.
+ *
+ * @module exact-change/mcp
+ */
+import { base64 } from '../../src/internal/bytes.js';
+import type { Client } from '../../src/client.js';
+import type { ClientOptions } from '../../src/config/options.js';
+import { createClient } from '../../src/index.js';
+import { passOnReceipt } from '../../src/receipt.js';
+import { askedInError, askedInResult, settlementIn, type Asked } from './forms.js';
+import { senderOf, type CallOptions, type McpLike, type Send, type ToolCall } from './sender.js';
+
+export type { McpLike, ToolCall } from './sender.js';
+
+export interface WrapMcpOptions extends Omit<ClientOptions, 'fetch'> {
+  /**
+   * Where the server is: caps and lists for hosts count by it, and a purchase is told from another
+   * by it. Default `http://localhost/mcp`, for a server that this machine runs.
+   */
+  readonly url?: string | undefined;
+}
+
+/** A call of a tool that is under way. */
+interface Purchase {
+  readonly call: ToolCall;
+  readonly options: CallOptions;
+  takes: Asked['takes'];
+  result: unknown;
+}
+
+/** Tells the calls apart that are under way; it does not leave the process. */
+const CALL = 'x-exact-change-call';
+
+/**
+ * Makes `callTool` of an MCP client pay tools that ask for it by x402, and gives the client of this
+ * library that pays them: with the same caps, journal, swaps and errors as its `fetch`. The result
+ * comes as the server gave it; `receiptOf(result)` has the receipt. A call is presented once: a tool
+ * that asks again after it was paid throws `payment_rejected`.
+ *
+ * Takes clients of `@modelcontextprotocol/client` and of `@modelcontextprotocol/sdk`. Of the latter
+ * results are not checked against the tool's `outputSchema`: it would take the terms, or a result
+ * that was paid for, for an error.
+ *
+ * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
+ *
+ * @example
+ * const client = wrapMcp(mcp, { url: 'https://mcp.example.com/mcp', walletSecretKey });
+ * const result = await mcp.callTool({ name: 'search', arguments: { query: 'x402' } });
+ * console.log(receiptOf(result)?.payment.uiAmount);
+ */
+export function wrapMcp(
+  mcp: McpLike,
+  { url = 'http://localhost/mcp', ...options }: WrapMcpOptions,
+): Client {
+  const { send, optionsOf } = senderOf(mcp);
+  const underWay = new Map<string, Purchase>();
+  let made = 0;
+  const client = createClient({
+    ...options,
+    fetch: async (input, init) => {
+      const headers = new Headers(init?.headers);
+      const purchase = underWay.get(headers.get(CALL) ?? '');
+      return purchase === undefined
+        ? globalThis.fetch(input, init)
+        : exchange(send, purchase, headers, init?.signal ?? undefined);
+    },
+  });
+  mcp.callTool = async (call, ...rest) => {
+    const callOptions = optionsOf(rest);
+    const purchase: Purchase = { call, options: callOptions, takes: 'object', result: undefined };
+    const id = String((made += 1));
+    underWay.set(id, purchase);
+    try {
+      const { signal } = callOptions;
+      const response = await client.fetch(addressOf(url, call.name), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', [CALL]: id },
+        body: canonical(call.arguments ?? {}),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      // Read to its end it counts as delivered.
+      await response.arrayBuffer();
+      const { result } = purchase;
+      if (typeof result === 'object' && result !== null) passOnReceipt(response, result);
+      return result;
+    } finally {
+      underWay.delete(id);
+    }
+  };
+  return client;
+}
+
+/** One way and back: the call as it would be over HTTP, unpaid or with a payment. */
+async function exchange(
+  send: Send,
+  purchase: Purchase,
+  headers: Headers,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  const { call, options, takes } = purchase;
+  const header = headers.get('payment-signature') ?? headers.get('x-payment');
+  const payment = header === null || takes === 'base64' ? header : fromBase64(header);
+  const meta = { ...call._meta, ...(payment === null ? {} : { 'x402/payment': payment }) };
+  const asked = await send(
+    { ...call, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) },
+    { ...options, ...(signal === undefined ? {} : { signal }) },
+  ).then(
+    (result) => {
+      purchase.result = result;
+      return askedInResult(result);
+    },
+    (error: unknown) => {
+      const found = askedInError(error);
+      if (found === undefined) throw error;
+      return found;
+    },
+  );
+  if (asked !== undefined) {
+    purchase.takes = asked.takes;
+    return new Response(JSON.stringify(asked.terms), {
+      status: 402,
+      headers: { 'content-type': 'application/json' },
+    });
+  }
+  const settlement = settlementIn(purchase.result);
+  return new Response('{}', {
+    // A tool that failed is an answer that is no success: the chain decides on its payment.
+    status: isFailure(purchase.result) ? 500 : 200,
+    ...(settlement && { headers: { 'payment-response': toBase64(settlement) } }),
+  });
+}
+
+function isFailure(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && Reflect.get(result, 'isError') === true;
+}
+
+/** A tool has an address, so that each is a purchase of its own. */
+function addressOf(url: string, name: string): string {
+  const address = new URL(url);
+  address.pathname = `${address.pathname.replace(/\/$/, '')}/${encodeURIComponent(name)}`;
+  return address.href;
+}
+
+/** JSON whose objects have their keys in order: the same arguments are the same purchase. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+function fromBase64(text: string): unknown {
+  return JSON.parse(new TextDecoder().decode(base64.decode(text)));
+}
+
+function toBase64(value: object): string {
+  return base64.encode(new TextEncoder().encode(JSON.stringify(value)));
+}

@@ -1,0 +1,64 @@
+import type { ClientOptions } from '../../src/config/options.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
+
+/** What a variable says. */
+export type Readings<T> = Readonly<Record<string, (text: string) => T>>;
+
+type Said = Pick<
+  ClientOptions,
+  | ('rpcUrl' | 'wsUrl' | 'jupiterUrl' | 'jupiterApiKey' | 'apiUrl' | 'apiKey')
+  | ('network' | 'autoSwap' | 'swapFrom' | 'policy')
+>;
+
+const list = (text: string) => text.split(',').map((one) => one.trim());
+
+/** Variables that say the same to a program and to the command. */
+export const clientVariables: Readings<Said> = {
+  SOLANA_RPC_URL: (text) => ({ rpcUrl: list(text) }),
+  JUPITER_API_KEY: (jupiterApiKey) => ({ jupiterApiKey }),
+  EXACT_CHANGE_NETWORK: (network) => ({ network }),
+  EXACT_CHANGE_WS_URL: (wsUrl) => ({ wsUrl }),
+  EXACT_CHANGE_JUPITER_URL: (jupiterUrl) => ({ jupiterUrl }),
+  EXACT_CHANGE_API_URL: (apiUrl) => ({ apiUrl }),
+  EXACT_CHANGE_API_KEY: (apiKey) => ({ apiKey }),
+  EXACT_CHANGE_AUTO_SWAP: (text) => ({ autoSwap: flag('EXACT_CHANGE_AUTO_SWAP', text) }),
+  EXACT_CHANGE_SWAP_FROM: (text) => ({ swapFrom: list(text) }),
+  EXACT_CHANGE_MAX_PER_PAYMENT: (maxPerPayment) => ({ policy: { maxPerPayment } }),
+  EXACT_CHANGE_MAX_PER_DAY: (maxPerDay) => ({ policy: { maxPerDay } }),
+};
+
+/** Variables of the command alone, which the environment of a program may hold too. */
+export const commandVariables: readonly string[] = [
+  'EXACT_CHANGE_CONFIG',
+  'EXACT_CHANGE_PASSPHRASE',
+  'EXACT_CHANGE_SERVICE_KEY',
+];
+
+/**
+ * What the environment says, variable by variable. One that is empty counts as absent. Throws
+ * `ConfigError` (`invalid_option`) for one that begins with `EXACT_CHANGE_` and is not known: a cap
+ * that is misspelt would be none.
+ */
+export function readVariables<T>(
+  env: Readonly<Record<string, string | undefined>>,
+  readings: Readings<T>,
+): T[] {
+  const set = Object.entries(env).flatMap(([name, text = '']) =>
+    text.trim() === '' ? [] : [[name, text.trim()] as const],
+  );
+  const own = set.filter(([name]) => name.startsWith('EXACT_CHANGE_'));
+  const names = [...Object.keys(readings), ...commandVariables];
+  refuseUnknown(
+    Object.fromEntries(own),
+    names.filter((name) => name.startsWith('EXACT_CHANGE_')),
+  );
+  return set.flatMap(([name, text]) => {
+    const said = readings[name]?.(text);
+    return said === undefined ? [] : [said];
+  });
+}
+
+function flag(name: string, text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw refuse(name, 'must be true or false.');
+  return text === 'true';
+}

@@ -1,0 +1,46 @@
+import type { ResolvedRequest } from '../../config/swap-request.js';
+import type { Emit } from '../../events.js';
+import { newId, type PaymentContext } from '../context.js';
+import type { Swapped } from '../reconcile/swap-end.js';
+import { claimAttempt } from './reservation.js';
+import { runSwap } from './run-swap.js';
+import { swapRecord } from './swap-record.js';
+import type { SwapTaking } from './swap-bound.js';
+
+/**
+ * A swap that counts against the caps as one for a payment does, because something less trusted
+ * than the caller ordered it: an attempt that is never paid. What it may take is reserved before it
+ * is signed, and what it took stays counted. Throws `amount_over_limit` or `budget_exhausted`.
+ */
+export async function countedSwap(
+  context: PaymentContext,
+  request: ResolvedRequest,
+  { emit, signal }: { readonly emit: Emit; readonly signal: AbortSignal | undefined },
+): Promise<Swapped> {
+  const { signer, network, runtime } = context.config;
+  const { inputMint, outputMint } = request;
+  const id = newId(context);
+  const reservation = await claimAttempt(context, {
+    ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
+    ...{ url: `swap:${inputMint}/${outputMint}`, method: 'SWAP', host: '', payTo: '' },
+    // There is no other like it: each is an order of its own.
+    ...{ fingerprint: id, at: runtime.now(), mint: outputMint, amount: '0', microUsd: '0' },
+  });
+  const record = swapRecord(context, reservation);
+  let failure: unknown;
+  try {
+    await reservation.reserve();
+    return await runSwap(context, {
+      ...{ request, emit, signal },
+      onPlanned: (taking: SwapTaking) => record.planSwap(taking, signal),
+      onSigned: record.recordSwap,
+      onDecided: record.endSwap,
+    });
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    // It holds no tokens, so there is no account to let go of.
+    await reservation.rollBack('', failure);
+  }
+}

@@ -1,0 +1,253 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { useCommand } from '../helpers/command.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
+import { timesSpent } from '../helpers/spends.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+const command = useCommand(sandbox);
+const url = `${sandbox.apiUrl}/usdc`;
+
+/** A wallet, and the environment that gives its key, and a journal of its own, to a command. */
+async function buyer(funds: Parameters<typeof sandbox.createWallet>[0]) {
+  const { address, secretKey } = await sandbox.createWallet(funds);
+  return {
+    address,
+    env: {
+      WALLET_SECRET_KEY: secretKey,
+      XDG_STATE_HOME: join(command.folder, address),
+      EXACT_CHANGE_MAX_PER_PAYMENT: '0.50',
+    },
+  };
+}
+
+const spent = async ({ address }: { readonly address: string }) =>
+  timesSpent(sandbox, { address }, 'USDC');
+
+describe('exact-change fetch', () => {
+  it('pays after a swap, puts the answer alone on standard output, and the receipt beside it', async () => {
+    const { address, env } = await buyer({ SOL: '0.5' });
+    const { code, stdout, stderr } = await command.run(['fetch', '--yes', url], { env });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: '{"ok":true,"path":"/usdc","method":"GET","body":null}',
+    });
+    expect(stderr).toMatch(/Paid 0\.01 USDC to .*\nSwapped .* SOL into 0\.05 USDC/);
+    expect(stderr).toContain('State settled');
+    expect(await sandbox.balance(address, 'USDC')).toBe(40_000n);
+  });
+
+  it('takes the options of curl', async () => {
+    const { env } = await buyer({ USDC: '1' });
+    const file = join(command.folder, 'answer.json');
+    const { code } = await command.run(
+      [
+        ...['fetch', `${sandbox.apiUrl}/echo`, '-y', '-s', '-X', 'POST', '-o', file],
+        ...['-H', 'Content-Type: application/json', '--data-binary', '@-'],
+      ],
+      { env, input: '{"a":\n1}' },
+    );
+    expect(code).toBe(0);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ body: { a: 1 } });
+
+    const free = await command.run(
+      ['fetch', '-i', `${sandbox.apiUrl}/free`, '-d', 'a', '-d', 'b'],
+      { env },
+    );
+    expect(free.stdout).toMatch(
+      /^HTTP\/1\.1 200 OK\n[^]*\n\n\{"ok":true,"method":"POST","body":"a&b"\}$/,
+    );
+    expect(free.stderr).toBe('');
+    const missing = `${sandbox.apiUrl}/nothing`;
+    expect((await command.run(['fetch', missing], { env })).code).toBe(0);
+    expect((await command.run(['fetch', '-f', missing], { env })).code).toBe(22);
+  });
+
+  it('says by its end what happened to the money', async () => {
+    const [rich, poor, other] = await Promise.all([
+      buyer({ USDC: '1' }),
+      buyer({}),
+      buyer({ USDC: '1' }),
+    ]);
+    const closed = await startSeller(() => undefined);
+    await closed.close();
+    expect(
+      await Promise.all([
+        command.json(['fetch', '-y', '--max', '0.001', url], rich),
+        command.json(['fetch', '-y', url], poor),
+        command.json(['fetch', url], other),
+      ]),
+    ).toMatchObject([
+      { code: 3, object: { funds: 'untouched', error: { code: 'amount_over_limit' } } },
+      { code: 4, object: { funds: 'untouched', error: { code: 'insufficient_funds' } } },
+      { code: 3, object: { ok: false, exit: 3, error: { code: 'approval_refused' } } },
+    ]);
+    expect(
+      await Promise.all([
+        command.run(['fetch', '-y', '--maxx', '1', url], rich),
+        command.json(['fetch', closed.url], poor),
+        command.json(['fetch', 'http://no-such-host.invalid/'], other),
+      ]),
+    ).toMatchObject([
+      { code: 2, stderr: expect.stringContaining("'--maxx'") },
+      { code: 7, object: { ok: false, funds: 'untouched' } },
+      { code: 6, object: { ok: false, funds: 'untouched' } },
+    ]);
+    const { EXACT_CHANGE_MAX_PER_PAYMENT: _cap, ...uncapped } = rich.env;
+    expect(await command.json(['fetch', '-y', url], { env: uncapped })).toMatchObject({
+      code: 2,
+      object: { error: { code: 'invalid_option', message: expect.stringContaining('--max') } },
+    });
+    expect(await spent(rich)).toBe(0);
+  });
+
+  it('says what it would cost, and signs nothing, with --dry-run', async () => {
+    const one = await buyer({ SOL: '0.5' });
+    const { code, stdout } = await command.run(['fetch', '--dry-run', url], one);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/price +0\.01 USDC \(0\.01 USD\)\n/);
+    expect(stdout).toMatch(/swap +at most 0\.0003\d+ SOL for at least 0\.05 USDC/);
+    expect(stdout).toContain('maxPerDay: 0 of 10 USD used');
+    expect(await sandbox.balance(one.address, 'SOL')).toBe(500_000_000n);
+  });
+
+  it('shows the terms on a terminal, and pays only if the person says yes', async () => {
+    const one = await buyer({ USDC: '1' });
+    const asked = async (typed: string) => {
+      const run = command.onTerminal(['fetch', url], one);
+      expect(await run.printed('Pay?')).toMatch(/price +0\.01 USDC \(0\.01 USD\)/);
+      run.type(typed);
+      return run.ended;
+    };
+    // Enter alone is what a person types by habit.
+    expect(await asked('\r')).toMatchObject({ code: 3 });
+    expect(await asked('\u0003')).toMatchObject({ code: 130 });
+    expect(await spent(one)).toBe(0);
+    const yes = await asked('y');
+    expect(yes).toMatchObject({ code: 0, stdout: expect.stringContaining('"path":"/usdc"') });
+    expect(await spent(one)).toBe(1);
+  });
+
+  it('takes nothing that comes in by a pipe for a yes', async () => {
+    const one = await buyer({ USDC: '1' });
+    const { code, stderr } = await command.run(['fetch', url], { ...one, input: 'y\ny\n' });
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('Give --yes') });
+  });
+
+  it('cleans what a seller says before it is shown on a terminal, and hands it on as it is to a pipe', async () => {
+    const evil = '\u001b[2J\u001b]0;owned\u0007 \u202epaid\u202c';
+    const seller = await startSeller((_, response) => response.end(evil));
+    onTestFinished(() => seller.close());
+    const one = await buyer({});
+    expect((await command.run(['fetch', seller.url], one)).stdout).toBe(evil);
+    const { stdout } = await command.onTerminal(['fetch', seller.url], one).ended;
+    expect(stdout.trim()).toBe('\ufffd[2J\ufffd]0;owned\ufffd \ufffdpaid\ufffd');
+  });
+});
+
+/** A seller that keeps its first paid answer to itself, whether or not it has settled. */
+async function forgetfulSeller(settlesFirst: boolean) {
+  let heard = (): void => undefined;
+  const firstPaid = new Promise<void>((resolve) => (heard = resolve));
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const isFirst = seller.paid.length <= 1;
+    const settlement = isFirst && !settlesFirst ? undefined : await settle(sandbox, request);
+    if (isFirst) heard();
+    else answer(response, 200, { ok: true }, settlementHeader({ ...settlement }));
+  };
+  const seller = await startSeller((request, response) => {
+    if (isPaid(request)) void serve(request, response);
+    else answerTerms(response, envelopeV2([offerOf(sandbox)]));
+  });
+  onTestFinished(() => seller.close());
+  return { url: seller.url, firstPaid };
+}
+
+describe('a fetch that ends while its payment is open', () => {
+  it('says after Ctrl-C what is open, and the same command gets what it pays for', async () => {
+    const one = await buyer({ USDC: '1' });
+    const seller = await forgetfulSeller(false);
+    const run = command.start(['fetch', '-y', seller.url], one);
+    await seller.firstPaid;
+    run.child.kill('SIGINT');
+    const { code, stderr } = await run.ended;
+    expect(stderr).toMatch(/What is signed may still land: the payment \w{80,90}\./);
+    expect(stderr).toContain('exact-change resume');
+    expect(code).toBe(75);
+    const again = await command.run(['fetch', '-y', seller.url], one);
+    expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
+    expect(await spent(one)).toBe(1);
+  });
+
+  it('is told by resume after kill -9, and is not paid again', async () => {
+    const one = await buyer({ USDC: '1' });
+    const seller = await forgetfulSeller(true);
+    const run = command.start(['fetch', '-y', seller.url], one);
+    await seller.firstPaid;
+    run.child.kill('SIGKILL');
+    await run.ended;
+    expect(await command.json(['resume'], one)).toMatchObject({
+      code: 0,
+      object: { changed: [{ url: `${seller.url}/`, state: 'settled' }], open: [] },
+    });
+    expect(await command.json(['fetch', '-y', seller.url], one)).toMatchObject({
+      code: 76,
+      object: { funds: 'spent', error: { code: 'already_spent' } },
+    });
+    const again = await command.run(['fetch', '-y', '--repeatable', seller.url], one);
+    expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
+    expect(await spent(one)).toBe(1);
+  });
+
+  it('signs nothing after a Ctrl-C that comes before', async () => {
+    const seller = await startSeller(() => undefined);
+    onTestFinished(() => seller.close());
+    const one = await buyer({ USDC: '1' });
+    const run = command.start(['fetch', '-y', seller.url], one);
+    await run.printed(`asking 127.0.0.1`);
+    run.child.kill('SIGINT');
+    expect(await run.ended).toMatchObject({
+      code: 130,
+      stderr: expect.stringContaining('Nothing was signed or paid.'),
+    });
+  });
+});
+
+describe('exact-change pay', () => {
+  it('prints the header for a 402 as curl shows it, which the seller takes', async () => {
+    const one = await buyer({ USDC: '1' });
+    const unpaid = await fetch(url);
+    const head = [...unpaid.headers].map(([name, value]) => `${name}: ${value}`).join('\r\n');
+    const shown = `HTTP/1.1 402 Payment Required\r\n${head}\r\n\r\n${await unpaid.text()}`;
+    const { code, stdout } = await command.run(['pay', '--yes', '--url', url], {
+      ...one,
+      input: shown,
+    });
+    expect(code).toBe(0);
+    const [, name = '', value = ''] = /^([\w-]+): (\S+)\n$/.exec(stdout) ?? [];
+    const paid = await fetch(url, { headers: { [name]: value } });
+    expect(paid.status).toBe(200);
+    expect(await spent(one)).toBe(1);
+  });
+});
+
+describe('exact-change swap', () => {
+  it('asks, swaps and says what it took', async () => {
+    const { address, env } = await buyer({ SOL: '0.5' });
+    const args = ['swap', 'sol', 'usdc', '--amount', '5', '--exact-out'];
+    expect((await command.run(args, { env })).code).toBe(3);
+    const run = command.onTerminal(args, { env });
+    expect(await run.printed('Swap?')).toMatch(/takes at most +0\.03\d+ SOL/);
+    run.type('y');
+    expect(await run.ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/Swapped .* into 5 USDC/),
+    });
+    expect(await sandbox.balance(address, 'USDC')).toBe(5_000_000n);
+  });
+});

@@ -1,0 +1,183 @@
+import { Client as NewClient } from '@modelcontextprotocol/client';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport as OldTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer as OldServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import {
+  CallToolRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+} from '@modelcontextprotocol/sdk/types.js';
+import { InMemoryTransport, McpServer, ProtocolError } from '@modelcontextprotocol/server';
+import { receiptOf } from 'exact-change';
+import { wrapMcp } from 'exact-change/mcp';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { failureOf, recordingSigner } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { offerOf, settle } from '../helpers/settling.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+
+type Json = Record<string, unknown>;
+type Handler = (params: {
+  readonly _meta?: Json | undefined;
+  readonly name: string;
+}) => Promise<Json>;
+
+const TOOL = {
+  name: 'search',
+  inputSchema: { type: 'object' as const },
+  outputSchema: {
+    type: 'object' as const,
+    properties: { found: { type: 'number' } },
+    required: ['found'],
+    additionalProperties: false,
+  },
+};
+
+/** Clients of both SDKs, connected to a server of the same one that has the tool. */
+const CONNECT = {
+  'SDK v2': async (handler: Handler) => {
+    const server = new McpServer({ name: 'seller', version: '1' }, { capabilities: { tools: {} } });
+    server.server.setRequestHandler('tools/list', () => ({ tools: [TOOL] }));
+    server.server.setRequestHandler('tools/call', async ({ params }) => ({
+      content: [],
+      ...(await handler(params)),
+    }));
+    const client = new NewClient({ name: 'buyer', version: '1' });
+    const [a, b] = InMemoryTransport.createLinkedPair();
+    await Promise.all([server.connect(a), client.connect(b)]);
+    onTestFinished(() => client.close());
+    await client.listTools();
+    return client;
+  },
+  'SDK v1': async (handler: Handler) => {
+    const server = new OldServer({ name: 'seller', version: '1' }, { capabilities: { tools: {} } });
+    server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [TOOL] }));
+    server.server.setRequestHandler(CallToolRequestSchema, async ({ params }) => ({
+      content: [],
+      ...(await handler(params)),
+    }));
+    const client = new OldClient({ name: 'buyer', version: '1' });
+    const [a, b] = OldTransport.createLinkedPair();
+    await Promise.all([server.connect(a), client.connect(b)]);
+    onTestFinished(() => client.close());
+    // From here on it checks results against the output schema.
+    await client.listTools();
+    return client;
+  },
+};
+
+type Sdk = keyof typeof CONNECT;
+
+const text = (value: unknown) => [{ type: 'text', text: JSON.stringify(value) }];
+
+function terms(): Json {
+  const { resource: _http, ...rest } = envelopeV2([offerOf(sandbox)]);
+  return { ...rest, resource: { url: 'mcp://tool/search' } };
+}
+
+/** How a server asks for payment, and what makes it of the terms. */
+const FORMS: Readonly<Record<string, (asked: Json, sdk: Sdk) => Json>> = {
+  'of the specification': (asked) => ({
+    isError: true,
+    structuredContent: asked,
+    content: text(asked),
+  }),
+  'of text alone': (asked) => ({ isError: true, content: text(asked) }),
+  'of Cloudflare': (asked) => ({
+    isError: true,
+    _meta: { 'x402/error': asked },
+    content: text(asked),
+  }),
+  'of the first releases': (asked) => ({
+    isError: true,
+    content: text({ 'x402/error': { code: 402, data: asked } }),
+  }),
+  'of an error': (asked, sdk) => {
+    throw sdk === 'SDK v1'
+      ? new McpError(402, 'Payment required', asked)
+      : new ProtocolError(402, 'Payment required', asked);
+  },
+};
+
+const RESULT = { structuredContent: { found: 3 }, content: text({ found: 3 }) };
+
+/** A tool that is paid in one form, and a buyer of it. */
+async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () => Json } = {}) {
+  const payments: unknown[] = [];
+  const ask = () => FORMS[form]?.(terms(), sdk) ?? {};
+  const mcp = await CONNECT[sdk](async ({ _meta: meta }) => {
+    const payment = meta?.['x402/payment'];
+    if (payment === undefined) return ask();
+    payments.push(payment);
+    if (more.afterwards !== undefined) return more.afterwards();
+    const header =
+      typeof payment === 'string'
+        ? payment
+        : Buffer.from(JSON.stringify(payment)).toString('base64');
+    const settlement = await settle(sandbox, {
+      ...{ method: 'POST', url: '/', headers: { 'payment-signature': header } },
+    });
+    return {
+      ...RESULT,
+      _meta: { own: 1, 'x402/payment-response': { network: 'solana', ...settlement } },
+    };
+  });
+  const { address, secretKey } = await sandbox.createWallet({ USDC: '1' });
+  const { signer, signed } = recordingSigner(address, secretKey);
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const client = wrapMcp(mcp, {
+    ...{ rpcUrl, wsUrl, jupiterUrl, signer },
+    url: 'https://mcp.example.com/mcp',
+    policy: { maxPerHost: { 'mcp.example.com': '0.015' } },
+  });
+  onTestFinished(() => client.close());
+  const call = (query: string) =>
+    mcp.callTool({ name: 'search', arguments: { query } }) as Promise<Json>;
+  return { call, payments, signed, client, address };
+}
+
+describe.each(Object.keys(CONNECT) as Sdk[])(
+  'tools that ask for payment, by a client of %s',
+  (sdk) => {
+    it.each(Object.keys(FORMS))('are paid in the form %s', async (form) => {
+      const { call, payments, signed, address, client } = await market(sdk, form);
+      const result = await call('x402');
+      expect(result).toMatchObject({ ...RESULT, _meta: { own: 1 } });
+      expect(typeof payments[0]).toBe(form === 'of Cloudflare' ? 'string' : 'object');
+      const receipt = receiptOf(result);
+      expect(receipt).toMatchObject({
+        url: 'https://mcp.example.com/mcp/search',
+        payment: { uiAmount: '0.01' },
+        settlement: { success: true },
+      });
+      // The caps hold, and count by the address that the caller gave.
+      await failureOf(call('again'), 'budget_exhausted');
+      expect([payments.length, signed.length]).toEqual([1, 1]);
+      expect(await sandbox.balance(address, 'USDC')).toBe(990_000n);
+      expect(await client.spent()).toContainEqual(
+        expect.objectContaining({ host: 'mcp.example.com', used: '0.01' }),
+      );
+    });
+
+    it('are not paid twice if they ask again after they were paid', async () => {
+      const form = 'of the specification';
+      const asksAgain = () => FORMS[form]?.(terms(), sdk) ?? {};
+      const { call, payments, signed } = await market(sdk, form, { afterwards: asksAgain });
+      const { funds } = await failureOf(call('x402'), 'payment_rejected');
+      expect([funds, payments.length, signed.length]).toEqual(['uncertain', 1, 1]);
+    });
+  },
+);
+
+it('leaves results and failures of tools that ask for nothing as they are', async () => {
+  const failed = { isError: true, content: text('no such page') };
+  const mcp = await CONNECT['SDK v2'](async () => failed);
+  const { secretKey } = await sandbox.createWallet({});
+  const client = wrapMcp(mcp, { walletSecretKey: secretKey, rpcUrl: sandbox.rpcUrl });
+  onTestFinished(() => client.close());
+  const result = await mcp.callTool({ name: 'search' });
+  expect(result).toMatchObject(failed);
+  expect(receiptOf(result)).toBeUndefined();
+});

@@ -1,0 +1,36 @@
+import type { Command } from 'commander';
+import { expect, it } from 'vitest';
+import { envVariables } from '../../adapters/cli/environment.js';
+import { buildProgram } from '../../adapters/cli/program.js';
+import { blocksOf, GUIDES, readGuide } from '../helpers/guides.js';
+
+/** What stands behind `exact-change` in the shell blocks of the guides, in words. */
+const lines = GUIDES.flatMap((guide) => blocksOf(guide))
+  .filter(({ language }) => language === 'sh')
+  .flatMap(({ code }) => code.replaceAll('\\\n', ' ').split('\n'))
+  .flatMap((line) => /(?:^|\| |npx )exact-change (.*)$/.exec(line)?.[1] ?? []);
+
+const wordsOf = (line: string): string[] =>
+  [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+
+it('is called in the documentation as it can be', async () => {
+  expect(lines.length).toBeGreaterThan(7);
+  const run: string[] = [];
+  for (const line of lines) {
+    const program = buildProgram(async (_, { args }) => void run.push(args.join(' ')));
+    for (const one of everyCommand(program))
+      one.exitOverride().configureOutput({ writeErr: () => undefined });
+    const [words = ''] = line.split(' > ');
+    await expect(program.parseAsync(wordsOf(words), { from: 'user' }), line).resolves.toBe(program);
+  }
+  expect(run).toHaveLength(lines.length);
+});
+
+function everyCommand(program: Command): Command[] {
+  return [program, ...program.commands.flatMap(everyCommand)];
+}
+
+it('has each variable that it reads in its guide', () => {
+  const guide = readGuide('docs/cli.md');
+  expect(envVariables.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
+});

@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { configFolder, stateFolder } from '../../../adapters/cli/paths.js';
+import { readSettings } from '../../../adapters/cli/settings.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'exact-change-settings-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const path = join(folder, 'config.json');
+const withFile = (content: unknown) => {
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return { XDG_CONFIG_HOME: folder, EXACT_CHANGE_CONFIG: path };
+};
+
+describe('settings', () => {
+  it('take flags before the environment, and both before the file; each cap by itself', () => {
+    const env = {
+      ...withFile({
+        rpcUrl: 'https://file.example.com',
+        jupiterUrl: 'https://jupiter.example.com',
+        autoSwap: false,
+        policy: { maxPerPayment: '0.10', maxPerDay: '1.00', maxTotal: '20' },
+      }),
+      SOLANA_RPC_URL: 'https://a.example.com, https://b.example.com',
+      EXACT_CHANGE_MAX_PER_PAYMENT: '0.20',
+    };
+    expect(readSettings({ max: '0.30', journal: '/tmp/j' }, env)).toMatchObject({
+      rpcUrl: ['https://a.example.com', 'https://b.example.com'],
+      jupiterUrl: 'https://jupiter.example.com',
+      autoSwap: false,
+      journal: '/tmp/j',
+      policy: { maxPerPayment: '0.30', maxPerDay: '1.00', maxTotal: '20' },
+    });
+    expect(readSettings({}, env).policy?.maxPerPayment).toBe('0.20');
+    expect(readSettings({ rpcUrl: ['https://flag.example.com'] }, env).rpcUrl).toEqual([
+      'https://flag.example.com',
+    ]);
+  });
+
+  it('swap unless they are told not to', () => {
+    expect(readSettings({}, { XDG_CONFIG_HOME: '/nowhere' }).autoSwap).toBe(true);
+    expect(readSettings({ swap: true }, { EXACT_CHANGE_AUTO_SWAP: 'false' }).autoSwap).toBe(false);
+    expect(readSettings({ swap: false }, { EXACT_CHANGE_AUTO_SWAP: 'true' }).autoSwap).toBe(false);
+  });
+
+  it.each<[string, Record<string, string>, RegExp]>([
+    [
+      'a variable that is misspelt',
+      { EXACT_CHANGE_MAX_PER_DAYS: '1' },
+      /Did you mean EXACT_CHANGE_MAX_PER_DAY\?/,
+    ],
+    ['two wallets', { EXACT_CHANGE_KEY_FILE: '/a', WALLET_SECRET_KEY: 'b' }, /exclude each other/],
+    ['a file that is not there', { EXACT_CHANGE_CONFIG: '/nowhere.json' }, /cannot be read/],
+    ['a word for a switch', { EXACT_CHANGE_AUTO_SWAP: 'yes' }, /true or false/],
+  ])('refuse %s', (_, env, message) => {
+    expect(() => readSettings({}, env)).toThrow(message);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ['a setting that is misspelt', { polcy: {} }, /Did you mean .*policy\?/],
+    ['no JSON', 'maxPerDay = 1', /JSON object/],
+    ['a list of caps', { policy: [] }, /must be an object/],
+    ['a wallet that is no path', { wallet: [1, 2, 3] }, /must be the path of a file/],
+  ])('refuse a file with %s', (_, content, message) => {
+    expect(() => readSettings({}, withFile(content))).toThrow(message);
+  });
+});
+
+describe('folders', () => {
+  it('are those of XDG, and those below home if a variable is relative', () => {
+    expect(configFolder({ XDG_CONFIG_HOME: '/c' })).toBe('/c/exact-change');
+    expect(stateFolder({ XDG_STATE_HOME: '/s' })).toBe('/s/exact-change');
+    expect(configFolder({ XDG_CONFIG_HOME: 'c' })).toBe(join(homedir(), '.config/exact-change'));
+    expect(stateFolder({})).toBe(join(homedir(), '.local/state/exact-change'));
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, errorCodes, ExactChangeError, TransportError } from '../../../src/errors.js';
+import { cleanForTerminal, jsonText } from '../../../adapters/cli/clean.js';
+import { EXITS } from '../../../adapters/cli/exits.js';
+import { exitOf } from '../../../adapters/cli/failure.js';
+import { chartRows, spendingBy } from '../../../adapters/cli/spending.js';
+import { csvHead, csvLine } from '../../../adapters/receipts/csv.js';
+import { receiptWith } from '../../helpers/receipts.js';
+
+describe('the end of a command', () => {
+  const error = (code: (typeof errorCodes)[number], funds: ExactChangeError['funds']) =>
+    new ExactChangeError(code, 'x', { details: {}, funds });
+
+  it('says what happened to the money before anything else', () => {
+    expect(exitOf(error('timeout', 'uncertain'))).toBe('uncertain');
+    expect(exitOf(error('already_spent', 'spent'))).toBe('spent');
+    expect(exitOf(error('budget_exhausted', 'swapped'))).toBe('swapped');
+  });
+
+  it('has a number for each code', () => {
+    for (const code of errorCodes)
+      expect(EXITS[exitOf(error(code, 'untouched'))][0]).toBeGreaterThan(0);
+    expect(
+      exitOf(new TransportError('timeout', 'x', { details: { step: 'rpc', timeoutMs: 1 } })),
+    ).toBe('timeout');
+    expect(exitOf(new ConfigError('invalid_option', 'x', { details: { option: 'x' } }))).toBe(
+      'usage',
+    );
+  });
+
+  it.each([
+    ['ENOTFOUND', 'noHost'],
+    ['ECONNREFUSED', 'noConnection'],
+    ['UND_ERR_SOCKET', 'noConnection'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'timeout'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
+    ['CERT_HAS_EXPIRED', 'tls'],
+    ['EISDIR', 'failed'],
+  ])('takes %s of a connection for %s', (code, exit) => {
+    const cause = Object.assign(new Error('inner'), { code });
+    expect(exitOf(new TypeError('fetch failed', { cause }))).toBe(exit);
+  });
+});
+
+describe('text for a terminal', () => {
+  it('keeps lines and tabs, and nothing that a terminal acts on', () => {
+    expect(cleanForTerminal('a\tb\r\nc\u001b[31m\u202e\u0000\u009b')).toBe(
+      'a\tb\nc\ufffd[31m\ufffd\ufffd\ufffd',
+    );
+  });
+
+  it('is escaped in JSON, which reads the same', () => {
+    const text = 'a\tb\u001b[31m\u202e\u009b\u{e0041}ü';
+    const json = jsonText({ text });
+    expect(json).toBe(String.raw`{"text":"a\tb\u001b[31m\u202e\u009b\udb40\udc41ü"}`);
+    expect(JSON.parse(json)).toEqual({ text });
+  });
+});
+
+describe('receipts as CSV', () => {
+  it('has a line for each, and an apostrophe before what a spreadsheet would run', () => {
+    const evil = receiptWith({ url: 'https://api.example.com/a,"b"', method: '=SUM(A1)' });
+    const [line = ''] = csvLine(evil, () => 9).split('\r\n');
+    expect(line).toContain(",'=SUM(A1),");
+    expect(line).toContain('"/a,%22b%22"');
+    expect(line.split(',')).toHaveLength(csvHead.split(',').length + 1);
+  });
+});
+
+describe('spending', () => {
+  const receipts = [
+    receiptWith({ at: Date.UTC(2026, 6, 1), cost: '0.01' }),
+    receiptWith({ at: Date.UTC(2026, 6, 2), cost: '0.3', url: 'https://b.example.com/' }),
+    receiptWith({ at: Date.UTC(2026, 6, 2), cost: '0.7' }),
+    receiptWith({ at: Date.UTC(2026, 6, 2), cost: '9', state: 'unsettled' }),
+  ];
+
+  it('is summed up exactly by day, and by host from the dearest on', () => {
+    expect(spendingBy('day', receipts)).toEqual([
+      { group: '2026-07-01', usd: '0.01', payments: 1 },
+      { group: '2026-07-02', usd: '1', payments: 2 },
+    ]);
+    expect(spendingBy('host', receipts)).toEqual([
+      { group: 'api.example.com', usd: '0.71', payments: 2 },
+      { group: 'b.example.com', usd: '0.3', payments: 1 },
+    ]);
+  });
+
+  it('has the longest bar for what cost most', () => {
+    const [first, second] = chartRows(spendingBy('day', receipts)).map(([, bar = '']) => bar);
+    expect(second).toMatch(/^█+$/);
+    expect(first).toMatch(/^░+$/);
+  });
+});
