@@ -1,5 +1,5 @@
 import { randomBytes } from '@noble/hashes/utils';
-import { hex } from '@scure/base';
+import { hex } from '../../../src/internal/hex.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
 import type { Decide, JournalLog, Step } from '../log/port.js';
