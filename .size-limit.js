@@ -56,6 +56,13 @@ export default [
     import: '{ connectWallet }',
     limit: '4 kB',
   },
+  // Beside a client too: attempts, sums and balances, most of which its engine has.
+  {
+    name: 'journal of a browser',
+    path: 'dist/adapters/journals/indexeddb.js',
+    import: '{ indexedDbJournal }',
+    limit: '21 kB',
+  },
   // Most of it is standardwebhooks with a SHA-256 and base64 of its own, and the classes of errors.
   {
     name: 'receiver of webhooks',

@@ -9,8 +9,9 @@ const config: KnipConfig = {
         ...Object.values(BIN),
         'bench/**/*.child.ts',
         'examples/*.ts',
+        'examples/browser/{main,start}.ts',
         'scripts/*.ts',
-        'test/browser/page.ts',
+        'test/browser/{page,*.page}.ts',
         'test/simulation/quick-keys.ts',
       ],
       project: [

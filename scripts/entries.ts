@@ -15,6 +15,7 @@ export const ENTRIES = {
   './hono': 'adapters/mounts/hono.ts',
   './http': 'adapters/http/index.ts',
   './journal/file': 'adapters/journals/file.ts',
+  './journal/indexeddb': 'adapters/journals/indexeddb.ts',
   './journal/postgres': 'adapters/journals/postgres.ts',
   './koa': 'adapters/mounts/koa.ts',
   './mcp': 'adapters/mcp/index.ts',

@@ -171,7 +171,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Use one machine for a file, or Postgres',
   },
   journal_damaged: {
-    when: "The journal's file is damaged before its end",
+    when: "The journal's file is damaged before its end, or a browser has removed its journal",
     remedy: 'Restore it; nothing is spent meanwhile',
   },
   rpc_unavailable: { when: 'No RPC node answered', remedy: 'Try again, or add nodes to `rpcUrl`' },

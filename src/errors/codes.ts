@@ -116,7 +116,7 @@ export interface ErrorDetails {
   journal_unavailable: { readonly step: string };
   /** Process `pid` of another machine, or of an older version, may have the journal at `path`. */
   journal_locked: { readonly path: string; readonly pid: number };
-  /** `offset`: bytes from the start of the file. */
+  /** `offset`: bytes from the start of the file, or the row in a browser's database `path`. */
   journal_damaged: { readonly path: string; readonly offset: number };
   rpc_unavailable: { readonly method: string };
   rpc_wrong_network: { readonly expected: string; readonly actual: string };

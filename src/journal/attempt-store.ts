@@ -10,6 +10,7 @@ import {
   isSpentKey,
   leanOf,
   ofBrief,
+  type Remembered,
   type SpentKeys,
 } from './spent-keys.js';
 import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
@@ -30,7 +31,7 @@ export interface Made {
 export interface StoreContent {
   /** How many attempts were made. */
   readonly made: number;
-  /** Those that something may still happen to, and those that are to go, in the order of both. */
+  /** Those that stay, and those that are to go into an archive: in the order they were made. */
   readonly kept: readonly Made[];
   readonly closed: readonly Made[];
   readonly keys: ReturnType<SpentKeys['content']>;
@@ -76,8 +77,8 @@ export interface AttemptStore {
   madeBefore(id: string): number;
   /** So many attempts were made before the next one that is kept. */
   count(made: number): void;
-  /** A purchase under a key was over at a time: where it stands. */
-  spend(owner: Owner, key: string, place: number, at: number): void;
+  /** A purchase under a key was over at a time: in brief, or where it stands. */
+  spend(owner: Owner, key: string, one: Remembered, at: number): void;
   content(): StoreContent;
   /** Ids of some that were closed last, the oldest first. */
   past(): Iterable<string>;
@@ -278,7 +279,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
         return attempt === undefined ? [] : [{ made: one.made, attempt }];
       });
       const inOrder = all.sort((a, b) => a.made - b.made);
-      const isOver = ({ attempt: { id } }: Made) => lean.has(id);
+      const isOver = ({ attempt: { id } }: Made) => archive !== undefined && lean.has(id);
       return {
         made,
         kept: inOrder.filter((one) => !isOver(one)),

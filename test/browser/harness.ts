@@ -9,6 +9,8 @@ import { findChromium, FLAGS, MISSING } from '../../scripts/chromium.js';
 /** A page in Chromium, on an origin of its own at 127.0.0.1, that has run one script. */
 export interface BrowserPage {
   readonly page: Page;
+  /** Opens the same in another tab of the same browser session. */
+  openTab(): Promise<Page>;
   /** What the page printed or threw. */
   readonly printed: readonly string[];
   close(): Promise<void>;
@@ -32,16 +34,21 @@ export async function openPage(browser: Browser, name = 'page.ts'): Promise<Brow
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
 
-  const page = await browser.newPage();
+  const context = await browser.newContext();
   const printed: string[] = [];
-  page.on('console', (message) => printed.push(message.text()));
-  page.on('pageerror', (error) => printed.push(String(error)));
-  await page.goto(`http://127.0.0.1:${address.port}/`, { waitUntil: 'load' });
+  const openTab = async (): Promise<Page> => {
+    const page = await context.newPage();
+    page.on('console', (message) => printed.push(message.text()));
+    page.on('pageerror', (error) => printed.push(String(error)));
+    await page.goto(`http://127.0.0.1:${address.port}/`, { waitUntil: 'load' });
+    return page;
+  };
   return {
-    page,
+    page: await openTab(),
+    openTab,
     printed,
     close: async () => {
-      await page.close();
+      await context.close();
       await new Promise((resolve) => {
         server.close(resolve);
         server.closeAllConnections();
@@ -57,12 +64,14 @@ export async function launch(): Promise<Browser> {
 }
 
 /** A script for browsers, with the packed package in it. */
-async function bundle(name: string): Promise<string> {
+export async function bundle(name: string): Promise<string> {
   const { consumer, doors } = inject('packed');
   const library = join(consumer, 'node_modules/exact-change');
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL(name, import.meta.url))],
     alias: {
+      'node:crypto': fileURLToPath(new URL('random-uuid.ts', import.meta.url)),
+      'exact-change/journal/indexeddb': join(library, 'dist/adapters/journals/indexeddb.js'),
       'exact-change/wallet-standard': join(library, 'dist/adapters/signers/wallet-standard.js'),
       'exact-change': library,
     },

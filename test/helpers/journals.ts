@@ -9,6 +9,8 @@ import { startPostgres, type Postgres } from './postgres.js';
 
 /** Where journals are kept. */
 export const JOURNALS = ['memory', 'file', 'Postgres'] as const;
+/** Those that only a browser has: `test/browser`. */
+export const JOURNALS_OF_BROWSER_TESTS = ['indexeddb'];
 export type JournalKind = (typeof JOURNALS)[number];
 
 /**

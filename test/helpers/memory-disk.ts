@@ -1,5 +1,6 @@
 import type { Disk, OpenFile } from '../../adapters/journals/file/disk.js';
-import type { Life, Processes, ProcessId } from '../../adapters/journals/file/processes.js';
+import type { Life, Processes } from '../../adapters/journals/file/processes.js';
+import type { ProcessId } from '../../adapters/journals/log/process-id.js';
 
 interface Node {
   readonly inode: bigint;

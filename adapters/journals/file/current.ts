@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import type { Archive } from '../../../src/journal/attempt-store.js';
 import type { FileId, OpenFile } from './disk.js';
 import { readHeader, VERSION } from './header.js';
-import { readRecords, type FileRecord } from './records.js';
+import { readRecords, type FileRecord } from '../log/records.js';
 import { createScanner, Damage, type Scanner } from './scan.js';
-import { createState, type State } from './state.js';
+import { createState, type State } from '../log/state.js';
 
 /** A file that is open, and what it says as far as it was read. */
 export interface Current {

@@ -4,7 +4,7 @@ import {
   TransportError,
   type ExactChangeError,
 } from '../../../src/errors.js';
-import type { ProcessId } from './processes.js';
+import type { ProcessId } from '../log/process-id.js';
 import { Damage } from './scan.js';
 
 /** What keeps a journal from being used, as it is told to callers. */

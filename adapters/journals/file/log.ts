@@ -1,46 +1,21 @@
 import { dirname } from 'node:path';
 import { systemRuntime } from '../../../src/internal/runtime.js';
-import { announce, createOutboxListeners, type OutboxListeners } from '../../../src/outbox/port.js';
+import { announce, createOutboxListeners } from '../../../src/outbox/port.js';
+import type { Decide, JournalLog, Step } from '../log/port.js';
+import type { FileRecord } from '../log/records.js';
+import { REWRITING } from '../log/state.js';
 import type { Disk, OpenFile } from './disk.js';
 import { closedError, lockedBy, reasonFor, unavailable } from './failures.js';
 import { historyAt, type History } from './history.js';
 import { openFile } from './open-file.js';
 import type { Processes } from './processes.js';
-import type { FileRecord } from './records.js';
 import { writeAnew } from './rewrite.js';
-import { REWRITING, type State } from './state.js';
 import { createSyncs } from './syncs.js';
 import { tailOf } from './tail.js';
 
-/** What is to be written, and what it leads to. Nothing changes before it is written. */
-export interface Step<T> {
-  readonly records: readonly FileRecord[];
-  readonly result: T;
-  /** Takes back what was done ahead, if it is not written. */
-  undo?(): void;
-  /** Its caller is told only once it is on the disk: what takes it back if it does not get there. */
-  readonly inverse?: readonly FileRecord[] | undefined;
-}
-
-export type Decide<T> = (state: State) => Step<T>;
-
 /** A file that processes share: what each of them writes, all read in the same order. */
-export interface FileLog {
-  /** The id of this process. */
-  readonly me: string;
-  /** Takes a step at what the file says, as the next that happens; resolves once it is written. */
-  run<T>(decide: Decide<T>): Promise<T>;
-  /** Writes records as soon as that can be done. */
-  later(records: readonly FileRecord[]): void;
-  /** Those of some processes that live. What others leave is taken from them. */
-  living(ids: Iterable<string>): Promise<ReadonlySet<string>>;
+export interface FileLog extends JournalLog {
   readonly history: History;
-  /** Whether events are kept, whatever journal writes what they tell of. */
-  keepsEvents: boolean;
-  /** What hears of changes to the outbox. */
-  readonly listeners: OutboxListeners;
-  /** After all that was begun. */
-  close(): Promise<void>;
 }
 
 /** What a log runs on. */

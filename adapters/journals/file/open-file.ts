@@ -4,7 +4,8 @@ import type { Disk, OpenFile } from './disk.js';
 import { readHeader, VERSION } from './header.js';
 import type { History } from './history.js';
 import { openOrCreate } from './only-path.js';
-import type { ProcessId, Processes } from './processes.js';
+import type { ProcessId } from '../log/process-id.js';
+import type { Processes } from './processes.js';
 import { Damage } from './scan.js';
 import { convert } from './version1.js';
 

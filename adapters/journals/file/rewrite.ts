@@ -4,8 +4,8 @@ import { removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
 import type { History } from './history.js';
 import { encodeLine } from './line.js';
-import { linesOf, snapshotOf, type Says } from './snapshot.js';
-import { REWRITING, type State } from './state.js';
+import { linesOf, snapshotOf, type Says } from '../log/snapshot.js';
+import { REWRITING, type State } from '../log/state.js';
 import type { Tail } from './tail.js';
 
 /**

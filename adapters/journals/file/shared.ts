@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import type { Share } from '../log/journal.js';
 import { hasCode, type Disk } from './disk.js';
 import { openLog, type FileLog, type LogParts } from './log.js';
 
@@ -23,16 +24,9 @@ function logs(): Map<string, Entry> {
   return (place[LOGS] ??= new Map<string, Entry>());
 }
 
-/** A share of the log of a file. */
-export interface Share {
-  readonly log: FileLog;
-  /** The last to leave closes the file. */
-  leave(): Promise<void>;
-}
-
 /**
  * The log of a file for this process: one, by whatever path and from whatever copy of the package
- * it is asked for.
+ * it is asked for. The last to leave closes the file.
  */
 export async function shareLog(path: string, parts: LogParts): Promise<Share> {
   const real = realPath(path, parts.disk);

@@ -2,11 +2,11 @@ import type { Archive } from '../../../src/journal/attempt-store.js';
 import { catchUp, readCurrent, type Current } from './current.js';
 import type { Disk, OpenFile } from './disk.js';
 import { encodeLine } from './line.js';
-import type { ProcessId } from './processes.js';
-import type { FileRecord } from './records.js';
+import type { ProcessId } from '../log/process-id.js';
+import type { FileRecord } from '../log/records.js';
 import { Damage } from './scan.js';
-import type { Says } from './snapshot.js';
-import type { State } from './state.js';
+import type { Says } from '../log/snapshot.js';
+import type { State } from '../log/state.js';
 
 /** The end of a file, as one of the processes that write there follows it. */
 export interface Tail {

@@ -8,11 +8,12 @@ import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
 import { lockedBy } from './failures.js';
 import { decodeHeader, readHeader } from './header.js';
 import type { History } from './history.js';
-import { isProcessId, type ProcessId, type Processes } from './processes.js';
-import type { FileRecord } from './records.js';
+import { isProcessId, type ProcessId } from '../log/process-id.js';
+import type { Processes } from './processes.js';
+import type { FileRecord } from '../log/records.js';
 import { writeState } from './rewrite.js';
 import { Damage } from './scan.js';
-import { createState, type State } from './state.js';
+import { createState, type State } from '../log/state.js';
 
 const NEWLINE = 0x0a;
 const JSON_AT = '00000000 '.length;

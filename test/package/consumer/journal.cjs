@@ -16,7 +16,7 @@ async function main() {
   const first = open();
   assert.equal(await first.reserve(attempt, []), undefined);
   const { claims, next } = first.coordination(owner);
-  await claims.take(attempt.id);
+  await claims.take([attempt.id]);
   assert.deepEqual([...(await claims.live([attempt.id]))], [attempt.id]);
   const counted = await next('a name');
   await first.close();

@@ -6,12 +6,8 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { encodeHeader } from '../../../adapters/journals/file/header.js';
 import { encodeLine } from '../../../adapters/journals/file/line.js';
-import {
-  isProcessId,
-  nodeProcesses,
-  processesOn,
-  type ProcessId,
-} from '../../../adapters/journals/file/processes.js';
+import { nodeProcesses, processesOn } from '../../../adapters/journals/file/processes.js';
+import { isProcessId, type ProcessId } from '../../../adapters/journals/log/process-id.js';
 import { attemptOf, idsOf, NOW } from '../../helpers/attempts.js';
 import { journalFiles } from '../../helpers/journal-files.js';
 

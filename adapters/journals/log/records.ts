@@ -1,11 +1,12 @@
 import { isRecord } from '../../../src/internal/record.js';
+import type { Remembered } from '../../../src/journal/spent-keys.js';
 import type { SpentPeriod } from '../../../src/journal/spent-sums.js';
 import type { SpentAt } from '../../../src/journal/spending.js';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import type { Attempt, Owner } from '../../../src/journal/types.js';
 import { isEndpoint, isOutboxJob } from '../../../src/outbox/json.js';
 import type { OutboxRecord } from '../../../src/outbox/store.js';
-import { isProcessId, type ProcessId } from './processes.js';
+import { isProcessId, type ProcessId } from './process-id.js';
 
 /** One thing that happened. FORMAT.md says it for other languages. */
 export type FileRecord =
@@ -41,7 +42,7 @@ type Snapshot =
   | { readonly made: number }
   /** What attempts took, by place, unit and period. */
   | { readonly spent: SpentJson }
-  /** Keys of purchases that are over, and where in the history each stands. */
+  /** Keys of purchases that are over, each in brief or where it stands in the history. */
   | { readonly keys: KeysJson }
   /** A balance as it stands, with decimal strings. */
   | { readonly book: readonly [...Account, balance: object] }
@@ -49,8 +50,8 @@ type Snapshot =
   | { readonly history: number };
 
 export interface KeysJson extends Owner {
-  /** Each with its place, and about when it was over: milliseconds since the epoch. */
-  readonly keys: readonly (readonly [key: string, place: number, at: number])[];
+  /** Each with its attempt, and about when that was over: milliseconds since the epoch. */
+  readonly keys: readonly (readonly [key: string, one: Remembered, at: number])[];
 }
 
 export interface SpentJson extends Omit<SpentAt, 'spent'> {
@@ -148,7 +149,10 @@ function isBalance(balance: Readonly<Record<string, unknown>>): boolean {
 
 function isPlaces(value: unknown): boolean {
   const isPlace = (one: unknown) =>
-    Array.isArray(one) && isText(one[0]) && isNumber(one[1]) && isNumber(one[2]);
+    Array.isArray(one) &&
+    isText(one[0]) &&
+    (isNumber(one[1]) || isText(one[1])) &&
+    isNumber(one[2]);
   return Array.isArray(value) && value.every(isPlace);
 }
 

@@ -11,7 +11,7 @@ import {
 import type { Owner } from '../../../src/journal/types.js';
 import { createOutboxStore, type OutboxStore } from '../../../src/outbox/store.js';
 import { balanceFrom, changeFrom } from '../balance-json.js';
-import type { ProcessId } from './processes.js';
+import type { ProcessId } from './process-id.js';
 import { spentOf, type FileRecord } from './records.js';
 
 /** What a file says, to each process that reads it the same. */
@@ -51,7 +51,8 @@ export function accountOf(name: string): readonly [string, string, string] {
   return JSON.parse(name) as [string, string, string];
 }
 
-export function createState(archive: Archive): State {
+/** @param archive - Without one, the last closed attempts stay as in memory. */
+export function createState(archive?: Archive): State {
   const attempts = createAttemptStore(archive);
   const outbox = createOutboxStore();
   const balances = new Map<string, AccountBalance>();

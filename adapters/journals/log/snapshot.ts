@@ -2,7 +2,12 @@ import { heldOf } from '../../../src/journal/account-balance.js';
 import { entryOf, ownerName } from '../../../src/journal/attempt-names.js';
 import type { StoreContent } from '../../../src/journal/attempt-store.js';
 import { countedAt } from '../../../src/journal/counting.js';
-import { isSpentKey, leanOf, type SpentKey } from '../../../src/journal/spent-keys.js';
+import {
+  isSpentKey,
+  leanOf,
+  type Remembered,
+  type SpentKey,
+} from '../../../src/journal/spent-keys.js';
 import type { SpentAt } from '../../../src/journal/spending.js';
 import { isOpen } from '../../../src/journal/states.js';
 import type { Owner } from '../../../src/journal/types.js';
@@ -98,13 +103,13 @@ function inLines(records: readonly FileRecord[], by = ''): Says[] {
 
 /** Keys in their order, those of an owner that follow each other in one record. */
 function keyRecords(all: readonly SpentKey[]): FileRecord[] {
-  const records: (Owner & { readonly keys: [string, number, number][] })[] = [];
+  const records: (Owner & { readonly keys: [string, Remembered, number][] })[] = [];
   for (const { owner, key, one, at } of all) {
     let last = records[records.length - 1];
     const isFull = last === undefined || last.keys.length >= RECORDS_A_LINE;
     if (last === undefined || isFull || ownerName(last) !== ownerName(owner))
       records.push((last = { ...owner, keys: [] }));
-    last.keys.push([key, Number(one), at]);
+    last.keys.push([key, one, at]);
   }
   return records.map((keys) => ({ keys }));
 }

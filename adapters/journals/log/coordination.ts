@@ -4,16 +4,15 @@ import { emptyBalance } from '../../../src/journal/account-balance.js';
 import { ledgerOver } from '../../../src/journal/balance-ledger.js';
 import { createLocks, type Locks } from '../../../src/journal/locks.js';
 import type { Along, Claims, Coordination, Owner } from '../../../src/journal/types.js';
-import { closedError } from './failures.js';
-import type { FileLog, Step } from './log.js';
+import type { JournalLog, Step } from './port.js';
 import { accountName, type State } from './state.js';
 import { balanceRecords, dropRecords, lockName } from './steps.js';
 
-/** Runs steps at the log of a file. */
-export type Run = <T>(decide: (state: State, log: FileLog) => Step<T>) => Promise<T>;
+/** Runs steps at a log. */
+export type Run = <T>(decide: (state: State, log: JournalLog) => Step<T>) => Promise<T>;
 
 /** What the payers of all processes share, by owner. */
-export interface FileCoordination {
+export interface LogCoordination {
   of(owner: Owner): Coordination;
   /** Notes what is claimed, or claimed no longer, along with a write. */
   claims(along: Along): void;
@@ -27,9 +26,15 @@ const LONGEST_WAIT_MS = 50;
 const LOOK_MS = 250;
 
 /** What a log does besides steps. */
-export type Besides = Pick<FileLog, 'living' | 'later'>;
+export type Besides = Pick<JournalLog, 'living' | 'later'> & {
+  /** What calls get once it is closed. */
+  closedError(): Error;
+};
 
-export function coordinationOver(run: Run, { living, later }: Besides): FileCoordination {
+export function coordinationOver(
+  run: Run,
+  { living, later, closedError }: Besides,
+): LogCoordination {
   // Within the process all calls wait for a lock in one place, and the file is asked for it once.
   const queue = createLocks();
   const closing = new AbortController();

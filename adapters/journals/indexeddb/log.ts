@@ -1,0 +1,194 @@
+import { randomBytes } from '@noble/hashes/utils';
+import { hex } from '../../../src/internal/hex.js';
+import { systemRuntime } from '../../../src/internal/runtime.js';
+import { createOutboxListeners } from '../../../src/outbox/port.js';
+import type { Decide, JournalLog, Step } from '../log/port.js';
+import { readRecords, type FileRecord } from '../log/records.js';
+import { linesOf, snapshotOf } from '../log/snapshot.js';
+import { createState, type State } from '../log/state.js';
+import { openDatabase, type Row, type Witness } from './database.js';
+import { closedError, damaged, unavailable } from './failures.js';
+import { joinTabs } from './tabs.js';
+
+/** What a log runs on. */
+export interface LogParts {
+  readonly factory: IDBFactory;
+  readonly locks: LockManager;
+  readonly witness: Witness;
+  /** From how many characters on it may be worth writing anew. */
+  readonly compactFrom: number;
+}
+
+/** A step that waits for its turn, and how its caller is told. */
+interface Waiting {
+  /** Takes the step: what it writes. Nothing is told yet. */
+  take(state: State): readonly FileRecord[];
+  /** It is kept. */
+  tell(): void;
+  fail(error: unknown): void;
+}
+
+/**
+ * Opens, or makes, the log of a journal. What the tabs of the origin write, all of them read in the
+ * same order: its transactions are one after the other.
+ */
+export async function openLog(path: string, parts: LogParts): Promise<JournalLog> {
+  const { factory, locks, witness, compactFrom } = parts;
+  const me = hex.encode(randomBytes(16));
+  const database = await openDatabase(factory, path, me, witness);
+  const tabs = await joinTabs(locks, path, me).catch((error: unknown) => {
+    database.close();
+    throw error;
+  });
+  let state = createState();
+  /** The last row that was taken in, the characters of all, and of those that it began with. */
+  let [last, size, whole] = [0, 0, 0];
+  let waiting: Waiting[] = [];
+  /** What is to be written before anything else. */
+  let leftover: readonly FileRecord[] = [];
+  let turns: Promise<void> | undefined;
+  let isClosed = false;
+
+  const reset = (length = 0): void => {
+    state = createState();
+    [last, size, whole] = [0, 0, length];
+  };
+  const read = (rows: readonly Row[]): void => {
+    for (const { n, text, anew } of rows) {
+      if (anew !== undefined) reset(anew);
+      const said = readRecords(parsed(text));
+      if (said === undefined) throw damaged(path, n);
+      state.apply(said.by, said.records);
+      [last, size] = [n, size + text.length];
+    }
+  };
+
+  /** Takes all steps that wait in one transaction. */
+  const turn = async (): Promise<void> => {
+    const [now, before] = [waiting, leftover];
+    [waiting, leftover] = [[], []];
+    try {
+      await database.step(last, (rows) => {
+        read(rows);
+        const records = [...before];
+        state.apply(me, before);
+        for (const one of now) records.push(...one.take(state));
+        if (records.length === 0) return { rows: [], isAnew: false };
+        const row = { n: last + 1, text: JSON.stringify([me, ...records]) };
+        [last, size] = [row.n, size + row.text.length];
+        return { rows: [row], isAnew: false };
+      });
+    } catch (error) {
+      // What it says by now is not what is kept: it is read from the beginning.
+      reset();
+      leftover = [...before, ...leftover];
+      const reason = unavailable(path, error);
+      for (const one of now) one.fail(reason);
+      return;
+    }
+    for (const one of now) one.tell();
+    if (size >= Math.max(compactFrom, 2 * whole)) await writeAnew();
+  };
+  /** Puts what the log says by now in its place, in one step. If that fails, it is tried later. */
+  const writeAnew = async (): Promise<void> => {
+    try {
+      await database.step(last, (rows) => {
+        read(rows);
+        const said = linesOf(snapshotOf(state, systemRuntime.now()), [], 0);
+        const texts = said.map((one) => JSON.stringify(one));
+        const anew = texts.reduce((sum, text) => sum + text.length, 0);
+        const all = texts.map((text, index): Row => ({ n: last + 1 + index, text }));
+        // This tab reads it as the others do.
+        return {
+          isAnew: true,
+          rows: all.map((row, index) => (index === 0 ? { ...row, anew } : row)),
+        };
+      });
+    } catch {
+      whole = size;
+    }
+  };
+  const takeTurns = async (): Promise<void> => {
+    while (waiting.length > 0) await turn();
+    turns = undefined;
+  };
+  const wait = (one: Waiting): void => {
+    waiting.push(one);
+    // Those that are called at once share a transaction.
+    turns ??= Promise.resolve().then(takeTurns);
+  };
+  const perform = <T>(decide: Decide<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      let step: Step<T> | undefined;
+      let refusal: { readonly reason: unknown } | undefined;
+      wait({
+        take(at) {
+          try {
+            step = decide(at);
+          } catch (reason) {
+            refusal = { reason };
+            return [];
+          }
+          at.apply(me, step.records);
+          return step.records;
+        },
+        tell() {
+          if (step === undefined) reject(refusal?.reason);
+          else resolve(step.result);
+        },
+        fail(error) {
+          step?.undo?.();
+          reject(error);
+        },
+      });
+    });
+  const later = (records: readonly FileRecord[]): void => {
+    leftover = [...leftover, ...records];
+    perform(() => ({ records: [], result: undefined })).catch(() => undefined);
+  };
+  /** Takes from tabs that have ended what they left. */
+  const bury = (ended: readonly string[]): void => {
+    perform(({ claims, locks: locked }) => {
+      const holders = new Set([
+        ...locked.values(),
+        ...[...claims.values()].flatMap((by) => [...by]),
+      ]);
+      const records = ended.flatMap((gone) => (holders.has(gone) ? [{ gone }] : []));
+      return { records, result: undefined };
+    }).catch(() => undefined);
+  };
+
+  const log: JournalLog = {
+    me,
+    run: (decide) => (isClosed ? Promise.reject(closedError()) : perform(decide)),
+    later,
+    async living(ids) {
+      const all = new Set(ids);
+      const alive = await tabs.living(all).catch((error: unknown) => {
+        throw unavailable(path, error);
+      });
+      const ended = [...all].filter((id) => !alive.has(id));
+      if (ended.length > 0) bury(ended);
+      return alive;
+    },
+    history: { attempts: () => [] },
+    keepsEvents: false,
+    listeners: createOutboxListeners(),
+    async close() {
+      isClosed = true;
+      await perform(() => ({ records: [{ gone: me }], result: undefined })).catch(() => undefined);
+      await turns;
+      tabs.leave();
+      database.close();
+    },
+  };
+  return log;
+}
+
+function parsed(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text));
+  } catch {
+    return undefined;
+  }
+}

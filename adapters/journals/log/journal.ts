@@ -1,0 +1,218 @@
+import type { ExactChangeError } from '../../../src/errors.js';
+import { copyOf } from '../../../src/journal/attempt-json.js';
+import type { Made } from '../../../src/journal/attempt-store.js';
+import type { Taken } from '../../../src/journal/balance-ledger.js';
+import { openStates } from '../../../src/journal/states.js';
+import type {
+  Along,
+  Attempt,
+  AttemptFilter,
+  CapBlock,
+  Coordination,
+  Journal,
+  KeyTaken,
+  Owner,
+} from '../../../src/journal/types.js';
+import { createOutboxListeners, outboxOver } from '../../../src/outbox/port.js';
+import type { Cap } from '../../../src/policy/caps.js';
+import { coordinationOver, type Run } from './coordination.js';
+import type { JournalLog, Step } from './port.js';
+import type { FileRecord } from './records.js';
+import type { State } from './state.js';
+import { alongRecords, holdStep, inverseOf, isSigned, toldRecords } from './steps.js';
+
+/** A journal over a log. */
+export interface LogJournal extends Journal {
+  coordination(owner: Owner): Coordination;
+  /**
+   * Frees what this journal holds: its claims, and its locks, whatever is still being done under
+   * them. Lets go of where it is kept once all that was begun is written.
+   */
+  close(): Promise<void>;
+}
+
+/** A log, and how to let go of it. */
+export interface Share {
+  readonly log: JournalLog;
+  leave(): Promise<void>;
+}
+
+/** Where a journal is kept. */
+export interface Place {
+  open(): Promise<Share>;
+  /** What keeps it from being used, as callers are told. */
+  unavailable(cause: unknown): ExactChangeError;
+  closedError(): ExactChangeError;
+}
+
+/** A journal over the log at a place, opened with the first call. */
+export function journalOver(
+  { open: openShare, unavailable, closedError }: Place,
+  keepsEvents: boolean,
+): LogJournal {
+  const listeners = createOutboxListeners();
+  let share: Promise<Share> | undefined;
+  let isClosed = false;
+  let closing: Promise<void> | undefined;
+  const open = async (): Promise<Share> => {
+    try {
+      const opened = await openShare();
+      if (!keepsEvents) return opened;
+      opened.log.keepsEvents = true;
+      const { added, dropped } = opened.log.listeners;
+      const stops = [added.add(listeners.added.call), dropped.add(listeners.dropped.call)];
+      return {
+        ...opened,
+        leave: () => opened.leave().finally(() => stops.forEach((stop) => stop())),
+      };
+    } catch (error) {
+      share = undefined;
+      throw unavailable(error);
+    }
+  };
+  const logOf = async (): Promise<JournalLog> => {
+    if (isClosed) throw closedError();
+    return (await (share ??= open())).log;
+  };
+  const run: Run = async (decide) => {
+    const log = await logOf();
+    return log.run((state) => decide(state, log));
+  };
+  const coordination = coordinationOver(run, {
+    closedError,
+    living: async (ids) => (await logOf()).living(ids),
+    later: (records) =>
+      void logOf().then(
+        (log) => log.later(records),
+        () => undefined,
+      ),
+  });
+  /** Takes a step that claims or lets go of something. */
+  const runAlong = async <T>(
+    along: Along,
+    decide: (state: State, log: JournalLog) => Step<T>,
+  ): Promise<T> => {
+    const { drop } = along;
+    if (drop !== undefined) coordination.claims({ drop });
+    const result = await run(decide);
+    coordination.claims(along);
+    return result;
+  };
+
+  const replace = async (
+    given: Attempt,
+    along: Along,
+    caps?: readonly Cap[],
+  ): Promise<CapBlock | undefined> => {
+    const attempt = copyOf(given);
+    return runAlong(along, (state, { me, keepsEvents: keeps }) => {
+      const before = state.attempts.replacing(attempt, caps);
+      if (before !== undefined && 'cap' in before) return { records: [], result: before };
+      const others = alongRecords(state, me, attempt, along);
+      if (before === undefined) return { records: others, result: undefined };
+      const told = toldRecords(state, keeps, before, attempt);
+      return {
+        records: [{ put: attempt }, ...told, ...others],
+        result: undefined,
+        inverse: isSigned(before, attempt) ? inverseOf({ put: before }, told) : undefined,
+      };
+    });
+  };
+
+  return {
+    async reserve(given, caps, along = {}, hold) {
+      const attempt = copyOf(given);
+      return runAlong(along, (state, { me }): Step<CapBlock | KeyTaken | Taken | undefined> => {
+        const refusal = state.attempts.refusal(attempt, caps);
+        if (refusal !== undefined) return { records: [], result: refusal };
+        const held = hold && holdStep(state, attempt, hold);
+        const records: FileRecord[] = [
+          { put: attempt },
+          ...alongRecords(state, me, attempt, along),
+          ...(held?.records ?? []),
+        ];
+        const inverse = isSigned(undefined, attempt) ? [{ release: attempt.id }] : undefined;
+        return { records, result: held?.result, inverse };
+      });
+    },
+    put: async (attempt, along = {}) => void (await replace(attempt, along)),
+    raise: (attempt, caps) => replace(attempt, {}, caps),
+    release: (id, along = {}) =>
+      runAlong(along, (state, { me, keepsEvents: keeps }) => {
+        const before = state.attempts.releasable(id);
+        const others = alongRecords(state, me, before ?? { id }, along);
+        if (before === undefined) return { records: others, result: undefined };
+        const told = toldRecords(state, keeps, before, undefined);
+        return { records: [{ release: id }, ...told, ...others], result: undefined };
+      }),
+    similar: (owner, fingerprint, idempotencyKey) =>
+      run(({ attempts }) => ({
+        records: [],
+        result: attempts.similar(owner, fingerprint, idempotencyKey),
+      })),
+    async *attempts(owner, filter = {}) {
+      const { here, length, history } = await run((state, log) => ({
+        records: [],
+        result: { here: madeIn(state, owner, filter), length: state.history, history: log.history },
+      }));
+      const { state, since = -Infinity } = filter;
+      // What is open is not in the history.
+      const isOpen = state !== undefined && openStates.includes(state);
+      const old = isOpen ? [] : history.attempts(length, owner, since);
+      try {
+        for await (const { attempt } of inOrder(old, here))
+          if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield attempt;
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+    async *owners() {
+      yield* await run(({ attempts }) => ({ records: [], result: attempts.owners() }));
+    },
+    used: (owner, caps, now) =>
+      run(({ attempts }) => ({ records: [], result: attempts.used(owner, caps, now) })),
+    coordination: (owner) => coordination.of(owner),
+    ...(keepsEvents && {
+      outbox: outboxOver(
+        (decide) =>
+          run(({ outbox }) => {
+            const step = decide(outbox);
+            // The secret of an endpoint is shown once: it must be there whatever happens.
+            const isLasting = step.records.some((one) => 'endpoint' in one);
+            return { ...step, inverse: isLasting ? [] : undefined };
+          }),
+        listeners,
+      ),
+    }),
+    close() {
+      closing ??= leave();
+      return closing;
+    },
+  };
+
+  async function leave(): Promise<void> {
+    // What could not be opened needs no closing.
+    const opened = await share?.catch(() => undefined);
+    await (opened === undefined ? undefined : coordination.close());
+    isClosed = true;
+    await opened?.leave();
+  }
+}
+
+function madeIn({ attempts }: State, owner: Owner, filter: AttemptFilter): Made[] {
+  const found = [...attempts.attempts(owner, filter)];
+  return found.map((attempt) => ({ made: attempts.madeBefore(attempt.id), attempt }));
+}
+
+/** Two lists in one, each of which is in the order in which attempts were made. */
+async function* inOrder(
+  old: AsyncIterable<Made> | Iterable<Made>,
+  rest: readonly Made[],
+): AsyncIterable<Made> {
+  let next = 0;
+  for await (const one of old) {
+    for (; (rest[next]?.made ?? Infinity) < one.made; next += 1) yield rest[next] ?? one;
+    yield one;
+  }
+  yield* rest.slice(next);
+}

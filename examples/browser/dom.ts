@@ -1,0 +1,55 @@
+type Child = Node | string | undefined;
+
+interface Attributes {
+  readonly class?: string;
+  readonly onclick?: () => void;
+  readonly [name: `aria-${string}` | `data-${string}`]: string;
+  readonly id?: string;
+  readonly role?: string;
+  readonly tabindex?: string;
+  readonly type?: string;
+  readonly open?: string;
+}
+
+/** An element. Text becomes text, whatever it says: most of it is a seller's. */
+export function element<N extends keyof HTMLElementTagNameMap>(
+  name: N,
+  { onclick, ...attributes }: Attributes,
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[N] {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (onclick !== undefined) made.addEventListener('click', onclick);
+  made.append(...children.filter((child) => child !== undefined));
+  return made;
+}
+
+/** The element of the page with an id. */
+export function find(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`The page has no #${id}.`);
+  return found;
+}
+
+/** The field of the page with an id. */
+export function field(id: string): HTMLInputElement {
+  const found = find(id);
+  if (found instanceof HTMLInputElement) return found;
+  throw new Error(`#${id} is no field.`);
+}
+
+/** Shows these in place of what was there. */
+export function show(id: string, ...children: readonly Child[]): void {
+  find(id).replaceChildren(...children.filter((child) => child !== undefined));
+}
+
+/** Terms and what they stand for. */
+export function facts(rows: readonly (readonly [term: string, ...Child[]])[]): HTMLElement {
+  return element(
+    'dl',
+    {},
+    ...rows.map(([term, ...said]) =>
+      element('div', {}, element('dt', {}, term), element('dd', {}, ...said)),
+    ),
+  );
+}
