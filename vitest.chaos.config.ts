@@ -20,7 +20,7 @@ export default defineConfig({
     include: ['test/chaos/**/*.test.ts', ...sampled],
     env: { EVERY_CASE: '1' },
     pool: 'forks',
-    maxWorkers: 4,
+    maxWorkers: 5,
     execArgv: ['--max-semi-space-size=32'],
     testTimeout: 120_000,
     hookTimeout: 120_000,

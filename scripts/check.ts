@@ -1,23 +1,39 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Runs every `check:*` script of package.json, also after one has failed, and says how each ended.
+ * Runs every `check:*` script of package.json, two at a time, also after one has failed, and says
+ * how each ended.
  */
+const LANES = 2;
+
 const { scripts } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as { scripts: Record<string, string> };
 const names = Object.keys(scripts).filter((name) => name.startsWith('check:'));
 
-const failed = names.filter((name) => {
-  const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', name], {
-    encoding: 'utf8',
+function passes(name: string): Promise<boolean> {
+  const child = spawn('npm', ['run', '--silent', name]);
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text));
+  return new Promise((resolve) => {
+    child.on('close', (status) => {
+      const passed = status === 0;
+      console.log(`${passed ? 'ok  ' : 'FAIL'} ${name}`);
+      if (!passed) console.log(said.trimEnd().replace(/^/gm, '     '));
+      resolve(passed);
+    });
   });
-  const passed = status === 0;
-  console.log(`${passed ? 'ok  ' : 'FAIL'} ${name}`);
-  if (!passed) console.log(`${stdout}${stderr}`.trimEnd().replace(/^/gm, '     '));
-  return !passed;
-});
+}
+
+const waiting = [...names];
+const failed: string[] = [];
+async function work(): Promise<void> {
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift())
+    if (!(await passes(name))) failed.push(name);
+}
+await Promise.all(Array.from({ length: LANES }, work));
 
 console.log(`${names.length - failed.length} gates passed, ${failed.length} failed`);
 process.exitCode = failed.length === 0 ? 0 : 1;
