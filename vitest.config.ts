@@ -14,7 +14,7 @@ export default defineConfig({
     // Processes, not threads: LiteSVM is native code that ends its process when it panics.
     pool: 'forks',
     // Most of a test's time is waiting for blocks.
-    maxWorkers: 6,
+    maxWorkers: 7,
     execArgv: ['--max-semi-space-size=32'],
     // Loading the library and its packages for each file anew would be a third of all work.
     isolate: false,

@@ -23,10 +23,14 @@ async function buy(client: Client, url: string): Promise<Bought> {
       // A 503 after the payment was presented is no answer to this caller; another 402 never gets
       // here.
       if (response.status === 200 && text !== '') return 'answered';
-      last = new Error(`status ${response.status}`);
+      last ??= new Error(`status ${response.status}`);
     } catch (error) {
+      // What became of the money is what the client said last: a lost message says nothing of it.
+      if (!isExactChangeError(error)) {
+        last ??= error;
+        continue;
+      }
       last = error;
-      if (!isExactChangeError(error)) continue;
       if (error.code === 'budget_exhausted') return 'refused';
       if (error.funds === 'spent') return 'spent';
     }

@@ -25,6 +25,12 @@ function stolen(answer: Json): Json {
   };
 }
 
+/** All is well, as of the same slot, and no account is shown. */
+function bare(answer: Json): Json {
+  const { context } = answer as { context: Json };
+  return { context, value: { err: null, logs: [], accounts: null } };
+}
+
 row(worldsOfFile(), '7', {
   'kill -9': async (world) => {
     const { node } = world.sandbox.controls;
@@ -70,10 +76,7 @@ row(worldsOfFile(), '7', {
     node.intercept = (method, _, next) => (method === SIMULATE ? stolen(next()) : next());
     await refused(buyer, world.buy(buyer, 'b'), 'unsafe_swap');
     // All is well, says the node, and shows no account.
-    node.intercept = (method, _, next) =>
-      method === SIMULATE
-        ? { context: { slot: 1 }, value: { err: null, logs: [], accounts: null } }
-        : next();
+    node.intercept = (method, _, next) => (method === SIMULATE ? bare(next()) : next());
     await refused(buyer, world.buy(buyer, 'c'), 'invalid_response');
     node.intercept = undefined;
     aggregator.setVenue({ modes: [MODE.overcharge] });
