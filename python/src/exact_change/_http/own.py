@@ -62,7 +62,7 @@ class HttpPort(Protocol):
 
 def to_httpx(request: Request) -> httpx.Request:
     """As httpx sends it. Bodies come as they are: one that is packed may unpack to anything."""
-    # Whoever asks gives up before that.
+    # The asking step gives up before that.
     seconds = request.timeout_ms / 1000 + 1
     timeout = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
     headers = [("accept-encoding", "identity"), *request.headers]
@@ -125,7 +125,7 @@ class ThreadHttp:
         try:
             return _send(transport, request, signal)
         finally:
-            # What nobody waited for any more has left its connection open.
+            # An answer that no caller waited for has left its connection open.
             if self._is_closed and self._own is not None:
                 self._own.close()
 

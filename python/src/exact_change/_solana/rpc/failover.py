@@ -58,7 +58,7 @@ class Failover:
         try:
             return (yield from bounded(self.timeout_ms, _late, [signal, self.closing], rounds))
         except Fault as fault:
-            # Too late altogether: whose doing that was is clear if there is one node.
+            # Too late altogether: if there is one node, the delay was its own.
             if len(self.nodes) == 1:
                 fault.host = fault.host or self.nodes[0].host
             raise to_error(fault, method, self.timeout_ms)
@@ -74,7 +74,7 @@ class Failover:
                 break
             if pause > 0:
                 yield from sleep(pause, stop)
-                # Timers may be early: who waited as long as a node asked for waited long enough.
+                # Timers may be early: a wait as long as the node asked for was long enough.
                 now = max(now + round(pause), self.runtime.now())
             answer = yield from self._round(ask, stop, unchecked, began, now)
             if isinstance(answer, _Value):
