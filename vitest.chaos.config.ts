@@ -20,7 +20,7 @@ export default defineConfig({
     include: ['test/chaos/**/*.test.ts', ...sampled],
     env: { EVERY_CASE: '1' },
     pool: 'forks',
-    maxWorkers: 5,
+    maxWorkers: 4,
     execArgv: ['--max-semi-space-size=32'],
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -20,6 +20,8 @@ export interface TellerTask {
 export interface Teller {
   /** Of the endpoints that it registered. */
   readonly secrets: Promise<string[]>;
+  /** Rejects with what it complained of, if it ends badly by itself. */
+  readonly failed: Promise<never>;
   /** As `kill -9` does. */
   kill(): Promise<void>;
   /** Lets it end by itself; resolves with what it complained of. */
@@ -40,8 +42,16 @@ export function startTeller(task: TellerTask): Teller {
       // What it writes.
       createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line) as string[]));
   });
+  const failed = new Promise<never>((_, reject) => {
+    child.once('exit', (code) => {
+      if (code !== null && code !== 0)
+        void complaints.then((said) => reject(new Error(`A teller ended with ${code}: ${said}`)));
+    });
+  });
+  failed.catch(() => undefined);
   return {
     secrets,
+    failed,
     async kill() {
       child.kill('SIGKILL');
       await ended;

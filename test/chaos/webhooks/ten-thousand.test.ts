@@ -102,11 +102,11 @@ async function tellAll(
   const total = WISHES.reduce((sum, events) => sum + wanted(events).length, 0);
   for (const share of [1 / 3, 2 / 3]) {
     const doomed = roles.map((role) => start(role, share + 1 / 6));
-    await until(total * share);
+    await Promise.race([until(total * share), ...doomed.map(({ failed }) => failed)]);
     await Promise.all(doomed.map((teller) => teller.kill()));
   }
   const last = roles.map((role) => start(role, 1));
-  await until(total);
+  await Promise.race([until(total), ...last.map(({ failed }) => failed)]);
   complaints += (await Promise.all(last.map((teller) => teller.end()))).join('');
   await Promise.all(receivers.map((receiver) => receiver.close()));
 
