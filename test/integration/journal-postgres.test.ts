@@ -117,10 +117,10 @@ describe('tables', () => {
     const first = postgresJournal({ connectionString: address });
     await first.reserve(attemptOf(), []);
     await first.close();
-    await ask('update exact_change.version set version = 4');
+    await ask('update exact_change.version set version = 5');
     const journal = postgresJournal({ connectionString: address });
     const error = await failureOf(journal.reserve(attemptOf(), []), 'invalid_option');
-    expect(error.message).toContain('version 4');
+    expect(error.message).toContain('version 5');
     await failureOf(
       journal.coordination(owner).locks.hold(['swap'], async () => undefined),
       'invalid_option',
@@ -129,28 +129,37 @@ describe('tables', () => {
     expect(await ask('select count(*)::int as n from exact_change.attempts')).toEqual([{ n: 1 }]);
   });
 
-  it('of the version before are brought to this one, by one of the processes that find them', async () => {
-    const before = postgresJournal({ connectionString: address });
-    const attempt = attemptOf();
-    await before.reserve(attempt, []);
-    await before.close();
-    await ask('drop function exact_change.reserve, exact_change.put, exact_change.release');
-    await ask(
-      'drop function exact_change.along, exact_change.book_held, exact_change.book_freed, exact_change.book_spent',
-    );
-    await ask(
-      `create function exact_change.reserve(text) returns text language sql as $$ select '' $$`,
-    );
-    await ask('update exact_change.version set version = 2');
-    const journals = Array.from({ length: 3 }, () =>
-      postgresJournal({ connectionString: address }),
-    );
-    await Promise.all(journals.map((journal) => journal.reserve(attemptOf(), [dayCap(40_000n)])));
-    await journals[0]!.put({ ...attempt, state: 'signed' });
-    expect(await idsOf(journals[1]!.attempts(owner, { state: 'signed' }))).toEqual([attempt.id]);
-    await Promise.all(journals.map((journal) => journal.close()));
-    expect(await ask('select version from exact_change.version')).toEqual([{ version: 3 }]);
-  });
+  it.each([2, 3])(
+    'of version %i are brought to this one, by one of the processes that find them',
+    async (version) => {
+      const before = postgresJournal({ connectionString: address });
+      const attempt = attemptOf();
+      await before.reserve(attempt, []);
+      await before.close();
+      if (version === 2)
+        await ask(`
+        drop function exact_change.reserve, exact_change.put, exact_change.release;
+        drop function exact_change.along, exact_change.book_held, exact_change.book_freed, exact_change.book_spent;
+        create function exact_change.reserve(text) returns text language sql as $$ select '' $$`);
+      await ask(
+        'create or replace function exact_change.tally() returns trigger language plpgsql as $$ begin return null; end $$',
+      );
+      await ask('update exact_change.version set version = $1', [version]);
+      const journals = Array.from({ length: 3 }, () =>
+        postgresJournal({ connectionString: address }),
+      );
+      await Promise.all(journals.map((journal) => journal.reserve(attemptOf(), [dayCap(40_000n)])));
+      expect(
+        await ask(
+          "select count(*)::int as n from exact_change.spent where cost = 40000 and unit = 'USD'",
+        ),
+      ).toEqual([{ n: 1 }]);
+      await journals[0]!.put({ ...attempt, state: 'signed' });
+      expect(await idsOf(journals[1]!.attempts(owner, { state: 'signed' }))).toEqual([attempt.id]);
+      await Promise.all(journals.map((journal) => journal.close()));
+      expect(await ask('select version from exact_change.version')).toEqual([{ version: 4 }]);
+    },
+  );
 
   it('serve a user that may not make any', async () => {
     const maker = postgresJournal({ connectionString: address });
@@ -206,6 +215,33 @@ describe('tables', () => {
     ];
     expect(await journal.used(owner, caps, NOW)).toEqual([42n, 1n, 4n]);
     await journal.close();
+  });
+
+  it('let no two writes that change sums of several hosts wait for each other', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const reserve = (host: string) => journal.reserve(attemptOf({ host, payTo: host }), []);
+    await Promise.all(['a', 'b'].map(reserve));
+    await withClient(address, async (client) => {
+      const give = (host: string) =>
+        client.query(
+          `update exact_change.attempts set units = '{}', costs = '{}' where host = $1 and id = (select min(id) from exact_change.attempts where host = $1)`,
+          [host],
+        );
+      await client.query('begin');
+      await give('a');
+      // The first goes alone, the others in one statement.
+      const reserved = ['c', 'b', 'a'].map(reserve);
+      await until('one waits', async () => {
+        const text = `select count(*)::int as n from pg_locks where not granted`;
+        return (await ask(text))[0]?.['n'] === 1 ? true : undefined;
+      });
+      await give('b');
+      await client.query('commit');
+      expect(await Promise.all(reserved)).toEqual([undefined, undefined, undefined]);
+    });
+    await journal.close();
+    const text = `select deadlocks::int from pg_stat_database where datname = current_database()`;
+    expect(await ask(text)).toEqual([{ deadlocks: 0 }]);
   });
 
   it('forget the names of a day ago when a new one is counted under', async () => {

@@ -5,11 +5,13 @@ import { lockKey } from './keys.js';
 import type { Tables } from './tables.js';
 
 /** The version of the tables that this code reads and writes. */
-const VERSION = 3;
+const VERSION = 4;
 
 /** What came with a version, for tables of the one before it. */
 const UPGRADES: Readonly<Record<string, (tables: Tables) => string>> = {
-  '2': (tables) => `drop function "${tables.schema}".reserve; ${functionsOf(tables)}`,
+  '2': (tables) =>
+    `drop function "${tables.schema}".reserve; ${functionsOf(tables)}; ${tallyOf(tables)}`,
+  '3': tallyOf,
 };
 
 /**
@@ -53,6 +55,35 @@ async function versionIn(
     `select max(version)::text as version from ${version}`,
   );
   return row?.['version'] ?? 'none';
+}
+
+/**
+ * Keeps the sums of `spent`. Writes that change them take turns, by owner: a statement that
+ * reserves for several attempts holds rows of many hosts, and would wait for one that waits for it.
+ */
+function tallyOf({ schema, spent }: Tables): string {
+  return `create or replace function "${schema}".tally() returns trigger language plpgsql as $tally$
+    declare owner text := case tg_op when 'DELETE' then old.wallet || ' ' || old.network else new.wallet || ' ' || new.network end;
+    begin
+      if tg_op = 'UPDATE' and (floor(old.at / 3600000), old.host, old.pay_to, old.mint, old.units, old.costs)
+        is not distinct from (floor(new.at / 3600000), new.host, new.pay_to, new.mint, new.units, new.costs) then
+        return null;
+      end if;
+      perform pg_advisory_xact_lock(hashtextextended('${schema} spent ' || owner, 0));
+      if tg_op <> 'INSERT' then
+        update ${spent} s set cost = s.cost - u.cost from unnest(old.units, old.costs) as u (unit, cost)
+        where s.wallet = old.wallet and s.network = old.network and s.unit = u.unit and s.hour = floor(old.at / 3600000)
+          and s.host = old.host and s.pay_to = old.pay_to and s.mint = old.mint;
+      end if;
+      if tg_op <> 'DELETE' then
+        insert into ${spent} as s
+        select new.wallet, new.network, floor(new.at / 3600000), new.host, new.bare_host, new.pay_to, new.mint, u.unit, u.cost
+        from unnest(new.units, new.costs) as u (unit, cost)
+        on conflict (wallet, network, unit, hour, host, pay_to, mint) do update set cost = s.cost + excluded.cost;
+      end if;
+      return null;
+    end
+    $tally$`;
 }
 
 /**
@@ -104,26 +135,7 @@ async function create(query: Query, tables: Tables): Promise<void> {
       primary key (wallet, network, unit, hour, host, pay_to, mint)
     ) with (fillfactor = 50);
 
-    create function "${schema}".tally() returns trigger language plpgsql as $tally$
-    begin
-      if tg_op = 'UPDATE' and (old.at, old.host, old.pay_to, old.mint, old.units, old.costs)
-        is not distinct from (new.at, new.host, new.pay_to, new.mint, new.units, new.costs) then
-        return null;
-      end if;
-      if tg_op <> 'INSERT' then
-        update ${spent} s set cost = s.cost - u.cost from unnest(old.units, old.costs) as u (unit, cost)
-        where s.wallet = old.wallet and s.network = old.network and s.unit = u.unit and s.hour = floor(old.at / 3600000)
-          and s.host = old.host and s.pay_to = old.pay_to and s.mint = old.mint;
-      end if;
-      if tg_op <> 'DELETE' then
-        insert into ${spent} as s
-        select new.wallet, new.network, floor(new.at / 3600000), new.host, new.bare_host, new.pay_to, new.mint, u.unit, u.cost
-        from unnest(new.units, new.costs) as u (unit, cost)
-        on conflict (wallet, network, unit, hour, host, pay_to, mint) do update set cost = s.cost + excluded.cost;
-      end if;
-      return null;
-    end
-    $tally$;
+    ${tallyOf(tables)};
     create trigger tally after insert or update or delete on ${attempts} for each row execute function "${schema}".tally();
 
     create table ${books} (
