@@ -17,28 +17,21 @@ function observed(
   owner: Parameters<Journal['used']>[0],
 ): { readonly journal: Journal; readonly largest: () => bigint } {
   let largest = 0n;
-  const look = async () => {
-    const [used = 0n] = await journal.used(owner, [CAP], Date.now());
-    if (used > largest) largest = used;
-  };
+  const looking =
+    <Given extends readonly unknown[], Result>(write: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      const result = await write(...given);
+      const [used = 0n] = await journal.used(owner, [CAP], Date.now());
+      if (used > largest) largest = used;
+      return result;
+    };
   return {
     largest: () => largest,
     journal: {
       ...journal,
-      async reserve(attempt, caps) {
-        const refused = await journal.reserve(attempt, caps);
-        await look();
-        return refused;
-      },
-      async raise(attempt, caps) {
-        const refused = await journal.raise(attempt, caps);
-        await look();
-        return refused;
-      },
-      async put(attempt) {
-        await journal.put(attempt);
-        await look();
-      },
+      reserve: looking(journal.reserve),
+      raise: looking(journal.raise),
+      put: looking(journal.put),
     },
   };
 }
