@@ -9,9 +9,15 @@ const { aggregator } = sandbox.controls;
 
 const FUNDS = { SOL: '1', USDT: '5', PYUSD: '1' } as const;
 
+/** All of the SOL is kept for fees and rent. */
+const HELD = { SOL: '0.008', USDT: '5', BONK: '1000000' } as const;
+
 /** The token that a payment in USDC is made from, and the plan's before it. */
-async function swappedFrom(options: ClientOptions = {}) {
-  const payer = await payerOn(sandbox, FUNDS, { autoSwap: true, ...options });
+async function swappedFrom(
+  options: ClientOptions = {},
+  funds: Parameters<typeof payerOn>[1] = FUNDS,
+) {
+  const payer = await payerOn(sandbox, funds, { autoSwap: true, ...options });
   const url = `${sandbox.apiUrl}/usdc`;
   const plan = await payer.client.plan(url);
   const receipt = receiptOf(await payer.client.fetch(url));
@@ -37,6 +43,22 @@ describe('a swap for a payment is made', () => {
     aggregator.setPriceImpact('USDT', 'USDC', 80);
     aggregator.setPriceImpact('PYUSD', 'USDC', 80);
     expect(await swappedFrom()).toBe('SOL');
+  });
+
+  it('from a token that is not pinned, if all that are pinned cost more than that', async () => {
+    aggregator.setPriceImpact('USDT', 'USDC', 80);
+    expect(await swappedFrom({}, HELD)).toBe('BONK');
+  });
+
+  it('without more questions, if what is pinned costs little', async () => {
+    const asked: string[] = [];
+    const watched: typeof fetch = (input, init) => {
+      asked.push(input instanceof Request ? input.url : String(input));
+      return fetch(input, init);
+    };
+    expect(await swappedFrom({ fetch: watched }, HELD)).toBe('USDT');
+    expect(asked.filter((url) => url.includes('inputMint')).length).toBeGreaterThan(0);
+    expect(asked.filter((url) => url.includes(sandbox.mints.BONK.address))).toEqual([]);
   });
 
   it('from what has a route, whatever it costs', async () => {

@@ -9,7 +9,8 @@ import { isPriceUnknown, usdPriceOf, type UsdPrice } from './usd-price.js';
 export const MAX_UNSELLABLE = 8;
 
 const MAX_VALUED = 5;
-const MAX_COMPARED = 3;
+/** So many are quoted side by side. */
+export const MAX_COMPARED = 3;
 
 /** By the client's own prices, so that no quote is asked for of what cannot be enough. */
 export async function firstThatPays(
@@ -61,11 +62,10 @@ export function priceOf(
 }
 
 interface Queue {
-  /**
-   * The first few that are pinned, whose costs are compared; none if the caller gave an order.
-   * Others are valued at what they sell for, so no quote tells what they cost.
-   */
+  /** The first few that are pinned, whose costs are compared; none if the caller gave an order. */
   readonly comparable: readonly Candidate[];
+  /** Those that come after all that are pinned; none if the caller gave an order. */
+  others(signal: AbortSignal): Promise<readonly Candidate[]>;
   /** Those that are tried first, with no more asked for than their order needs. */
   first(): Promise<readonly Candidate[]>;
   all(): AsyncIterable<Candidate>;
@@ -89,7 +89,8 @@ export function candidatesByValue(
   const rest = async () =>
     (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
   return {
-    comparable: swapFrom === undefined && first.length > 1 ? first.slice(0, MAX_COMPARED) : [],
+    comparable: swapFrom === undefined ? first.slice(0, MAX_COMPARED) : [],
+    others: async (beside) => (swapFrom === undefined ? byValue(context, others, beside) : []),
     first: async () => (first.length > 0 ? first : rest()),
     async *all() {
       yield* first;

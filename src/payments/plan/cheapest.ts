@@ -1,4 +1,6 @@
 import { isExactChangeError } from '../../errors.js';
+import { startLowPriority } from '../../internal/low-priority.js';
+import { throwIfAborted } from '../../internal/abort.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { priceOf } from './candidate-queue.js';
@@ -43,19 +45,52 @@ export async function findTogether<T extends { readonly found: object }>(
 }
 
 /**
+ * What a search finds beside a swap that there is already: it gives way to other work, is waited
+ * for a while, and may fail.
+ */
+export async function foundBeside<T>(
+  { config, closing }: Pick<PaymentContext, 'config' | 'closing'>,
+  search: (signal: AbortSignal) => Promise<readonly T[]>,
+  signal: AbortSignal | undefined,
+): Promise<readonly T[]> {
+  const beside = startLowPriority(signal ?? closing.signal);
+  const none = (): readonly T[] => [];
+  try {
+    const patience = config.runtime.idle(PATIENCE_MS, beside.signal).then(none);
+    return await Promise.race([search(beside.signal), patience]);
+  } catch (error) {
+    throwIfAborted(signal);
+    if (isExactChangeError(error)) return [];
+    throw error;
+  } finally {
+    beside.end();
+  }
+}
+
+/** Whether a swap costs so much that one of the tokens that come later may cost less. */
+export async function isDear(
+  context: PaymentContext,
+  { quote }: { readonly quote: SwapQuote },
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const loss = await lossOf(context, quote, signal);
+  return loss === undefined || loss > SAME_BPS;
+}
+
+/**
  * Of swaps into one token, the one that loses the least by the client's own prices; the first of
  * those that lose about the same. Fees and rent are left out: they are the same for all. What has
  * no price comes last.
  */
 export async function cheapest<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
-  swaps: readonly T[],
+  first: T,
+  others: readonly T[],
   signal: AbortSignal | undefined,
-): Promise<T | undefined> {
-  const [first] = swaps;
-  if (first === undefined || swaps.length === 1) return first;
+): Promise<T> {
+  if (others.length === 0) return first;
   let best = { swap: first, loss: await lossOf(context, first.quote, signal) };
-  for (const swap of swaps.slice(1)) {
+  for (const swap of others) {
     const loss = await lossOf(context, swap.quote, signal);
     if (loss !== undefined && (best.loss === undefined || loss + SAME_BPS < best.loss))
       best = { swap, loss };

@@ -9,8 +9,14 @@ import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
 import { concernsCandidate } from './candidate-errors.js';
-import { MAX_UNSELLABLE, candidatesByValue, firstThatPays, mayPay } from './candidate-queue.js';
-import { cheapest, findTogether } from './cheapest.js';
+import {
+  MAX_COMPARED,
+  MAX_UNSELLABLE,
+  candidatesByValue,
+  firstThatPays,
+  mayPay,
+} from './candidate-queue.js';
+import { cheapest, findTogether, foundBeside, isDear } from './cheapest.js';
 import { outdateHoldings, reservedOf, shareHoldings } from './holdings.js';
 import { forgetBalance, type OfferFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
@@ -119,10 +125,10 @@ async function fundingOutOf(
   const reasons: ExactChangeError[] = [];
   const inOrder = candidatesByValue(context, candidates, signal);
   const unsellable = new Set<Address>();
-  const search = async (candidate: Candidate, amount: bigint) => {
-    if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, signal)))
+  const search = async (candidate: Candidate, amount: bigint, within = signal) => {
+    if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, within)))
       return short(ownerOf(context), mint, needed, facts);
-    const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
+    const quote = await quoteFrom(context, candidate, mint, amount, within).catch(asReason);
     return isExactChangeError(quote) ? quote : fundedBy(candidate, quote);
   };
   for (const amount of wanted) {
@@ -135,12 +141,17 @@ async function fundingOutOf(
       found: await search(candidate, amount),
     }));
     const tried = await findTogether(context, together, signal);
-    const best = await cheapest(
-      context,
-      tried.flatMap(({ found }) => quoted(found)),
-      signal,
-    );
-    if (best !== undefined) return best;
+    const [first, ...more] = tried.flatMap(({ found }) => quoted(found));
+    if (first !== undefined) {
+      const best = await cheapest(context, first, more, signal);
+      if (!(await isDear(context, best, signal))) return best;
+      const beside = async (later: AbortSignal) => {
+        const others = (await inOrder.others(later)).slice(0, MAX_COMPARED);
+        return Promise.all(others.map((candidate) => search(candidate, amount, later)));
+      };
+      const found = await foundBeside(context, beside, signal);
+      return cheapest(context, best, found.flatMap(quoted), signal);
+    }
     const known = new Map(tried.map(({ candidate, found }) => [candidate.mint, found]));
     let compared = 0;
     for await (const candidate of inOrder.all()) {
