@@ -74,6 +74,7 @@ export default defineConfig(
       'adapters/sandbox/venue',
       'test/fixtures/stub',
       'test/package/consumer',
+      'test/package/platforms',
     ],
   },
   js.configs.recommended,

@@ -18,8 +18,18 @@ export const npm = [
   '--loglevel=error',
 ];
 
-/** Real old and new runtimes, as npm packages; the oldest is what `engines` names the line of. */
-const NODES = { n16: '16.20.2', n18: '18.20.8', n22: '22.23.3' };
+/** Real old and new runtimes, as npm packages; the oldest is what `engines` names. */
+const NODES = {
+  n16: '16.14.0',
+  n18: '18.20.8',
+  n22: '22.23.3',
+  n24: '24.21.0',
+  n26: '26.10.0',
+};
+
+/** As packages for this machine alone; npm's own bring one for each kind of processor. */
+const BUN = '1.4.5';
+const DENO = '2.9.6';
 
 /** The oldest of the peers that a mount is for, and of Express the last of the older line too. */
 const FRAMEWORKS = {
@@ -38,16 +48,25 @@ const FETCH_OF_NODE_16 = 'undici@5.29.0';
 const PEERS = ['express', 'hono'];
 const TYPES = ['@types/express', '@types/node', 'undici-types'];
 
+/** A runtime. */
+export interface Program {
+  readonly version: string;
+  readonly binary: string;
+}
+
 export interface Packed {
   readonly tarballs: Readonly<Record<'library' | 'sandbox', string>>;
   /** A project outside the repository, with the packed package installed by npm. */
   readonly consumer: string;
   /** Another, with the packed sandbox alone. */
   readonly bench: string;
-  /** Node binaries by version. */
-  readonly nodes: readonly { readonly version: string; readonly binary: string }[];
+  readonly nodes: readonly Program[];
   /** Folder of `test/package/doors`, with the packages that it names. */
   readonly doors: string;
+  /** Folder of `test/package/platforms`, with the packages that it names. */
+  readonly platforms: string;
+  readonly bun: Program;
+  readonly deno: Program;
   /** Folders of web frameworks. */
   readonly frameworks: readonly { readonly name: string; readonly folder: string }[];
 }
@@ -64,17 +83,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-package-'));
   const [consumer, bench] = [join(folder, 'consumer'), join(folder, 'bench')];
-  const [nodes, frameworks, doors, library, sandbox] = await Promise.all([
+  const [nodes, others, frameworks, doors, platforms, library, sandbox] = await Promise.all([
     installNodes(),
+    installOtherRuntimes(),
     installFrameworks(),
-    installDoors(),
+    installNamed('doors'),
+    installNamed('platforms'),
     pack(root, join(folder, 'library')),
     pack(join(root, 'adapters/sandbox'), join(folder, 'sandbox')),
   ]);
   await Promise.all([installSandbox(bench, sandbox), installLibrary(consumer, library)]);
   await link(join(bench, 'node_modules'), consumer, ['exact-change-sandbox']);
   const tarballs = { library, sandbox };
-  project.provide('packed', { tarballs, consumer, bench, nodes, frameworks, doors });
+  const tools = { nodes, ...others, frameworks, doors, platforms };
+  project.provide('packed', { tarballs, consumer, bench, ...tools });
   return () => rm(folder, { recursive: true, force: true });
 }
 
@@ -127,10 +149,22 @@ async function installFrameworks(): Promise<Packed['frameworks']> {
   return Object.keys(FRAMEWORKS).map((name) => ({ name, folder: join(folders, name) }));
 }
 
-/** What people sign and send requests with, into a folder that stays. */
-async function installDoors(): Promise<string> {
-  const folder = join(cache, 'doors');
-  await cp(join(root, 'test/package/doors'), folder, { recursive: true });
+async function installOtherRuntimes(): Promise<Pick<Packed, 'bun' | 'deno'>> {
+  const { platform, arch } = process;
+  const bun = `@oven/bun-${platform}-${arch === 'arm64' ? 'aarch64' : arch}@${BUN}`;
+  const deno = `@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' : ''}@${DENO}`;
+  const specs = Object.entries({ bun, deno });
+  const folder = await installAliased('runtimes', specs);
+  return {
+    bun: { version: BUN, binary: join(folder, 'bun/bin/bun') },
+    deno: { version: DENO, binary: join(folder, 'deno/deno') },
+  };
+}
+
+/** A folder of these tests with the packages that it names, as a copy that stays. */
+async function installNamed(name: string): Promise<string> {
+  const folder = join(cache, name);
+  await cp(join(root, 'test/package', name), folder, { recursive: true });
   await run('npm', ['install', ...npm, '--no-package-lock'], { cwd: folder });
   return folder;
 }

@@ -1,0 +1,233 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build as esbuild, version as esbuildVersion } from 'esbuild';
+import { build as vite, version as viteVersion } from 'vite';
+import { describe, expect, inject, it } from 'vitest';
+import { useSandbox } from '../helpers/sandbox.js';
+
+const run = promisify(execFile);
+const { consumer, nodes, bun, deno, platforms } = inject('packed');
+const page = join(consumer, 'page.mjs');
+const sandbox = await useSandbox();
+
+/** What a program prints that runs in the consumer. */
+async function printed(binary: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await run(binary, args, { cwd: consumer, maxBuffer: 16 * 1024 * 1024 });
+  return stdout.trim();
+}
+
+/** Has a script swap SOL and pay for one call. */
+async function pays(binary: string, args: readonly string[]): Promise<void> {
+  const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
+  const { rpcUrl, wsUrl, jupiterUrl, apiUrl } = sandbox;
+  const options = JSON.stringify({ walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl });
+  expect(await printed(binary, [...args, `${apiUrl}/usdc`, options])).toBe('200 10000 true');
+}
+
+/** A row of the table in docs, and how it comes true. */
+interface Platform {
+  readonly name: string;
+  readonly version: string;
+  readonly done: string;
+  readonly run: () => Promise<void>;
+}
+
+const versionIn = async (name: string) => {
+  const text = await readFile(join(platforms, 'node_modules', name, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+};
+
+const onNode: Platform[] = nodes.map(({ version, binary }) => ({
+  name: 'Node',
+  // That of the machine changes.
+  version: binary === process.execPath ? `${version.split('.')[0]}` : version,
+  done: 'Loads as ES module and as CommonJS, swaps and pays',
+  async run() {
+    for (const script of ['smoke.mjs', 'smoke.cjs'])
+      expect(await printed(binary, [script])).toBe('ok');
+    await pays(binary, ['pay.cjs']);
+  },
+}));
+
+const onOthers: Platform[] = [
+  { name: 'Bun', ...bun, args: [] },
+  { name: 'Deno', ...deno, args: ['run', '-A', '--node-modules-dir=manual'] },
+].map(({ name, version, binary, args }) => ({
+  name,
+  version,
+  done: 'Swaps and pays',
+  run: () => pays(binary, [...args, 'pay.cjs']),
+}));
+
+/** Each gives the file of a page's bundle that is loaded first. */
+const bundlers: Readonly<Record<string, (folder: string) => Promise<string>>> = {
+  async esbuild(folder) {
+    const { chunks, external } = await bundleByEsbuild(page, folder);
+    expect(external).toEqual([]);
+    // The engine stays in chunks of its own: the page loads them with its first payment.
+    expect(chunks).toBeGreaterThan(1);
+    return join(folder, 'page.js');
+  },
+  async vite(folder) {
+    const { empty, first } = await bundleByVite(page, folder);
+    expect(empty).toEqual([]);
+    return join(folder, first);
+  },
+  rollup: (folder) => bundleElsewhere('rollup', folder),
+  webpack: (folder) => bundleElsewhere('webpack', folder),
+  Metro: (folder) => bundleElsewhere('metro', folder),
+};
+
+const bundleElsewhere = (bundler: string, folder: string) =>
+  printed(process.execPath, [join(platforms, 'bundle.mjs'), bundler, page, folder]);
+
+async function bundleByEsbuild(entry: string, outdir: string) {
+  const { metafile, warnings } = await esbuild({
+    entryPoints: [entry],
+    absWorkingDir: consumer,
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    splitting: true,
+    outdir,
+    metafile: true,
+    logLevel: 'silent',
+  });
+  expect(warnings).toEqual([]);
+  const outputs = Object.values(metafile.outputs);
+  const external = outputs.flatMap(({ imports }) => imports.filter((one) => one.external));
+  return { chunks: outputs.length, external };
+}
+
+/**
+ * The modules of Node in whose place vite puts empty ones. A package may itself say that it needs
+ * none in browsers, as bn.js does: those have no name.
+ */
+async function bundleByVite(entry: string, outDir: string) {
+  const result = await vite({
+    root: consumer,
+    configFile: false,
+    logLevel: 'silent',
+    build: {
+      outDir,
+      modulePreload: false,
+      rolldownOptions: { input: entry, preserveEntrySignatures: 'strict' },
+    },
+  });
+  const chunks = (Array.isArray(result) ? result : [result])
+    .flatMap((one) => ('output' in one ? one.output : []))
+    .flatMap((one) => (one.type === 'chunk' ? [one] : []));
+  const ids = chunks.flatMap(({ moduleIds }) => moduleIds);
+  return {
+    empty: ids.filter((id) => id.includes('__vite-browser-external:')),
+    first: chunks.find(({ isEntry }) => isEntry)?.fileName ?? '',
+  };
+}
+
+const bundlerVersions: Readonly<Record<string, string>> = {
+  esbuild: esbuildVersion,
+  vite: viteVersion,
+  rollup: await versionIn('rollup'),
+  webpack: await versionIn('webpack'),
+  Metro: await versionIn('metro'),
+};
+
+const inBundles: Platform[] = Object.entries(bundlers).map(([name, bundle]) => ({
+  name,
+  version: bundlerVersions[name] ?? '',
+  done: 'Bundles a page without modules of Node and without polyfills; the bundle swaps and pays',
+  async run() {
+    const folder = join(consumer, 'bundles', name);
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+    await pays(process.execPath, ['pay-bundle.mjs', await bundle(folder)]);
+  },
+}));
+
+const here = createRequire(import.meta.url);
+const inTypes: Platform[] = [
+  {
+    version: '5.2.2',
+    resolutions: ['node16'],
+    path: join(platforms, 'node_modules/typescript-5.2'),
+  },
+  {
+    version: '5.9.3',
+    resolutions: ['node16', 'bundler', 'node10'],
+    path: join(here.resolve('typescript/package.json'), '..'),
+  },
+].flatMap(({ version, resolutions, path }) =>
+  resolutions.map((resolution) => ({
+    name: 'TypeScript',
+    version,
+    done: `Checks a strict program, \`moduleResolution\` ${resolution}`,
+    async run() {
+      const tsc = join(path, 'bin/tsc');
+      expect(await printed(process.execPath, [tsc, '-v'])).toContain(version);
+      const checked = run(process.execPath, [tsc, '-p', `tsconfig.${resolution}.json`], {
+        cwd: consumer,
+      });
+      const said = await checked.then(
+        ({ stdout }) => stdout,
+        (error: unknown) => String(Reflect.get(Object(error), 'stdout')),
+      );
+      // Types of other packages may need more than the oldest compiler knows.
+      const ours = said.split('\n').filter((line) => !line.startsWith('../'));
+      expect(version === '5.2.2' ? ours : [said]).toEqual(['']);
+    },
+  })),
+);
+
+const all = [...onNode, ...onOthers, ...inBundles, ...inTypes];
+const ran = new Set<Platform>();
+
+describe('the packed package', () => {
+  it.each(all.map((one) => [`${one.name} ${one.version}: ${one.done}`, one] as const))(
+    '%s',
+    async (_, platform) => {
+      await platform.run();
+      ran.add(platform);
+    },
+  );
+
+  it('runs on each platform that the guide lists', async () => {
+    const rows = all.filter((one) => ran.has(one));
+    const head = ['Platform', 'Version', 'What each run of the tests does there'];
+    const cells = [
+      head,
+      head.map(() => '---'),
+      ...rows.map((row) => [row.name, row.version, row.done]),
+    ];
+    const table = cells.map((row) => `| ${row.join(' | ')} |`);
+    const guide = await readFile(new URL('../../docs/platforms.md', import.meta.url), 'utf8');
+    const shown = guide.split('\n').filter((line) => line.startsWith('|'));
+    expect(shown.map(plain)).toEqual(table.map(plain));
+  });
+});
+
+/** A line of a table without what lines it up. */
+const plain = (line: string) => line.replaceAll(/ +|-+/g, (part) => part[0] ?? '');
+
+describe('a bundle that needs a module of Node', () => {
+  it('is found out', async () => {
+    const bad = join(consumer, 'bad.mjs');
+    const folder = join(consumer, 'bundles/bad');
+    await writeFile(
+      bad,
+      "import { randomBytes } from 'node:crypto'; globalThis.random = () => randomBytes(8);",
+    );
+    await expect(bundleByEsbuild(bad, folder)).rejects.toThrow(/node:crypto/);
+    const { empty } = await bundleByVite(bad, folder);
+    expect(empty).toEqual([expect.stringContaining('node:crypto')]);
+    for (const bundler of ['rollup', 'webpack', 'metro'])
+      await expect(
+        run(process.execPath, [join(platforms, 'bundle.mjs'), bundler, bad, folder], {
+          cwd: consumer,
+        }),
+      ).rejects.toThrow(/crypto/);
+  });
+});
