@@ -67,3 +67,16 @@ export function entryOf(attempt: Attempt): Entry {
     cost: costIn(attempt),
   };
 }
+
+/** Whether one attempt in the place of another changes no sum, and is found by the same. */
+export function takesTheSame(before: Entry, after: Entry): boolean {
+  return (
+    before.at === after.at &&
+    before.owner === after.owner &&
+    before.place === after.place &&
+    before.names.length === after.names.length &&
+    before.names.every((name, at) => after.names[at] === name) &&
+    before.cost.size === after.cost.size &&
+    [...after.cost].every(([unit, value]) => before.cost.get(unit) === value)
+  );
+}

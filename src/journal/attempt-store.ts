@@ -1,90 +1,26 @@
 import { counts, type Cap } from '../policy/caps.js';
-import { entryOf, isClosed, isOf, keyName, requestName, type Entry } from './attempt-names.js';
+import {
+  entryOf,
+  isClosed,
+  isOf,
+  keyName,
+  requestName,
+  takesTheSame,
+  type Entry,
+} from './attempt-names.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './counting.js';
 import { createHeap } from './heap.js';
 import { createNameIndex } from './name-index.js';
-import { createSpending, type Spending } from './spending.js';
-import {
-  briefOf,
-  createSpentKeys,
-  isSpentKey,
-  leanOf,
-  ofBrief,
-  type Remembered,
-  type SpentKeys,
-} from './spent-keys.js';
+import { createSpending } from './spending.js';
+import { briefOf, createSpentKeys, isSpentKey, leanOf, ofBrief } from './spent-keys.js';
 import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
-import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
+import type { Archive, AttemptStore, Made } from './store-types.js';
+import type { Attempt, Owner } from './types.js';
 
 /** Closed attempts are kept as long as there are no more than this, and the ids of as many. */
 const MOST_CLOSED = 10_000;
 /** The last of them as they are; of older ones no bytes that no call will present again. */
 const MOST_WHOLE = 1_000;
-
-/** An attempt, and how many were made before it. */
-export interface Made {
-  readonly made: number;
-  readonly attempt: Attempt;
-}
-
-/** All that a store knows, but for what is spent. */
-export interface StoreContent {
-  /** How many attempts were made. */
-  readonly made: number;
-  /** Those that stay, and those that are to go into an archive: in the order they were made. */
-  readonly kept: readonly Made[];
-  readonly closed: readonly Made[];
-  readonly keys: ReturnType<SpentKeys['content']>;
-}
-
-/** Where a store that keeps all attempts puts those that are closed. */
-export interface Archive {
-  /** The attempt that stands there. */
-  recall(place: number): Attempt;
-  /** Ids of some that were closed last, the oldest first. */
-  readonly past: readonly string[];
-  /** So many stay, of those that were closed last: a call may still be at them. */
-  readonly recent: number;
-}
-
-/**
- * The attempts of a journal: those that something may still happen to, and the last of the others;
- * of all that there ever were, what they took of caps, and which keys are spent.
- * It knows nothing of promises. It says what may happen, and changes only by `keep` and `remove`.
- * What it is given belongs to it, and what it gives too.
- */
-export interface AttemptStore {
-  /** As the journal's: why an attempt cannot be made. Throws `TypeError` if its id is there. */
-  refusal(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
-  /**
-   * As the journal's `put`, and with caps its `raise`: what the attempt would replace; undefined if
-   * that is left as it is. Throws if the attempt must not go on.
-   */
-  replacing(attempt: Attempt, caps?: readonly Cap[]): Attempt | CapBlock | undefined;
-  /** The attempt of an id if it may be released. */
-  releasable(id: string): Attempt | undefined;
-  /** Takes down an attempt as it is from now on; no rule is asked. */
-  keep(attempt: Attempt): void;
-  /** Takes down that an attempt was released. */
-  remove(id: string): void;
-  similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
-  /** In the order they were made. What is over may be gone by the time that it is read. */
-  attempts(owner: Owner, filter?: AttemptFilter): Iterable<Attempt>;
-  owners(): Owner[];
-  used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
-  get(id: string): Attempt | undefined;
-  /** How many attempts were made before it. */
-  madeBefore(id: string): number;
-  /** So many attempts were made before the next one that is kept. */
-  count(made: number): void;
-  /** A purchase under a key was over at a time: in brief, or where it stands. */
-  spend(owner: Owner, key: string, one: Remembered, at: number): void;
-  content(): StoreContent;
-  /** Ids of some that were closed last, the oldest first. */
-  past(): Iterable<string>;
-  /** What left, as far as the chain has said so. */
-  readonly spending: Spending;
-}
 
 interface Open extends Entry {
   readonly made: number;
@@ -124,16 +60,13 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
   const forget = (id: string, names: readonly string[]): void => {
-    open.delete(id);
-    over.delete(id);
-    whole.delete(id);
-    lean.delete(id);
+    for (const all of [open, over, whole, lean]) all.delete(id);
     index.remove(names, id);
   };
   const remove = (id: string): void => {
     const attempt = get(id);
     if (attempt === undefined) return;
-    const { names, at, cost } = entryOf(attempt);
+    const { names, at, cost } = open.get(id) ?? entryOf(attempt);
     forget(id, names);
     sumsOf(attempt).subtract(attempt, at, cost);
   };
@@ -166,9 +99,12 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   };
   const keep = (attempt: Attempt): void => {
     const { id } = attempt;
+    const one = entryOf(attempt);
+    const before = open.get(id);
+    if (before !== undefined && isOpen(attempt) && takesTheSame(before, one))
+      return void open.set(id, { ...one, made: before.made });
     const number = madeOf(id) ?? made++;
     remove(id);
-    const one = entryOf(attempt);
     index.add(one.names, id);
     sumsOf(attempt).add(attempt, one.at, one.cost);
     if (isOpen(attempt)) {
@@ -203,6 +139,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     return sum;
   };
   const blocked = (attempt: Attempt, caps: readonly Cap[], before?: Attempt) => {
+    if (caps.length === 0) return undefined;
     const sums = caps.map((cap) => used(attempt, cap, attempt.at));
     return firstFull(caps, sums, entryOf(attempt), before && entryOf(before));
   };

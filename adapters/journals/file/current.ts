@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Archive } from '../../../src/journal/attempt-store.js';
+import type { Archive } from '../../../src/journal/store-types.js';
 import type { FileId, OpenFile } from './disk.js';
 import { readHeader, VERSION } from './header.js';
 import { readRecords, type FileRecord } from '../log/records.js';

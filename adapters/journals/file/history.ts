@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
-import type { Made } from '../../../src/journal/attempt-store.js';
+import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt, Owner } from '../../../src/journal/types.js';
 import { hasCode, type Disk, type OpenFile } from './disk.js';
 import { encodeLine, readLine } from './line.js';

@@ -1,4 +1,4 @@
-import type { Archive } from '../../../src/journal/attempt-store.js';
+import type { Archive } from '../../../src/journal/store-types.js';
 import { catchUp, readCurrent, type Current } from './current.js';
 import type { Disk, OpenFile } from './disk.js';
 import { encodeLine } from './line.js';

@@ -1,4 +1,4 @@
-import type { Made } from '../../../src/journal/attempt-store.js';
+import type { Made } from '../../../src/journal/store-types.js';
 import type { Owner } from '../../../src/journal/types.js';
 import type { OutboxListeners } from '../../../src/outbox/port.js';
 import type { FileRecord } from './records.js';

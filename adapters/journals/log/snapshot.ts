@@ -1,6 +1,6 @@
 import { heldOf } from '../../../src/journal/account-balance.js';
 import { entryOf, ownerName } from '../../../src/journal/attempt-names.js';
-import type { StoreContent } from '../../../src/journal/attempt-store.js';
+import type { StoreContent } from '../../../src/journal/store-types.js';
 import { countedAt } from '../../../src/journal/counting.js';
 import {
   isSpentKey,

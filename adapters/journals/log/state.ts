@@ -3,11 +3,8 @@ import {
   emptyBalance,
   type AccountBalance,
 } from '../../../src/journal/account-balance.js';
-import {
-  createAttemptStore,
-  type Archive,
-  type AttemptStore,
-} from '../../../src/journal/attempt-store.js';
+import { createAttemptStore } from '../../../src/journal/attempt-store.js';
+import type { Archive, AttemptStore } from '../../../src/journal/store-types.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { createOutboxStore, type OutboxStore } from '../../../src/outbox/store.js';
 import { balanceFrom, changeFrom } from '../balance-json.js';
