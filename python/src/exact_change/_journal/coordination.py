@@ -21,14 +21,14 @@ class MemoryClaims:
     def __init__(self) -> None:
         self._claimed: set[str] = set()
 
-    def take(self, id_: str) -> Steps[None]:
-        """Claims an attempt."""
-        self._claimed.add(id_)
+    def take(self, ids: Sequence[str]) -> Steps[None]:
+        """Claims attempts."""
+        self._claimed.update(ids)
         yield from ()
 
-    def drop(self, id_: str) -> Steps[None]:
-        """Lets go of it."""
-        self._claimed.discard(id_)
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        """Lets go of them."""
+        self._claimed.difference_update(ids)
         yield from ()
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
