@@ -3,6 +3,7 @@ import { createSandbox } from 'exact-change-sandbox';
 import { apiKeys, createHandler } from '../adapters/http/index.js';
 import { local } from '../adapters/local/index.js';
 import { serve } from '../adapters/mounts/node.js';
+import { startPostgres, type Postgres } from '../test/helpers/postgres.js';
 import { plain } from './spec/plain.js';
 
 /**
@@ -23,6 +24,8 @@ const { mints, routes } = sandbox;
 const say = (line: unknown) => process.stdout.write(`${JSON.stringify(plain(line))}\n`);
 
 type Target = Record<string, unknown>;
+
+let postgres: Promise<Postgres> | undefined;
 
 /** What has no JSON: numbers that are money, and functions. */
 const own: Record<string, (...args: never[]) => unknown> = {
@@ -52,6 +55,14 @@ const own: Record<string, (...args: never[]) => unknown> = {
     return service.url;
   },
   served: () => sandbox.controls.api.served,
+  /** A new database of a real Postgres, which is started with the first. Resolves to its address. */
+  createDatabase: async () => (await (postgres ??= startPostgres())).createDatabase(),
+  /** Ends that Postgres as a reboot does, and starts it again. */
+  restartPostgres: async () => {
+    const running = await postgres;
+    await running?.kill();
+    await running?.start();
+  },
   restore: async () => {
     const { node, aggregator, facilitator, api } = sandbox.controls;
     aggregator.restore();
@@ -97,5 +108,5 @@ for await (const line of createInterface({ input: process.stdin })) {
     (error: unknown) => say({ id: call.id, error: String(error) }),
   );
 }
-await sandbox.close();
+await Promise.all([sandbox.close(), postgres?.then((one) => one.stop())]);
 process.exit(0);

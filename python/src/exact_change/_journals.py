@@ -42,5 +42,28 @@ def file_journal(path: str | os.PathLike[str]) -> DurableJournal:
     )
 
 
-def postgres_journal(address: str) -> DurableJournal:
-    raise NotImplementedError
+def postgres_journal(
+    address: str, *, schema: str = "exact_change", timeout_ms: int = 10_000
+) -> DurableJournal:
+    """A journal in Postgres, for processes and machines that share a wallet.
+
+    Budgets, held balances and locks count for all of them, in Python and TypeScript. Needs the
+    package ``psycopg``: ``pip install "exact-change[postgres]"``. Its tables are made on first use,
+    in ``schema``: at most 63 lower-case letters, digits and underscores. ``timeout_ms``: the most
+    that a call waits for the database. One connection is kept for locks, so what lies between must
+    keep sessions: PgBouncer in transaction mode does not.
+
+    Calls raise ``journal_unavailable`` if the database fails or is silent for too long, and
+    ``missing_dependency`` without ``psycopg``, or if the schema keeps events for webhooks, which
+    the TypeScript client alone can add.
+
+    Raises ``ConfigError`` (``invalid_option``).
+
+    >>> journal = postgres_journal("postgresql://db.example.com/payments")
+    >>> with journal, Client(wallet_secret_key=secret_key, journal=journal) as client:
+    ...     client.get("https://api.example.com/premium")
+    """
+    from ._journal.postgres.journal import PostgresJournal
+
+    # Its address holds a password.
+    return DurableJournal(PostgresJournal(address, schema, timeout_ms), "postgres_journal(...)")
