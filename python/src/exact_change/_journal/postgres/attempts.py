@@ -93,10 +93,10 @@ class Attempts:
         key = self._lock_for(owner)
         values: list[Value] = [
             *owner,
-            *_cap_values(asked, attempt["at"]),
+            *cap_values(asked, attempt["at"]),
             attempt.get("resigns"),
             attempt["id"],
-            *_columns_of(attempt),
+            *columns_of(attempt),
             key,
             str(self._database.timeout_ms),
         ]
@@ -191,7 +191,7 @@ class Attempts:
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
         """As the journal's."""
-        values = [*owner, *_cap_values([(cap, 0) for cap in caps], now)]
+        values = [*owner, *cap_values([(cap, 0) for cap in caps], now)]
         rows = yield from self._database.query("used", self._statements["used"], values)
         return [int(row["used"]) for row in rows]
 
@@ -219,7 +219,7 @@ class Attempts:
             if drops_swap(before, attempt):
                 return _Written(before["state"])
             if caps:
-                asked = _cap_values([(cap, 0) for cap in caps], attempt["at"])
+                asked = cap_values([(cap, 0) for cap in caps], attempt["at"])
                 used = [int(row["used"]) for row in query(statements["used"], [*owner, *asked])]
                 one, own = (Counted(each, cost_in(each)) for each in (attempt, before))
                 block = first_full(caps, used, one, own)
@@ -245,7 +245,7 @@ class Attempts:
         attempt = copy_of(given)
         id_ = attempt["id"]
         before = [state for state in STATES if may_follow(state, attempt["state"])]
-        columns = _columns_of(attempt)
+        columns = columns_of(attempt)
 
         def write(beside: Mapping[str, Any]) -> Steps[_Written]:
             values: list[Value] = [*owner_of(attempt), id_, before, *columns, stringify(beside)]
@@ -259,7 +259,7 @@ class Attempts:
         raise RuntimeError(f"The attempt {id_} is something else by now: it must not go on.")
 
 
-def _columns_of(attempt: Attempt) -> list[Value]:
+def columns_of(attempt: Attempt) -> list[Value]:
     """As FORMAT.md has them: state, keep, at, ..., record."""
     cost = cost_in(attempt)
     key = attempt.get("idempotencyKey")
@@ -280,7 +280,7 @@ def _columns_of(attempt: Attempt) -> list[Value]:
     ]
 
 
-def _cap_values(asked: Sequence[tuple[Cap, int]], now: float) -> list[Value]:
+def cap_values(asked: Sequence[tuple[Cap, int]], now: float) -> list[Value]:
     """Ten lists with an entry for each cap, and what an attempt takes of it."""
     caps = [cap for cap, _ in asked]
     since = [_NEVER if cap.window_ms is None else now - cap.window_ms for cap in caps]

@@ -111,6 +111,8 @@ def _follow(context: PaymentContext, known: Monitored, emit: Emit) -> Steps[None
         if known.monitors:
             return
         context.wallet.monitored.pop(id_, None)
+        if is_decided(known.open):
+            return
         # Closed before the chain had decided: nothing is left here to end it, and the tokens may
         # go.
         yield from quiet(context.ledger.spend(known.open.payment["source"], id_))
