@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 # A call fails if any of its messages does.
 TRIES = 40
+WRITES = re.compile(r"^commit|\.(?:put|reserve|release)\(")
 
 
 class Faults:
@@ -133,7 +135,10 @@ def journal_of(place: dict[str, str]) -> DurableJournal:
 
 
 def kill_at(point: Any, client: Client) -> None:
-    """Has this process killed at an event, or before or after its n-th write."""
+    """Has this process killed at an event, or at its n-th write.
+
+    Before a line of a file is written; after a statement of Postgres, whose answer is never heard.
+    """
 
     def kill(_event: object = None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -145,19 +150,20 @@ def kill_at(point: Any, client: Client) -> None:
     from exact_change._journal.file.disk import OpenFile
     from exact_change._journal.postgres.connection import Connection
 
-    owner: Any = OpenFile if kind == "append" else Connection
-    name = "append" if kind == "append" else "_query"
+    is_file = kind == "append"
+    owner: Any = OpenFile if is_file else Connection
+    name = "append" if is_file else "_query"
     write: Callable[..., Any] = getattr(owner, name)
     count = 0
 
     def counted(self: Any, *given: Any) -> Any:
         nonlocal count
-        count += 1
-        if count == at:
+        is_write = is_file or WRITES.search(given[0]) is not None
+        count += is_write
+        if is_file and count == at:
             kill()
         result = write(self, *given)
-        # Below zero: after it, before it is known to have happened.
-        if count == -at:
+        if is_write and count == at:
             kill()
         return result
 

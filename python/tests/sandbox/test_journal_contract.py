@@ -155,13 +155,14 @@ def test_an_event_loop_and_threads_share_it(kind: str, open_: Open) -> None:
 @every
 def test_a_key_is_one_purchase(kind: str, open_: Open) -> None:
     one = open_(kind)
-    first: Any = attempt("first", idempotencyKey="k \0 é 汉")
+    key = {"idempotencyKey": "k \0 é 汉"}
+    first = attempt("first", **key)
     assert run(one.journal.reserve(first, [])) is None
-    taken = run(one.journal.reserve(dict(first, id="second"), [], Along(["second"])))
+    taken = run(one.journal.reserve(attempt("second", **key), [], Along(["second"])))
     assert taken == KeyTaken(first)
     # What was not written is not claimed.
     assert run(one.coordination.claims.live(["second"])) == set()
-    assert run(one.journal.reserve(dict(first, id="third", resigns="first"), [])) is None
+    assert run(one.journal.reserve(attempt("third", **key, resigns="first"), [])) is None
     with pytest.raises((TypeError, ExactChangeError)):
         run(one.journal.reserve(attempt("first"), []))
     found = run(one.journal.similar(OWNER, "", first["idempotencyKey"]))

@@ -113,13 +113,11 @@ def test_what_one_language_left_the_other_takes_up(
 def test_a_payer_that_is_killed_at_any_write_pays_once(
     kind: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Before each write and after it, and at each event; started again, it buys under its key."""
-    write = "append" if kind == "file" else "statement"
-    count = 14 if kind == "file" else 22
-    points: list[tuple[str, Any]] = [(write, at) for at in range(1, count)]
-    points += [(write, -at) for at in range(1, count)]
-    points += [("event", name) for name in ("swap.signed", "swap.confirmed", "payment.signed")]
-    points += [("event", name) for name in ("payment.sent", "payment.answered")]
+    """Before each line of a file, after each write of Postgres. Started again, it buys one."""
+    # As many as a purchase with a swap has, from an empty journal on.
+    points = [("append", at) for at in range(1, 25)]
+    if kind == "Postgres":
+        points = [("statement", at) for at in range(1, 16)]
     before = sandbox.balance(sandbox.merchant, "USDC")
 
     def survive(index: int) -> bool:
@@ -146,10 +144,10 @@ def test_a_payer_that_is_killed_at_any_write_pays_once(
         return was_killed
 
     wallets = [sandbox.wallet(SOL="0.1", USDC="0.001") for _ in points]
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(4) as pool:
         ends = list(pool.map(survive, range(len(points))))
-    # The last points come after all is done.
-    assert sum(ends) > len(points) * 0.6
+    # The last come when all is done, unless the chain has decided by then.
+    assert sum(ends) >= len(points) - 2
     assert sandbox.balance(sandbox.merchant, "USDC") - before == len(points) * PRICE
 
 
