@@ -10,6 +10,7 @@ from typing import Any
 from exact_change._journal.balances import Fresh
 from exact_change._journal.types import Along, Hold, Owner
 from exact_change._kernel.hosts import threads
+from exact_change._kernel.steps import call
 from exact_change._kernel.task import Steps
 
 from .buyer import HERE, journal_of
@@ -63,8 +64,7 @@ def main(place: dict[str, str]) -> None:
 
         def wait() -> Steps[None]:
             print("holds", flush=True)
-            sys.stdin.read()
-            yield from ()
+            yield from call(sys.stdin.read)
 
         yield from shared.locks.hold(["mint m"], wait)
 

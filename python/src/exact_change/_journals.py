@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import cast
 
 from ._base.options import refuse
 from ._journal.durable import DurableJournal
@@ -28,9 +29,7 @@ def file_journal(path: str | os.PathLike[str]) -> DurableJournal:
     >>> with journal, Client(wallet_secret_key=secret_key, journal=journal) as client:
     ...     client.get("https://api.example.com/premium")
     """
-    given = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    if not isinstance(given, str) or given == "" or "\0" in given:
-        raise refuse("path", "must be the path of a file.")
+    given = _path_of(path)
     from ._journal.file.failures import closed, unavailable
     from ._journal.file.shared import share_log
     from ._journal.log.journal import LogJournal
@@ -67,3 +66,13 @@ def postgres_journal(
 
     # Its address holds a password.
     return DurableJournal(PostgresJournal(address, schema, timeout_ms), "postgres_journal(...)")
+
+
+def _path_of(path: object) -> str:
+    try:
+        given: object = os.fspath(cast("str", path))
+    except TypeError:
+        given = None
+    if not isinstance(given, str) or given == "" or "\0" in given:
+        raise refuse("path", "must be the path of a file.")
+    return given

@@ -17,8 +17,8 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._store = AttemptStore()
 
-    def reserve(self, given: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | KeyTaken | None]:
-        attempt = copy_of(given)
+    def reserve(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | KeyTaken | None]:
+        attempt = copy_of(attempt)
         refusal = self._store.refusal(attempt, caps)
         if refusal is None:
             self._store.keep(attempt)
@@ -28,8 +28,8 @@ class MemoryJournal:
     def put(self, attempt: Attempt) -> Steps[None]:
         yield from self.raise_(attempt, ())
 
-    def raise_(self, given: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        attempt = copy_of(given)
+    def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
+        attempt = copy_of(attempt)
         before = self._store.replacing(attempt, caps)
         if isinstance(before, CapBlock):
             return before

@@ -59,9 +59,9 @@ class SpentKeys:
         ]
 
 
-def is_spent_key(attempt: Attempt) -> bool:
-    """Whether an attempt, once it is over, has to be found by its key."""
-    return attempt["state"] == "settled" and "idempotencyKey" in attempt
+def spent_key_of(attempt: Attempt) -> str | None:
+    """The key that an attempt, once it is over, has to be found by."""
+    return attempt.get("idempotencyKey") if attempt["state"] == "settled" else None
 
 
 _PLACE = ("id", "at", "url", "method", "host", "fingerprint", "payTo", "mint", "amount")
@@ -127,7 +127,7 @@ def of_brief(owner: Owner, idempotency_key: str, brief: str) -> Attempt:
 def lean_of(attempt: Attempt) -> Attempt:
     """Without what could be presented or sent again, if no call will."""
     # A repeat under the same key presents what is delivered too.
-    if is_spent_key(attempt):
+    if spent_key_of(attempt) is not None:
         return attempt
     lean = attempt.copy()
     if "swap" in attempt:

@@ -20,9 +20,9 @@ from .spent_keys import (
     SpentKey,
     SpentKeys,
     brief_of,
-    is_spent_key,
     lean_of,
     of_brief,
+    spent_key_of,
 )
 from .states import (
     OPEN_STATES,
@@ -215,7 +215,7 @@ class AttemptStore:
         every = [Made(made, one.attempt) for made, one in self._open.values()]
         every += [Made(made, _attempt_in(text)) for made, text in self._over.values()]
         every.sort(key=lambda one: one.made)
-        gone = set(self._lean) if self._archive is not None else set()
+        gone: set[str] = set() if self._archive is None else set(self._lean)
         kept = [one for one in every if one.attempt["id"] not in gone]
         closed = [one for one in every if one.attempt["id"] in gone]
         return StoreContent(self._made, kept, closed, self._keys.content())
@@ -258,9 +258,9 @@ class AttemptStore:
             one = entry_of(attempt)
             self._forget(id_, one.names)
             self._past[id_] = None
-            brief = brief_of(attempt) if is_spent_key(attempt) else None
-            if brief is not None:
-                self._keys.add(one.owner, attempt["idempotencyKey"], brief, one.at)
+            key, brief = spent_key_of(attempt), brief_of(attempt)
+            if key is not None and brief is not None:
+                self._keys.add(one.owner, key, brief, one.at)
         while len(self._past) > _MOST_CLOSED:
             del self._past[next(iter(self._past))]
 

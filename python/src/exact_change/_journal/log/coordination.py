@@ -72,7 +72,8 @@ class LogClaims:
 
         holders = yield from self._runs.run(found)
         log = yield from self._runs.log()
-        alive = yield from log.living(set().union(*holders.values()))
+        everyone = {by for each in holders.values() for by in each}
+        alive = yield from log.living(everyone)
         return {id_ for id_, by in holders.items() if by & alive}
 
 

@@ -88,13 +88,13 @@ class LogJournal:
 
     def reserve(
         self,
-        given: Attempt,
+        attempt: Attempt,
         caps: Sequence[Cap],
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
         """As the journal's."""
-        attempt = copy_of(given)
+        attempt = copy_of(attempt)
 
         def decide(state: State, me: str) -> Step[Reserved]:
             refusal = state.attempts.refusal(attempt, caps)

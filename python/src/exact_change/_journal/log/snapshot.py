@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ..attempts import entry_of
 from ..balances import balance_json
 from ..spending import SpentAt
-from ..spent_keys import SpentKey, is_spent_key, lean_of
+from ..spent_keys import SpentKey, lean_of, spent_key_of
 from ..states import OPEN_STATES, counted_at
 from ..store import Made, StoreContent
 from .records import LogRecord, Said
@@ -72,10 +72,10 @@ def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[Sa
     """
     made, kept, closed, keys = snapshot.content
     new_keys = [
-        SpentKey(owner_of(one.attempt), one.attempt["idempotencyKey"], place, at)
+        SpentKey(owner_of(one.attempt), key, place, counted_at(one.attempt))
         for one, place in zip(closed, places)
-        for at in [counted_at(one.attempt)]
-        if is_spent_key(one.attempt)
+        for key in [spent_key_of(one.attempt)]
+        if key is not None
     ]
     records: list[LogRecord] = [
         {"history": history},
@@ -103,7 +103,8 @@ def _key_records(keys: Sequence[SpentKey]) -> list[LogRecord]:
         last = records[-1] if records else None
         is_same = last is not None and (last["wallet"], last["network"]) == owner
         if last is None or not is_same or len(last["keys"]) >= _RECORDS_A_LINE:
-            last = {**owner._asdict(), "keys": []}
+            empty: list[Any] = []
+            last = {**owner._asdict(), "keys": empty}
             records.append(last)
         last["keys"].append([key, one, at])
     return [{"keys": one} for one in records]

@@ -81,13 +81,13 @@ class Attempts:
 
     def reserve(
         self,
-        given: Attempt,
+        attempt: Attempt,
         caps: Sequence[Cap],
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
         """As the journal's."""
-        attempt = copy_of(given)
+        attempt = copy_of(attempt)
         owner, schema = owner_of(attempt), self._statements.schema
         asked = [(cap, cost) for cap in caps for cost in [taken_of(cap, attempt)] if cost > 0]
         key = self._lock_for(owner)

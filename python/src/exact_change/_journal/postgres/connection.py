@@ -216,7 +216,7 @@ class Connection:
 def _ready(descriptors: Sequence[int], is_writing: bool, seconds: float | None) -> bool:
     """Whether something came of some connections, or the first can be written to."""
     if not hasattr(select, "poll"):
-        writable = descriptors[:1] if is_writing else []
+        writable = descriptors[: 1 if is_writing else 0]
         return any(select.select(descriptors, writable, [], seconds))
     poll = select.poll()
     for descriptor in descriptors:
