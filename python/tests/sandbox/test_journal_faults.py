@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -259,7 +260,7 @@ def test_a_database_whose_answer_is_lost_makes_no_second_payment(
     before = sandbox.balance(sandbox.merchant, "USDC")
     lossy = Lossy(monkeypatch)
     url = f"{sandbox.api_url}/usdc?lost={part}"
-    for at in range(1, 6):
+    for at in range(1, 4):
         own = f"{url}{at}"
         with postgres_journal(address) as journal, Client(
             **sandbox.options(wallet, auto_swap=True, journal=journal)
@@ -279,7 +280,30 @@ def test_a_database_whose_answer_is_lost_makes_no_second_payment(
 
             until("its payments are settled", is_decided, 60)
             assert len(client.receipts()) == at
-    assert sandbox.balance(sandbox.merchant, "USDC") - before == 5 * PRICE
+    assert sandbox.balance(sandbox.merchant, "USDC") - before == 3 * PRICE
+
+
+def test_a_warm_payment_waits_for_two_writes_and_is_five_statements(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in TypeScript: a look, the reservation, the signed payment, its answer, its end."""
+    said: list[str] = []
+    query = Connection._query
+
+    def noted(connection: Connection, text: str, values: Any, end: float) -> Any:
+        said.append(text)
+        return query(connection, text, values, end)
+
+    address = sandbox.call("createDatabase")
+    wallet = sandbox.wallet(USDC="1")
+    with postgres_journal(address) as journal, Client(
+        **sandbox.options(wallet, journal=journal)
+    ) as client:
+        client.settled(client.get(f"{sandbox.api_url}/usdc"), timeout=60)
+        monkeypatch.setattr(Connection, "_query", noted)
+        client.settled(client.get(f"{sandbox.api_url}/usdc?warm"), timeout=60)
+        kinds = [re.findall(r"reserve|put|from found|similar|account, record", one) for one in said]
+    assert [one[0] for one in kinds] == ["account, record", "reserve", "put", "put", "put"]
 
 
 def test_a_database_that_starts_again_is_used_again(sandbox: Sandbox) -> None:

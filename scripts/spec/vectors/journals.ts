@@ -181,7 +181,7 @@ async function files(): Promise<unknown[]> {
 }
 
 function lines(): unknown[] {
-  const texts = ['[]', '["é 汉 🪙\\n"]', JSON.stringify([PROCESSES[0], { put: fullAttemptOf() }])];
+  const texts = ['[]', '["é 汉 🪙\\n"]', JSON.stringify([PROCESSES[0], { put: fullAttemptOf({ id: 'id' }) }])];
   return texts.flatMap((text, index) => {
     const random = createRandom(`spec/lines/${index}`);
     const line = encodeLine(82 + index, text);

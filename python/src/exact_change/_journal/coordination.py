@@ -6,7 +6,7 @@ import os
 from typing import Sequence
 
 from .._kernel.task import Steps
-from .balances import Ledger, MemoryBalances
+from .ledger import Ledger, MemoryBalances
 from .locks import MemoryLocks
 
 # Payments without a nonce of their own differ by a number. Counting from a random start tells

@@ -12,7 +12,8 @@ from typing_extensions import Literal, NotRequired, Protocol, TypedDict
 from .._kernel.task import Steps
 from .._policy.caps import Cap
 from .._policy.cost import SwapCost
-from .balances import Fresh, Ledger, Taken
+from .balances import Fresh, Taken
+from .ledger import Ledger
 from .locks import Locks
 
 State = Literal["reserved", "abandoned", "unpaid", "signed", "settled", "unsettled"]

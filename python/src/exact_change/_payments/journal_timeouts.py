@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Sequence, TypeVar
 
-from .._journal.balances import AccountBalance, BalanceStore, Decide, Ledger
+from .._journal.balances import AccountBalance
+from .._journal.ledger import BalanceStore, Decide, Ledger
 from .._journal.types import (
     ALONE,
     Along,

@@ -13,8 +13,9 @@ from ..._kernel.steps import ensure, quiet, sleep
 from ..._kernel.task import Steps, begin
 from ..._kernel.workers import workers
 from ...errors import ExactChangeError
-from ..balances import AccountBalance, Ledger
-from ..balances import Decide as DecideBalance
+from ..balances import AccountBalance
+from ..ledger import Decide as DecideBalance
+from ..ledger import Ledger
 from ..locks import MemoryLocks
 from ..types import Along, Owner
 from .port import Decide, Log, Step

@@ -8,7 +8,8 @@ from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 from ..._base.js import stringify
 from ..._kernel.task import Steps
-from ..balances import EMPTY, AccountBalance, Decide, balance_json, balance_of, changed
+from ..balances import EMPTY, AccountBalance, balance_json, balance_of, changed
+from ..ledger import Decide
 from ..types import Owner
 from .connection import Query
 from .database import Database, past_deadlock

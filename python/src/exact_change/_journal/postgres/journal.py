@@ -12,7 +12,7 @@ from ..._kernel.hosts import threads
 from ..._kernel.steps import call, join, quiet
 from ..._kernel.task import Steps, Task, begin
 from ..._policy.caps import Cap
-from ..balances import Ledger
+from ..ledger import Ledger
 from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, State
 from .attempts import Attempts
 from .balances import Books
