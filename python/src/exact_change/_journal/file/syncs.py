@@ -58,11 +58,12 @@ class Syncs:
     def _once(self) -> Steps[None]:
         if self._broken is self._tail.file:
             yield from self._rewrite()
+        # Meanwhile another file may take its place: the one before is closed then.
+        while self._named is not self._tail.file:
+            yield from self.names()
         file, end = self._tail.file, self._tail.end
         if self._broken is file:
             raise OSError("An earlier write did not get to the disk")
-        if self._named is not file:
-            yield from self.names()
         self._syncing = begin(threads, file.sync())
         try:
             yield from join(self._syncing)
