@@ -2,7 +2,13 @@ import { createInterface } from 'node:readline';
 import { createSandbox } from 'exact-change-sandbox';
 import { apiKeys, createHandler } from '../adapters/http/index.js';
 import { local } from '../adapters/local/index.js';
+import { nodeDisk } from '../adapters/journals/file/disk.js';
+import { journalAt } from '../adapters/journals/file/journal.js';
+import { nodeProcesses } from '../adapters/journals/file/processes.js';
+import { fileJournal } from '../adapters/journals/file.js';
 import { serve } from '../adapters/mounts/node.js';
+import { fullAttemptOf, listOf } from '../test/helpers/attempts.js';
+import { startPostgres, type Postgres } from '../test/helpers/postgres.js';
 import { plain } from './spec/plain.js';
 
 /**
@@ -23,6 +29,9 @@ const { mints, routes } = sandbox;
 const say = (line: unknown) => process.stdout.write(`${JSON.stringify(plain(line))}\n`);
 
 type Target = Record<string, unknown>;
+
+const fileParts = { disk: nodeDisk, processes: nodeProcesses };
+let postgres: Promise<Postgres> | undefined;
 
 /** What has no JSON: numbers that are money, and functions. */
 const own: Record<string, (...args: never[]) => unknown> = {
@@ -52,6 +61,36 @@ const own: Record<string, (...args: never[]) => unknown> = {
     return service.url;
   },
   served: () => sandbox.controls.api.served,
+  /** Makes attempts that settle in the journal of a file, which is soon written anew for them. */
+  fillJournal: async (path: string, prefix: string, times: number) => {
+    const journal = journalAt(path, { ...fileParts, compactFrom: 20_000, recent: 4 });
+    for (let at = 0; at < times; at += 1) {
+      const attempt = fullAttemptOf({ id: `${prefix}${at}`, idempotencyKey: `${prefix}${at}` });
+      for (const state of ['reserved', 'signed', 'settled'] as const)
+        await (state === 'reserved'
+          ? journal.reserve({ ...attempt, state }, [])
+          : journal.put({ ...attempt, state }));
+    }
+    await journal.close();
+  },
+  /** What the journal of a file says, and what is used of dollars. */
+  readJournal: async (path: string) => {
+    const journal = fileJournal(path);
+    const owner = { wallet: 'wallet', network: 'network' };
+    const all = await listOf(journal.attempts(owner));
+    const cap = { name: 'all', unit: 'payments', limit: 0n };
+    const [used] = await journal.used(owner, [cap], Date.now());
+    await journal.close();
+    return { attempts: all.map(({ id, state }) => [id, state]), used };
+  },
+  /** A new database of a real Postgres, which is started with the first. Resolves to its address. */
+  createDatabase: async () => (await (postgres ??= startPostgres())).createDatabase(),
+  /** Ends that Postgres as a reboot does, and starts it again. */
+  restartPostgres: async () => {
+    const running = await postgres;
+    await running?.kill();
+    await running?.start();
+  },
   restore: async () => {
     const { node, aggregator, facilitator, api } = sandbox.controls;
     aggregator.restore();
@@ -97,5 +136,5 @@ for await (const line of createInterface({ input: process.stdin })) {
     (error: unknown) => say({ id: call.id, error: String(error) }),
   );
 }
-await sandbox.close();
+await Promise.all([sandbox.close(), postgres?.then((one) => one.stop())]);
 process.exit(0);

@@ -124,7 +124,9 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     },
     needed: () => locks.any || claims.any || events.listens,
   });
-  const locks: SharedLocks = sharedLocks(session, channel, (name) => lockKey(schema, 'lock', name));
+  const locks: SharedLocks = sharedLocks(session, channel, tables, (name) =>
+    lockKey(schema, 'lock', name),
+  );
   const claims = sharedClaims(session, database, tables, randomUUID());
   const balances = balancesIn(database, tables);
   let closing: Promise<void> | undefined;

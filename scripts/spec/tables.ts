@@ -1,3 +1,6 @@
+import { tablesText, UPGRADES, VERSION } from '../../adapters/journals/postgres/schema.js';
+import { statementsOf } from '../../adapters/journals/postgres/statements.js';
+import { tablesNamed } from '../../adapters/journals/postgres/tables.js';
 import { MAX_BODY_BYTES } from '../../adapters/webhooks/event.js';
 import {
   allowedShapes,
@@ -130,6 +133,18 @@ const webhooks = {
   ),
 };
 
+/** What programs say to the journal in Postgres; `{schema}` stands for the name of its schema. */
+const inSchema = tablesNamed('{schema}');
+const postgres = {
+  version: VERSION,
+  create: tablesText(inSchema),
+  upgrades: Object.fromEntries(
+    Object.entries(UPGRADES).map(([version, upgrade]) => [version, upgrade(inSchema)]),
+  ),
+  endpoints: inSchema.endpoints,
+  statements: statementsOf(inSchema),
+};
+
 /** The ranges of code points that are not shown, both ends included. */
 function unsafeRanges(): number[][] {
   const ranges: number[][] = [];
@@ -154,4 +169,5 @@ export const tables: Readonly<Record<string, () => unknown>> = {
   'defaults.json': () => defaults,
   'text.json': () => ({ unsafe: unsafeRanges() }),
   'webhooks.json': () => webhooks,
+  'postgres.json': () => postgres,
 };

@@ -1,6 +1,7 @@
 import { amounts } from './vectors/amounts.js';
 import { firewall } from './vectors/firewall.js';
 import { attempts, balances, costs, stores } from './vectors/journal.js';
+import { journals } from './vectors/journals.js';
 import { keys } from './vectors/keys.js';
 import { messages, payments, transactions } from './vectors/messages.js';
 import { candidates, compositions, inner, instructions, quotes } from './vectors/swaps.js';
@@ -21,6 +22,7 @@ export const vectors: Readonly<Record<string, () => Promise<unknown[]> | unknown
   'balances.jsonl': balances,
   'costs.jsonl': costs,
   'stores.jsonl': stores,
+  'journals.jsonl': journals,
   'problems.jsonl': problems,
   'operations.jsonl': operationsOf,
   'webhooks.jsonl': webhooks,

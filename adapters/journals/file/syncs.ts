@@ -13,7 +13,7 @@ export interface Syncs {
 
 /** @param rewrite - Writes the file anew, if that can be done. */
 export function createSyncs(
-  tail: Tail,
+  tail: Pick<Tail, 'file' | 'end' | 'synced'>,
   syncNames: () => Promise<void>,
   rewrite: () => Promise<void>,
 ): Syncs {
@@ -32,9 +32,10 @@ export function createSyncs(
   };
   const once = async (): Promise<void> => {
     if (broken === tail.file) await rewrite();
+    // Meanwhile another file may take its place: the one before is closed then.
+    while (named !== tail.file) await names();
     const { file, end } = tail;
     if (broken === file) throw new Error('An earlier write did not get to the disk.');
-    if (named !== file) await names();
     try {
       await (syncing = file.sync());
     } catch (error) {

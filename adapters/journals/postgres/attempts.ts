@@ -13,18 +13,15 @@ import { takenOf, type Cap } from '../../../src/policy/caps.js';
 import { attemptOf, columnsOf, counted, recordOf, heldFrom } from './attempt-rows.js';
 import type { Balances } from './balances.js';
 import { batchedReserve } from './batch.js';
-import { capRows, capValues } from './caps.js';
+import { capValues } from './caps.js';
 import type { SharedClaims } from './claims.js';
 import type { Database, Row } from './database.js';
 import { pastDeadlock } from './deadlock.js';
-import { putCall, releaseCall } from './functions.js';
 import { digest, lockKey, lockName, ownerParts } from './keys.js';
 import { hasOutbox } from './outbox-endpoints.js';
 import type { Adding } from './outbox.js';
+import { PAGE, statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
-
-// How many attempts a statement fetches.
-const PAGE = 500;
 
 // What the database's functions answer besides states.
 const WRITTEN = 'written';
@@ -60,10 +57,10 @@ export function attemptsIn(
   tables: Tables,
   { telling: { adding, always }, claims, balances }: Beside,
 ): Omit<Journal, 'coordination' | 'outbox'> {
-  const { attempts, books, schema } = tables;
+  const { schema } = tables;
   const reserve = batchedReserve(database, tables);
-  const [put, release] = [putCall(tables), releaseCall(tables)];
-  const usedRows = `select used::text from (${capRows(tables)}) capped order by n`;
+  const text = statementsOf(tables);
+  const { put, release, used: usedRows } = text;
   const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
   let isTold = always;
 
@@ -75,11 +72,8 @@ export function attemptsIn(
     caps: readonly Cap[],
   ): Promise<Written> =>
     adding(step, digest('attempt', attempt.id), async (query, add) => {
-      if (caps.length > 0)
-        await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
-      const [row] = await query(`select record from ${attempts} where id = $1 for update`, [
-        attempt.id,
-      ]);
+      if (caps.length > 0) await query(text.lockOwner, [lockFor(attempt)]);
+      const [row] = await query(text.standing, [attempt.id]);
       if (row === undefined) return {};
       const before = recordOf(row);
       if (dropsSwap(before, attempt)) return { standing: before.state };
@@ -122,8 +116,8 @@ export function attemptsIn(
     const attempt = copyOf(given);
     const from = states.filter((state) => mayFollow(state, attempt.state));
     const columns = columnsOf(attempt);
-    const { block, standing } = await claims.along(along, async (text) => {
-      const values = [...ownerParts(attempt), attempt.id, from, ...columns, JSON.stringify(text)];
+    const { block, standing } = await claims.along(along, async (beside) => {
+      const values = [...ownerParts(attempt), attempt.id, from, ...columns, JSON.stringify(beside)];
       const written = await pastDeadlock(() => write(attempt, values));
       return { ...written, isDone: isDone(written.standing) };
     });
@@ -156,8 +150,8 @@ export function attemptsIn(
         lock: lockKey(schema, 'lock', lockName(attempt, hold.unless)),
       };
       const { row } = await balances.changing(() =>
-        claims.along(along, async (text) => {
-          const row = await reserve(key, [...values, JSON.stringify({ ...text, hold: held })]);
+        claims.along(along, async (beside) => {
+          const row = await reserve(key, [...values, JSON.stringify({ ...beside, hold: held })]);
           return { row, isDone: row?.['taken'] === undefined && row?.['n'] === undefined };
         }),
       );
@@ -176,8 +170,8 @@ export function attemptsIn(
       replace(given, {}, (attempt, values) => putWithin('raise', attempt, values, caps)),
 
     async release(id, along = {}) {
-      const work = async (text: object) => {
-        const values = [id, releasable, JSON.stringify(text)];
+      const work = async (beside: object) => {
+        const values = [id, releasable, JSON.stringify(beside)];
         const [{ record } = {}] = isTold
           ? [{ record: TELL }]
           : await database.query('release', release, [...values, false]);
@@ -195,17 +189,12 @@ export function attemptsIn(
     },
 
     similar(owner, fingerprint, idempotencyKey) {
-      const [column, name] =
+      const [similar, name] =
         idempotencyKey === undefined
-          ? ['request', digest(fingerprint)]
-          : ['key', digest(idempotencyKey)];
-      // What is looked at next, most often.
-      const text = `select account, record, book from (
-          select seq, null as account, record, null as book from ${attempts} where wallet = $1 and network = $2 and ${column} = $3
-          union all select null, account, null, book from ${books} where wallet = $1 and network = $2
-        ) found order by seq`;
+          ? [text.similarByRequest, digest(fingerprint)]
+          : [text.similarByKey, digest(idempotencyKey)];
       return balances.asking(owner, async () => {
-        const rows = await database.query('similar', text, [...ownerParts(owner), name]);
+        const rows = await database.query('similar', similar, [...ownerParts(owner), name]);
         return {
           books: rows.filter((row) => row['book'] !== undefined),
           result: rows.filter((row) => row['record'] !== undefined).map(recordOf),
@@ -214,15 +203,11 @@ export function attemptsIn(
     },
 
     async *attempts(owner, { state, since } = {}) {
-      const open = openStates.some((one) => one === state);
-      // Named again as it stands in the index of what is open, so that this serves.
-      const only = open ? `and state in ('reserved', 'abandoned', 'signed')` : '';
-      const text = `select seq::text as place, record from ${attempts}
-        where wallet = $1 and network = $2 and seq > $3::bigint and ($4::text is null or state = $4) and at >= $5::float8 ${only}
-        order by seq limit ${PAGE}`;
+      const isOpen = openStates.some((one) => one === state);
+      const listed = isOpen ? text.openAttempts : text.attempts;
       let last: string | undefined = '0';
       while (last !== undefined) {
-        const rows: Row[] = await database.query('attempts', text, [
+        const rows: Row[] = await database.query('attempts', listed, [
           ...ownerParts(owner),
           last,
           state ?? null,
@@ -234,8 +219,8 @@ export function attemptsIn(
     },
 
     async *owners() {
-      const text = `select distinct wallet, network from ${attempts} where state in ('reserved', 'abandoned', 'signed')`;
-      for (const { wallet, network } of await database.query('attempts', text, [])) {
+      const all = `select distinct wallet, network from ${tables.attempts} where state in ('reserved', 'abandoned', 'signed')`;
+      for (const { wallet, network } of await database.query('attempts', all, [])) {
         if (wallet !== undefined && network !== undefined) yield { wallet, network };
       }
     },

@@ -9,6 +9,7 @@ import type { Owner } from '../../../src/journal/types.js';
 import { balanceFrom, withTexts } from '../balance-json.js';
 import type { Database, Row } from './database.js';
 import { digest, ownerParts } from './keys.js';
+import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /**
@@ -29,8 +30,8 @@ export interface Balances {
   changing<T>(work: () => Promise<T>): Promise<T>;
 }
 
-export function balancesIn(database: Database, { books }: Tables): Balances {
-  const where = 'where wallet = $1 and network = $2 and account = $3';
+export function balancesIn(database: Database, tables: Tables): Balances {
+  const text = statementsOf(tables);
   /** Grows with each change, at its begin and at its end. */
   let changes = 0;
   let seen = { owner: '', changes, at: -Infinity, books: new Map<string, Row>() };
@@ -60,7 +61,7 @@ export function balancesIn(database: Database, { books }: Tables): Balances {
       async read(account) {
         const isNew = seen.changes === changes && sinceThen(systemRuntime, seen.at) < SERVES_MS;
         if (isNew && seen.owner === nameOf(owner)) return balanceOf(seen.books.get(account));
-        const [row] = await database.query('read a balance', `select book from ${books} ${where}`, [
+        const [row] = await database.query('read a balance', text.readBook, [
           ...ownerParts(owner),
           account,
         ]);
@@ -70,25 +71,17 @@ export function balancesIn(database: Database, { books }: Tables): Balances {
         const name = [...ownerParts(owner), account];
         return changing(() =>
           database.transaction('change a balance', digest('book', ...name), async (query) => {
-            const lock = () => query(`select book from ${books} ${where} for update`, name);
+            const lock = () => query(text.lockBook, name);
             let [row] = await lock();
             if (row === undefined) {
-              // Another process may put it there first: then this waits, writes nothing, and the
-              // row is theirs.
-              await query(`insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`, [
-                ...name,
-                JSON.stringify(emptyBalance),
-              ]);
+              await query(text.makeBook, [...name, JSON.stringify(emptyBalance)]);
               [row] = await lock();
             }
             const before = balanceOf(row);
             const { change, result } = decide(before);
             const after = change === undefined ? before : changed(before, change);
             if (after !== before)
-              await query(`update ${books} set book = $4 ${where}`, [
-                ...name,
-                JSON.stringify(withTexts(after)),
-              ]);
+              await query(text.writeBook, [...name, JSON.stringify(withTexts(after))]);
             return result;
           }),
         );

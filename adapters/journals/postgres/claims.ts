@@ -3,6 +3,7 @@ import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
 import { ignored } from './pool.js';
 import type { Line, Session } from './session.js';
+import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** Claims that live as long as the session of the instance that made them. */
@@ -23,29 +24,17 @@ export interface SharedClaims extends Claims {
   clear(database: Database): Promise<void>;
 }
 
-/**
- * The keys of 64 bits that some connection to this database holds. Postgres shows them in two
- * halves.
- */
-const HOLDERS = `
-  select (classid::bigint << 32) | objid::bigint from pg_locks
-  where locktype = 'advisory' and objsubid = 1 and granted
-    and database = (select oid from pg_database where datname = current_database())`;
-
 /** @param instance - Unlike that of any other instance. */
 export function sharedClaims(
   session: Session,
   database: Database,
-  { claims }: Tables,
+  tables: Tables,
   instance: string,
 ): SharedClaims {
+  const text = statementsOf(tables);
   const mine = new Set<string>();
   const write = (query: Query, names: readonly string[], { holder }: Line) =>
-    query(
-      `insert into ${claims} as c (id, instance, holder) select id, $2, $3::bigint from unnest($1::text[]) as given (id)
-       on conflict (id, instance) do update set holder = excluded.holder`,
-      [names, instance, holder],
-    );
+    query(text.claim, [names, instance, holder]);
   // Any text can be an id, and only some can be stored.
   const name = (id: string) => digest(id);
   const claiming = async <T extends { readonly isDone: boolean }>(
@@ -80,8 +69,7 @@ export function sharedClaims(
     async drop(ids) {
       const names = ids.map(name);
       for (const one of names) mine.delete(one);
-      const text = `delete from ${claims} where id = any ($1::text[]) and instance = $2`;
-      await session.run('unclaim', (query) => query(text, [names, instance]));
+      await session.run('unclaim', (query) => query(text.unclaim, [names, instance]));
     },
     along({ claim = [], drop = [], ...rest }, writeAlong) {
       const names = claim.map(name);
@@ -97,10 +85,7 @@ export function sharedClaims(
     },
     async live(ids) {
       const named = new Map(ids.map((id) => [name(id), id]));
-      // What this instance claims, it knows itself: a row of its own whose deletion was lost must
-      // not seem alive.
-      const text = `select distinct id from ${claims} where id = any ($1::text[]) and instance <> $2 and holder in (${HOLDERS})`;
-      const rows = await database.query('claims', text, [[...named.keys()], instance]);
+      const rows = await database.query('claims', text.liveClaims, [[...named.keys()], instance]);
       return new Set([
         ...ids.filter((id) => mine.has(name(id))),
         ...rows.flatMap((row) => named.get(row['id'] ?? '') ?? []),
@@ -111,17 +96,13 @@ export function sharedClaims(
     },
     async restore(query, line) {
       await write(query, [...mine], line);
-      // What was dropped beside this connection, before it was put back or after; and what
-      // instances left that have ended. An instance that lost its connection and has not got another
-      // one yet writes its claims again, as above.
-      await query(
-        `delete from ${claims} where instance = $1 and id <> all ($2::text[]) or holder not in (${HOLDERS})`,
-        [instance, [...mine]],
-      );
+      // An instance that lost its connection and has not got another one yet writes its claims
+      // again, as above.
+      await query(text.endClaims, [instance, [...mine]]);
     },
     async clear(direct) {
       if (mine.size === 0) return;
-      await direct.query('unclaim', `delete from ${claims} where instance = $1`, [instance]);
+      await direct.query('unclaim', text.unclaimAll, [instance]);
     },
   };
 }

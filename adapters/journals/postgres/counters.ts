@@ -1,6 +1,7 @@
 import type { Owner } from '../../../src/journal/types.js';
 import type { Database } from './database.js';
 import { ownerParts } from './keys.js';
+import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /**
@@ -9,22 +10,13 @@ import type { Tables } from './tables.js';
  */
 export async function nextIn(
   database: Database,
-  { counters }: Tables,
+  tables: Tables,
   owner: Owner,
   name: string,
 ): Promise<number> {
-  const [row] = await database.query(
-    'next',
-    `insert into ${counters} as c (wallet, network, name, next) values ($1, $2, $3, 1)
-     on conflict (wallet, network, name) do update set next = c.next + 1, used_at = now()
-     returning next::text as number`,
-    [...ownerParts(owner), name],
-  );
+  const text = statementsOf(tables);
+  const [row] = await database.query('next', text.next, [...ownerParts(owner), name]);
   const number = Number(row?.['number']);
-  if (number === 1)
-    await database.query(
-      'next',
-      `delete from ${counters} where used_at < now() - interval '1 day'`,
-    );
+  if (number === 1) await database.query('next', text.forgetCounters);
   return number;
 }

@@ -3,6 +3,8 @@ import { createLocks, type Locks } from '../../../src/journal/locks.js';
 import type { Query } from './database.js';
 import { closed } from './failure.js';
 import type { Session } from './session.js';
+import { statementsOf } from './statements.js';
+import type { Tables } from './tables.js';
 
 /**
  * A process that frees a lock says so. Neither a holder whose process died does, nor a reservation
@@ -32,8 +34,10 @@ export interface SharedLocks {
 export function sharedLocks(
   session: Session,
   channel: string,
+  tables: Tables,
   keyOf: (name: string) => string,
 ): SharedLocks {
+  const text = statementsOf(tables);
   // Within the process all calls wait for one lock in one place, and the session asks for it once.
   const queue = createLocks();
   const closing = new AbortController();
@@ -47,16 +51,17 @@ export function sharedLocks(
   };
   const tryLock = (key: string) =>
     session.run('lock', async (query) => {
-      const [row] = await query('select pg_try_advisory_lock($1::bigint)::text as locked', [key]);
+      const [row] = await query(text.lock, [key]);
       const locked = row?.['locked'] === 'true';
       if (locked) count(key, 1);
       return locked;
     });
   const unlock = async (keys: readonly string[]): Promise<void> => {
     for (const key of keys) count(key, -1);
-    const text = `select pg_advisory_unlock(key)::text, pg_notify($2, key::text)::text from unnest($1::bigint[]) as held (key)`;
     // Where this fails the connection goes, and the locks with it.
-    await session.run('unlock', (query) => query(text, [keys, channel])).catch(() => undefined);
+    await session
+      .run('unlock', (query) => query(text.unlock, [keys, channel]))
+      .catch(() => undefined);
   };
 
   const take = async (
@@ -116,8 +121,7 @@ export function sharedLocks(
     close: () => closing.abort(closed('lock')),
     async restore(query) {
       for (const [key, times] of held) {
-        for (let time = 0; time < times; time += 1)
-          await query('select pg_try_advisory_lock($1::bigint)::text', [key]);
+        for (let time = 0; time < times; time += 1) await query(text.lock, [key]);
       }
     },
   };

@@ -2,15 +2,16 @@ import type { Endpoint, Outbox } from '../../../src/outbox/outbox.js';
 import { hasPlaceFor } from '../../../src/outbox/store.js';
 import type { Database, Query, Row } from './database.js';
 import { digest, lockKey } from './keys.js';
+import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** Whether a journal of the schema keeps events, or did: its endpoints have a table then. */
 export async function hasOutbox(
   database: Pick<Database, 'query'>,
-  { endpoints }: Tables,
+  tables: Tables,
 ): Promise<boolean> {
-  const [found] = await database.query('tables', 'select to_regclass($1)::text as name', [
-    endpoints,
+  const [found] = await database.query('tables', statementsOf(tables).hasOutbox, [
+    tables.endpoints,
   ]);
   return found?.['name'] !== undefined;
 }

@@ -2,17 +2,22 @@ import { ConfigError } from '../../../src/errors.js';
 import type { Database, Query } from './database.js';
 import { functionsOf } from './functions.js';
 import { lockKey } from './keys.js';
+import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** The version of the tables that this code reads and writes. */
-const VERSION = 4;
+export const VERSION = 4;
 
 /** What came with a version, for tables of the one before it. */
-const UPGRADES: Readonly<Record<string, (tables: Tables) => string>> = {
+export const UPGRADES: Readonly<Record<string, (tables: Tables) => string>> = {
   '2': (tables) =>
-    `drop function "${tables.schema}".reserve; ${functionsOf(tables)}; ${tallyOf(tables)}`,
-  '3': tallyOf,
+    asCurrent(tables, `drop function "${tables.schema}".reserve; ${functionsOf(tables)}; `),
+  '3': (tables) => asCurrent(tables, ''),
 };
+
+function asCurrent(tables: Tables, functions: string): string {
+  return `${functions}${tallyOf(tables)}; update ${tables.version} set version = ${VERSION}`;
+}
 
 /**
  * Makes the tables if they are missing, and brings those of an older version up to this one.
@@ -29,8 +34,7 @@ export async function prepareTables(database: Database, tables: Tables): Promise
       const before = await versionIn(ask, tables);
       if (before === undefined) await create(query, tables);
       const upgrade = before === undefined ? undefined : UPGRADES[before]?.(tables);
-      if (upgrade !== undefined)
-        await query(`${upgrade}; update ${tables.version} set version = ${VERSION}`);
+      if (upgrade !== undefined) await query(upgrade);
       return versionIn(ask, tables);
     });
   }
@@ -45,16 +49,22 @@ export async function prepareTables(database: Database, tables: Tables): Promise
 /** Undefined if there are no tables. */
 async function versionIn(
   database: Pick<Database, 'query'>,
-  { schema, version }: Tables,
+  tables: Tables,
 ): Promise<string | undefined> {
   // Not by `to_regclass`, which a transaction may answer from what it knew at its begin.
-  const text = `select tablename::text from pg_tables where schemaname = $1 and tablename = 'version'`;
-  if ((await database.query('tables', text, [schema])).length === 0) return undefined;
-  const [row] = await database.query(
-    'tables',
-    `select max(version)::text as version from ${version}`,
-  );
+  const text = statementsOf(tables);
+  if ((await database.query('tables', text.hasTables, [tables.schema])).length === 0)
+    return undefined;
+  const [row] = await database.query('tables', text.version);
   return row?.['version'] ?? 'none';
+}
+
+async function create(query: Query, tables: Tables): Promise<void> {
+  const { schema } = tables;
+  // Asked only if it is missing, because "if not exists" too wants the right to create schemas.
+  const found = await query(statementsOf(tables).hasSchema, [schema]);
+  if (found.length === 0) await query(`create schema "${schema}"`);
+  await query(tablesText(tables));
 }
 
 /**
@@ -92,12 +102,9 @@ function tallyOf({ schema, spent }: Tables): string {
  * writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the numbers of
  * JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
  */
-async function create(query: Query, tables: Tables): Promise<void> {
+export function tablesText(tables: Tables): string {
   const { schema, attempts, spent, books, claims, counters, version } = tables;
-  // Asked only if it is missing, because "if not exists" too wants the right to create schemas.
-  const found = await query('select nspname::text from pg_namespace where nspname = $1', [schema]);
-  if (found.length === 0) await query(`create schema "${schema}"`);
-  await query(`
+  return `
     create table ${attempts} (
       seq bigint generated always as identity,
       id text primary key,
@@ -167,5 +174,5 @@ async function create(query: Query, tables: Tables): Promise<void> {
 
     create table ${version} (version integer not null);
     insert into ${version} values (${VERSION});
-  `);
+  `;
 }

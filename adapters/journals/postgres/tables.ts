@@ -24,6 +24,11 @@ export function tablesIn(schema: unknown): Tables {
       { details: { option: 'schema' } },
     );
   }
+  return tablesNamed(schema);
+}
+
+/** The same of any schema. */
+export function tablesNamed(schema: string): Tables {
   const table = (name: string) => `"${schema}"."${name}"`;
   return {
     schema,

@@ -7,6 +7,8 @@ from ._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, WSOL_M
 from ._client import Client
 from ._events import Event
 from ._interceptor import HTTPInterceptor
+from ._journal.durable import DurableJournal
+from ._journals import file_journal, postgres_journal
 from ._receipt import Cost, FreedReceipt, PaidPayment, PaidSwap, Receipt
 from ._receipt_text import explorer_url, format_receipt
 from ._service import AsyncService, Service
@@ -37,6 +39,7 @@ __all__ = [
     "Client",
     "ConfigError",
     "Cost",
+    "DurableJournal",
     "Event",
     "ExactChangeError",
     "FreedReceipt",
@@ -57,7 +60,9 @@ __all__ = [
     "TransportError",
     "__version__",
     "explorer_url",
+    "file_journal",
     "format_receipt",
     "parse_payment_required",
+    "postgres_journal",
     "receipt_of",
 ]

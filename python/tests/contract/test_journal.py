@@ -3,7 +3,15 @@ from __future__ import annotations
 from typing import Any
 
 from exact_change._journal.attempts import is_attempt
-from exact_change._journal.balances import AccountBalance
+from exact_change._journal.balances import (
+    AccountBalance,
+    BalanceChange,
+    Fresh,
+    balance_json,
+    balance_of,
+    changed,
+    spending,
+)
 from exact_change._journal.store import AttemptStore
 from exact_change._journal.types import CapBlock, KeyTaken, Owner
 from exact_change._policy.caps import Cap
@@ -27,15 +35,23 @@ def answer(store: AttemptStore, row: dict[str, Any]) -> Any:
     caps = [cap_of(cap) for cap in row.get("caps", ())]
     call = row["call"]
     if call == "reserve":
-        block = store.reserve(row["attempt"], caps)
+        block = store.refusal(row["attempt"], caps)
         if isinstance(block, KeyTaken):
             return {"taken": block.taken["id"]}
+        if block is None:
+            store.keep(row["attempt"])
         return shown(block)
     if call in ("put", "raise"):
-        done = store.put(row["attempt"], caps)
-        return shown(done) if isinstance(done, CapBlock) else {"kept": done.kept is not None}
+        before = store.replacing(row["attempt"], caps)
+        if isinstance(before, CapBlock):
+            return shown(before)
+        if before is not None:
+            store.keep(row["attempt"])
+        return {"kept": before is not None}
     if call == "release":
-        return store.release(row["id"])
+        released = store.releasable(row["id"])
+        store.remove(row["id"] if released is not None else "")
+        return released is not None
     owner = Owner(row["owner"]["wallet"], row["owner"]["network"])
     if call == "used":
         return [str(one) for one in store.used(owner, caps, row["now"])]
@@ -66,21 +82,21 @@ def test_a_balance_changes_step_by_step_as_in_typescript() -> None:
         balance = AccountBalance()
         for step in row["steps"]:
             name, id_, slot = step["step"], step.get("id", ""), step.get("slot")
+            change: BalanceChange = {"forget": True}
             if name == "see":
-                known = step["known"]
-                moved = int(step["moved"])
-                balance = balance.see(int(known["amount"]), known["at"], known.get("slot"), moved)
+                change = {"see": step["known"], "moved": step["moved"]}
             elif name == "hold":
-                balance = balance.hold(id_, int(step["amount"]))
+                change = {"hold": id_, "amount": step["amount"]}
             elif name == "release":
-                balance = balance.release(id_)
+                change = {"release": id_}
             elif name == "spend":
-                balance = balance.spend(id_, slot)
-            else:
-                balance = balance.forget()
-            available = balance.available(lambda at: at >= 10)
+                change = spending(id_, slot)
+            balance = changed(balance, change)
+            available = balance.available(Fresh(10, 2**53))
             shown = None if available is None else str(available)
             assert (str(balance.held), shown) == (step["held"], step["available"]), step
+        assert balance_json(balance) == row["out"]
+        assert balance_of(row["out"]) == balance
 
 
 def test_what_is_an_attempt_is_judged_as_in_typescript() -> None:

@@ -52,7 +52,7 @@ function swapCost(random: Random): SwapCost {
   };
 }
 
-function drawAttempt(random: Random, id: string): Attempt {
+export function drawAttempt(random: Random, id: string): Attempt {
   return attemptOf({
     id,
     ...{
@@ -70,7 +70,7 @@ function drawAttempt(random: Random, id: string): Attempt {
 
 const json = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-const CAPS: readonly Cap[] = [
+export const CAPS: readonly Cap[] = [
   { name: 'maxPerDay', unit: 'USD', limit: 150_000n, windowMs: DAY_MS },
   { name: 'maxTotal', unit: 'USD', limit: 900_000n },
   { name: "maxPerHost['a.test']", unit: 'USD', limit: 90_000n, windowMs: DAY_MS, host: 'a.test' },
@@ -80,7 +80,7 @@ const CAPS: readonly Cap[] = [
   { name: 'maxLamportsPerDay', unit: 'lamports', limit: 400_000n, windowMs: DAY_MS },
 ];
 
-function moved(random: Random, one: Attempt): Attempt {
+export function moved(random: Random, one: Attempt): Attempt {
   const { swapping: _swapping, ...rest } = one;
   return random.pick<() => Attempt>([
     () => ({ ...one, state: 'signed' }),

@@ -13,7 +13,11 @@ import { watchLargest } from './watch.js';
 /** What each process is told; only what JSON can carry. */
 export interface FourTask {
   readonly connectionString: string;
+  /** Of a journal in a file instead. */
+  readonly path?: string;
   readonly seed: number;
+  /** Of so many messages one fails; default 10, Infinity for none. */
+  readonly inHow?: number;
   readonly urls: readonly string[];
   readonly options: ClientOptions;
 }

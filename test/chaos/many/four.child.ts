@@ -1,4 +1,5 @@
 import { createClient } from 'exact-change';
+import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { buyAll } from './buy-all.js';
 import { faultyFetch } from './faulty-fetch.js';
@@ -6,11 +7,12 @@ import type { FourTask } from './four-processes.test.js';
 
 /**
  * One of the processes that share a wallet: buys its part of the addresses, and says on standard
- * output what came of each.
+ * output what came of each. The tests of Python start it too.
  */
 const task = JSON.parse(process.argv[2] ?? '') as FourTask;
-const journal = postgresJournal({ connectionString: task.connectionString });
-const client = createClient({ ...task.options, journal, fetch: faultyFetch(task.seed) });
+const { connectionString, path, options, seed, inHow } = task;
+const journal = path === undefined ? postgresJournal({ connectionString }) : fileJournal(path);
+const client = createClient({ ...options, journal, fetch: faultyFetch(seed, inHow) });
 const bought = await buyAll(client, task.urls);
 await client.close();
 await journal.close();

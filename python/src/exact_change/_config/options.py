@@ -13,6 +13,8 @@ from .._base.network import SOLANA_MAINNET, named_network
 from .._base.options import refuse, refuse_unknown
 from .._base.redact import hide_key
 from .._base.runtime import Runtime, system_runtime
+from .._journal.durable import DurableJournal
+from .._journal.types import SharedJournal
 from .._policy.policy import Policy, PolicyOptions, parse_policy
 from .._policy.read import read_list, read_mint
 from .._solana.keys import Signer
@@ -42,6 +44,8 @@ class TimeoutOptions(TypedDict, total=False):
     payment: float
     # One answer of the signer, or of `policy.approve`, which may ask a person; default 120000.
     signer: float
+    # One call of the journal; default 10000.
+    journal: float
 
 
 class Timeouts(NamedTuple):
@@ -53,6 +57,7 @@ class Timeouts(NamedTuple):
     terms: float
     payment: float
     signer: float
+    journal: float
 
 
 class ClientOptions(TypedDict, total=False):
@@ -83,6 +88,9 @@ class ClientOptions(TypedDict, total=False):
     # Mints or pinned symbols to swap from, in order; default: any held token.
     swap_from: Sequence[str]
     policy: PolicyOptions
+    # Where attempts and what they cost are kept: `file_journal(path)`, `postgres_journal(address)`.
+    # Default: in memory, one for each wallet in the process. Close it after its clients.
+    journal: DurableJournal
     # Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
     # of paying anew; default 60000.
     retry_window: float
@@ -109,6 +117,7 @@ class Config(NamedTuple):
     network: str
     swap_from: Sequence[str] | None
     policy: Policy
+    journal: SharedJournal | None
     timeouts: Timeouts
     runtime: Runtime
     signer: Signer
@@ -149,12 +158,6 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
     """
-    if options.get("journal") is not None:
-        raise refuse(
-            "journal",
-            "is for the TypeScript client alone as yet: here one in memory serves each wallet in "
-            "the process. Leave it out, and let one process at a time pay from a wallet.",
-        )
     given = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
@@ -176,6 +179,7 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
         network,
         parse_swap_from(given.get("swap_from"), network),
         parse_policy(given.get("policy", {}), network),
+        _parse_journal(given.get("journal")),
         _parse_timeouts(given.get("timeouts", {})),
         runtime,
         parse_signer(given),
@@ -230,6 +234,12 @@ def _parse_key(option: str, key: object) -> str | None:
         return None
     hide_key(trimmed)
     return trimmed
+
+
+def _parse_journal(journal: object) -> SharedJournal | None:
+    if journal is not None and not isinstance(journal, DurableJournal):
+        raise refuse("journal", "must be made by file_journal or postgres_journal.")
+    return None if journal is None else journal.shared
 
 
 def _parse_timeouts(timeouts: object) -> Timeouts:

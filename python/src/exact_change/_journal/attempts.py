@@ -11,6 +11,7 @@ from typing_extensions import TypeGuard
 from .._base.js import stringify
 from .._base.json_types import is_number, is_record
 from .._policy.cost import Cost, is_swap_cost
+from .spending import Place
 from .states import STATES, cost_in, counted_at
 from .types import Attempt, Owner
 
@@ -122,14 +123,6 @@ def request_name(fingerprint: str) -> str:
 def key_name(idempotency_key: str) -> str:
     """The name of a key."""
     return f"key {idempotency_key}"
-
-
-class Place(NamedTuple):
-    """What caps tell payments apart by, within an owner."""
-
-    host: str
-    payTo: str
-    mint: str
 
 
 class Entry(NamedTuple):

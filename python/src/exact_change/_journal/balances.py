@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, TypeVar
+from typing import Any, Mapping, NamedTuple
 
-from typing_extensions import Protocol
-
-from .._kernel.task import Steps
-
-T = TypeVar("T")
-# Whether a balance that was seen then (milliseconds since the epoch) is still taken for true.
-IsFresh = Callable[[int], bool]
+# What happens to a balance, as journals of both languages have it: amounts are decimal strings.
+BalanceChange = Mapping[str, Any]
 # More than leave while one balance is read.
 _REMEMBERED = 32
+
+
+class Fresh(NamedTuple):
+    """Which balances are taken for true: those seen from then on, and until then (ms)."""
+
+    begin: int
+    end: int
 
 
 class Reading(NamedTuple):
@@ -67,9 +69,9 @@ class AccountBalance(NamedTuple):
         """What is promised."""
         return sum(one.amount for one in self.holds)
 
-    def available(self, is_fresh: IsFresh) -> int | None:
+    def available(self, fresh: Fresh) -> int | None:
         """What can be spent, None if it was not seen lately."""
-        if self.known is None or not is_fresh(self.known.at):
+        if self.known is None or not fresh.begin <= self.known.at <= fresh.end:
             return None
         return max(0, self.known.amount - self.held)
 
@@ -152,90 +154,82 @@ class Taken(NamedTuple):
     before: Reading | None
 
 
-class BalanceStore(Protocol):
-    """Where balances are kept. A change is made to the balance as it stands, as one step."""
+class Taking(NamedTuple):
+    """What taking an amount for an attempt comes to."""
 
-    def read(self, account: str) -> Steps[AccountBalance]:
-        """A balance."""
-        ...
-
-    def change(
-        self, account: str, change: Callable[[AccountBalance], tuple[AccountBalance, T]]
-    ) -> Steps[T]:
-        """Makes a change; returns what it returns."""
-        ...
+    taken: Taken | None
+    # What is to be held for it, if it is new.
+    change: BalanceChange | None = None
 
 
-class MemoryBalances:
-    """Balances in memory: nothing waits between a read and its write."""
-
-    def __init__(self) -> None:
-        self._balances: dict[str, AccountBalance] = {}
-
-    def read(self, account: str) -> Steps[AccountBalance]:
-        """A balance."""
-        return self._balances.get(account, _EMPTY)
-        yield
-
-    def change(
-        self, account: str, change: Callable[[AccountBalance], tuple[AccountBalance, T]]
-    ) -> Steps[T]:
-        """Makes a change."""
-        self._balances[account], result = change(self._balances.get(account, _EMPTY))
-        return result
-        yield
+def changed(balance: AccountBalance, change: BalanceChange) -> AccountBalance:
+    """A balance after a change."""
+    if "see" in change:
+        known = change["see"]
+        amount, moved = int(known["amount"]), int(change["moved"])
+        return balance.see(amount, known["at"], known.get("slot"), moved)
+    if "forget" in change:
+        return balance.forget()
+    if "hold" in change:
+        return balance.hold(change["hold"], int(change["amount"]))
+    if "spend" in change:
+        return balance.spend(change["spend"], change.get("slot"))
+    return balance.release(change["release"])
 
 
-_EMPTY = AccountBalance()
+def holding(id_: str, amount: int) -> BalanceChange:
+    """Promises an amount to an attempt."""
+    return {"hold": id_, "amount": str(amount)}
 
 
-class Ledger:
-    """Accounts are token account addresses, and the wallet's own for lamports."""
+def spending(id_: str, slot: int | None) -> BalanceChange:
+    """The tokens of an attempt left."""
+    return {"spend": id_} if slot is None else {"spend": id_, "slot": slot}
 
-    def __init__(self, store: BalanceStore) -> None:
-        self.store = store
 
-    def available(self, account: str, is_fresh: IsFresh) -> Steps[int | None]:
-        """What can be spent; None if the balance was not seen lately and has to be read."""
-        return (yield from self.store.read(account)).available(is_fresh)
+def taking(balance: AccountBalance, id_: str, amount: int, fresh: Fresh) -> Taking:
+    """Takes an amount for an attempt if it is there."""
+    taken = Taken(balance.reading)
+    if not balance.is_spent(id_) and (balance.available(fresh) or 0) >= amount:
+        return Taking(taken, holding(id_, amount))
+    return Taking(taken if balance.is_held(id_) else None)
 
-    def held(self, account: str) -> Steps[int]:
-        """What is promised to attempts in flight."""
-        return (yield from self.store.read(account)).held
 
-    def see(
-        self, account: str, amount: int, at: int, slot: int | None = None, moved: int = 0
-    ) -> Steps[None]:
-        """Takes down a balance as the chain shows it."""
-        return self._to(account, lambda balance: balance.see(amount, at, slot, moved))
+def balance_json(balance: AccountBalance) -> dict[str, Any]:
+    """A balance as journals of both languages have it."""
+    known, reading = balance.known, balance.reading
+    written: dict[str, Any] = {"made": balance.made}
+    written["holds"] = [{**one._asdict(), "amount": str(one.amount)} for one in balance.holds]
+    written["spent"] = [_amount_json(one) for one in balance.spent]
+    if reading is not None:
+        written["reading"] = _amount_json(reading)
+    if known is not None:
+        written["known"] = _amount_json(known)
+    return written
 
-    def forget(self, account: str) -> Steps[None]:
-        """What it holds is not known any more."""
-        return self._to(account, lambda balance: balance.forget())
 
-    def take(self, account: str, id_: str, amount: int, is_fresh: IsFresh) -> Steps[Taken | None]:
-        """Holds an amount for an attempt if it is there, as one step; None unless it is held."""
+def _amount_json(value: Known | Reading | Spent) -> dict[str, Any]:
+    fields = {**value._asdict(), "amount": str(value.amount)}
+    return {name: one for name, one in fields.items() if one is not None}
 
-        def change(balance: AccountBalance) -> tuple[AccountBalance, Taken | None]:
-            there = balance.available(is_fresh) or 0
-            taken = Taken(balance.reading)
-            if not balance.is_spent(id_) and there >= amount:
-                return balance.hold(id_, amount), taken
-            return balance, taken if balance.is_held(id_) else None
 
-        return self.store.change(account, change)
+def balance_of(written: Mapping[str, Any]) -> AccountBalance:
+    """The same again."""
+    known, reading = written.get("known"), written.get("reading")
+    holds = (Held(one["id"], int(one["amount"]), one["ordinal"]) for one in written["holds"])
+    spent = (Spent(one["id"], int(one["amount"]), one.get("slot")) for one in written["spent"])
+    return AccountBalance(
+        None if known is None else Known(**{**known, "amount": int(known["amount"])}),
+        None if reading is None else reading_of(reading),
+        written["made"],
+        tuple(holds),
+        tuple(spent),
+    )
 
-    def hold(self, account: str, id_: str, amount: int) -> Steps[None]:
-        """Holds an amount for an attempt that has signed it already."""
-        return self._to(account, lambda balance: balance.hold(id_, amount))
 
-    def spend(self, account: str, id_: str, slot: int | None = None) -> Steps[None]:
-        """Ends a hold: the tokens left, in ``slot`` if the chain shows it."""
-        return self._to(account, lambda balance: balance.spend(id_, slot))
+def reading_of(written: Mapping[str, Any]) -> Reading:
+    """A reading again."""
+    return Reading(int(written["amount"]), written["slot"])
 
-    def release(self, account: str, id_: str) -> Steps[None]:
-        """Ends a hold: the tokens stayed."""
-        return self._to(account, lambda balance: balance.release(id_))
 
-    def _to(self, account: str, after: Callable[[AccountBalance], AccountBalance]) -> Steps[None]:
-        return self.store.change(account, lambda balance: (after(balance), None))
+EMPTY = AccountBalance()

@@ -6,7 +6,7 @@ import os
 from typing import Sequence
 
 from .._kernel.task import Steps
-from .balances import Ledger, MemoryBalances
+from .ledger import Ledger, MemoryBalances
 from .locks import MemoryLocks
 
 # Payments without a nonce of their own differ by a number. Counting from a random start tells
@@ -21,14 +21,14 @@ class MemoryClaims:
     def __init__(self) -> None:
         self._claimed: set[str] = set()
 
-    def take(self, id_: str) -> Steps[None]:
-        """Claims an attempt."""
-        self._claimed.add(id_)
+    def take(self, ids: Sequence[str]) -> Steps[None]:
+        """Claims attempts."""
+        self._claimed.update(ids)
         yield from ()
 
-    def drop(self, id_: str) -> Steps[None]:
-        """Lets go of it."""
-        self._claimed.discard(id_)
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        """Lets go of them."""
+        self._claimed.difference_update(ids)
         yield from ()
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:

@@ -6,6 +6,7 @@ from typing import Sequence
 
 from .._kernel.task import Steps
 from .._policy.caps import Cap
+from .attempts import copy_of
 from .store import AttemptStore
 from .types import Attempt, CapBlock, KeyTaken, Owner, State
 
@@ -17,20 +18,29 @@ class MemoryJournal:
         self._store = AttemptStore()
 
     def reserve(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | KeyTaken | None]:
-        return self._store.reserve(attempt, caps)
+        attempt = copy_of(attempt)
+        refusal = self._store.refusal(attempt, caps)
+        if refusal is None:
+            self._store.keep(attempt)
+        return refusal
         yield
 
     def put(self, attempt: Attempt) -> Steps[None]:
-        self._store.put(attempt)
-        yield from ()
+        yield from self.raise_(attempt, ())
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        done = self._store.put(attempt, caps)
-        return done if isinstance(done, CapBlock) else None
+        attempt = copy_of(attempt)
+        before = self._store.replacing(attempt, caps)
+        if isinstance(before, CapBlock):
+            return before
+        if before is not None:
+            self._store.keep(attempt)
+        return None
         yield
 
     def release(self, id_: str) -> Steps[None]:
-        self._store.release(id_)
+        if self._store.releasable(id_) is not None:
+            self._store.remove(id_)
         yield from ()
 
     def similar(
@@ -42,12 +52,9 @@ class MemoryJournal:
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        return self._store.attempts(owner, state, since)
+        return [one.attempt for one in self._store.attempts(owner, state, since)]
         yield
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
         return self._store.used(owner, caps, now)
         yield
-
-    def close(self) -> Steps[None]:
-        yield from ()

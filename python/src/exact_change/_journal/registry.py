@@ -10,7 +10,7 @@ from .._kernel.steps import Forget, park
 from .._kernel.task import Host, Steps, Task, Wake
 from .coordination import MemoryCoordination
 from .memory import MemoryJournal
-from .types import Attempt, Journal, SignedPayment
+from .types import Attempt, SignedPayment
 
 
 class OpenPayment:
@@ -92,7 +92,7 @@ class Wallet:
     def __init__(self, counts: dict[str, int]) -> None:
         # For journals that bring none of their own.
         self.coordination = MemoryCoordination(counts)
-        self.journal: Journal = MemoryJournal()
+        self.journal = MemoryJournal()
         # What payments that wait for a swap need, by output mint: one swap serves them all.
         self.waiting: dict[str, int] = {}
         self.arriving = Crowd()

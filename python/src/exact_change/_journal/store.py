@@ -1,17 +1,33 @@
 """The attempts of a journal that has them all at hand, and what they take of caps.
 
-It knows no effects: each call is one step. What it is given it copies; what it gives belongs to it.
+Those that something may still happen to, and the last of the others; of all that there ever were,
+what they took of caps, and which keys are spent. It knows no effects. It says what may happen, and
+changes only by ``keep`` and ``remove``. What it is given belongs to it, and what it gives too.
 """
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+import heapq
+import json
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
+from .._base.js import stringify
 from .._policy.caps import Cap, counts
-from .attempts import Entry, Place, copy_of, entry_of, is_closed, is_of, key_name, request_name
+from .attempts import Entry, entry_of, is_closed, is_of, key_name, request_name
+from .spending import Spending
+from .spent_keys import (
+    Remembered,
+    SpentKey,
+    SpentKeys,
+    brief_of,
+    lean_of,
+    of_brief,
+    spent_key_of,
+)
 from .states import (
     OPEN_STATES,
     STATES,
+    UNDECIDED_MS,
     Counted,
     counts_longer,
     drops_swap,
@@ -21,229 +37,259 @@ from .states import (
     may_release,
 )
 from .types import Attempt, CapBlock, KeyTaken, Owner, State
-from .windows import SpendWindows
 
-# Closed attempts that no window counts are kept only while there are no more than this in all.
-_KEPT = 10_000
-_DAY_MS = 24 * 60 * 60 * 1000
-
-
-class Carried(NamedTuple):
-    """What the forgotten attempts at a place took: caps without a window count it for ever."""
-
-    owner: Owner
-    place: Place
-    cost: Mapping[str, int]
-    # When the latest of it left.
-    until: float
+# Closed attempts are kept as long as there are no more than this, and the ids of as many.
+_MOST_CLOSED = 10_000
+# The last of them as they are; of older ones no bytes that no call will present again.
+_MOST_WHOLE = 1_000
+_NEVER = float("-inf")
 
 
-class Put(NamedTuple):
-    """The attempt as kept; None if a decided one stands."""
+class Made(NamedTuple):
+    """An attempt, and how many were made before it."""
 
-    kept: Attempt | None
+    made: int
+    attempt: Attempt
 
 
-class _Spot:
-    """One place: what its attempts take, over time."""
+class Archive(NamedTuple):
+    """Where a store that keeps all attempts puts those that are closed."""
 
-    def __init__(self) -> None:
-        self.spending = SpendWindows()
-        self.carried: dict[str, int] = {}
-        self.carried_until = float("-inf")
+    # The attempt that stands there.
+    recall: Callable[[int], Attempt]
+    # So many stay, of those that were closed last: a call may still be at them.
+    recent: int
+    # Ids of some that were closed last, the oldest first.
+    past: Sequence[str] = ()
+
+
+class StoreContent(NamedTuple):
+    """All that a store knows, but for what is spent."""
+
+    # How many attempts were made.
+    made: int
+    # Those that stay, and those that are to go into an archive: in the order they were made.
+    kept: Sequence[Made]
+    closed: Sequence[Made]
+    keys: Sequence[SpentKey]
 
 
 class AttemptStore:
-    """All that a journal knows."""
+    """``archive``: with one, closed attempts stay until their content was taken."""
 
-    def __init__(self) -> None:
-        # With their places in the order in which they were made.
-        self._kept: dict[str, tuple[Entry, int]] = {}
-        # Ids by what a repeated call is found by.
+    def __init__(self, archive: Archive | None = None) -> None:
+        self._archive = archive
+        self._open: dict[str, tuple[int, Entry]] = {}
+        # What the chain has decided, or came to nothing, as JSON: few are looked at again.
+        self._over: dict[str, tuple[int, str]] = {}
+        # Of those, the ones that nothing more happens to, in the order in which that came about.
+        self._whole: dict[str, None] = {}
+        self._lean: dict[str, None] = {}
+        self._past = dict.fromkeys(() if archive is None else archive.past)
+        self._keys = SpentKeys()
+        # What left, as far as the chain has said so.
+        self.spending = Spending()
+        # What is open counts whatever the time is, but for what is in no window any more.
+        self._pending = Spending()
+        # Ids by what a repeated call is found by: its fingerprint, or its key.
         self._index: dict[str, dict[str, None]] = {}
-        self._spots: dict[Owner, dict[Place, _Spot]] = {}
-        # Ids of attempts that nothing more will happen to, in the order in which that came about.
-        self._closed: dict[str, None] = {}
-        # In flight: few, and counted longer than others.
-        self._undecided: dict[str, Entry] = {}
+        # What is open, the oldest first, and what was.
+        self._ages: list[tuple[float, str]] = []
         self._made = 0
-        # A call that reserves without caps must not make the caps of others forget.
-        self.widest_ms = _DAY_MS
 
-    def reserve(self, given: Mapping[str, Any], caps: Sequence[Cap]) -> CapBlock | KeyTaken | None:
-        """As the journal's. Raises ``TypeError`` for what is none, or has an id that is there."""
-        one = entry_of(copy_of(given))
-        attempt = one.attempt
-        if attempt["id"] in self._kept:
+    def refusal(self, attempt: Attempt, caps: Sequence[Cap]) -> CapBlock | KeyTaken | None:
+        """As the journal's: why an attempt cannot be made.
+
+        Raises ``TypeError`` if its id is there.
+        """
+        if self.get(attempt["id"]) is not None:
             raise TypeError(f"An attempt with the id {attempt['id']} is there.")
         key = attempt.get("idempotencyKey")
-        bearers = [] if key is None else self._named(one.owner, key_name(key))
-        for bearer in bearers:
+        owner = Owner(attempt["wallet"], attempt["network"])
+        for bearer in () if key is None else self._bearing(owner, key):
             if is_counted(bearer["state"]) and bearer["id"] != attempt.get("resigns"):
                 return KeyTaken(bearer)
-        block = self._blocked(one, caps, None)
-        if block is not None:
-            return block
-        self._keep(one)
-        self.widest_ms = max(self.widest_ms, *(cap.window_ms or 0 for cap in caps), 0)
-        self._prune(attempt["at"] - self.widest_ms)
-        return None
+        return self._blocked(entry_of(attempt), caps, None)
 
-    def put(self, given: Mapping[str, Any], caps: Sequence[Cap] = ()) -> Put | CapBlock:
-        """As the journal's, and with caps as its ``raise_``."""
-        one = entry_of(copy_of(given))
-        attempt = one.attempt
-        there = self._kept.get(attempt["id"])
-        if there is None:
-            raise RuntimeError(f"The attempt {attempt['id']} was released: it must not go on.")
-        before = there[0].attempt
+    def replacing(self, attempt: Attempt, caps: Sequence[Cap] = ()) -> Attempt | CapBlock | None:
+        """As the journal's ``put``, and with caps its ``raise_``: what it would replace.
+
+        None if that is left as it is. Raises if the attempt must not go on.
+        """
+        id_ = attempt["id"]
+        before = self.get(id_)
+        if before is None:
+            if id_ in self._past:
+                return None
+            raise RuntimeError(f"The attempt {id_} was released: it must not go on.")
         if not may_follow(before["state"], attempt["state"]):
             if STATES[before["state"]]["decided"]:
-                return Put(None)
-            raise RuntimeError(
-                f"The attempt {attempt['id']} is {before['state']} by now: it must not go on."
-            )
+                return None
+            raise RuntimeError(f"The attempt {id_} is {before['state']} by now: it must not go on.")
         if drops_swap(before, attempt):
             raise RuntimeError(
-                f"The attempt {attempt['id']} has signed a swap by now: it must not end without it."
+                f"The attempt {id_} has signed a swap by now: it must not end without it."
             )
-        block = self._blocked(one, caps, there[0])
-        if block is not None:
-            return block
-        self._keep(one)
-        return Put(attempt)
+        return self._blocked(entry_of(attempt), caps, entry_of(before)) or before
 
-    def release(self, id_: str) -> bool:
-        """As the journal's; whether there was something to forget."""
-        there = self._kept.get(id_)
-        if there is None or not may_release(there[0].attempt):
-            return False
+    def releasable(self, id_: str) -> Attempt | None:
+        """The attempt of an id if it may be released."""
+        attempt = self.get(id_)
+        return attempt if attempt is not None and may_release(attempt) else None
+
+    def keep(self, attempt: Attempt) -> None:
+        """Takes down an attempt as it is from now on; no rule is asked."""
+        id_ = attempt["id"]
+        made = self._made_of(id_)
+        if made is None:
+            made = self._made
+            self._made += 1
         self.remove(id_)
-        return True
+        one = entry_of(attempt)
+        for name in one.names:
+            self._index.setdefault(name, {})[id_] = None
+        self._sums_of(attempt).add(one.owner, one.place, one.at, one.cost)
+        if attempt["state"] in OPEN_STATES:
+            self._open[id_] = made, one
+            heapq.heappush(self._ages, (one.at, id_))
+            return
+        self._over[id_] = made, stringify(attempt)
+        if is_closed(attempt):
+            self._whole[id_] = None
+            self._prune()
+
+    def remove(self, id_: str) -> None:
+        """Takes down that an attempt was released."""
+        attempt = self.get(id_)
+        if attempt is None:
+            return
+        one = entry_of(attempt)
+        self._forget(id_, one.names)
+        self._sums_of(attempt).subtract(one.owner, one.place, one.at, one.cost)
 
     def similar(self, owner: Owner, fingerprint: str, idempotency_key: str | None) -> list[Attempt]:
         """As the journal's."""
         if idempotency_key is None:
             return self._named(owner, request_name(fingerprint))
-        return self._named(owner, key_name(idempotency_key))
+        return self._bearing(owner, idempotency_key)
 
     def attempts(
         self, owner: Owner, state: State | None = None, since: int | None = None
-    ) -> list[Attempt]:
-        """As the journal's."""
-        return [
-            one.attempt
-            for one, _ in self._kept.values()
-            if is_of(one.attempt, owner)
-            and (state is None or one.attempt["state"] == state)
-            and (since is None or one.attempt["at"] >= since)
-        ]
+    ) -> list[Made]:
+        """As the journal's, each with how many were made before it."""
+        is_open = state is not None and state in OPEN_STATES
+        kept = [(made, id_) for id_, (made, _) in self._open.items()]
+        if not is_open:
+            kept += [(made, id_) for id_, (made, _) in self._over.items()]
+        found: list[Made] = []
+        for made, id_ in sorted(kept):
+            one = self.get(id_)
+            if one is None or not is_of(one, owner) or (state or one["state"]) != one["state"]:
+                continue
+            if since is None or one["at"] >= since:
+                found.append(Made(made, one))
+        return found
 
-    def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> list[int]:
+    def used(self, owner: Owner, caps: Sequence[Cap], now: float) -> list[int]:
         """As the journal's."""
         return [self._used(owner, cap, now) for cap in caps]
 
     def get(self, id_: str) -> Attempt | None:
         """An attempt by its id."""
-        there = self._kept.get(id_)
-        return None if there is None else there[0].attempt
-
-    def restore(self, attempt: Attempt) -> None:
-        """Takes an attempt as it was written down, in place of the one of its id."""
-        self._keep(entry_of(attempt))
-
-    def remove(self, id_: str) -> None:
-        """Takes down that an attempt was released."""
-        there = self._kept.get(id_)
+        there = self._open.get(id_)
         if there is not None:
-            self._leave(there[0])
-            del self._kept[id_]
+            return there[1].attempt
+        gone = self._over.get(id_)
+        return None if gone is None else _attempt_in(gone[1])
 
-    def carry(self, one: Carried) -> None:
-        """Takes what forgotten attempts took."""
-        if not one.cost:
-            return
-        spot = self._spot(one.owner, one.place)
-        for unit, value in one.cost.items():
-            spot.carried[unit] = spot.carried.get(unit, 0) + value
-        spot.carried_until = max(spot.carried_until, one.until)
+    def count(self, made: int) -> None:
+        """So many attempts were made before the next one that is kept."""
+        self._made = made
 
-    def every(self) -> list[Attempt]:
-        """All attempts, in the order in which they were made."""
-        ordered = sorted(self._kept.values(), key=lambda one: one[1])
-        return [one.attempt for one, _ in ordered]
+    def spend(self, owner: Owner, key: str, one: Remembered, at: float) -> None:
+        """A purchase under a key was over at a time: in brief, or where it stands."""
+        self._keys.add(owner, key, one, at)
 
-    def all_carried(self) -> list[Carried]:
-        """What the forgotten attempts took."""
-        return [
-            Carried(owner, place, dict(spot.carried), spot.carried_until)
-            for owner, spots in self._spots.items()
-            for place, spot in spots.items()
-            if spot.carried
-        ]
+    def content(self) -> StoreContent:
+        """All that it knows, but for what is spent."""
+        every = [Made(made, one.attempt) for made, one in self._open.values()]
+        every += [Made(made, _attempt_in(text)) for made, text in self._over.values()]
+        every.sort(key=lambda one: one.made)
+        gone: set[str] = set() if self._archive is None else set(self._lean)
+        kept = [one for one in every if one.attempt["id"] not in gone]
+        closed = [one for one in every if one.attempt["id"] in gone]
+        return StoreContent(self._made, kept, closed, self._keys.content())
 
-    def _spot(self, owner: Owner, place: Place) -> _Spot:
-        return self._spots.setdefault(owner, {}).setdefault(place, _Spot())
+    def past(self) -> list[str]:
+        """Ids of some that were closed last, the oldest first."""
+        return [*self._past, *self._whole, *self._lean][-_MOST_CLOSED:]
 
-    def _keep(self, one: Entry) -> None:
-        id_ = one.attempt["id"]
-        before = self._kept.get(id_)
-        ordinal = self._made
-        if before is None:
-            self._made += 1
-        else:
-            ordinal = before[1]
-            self._leave(before[0])
-        self._kept[id_] = (one, ordinal)
-        for name in one.names:
-            self._index.setdefault(name, {})[id_] = None
-        if one.cost:
-            self._spot(one.owner, one.place).spending.add(one.at, one.cost)
-        if is_closed(one.attempt):
-            self._closed[id_] = None
-        if one.attempt["state"] in OPEN_STATES:
-            self._undecided[id_] = one
+    def _sums_of(self, attempt: Attempt) -> Spending:
+        return self._pending if attempt["state"] in OPEN_STATES else self.spending
 
-    def _leave(self, one: Entry) -> None:
-        id_ = one.attempt["id"]
-        self._undecided.pop(id_, None)
-        self._closed.pop(id_, None)
-        for name in one.names:
+    def _made_of(self, id_: str) -> int | None:
+        there: tuple[int, Any] | None = self._open.get(id_) or self._over.get(id_)
+        return None if there is None else there[0]
+
+    def _forget(self, id_: str, names: Sequence[str]) -> None:
+        for kept in (self._open, self._over, self._whole, self._lean):
+            kept.pop(id_, None)
+        for name in names:
             ids = self._index.get(name, {})
             ids.pop(id_, None)
             if not ids:
                 self._index.pop(name, None)
-        if not one.cost:
+
+    def _prune(self) -> None:
+        """Makes room: of what is closed for longest, its bytes go first, then all but its key."""
+        recent = _MOST_WHOLE if self._archive is None else self._archive.recent
+        while len(self._whole) > recent:
+            id_ = next(iter(self._whole))
+            del self._whole[id_]
+            self._lean[id_] = None
+            if self._archive is None:
+                made, text = self._over[id_]
+                self._over[id_] = made, stringify(lean_of(_attempt_in(text)))
+        if self._archive is not None:
             return
-        spot = self._spot(one.owner, one.place)
-        spot.spending.subtract(one.at, one.cost)
-        if spot.spending.is_empty and not spot.carried:
-            del self._spots[one.owner][one.place]
+        while len(self._whole) + len(self._lean) > _MOST_CLOSED:
+            id_ = next(iter(self._lean))
+            attempt = _attempt_in(self._over[id_][1])
+            one = entry_of(attempt)
+            self._forget(id_, one.names)
+            self._past[id_] = None
+            key, brief = spent_key_of(attempt), brief_of(attempt)
+            if key is not None and brief is not None:
+                self._keys.add(one.owner, key, brief, one.at)
+        while len(self._past) > _MOST_CLOSED:
+            del self._past[next(iter(self._past))]
 
-    def _prune(self, before: float) -> None:
-        """Forgets the closed attempts that no window counts, as far as there are too many."""
-        for id_ in list(self._closed):
-            one = self._kept[id_][0]
-            if len(self._kept) <= _KEPT or one.at >= before:
-                return
-            self.carry(Carried(one.owner, one.place, one.cost, one.at))
-            self.remove(id_)
-
-    def _used(self, owner: Owner, cap: Cap, now: int) -> int:
-        since = float("-inf") if cap.window_ms is None else now - cap.window_ms
-        total = 0
-        for place, spot in self._spots.get(owner, {}).items():
-            if not counts(cap, place._asdict()):
-                continue
-            total += spot.spending.after(since, cap.unit)
-            # Of what is forgotten, a window wider than any before counts too much.
-            if spot.carried_until > since:
-                total += spot.carried.get(cap.unit, 0)
-        for one in self._undecided.values():
-            is_own = one.owner == owner and counts(cap, one.attempt)
-            if is_own and counts_longer(one.attempt, since):
-                total += one.cost.get(cap.unit, 0)
+    def _used(self, owner: Owner, cap: Cap, now: float) -> int:
+        since = _NEVER if cap.window_ms is None else now - cap.window_ms
+        total = self.spending.since(owner, cap, since) + self._pending.since(owner, cap, _NEVER)
+        for one in self._lapsed(since):
+            if one.owner == owner and counts(cap, one.attempt):
+                total -= one.cost.get(cap.unit, 0)
         return total
+
+    def _lapsed(self, since: float) -> Iterator[Entry]:
+        """What is open and counts no more in a window that begins then: mostly nothing."""
+        ages = self._ages
+        # At most half of it is gone, so that each costs the same.
+        if len(ages) > 2 * len(self._open):
+            self._ages = ages = [one for one in ages if self._stands(one)]
+            heapq.heapify(ages)
+        while ages and not self._stands(ages[0]):
+            heapq.heappop(ages)
+        if not ages or ages[0][0] > since - UNDECIDED_MS:
+            return
+        for _, one in self._open.values():
+            if one.at <= since and not counts_longer(one.attempt, since):
+                yield one
+
+    def _stands(self, age: tuple[float, str]) -> bool:
+        there = self._open.get(age[1])
+        return there is not None and there[1].at == age[0]
 
     def _blocked(self, one: Entry, caps: Sequence[Cap], before: Entry | None) -> CapBlock | None:
         used = self.used(one.owner, caps, one.attempt["at"])
@@ -251,6 +297,20 @@ class AttemptStore:
         return first_full(caps, used, Counted(one.attempt, one.cost), own)
 
     def _named(self, owner: Owner, name: str) -> list[Attempt]:
-        found = [self._kept[id_] for id_ in self._index.get(name, ())]
-        found.sort(key=lambda one: one[1])
-        return [one.attempt for one, _ in found if one.owner == owner]
+        ids = sorted(self._index.get(name, ()), key=lambda id_: self._made_of(id_) or 0)
+        found = (self.get(id_) for id_ in ids)
+        return [one for one in found if one is not None and is_of(one, owner)]
+
+    def _bearing(self, owner: Owner, key: str) -> list[Attempt]:
+        spent: list[Attempt] = []
+        for one in self._keys.find(owner, key):
+            if isinstance(one, str):
+                spent.append(of_brief(owner, key, one))
+            elif self._archive is not None:
+                spent.append(self._archive.recall(one))
+        return [*spent, *self._named(owner, key_name(key))]
+
+
+def _attempt_in(text: str) -> Attempt:
+    attempt: Attempt = json.loads(text)
+    return attempt

@@ -5,14 +5,15 @@ Amounts are decimal strings of base units, times are milliseconds since the epoc
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence, Union
 
 from typing_extensions import Literal, NotRequired, Protocol, TypedDict
 
 from .._kernel.task import Steps
 from .._policy.caps import Cap
 from .._policy.cost import SwapCost
-from .balances import Ledger
+from .balances import Fresh, Taken
+from .ledger import Ledger
 from .locks import Locks
 
 State = Literal["reserved", "abandoned", "unpaid", "signed", "settled", "unsettled"]
@@ -156,15 +157,42 @@ class KeyTaken(NamedTuple):
     taken: Attempt
 
 
+class Hold(NamedTuple):
+    """Tokens that an attempt is to hold."""
+
+    account: str
+    # Of when the balance has to be that they are taken from.
+    fresh: Fresh
+    # A lock under which nothing may be taken from it.
+    unless: str
+
+
+class Along(NamedTuple):
+    """What happens in one step with the write of an attempt, or not at all."""
+
+    # What this process claims from then on, and what no longer: see `Claims`.
+    claim: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    # Ends its hold on an account: the tokens left, in a slot as the chain shows it.
+    spend: tuple[str, int] | None = None
+    # Ends its holds on accounts: the tokens stayed.
+    free: Sequence[str] = ()
+
+
+ALONE = Along()
+# What a reservation comes to: refused, or made; with what was taken for it, if anything was.
+Reserved = Union[CapBlock, KeyTaken, Taken, None]
+
+
 class Claims(Protocol):
     """Which attempts a call is at. A claim ends with its process, however that ends."""
 
-    def take(self, id_: str) -> Steps[None]:
-        """Claims an attempt."""
+    def take(self, ids: Sequence[str]) -> Steps[None]:
+        """Claims attempts."""
         ...
 
-    def drop(self, id_: str) -> Steps[None]:
-        """Lets go of it."""
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        """Lets go of them."""
         ...
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
@@ -198,11 +226,20 @@ class Coordination(Protocol):
 class Journal(Protocol):
     """Where attempts and what they cost are kept. What is returned from has happened."""
 
-    def reserve(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | KeyTaken | None]:
-        """Writes a new attempt if its key is free and every cap has room, as one step."""
+    def reserve(
+        self,
+        attempt: Attempt,
+        caps: Sequence[Cap],
+        along: Along = ALONE,
+        hold: Hold | None = None,
+    ) -> Steps[Reserved]:
+        """Writes a new attempt if its key is free and every cap has room, as one step.
+
+        ``hold``: what to hold for it in the same step, if it is there.
+        """
         ...
 
-    def put(self, attempt: Attempt) -> Steps[None]:
+    def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
         """Replaces an attempt as a whole.
 
         If its state cannot follow, a decided attempt stays as it is. Raises if another one is, or
@@ -214,7 +251,7 @@ class Journal(Protocol):
         """As :meth:`put`, if each cap has room for what it takes more than before."""
         ...
 
-    def release(self, id_: str) -> Steps[None]:
+    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
         """Forgets an attempt that signed no payment and whose swaps cost nothing."""
         ...
 
@@ -234,6 +271,14 @@ class Journal(Protocol):
         """What is spent or reserved of each cap at a time, in the cap's unit."""
         ...
 
+
+class SharedJournal(Journal, Protocol):
+    """A journal that several processes may use at once."""
+
+    def coordination(self, owner: Owner) -> Coordination:
+        """What keeps them out of each other's way."""
+        ...
+
     def close(self) -> Steps[None]:
-        """Ends what it does in the background, and its connections."""
+        """Frees what this journal holds, whatever is still being done under its locks."""
         ...

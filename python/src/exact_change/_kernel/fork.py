@@ -8,8 +8,10 @@ import weakref
 from types import TracebackType
 from typing import Callable
 
+from typing_extensions import Protocol
+
 _resets: list[Callable[[], None]] = []
-_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+_renewed: weakref.WeakSet[Renewed] = weakref.WeakSet()
 
 
 def after_fork(reset: Callable[[], None]) -> None:
@@ -17,12 +19,25 @@ def after_fork(reset: Callable[[], None]) -> None:
     _resets.append(reset)
 
 
+class Renewed(Protocol):
+    """What begins anew in a child."""
+
+    def renew(self) -> None:
+        """Forgets what is the parent's."""
+        ...
+
+
+def in_child(one: Renewed) -> None:
+    """Has something begin anew in each child, for as long as it is there."""
+    _renewed.add(one)
+
+
 class ForkLock:
     """A lock that is free in a child, whoever held it in the parent."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        _locks.add(self)
+        in_child(self)
 
     def renew(self) -> None:
         """Frees it."""
@@ -43,8 +58,8 @@ class ForkLock:
 def _in_child() -> None:
     for reset in _resets:
         reset()
-    for lock in _locks:
-        lock.renew()
+    for one in list(_renewed):
+        one.renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -188,11 +188,11 @@ def ensure(steps: Steps[T], then: Callable[[], Steps[Any]]) -> Steps[T]:
     return value
 
 
-def sleep(ms: float, signal: Signal | None = None) -> Steps[None]:
-    """Waits; raises the signal's reason if it fires."""
+def sleep(ms: float, *signals: Signal | None) -> Steps[None]:
+    """Waits; raises the reason of the first signal that fires."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return [*fails_on(wake, [signal]), host.later(ms, wake)]
+        return [*fails_on(wake, signals), host.later(ms, wake)]
 
     yield _Park(register)
 

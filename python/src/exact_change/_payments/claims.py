@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from .._journal.registry import OpenPayment
 from .._kernel.signals import Signal
@@ -20,8 +20,8 @@ def body_claim(id_: str) -> str:
     return f"body of {id_}"
 
 
-def release_claim(
-    context: PaymentContext, open_: OpenPayment, signal: Signal | None, claim: str | None = None
+def release_claims(
+    context: PaymentContext, open_: OpenPayment, claims: Sequence[str], signal: Signal | None
 ) -> Steps[None]:
     """Lets go of an attempt, or of its answer, after all that is being written of it.
 
@@ -29,19 +29,18 @@ def release_claim(
     the next call at this wallet is, or it would take the attempt for one that is still at work, and
     pay beside it. Never raises.
     """
-    task = yield from start_release(context, open_, claim)
+    task = yield from start_release(context, open_, claims)
     yield from quiet(join(task, signal))
 
 
 def start_release(
-    context: PaymentContext, open_: OpenPayment, claim: str | None = None
+    context: PaymentContext, open_: OpenPayment, claims: Sequence[str]
 ) -> Steps[Task[Any]]:
     """The same, not waited for."""
-    name = open_.attempt["id"] if claim is None else claim
 
     def let_go() -> Steps[None]:
         yield from written(open_)
-        yield from context.claims.drop(name)
+        yield from context.claims.drop(claims)
 
     return delay_next_call(context, let_go)
 

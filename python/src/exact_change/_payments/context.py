@@ -6,8 +6,9 @@ from .._config.options import Config
 from .._events import Events
 from .._firewall.decoders import Decoders
 from .._http.own import HttpPort
+from .._journal.along import AlongMemory
 from .._journal.registry import wallet_of
-from .._journal.types import Journal, Owner
+from .._journal.types import Coordination, Journal, Owner
 from .._jupiter.connect import connect_jupiter
 from .._jupiter.decoder import jupiter_decoder
 from .._kernel.signals import Signal
@@ -21,6 +22,7 @@ from .._transport.local import LocalTransport
 from .._transport.remote import RemoteTransport
 from .._transport.types import Transport
 from ..errors import failure
+from .journal_timeouts import TimedCoordination, TimedJournal
 from .memory import Memory, Recovery
 from .reconcile.account_history import Histories
 
@@ -53,8 +55,13 @@ class PaymentContext:
             self.transport = RemoteTransport.of(config, http)
         self.owner = Owner(config.wallet, network)
         self.wallet = wallet_of(config.wallet, network)
-        self.journal: Journal = self.wallet.journal
-        coordination = self.wallet.coordination
+        given = config.journal
+        if given is None:
+            coordination: Coordination = self.wallet.coordination
+            self.journal: Journal = AlongMemory(self.wallet.journal, coordination)
+        else:
+            coordination = TimedCoordination(given.coordination(self.owner), timeouts.journal)
+            self.journal = TimedJournal(given, timeouts.journal)
         self.ledger = coordination.ledger
         self.locks = coordination.locks
         self.claims = coordination.claims

@@ -131,12 +131,12 @@ def _present_again(
     context: PaymentContext, open_: OpenPayment, repeat: RepeatedCall
 ) -> Steps[Reply]:
     """To the address that asked for it, wherever this call was led."""
-    id_ = open_.attempt["id"]
+    claims = [open_.attempt["id"], body_claim(open_.attempt["id"])]
     try:
-        yield from context.claims.take(id_)
+        yield from context.claims.take(claims)
     except Exception as cause:
         # It may have been taken all the same, and would keep every later call away.
-        yield from background(quiet(context.claims.drop(id_)))
+        yield from background(quiet(context.claims.drop(claims)))
         raise undecided(open_, cause)
     shown = yield from present(
         context,

@@ -8,6 +8,7 @@ from .._base.network import WSOL_MINT
 from .._config.swap_request import ResolvedRequest
 from .._events import Emit
 from .._journal.balances import Reading, Taken
+from .._journal.types import Hold
 from .._kernel.signals import Signal, check
 from .._kernel.steps import background, join, quiet, start, timer
 from .._kernel.task import Steps, Task
@@ -59,11 +60,21 @@ class FundTask(NamedTuple):
     approval: Approval
     # Called once what the payment needs is counted among what waits.
     on_counted: Callable[[], None]
+    # The tokens, if they are held for it already.
+    taken: Taken | None = None
 
 
 def fund_payment(context: PaymentContext, choice: Choice, task: FundTask) -> Steps[HeldFunds]:
     """One swap serves all payments in a pinned mint that wait for it."""
     return _Fund(context, choice, task).run()
+
+
+def hold_for(context: PaymentContext, choice: Choice) -> Hold:
+    """The tokens for a payment, to be held when it is reserved.
+
+    No swap runs on the account meanwhile: its guard must find what it counted on.
+    """
+    return Hold(choice.facts.source, fresh_in(context), mint_lock(choice.offer.mint))
 
 
 class _Fund:
@@ -83,6 +94,9 @@ class _Fund:
             required=str(offer.amount),
             missing=str(max(0, offer.amount - facts.available)),
         )
+        if task.taken is not None:
+            task.on_counted()
+            return HeldFunds(task.taken.before)
         # Counted before the first wait: a call that looks for a swap meanwhile lets it cover this
         # payment too.
         waiting = context.wallet.waiting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple, Sequence
 
 from .._base.network import TOKEN_PROGRAMS, pinned_mint
-from .._journal.balances import IsFresh
+from .._journal.balances import Fresh
 from .._kernel.signals import Signal
 from .._kernel.task import Steps
 from .._solana.address import Address
@@ -87,14 +87,14 @@ def known_available(context: PaymentContext, source: Address) -> Steps[int | Non
     return context.ledger.available(source, fresh_in(context))
 
 
-def fresh_in(context: PaymentContext) -> IsFresh:
+def fresh_in(context: PaymentContext) -> Fresh:
     """Which balances are taken for true.
 
     None from before the clock was set back, and those that a machine has seen whose clock is a
     little ahead.
     """
     now = context.now()
-    return lambda at: abs(now - at) <= _BALANCE_MAX_AGE_MS
+    return Fresh(now - _BALANCE_MAX_AGE_MS, now + _BALANCE_MAX_AGE_MS)
 
 
 def _look_up(context: PaymentContext, offer: Offer) -> Steps[_Known]:

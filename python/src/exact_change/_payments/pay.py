@@ -17,17 +17,17 @@ from ..errors import ExactChangeError, Moved, SettlementError, amended
 from .approval import Approval
 from .call import Call, CallOptions, Reply
 from .choose import Choice, Refuse, choose
-from .claims import release_claim
+from .claims import release_claims
 from .context import PaymentContext
 from .costs import first_receipt
 from .earlier import RepeatedCall, resume_earlier_payment, under_key
 from .fingerprint import fingerprint_of
-from .fund import FundTask, fund_payment
+from .fund import FundTask, fund_payment, hold_for
 from .plan import Place
 from .present import Presentation, Rejected, present
 from .reconcile.resume import resume_once
 from .request_checks import check_request
-from .reservation import claim_attempt
+from .reservation import Reservation
 from .resign import second_try_after
 from .signing import sign_payment
 
@@ -170,9 +170,9 @@ def prepare_payment(
         pay_to=offer.pay_to,
         refused=[one.to_dict() for one in choice.refused],
     )
-    reservation = yield from claim_attempt(context, _reserved(context, choice, task))
+    reservation = Reservation(context, _reserved(context, choice, task))
     try:
-        yield from reservation.reserve()
+        taken = yield from reservation.reserve(hold_for(context, choice))
         place = Place(purpose.url, purpose.method, 402, purpose.host)
         approval = Approval(context, place, choice, signal)
         held = yield from fund_payment(
@@ -186,6 +186,7 @@ def prepare_payment(
                 reservation,
                 approval,
                 on_counted,
+                taken,
             ),
         )
         funded = context.now()
@@ -302,7 +303,8 @@ def _shown_or_let_go(
     def let_go() -> Steps[None]:
         # Until both are on record, no other call presents the first again.
         if may_resign:
-            yield from release_claim(context, first, showing.call.signal)
+            own = [first.attempt["id"]]
+            yield from release_claims(context, first, own, showing.call.signal)
 
     return (yield from ensure(work(), let_go))
 

@@ -6,10 +6,9 @@ from typing import Any, Callable, NamedTuple, Sequence, Union
 
 from .._events import Emit
 from .._journal.registry import OpenPayment
-from .._journal.types import Attempt
+from .._journal.types import Along, Attempt
 from .._kernel.signals import Signal, check, follow
 from .._kernel.steps import (
-    all_of,
     background,
     done,
     ensure,
@@ -20,13 +19,13 @@ from .._kernel.steps import (
     start_deadline,
     until_aborted,
 )
-from .._kernel.task import Steps, Task
+from .._kernel.task import Steps
 from .._receipt import Receipt, read_receipt, write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, ExactChangeError, Moved, failure
 from .call import Call, Reply, let_go
-from .claims import body_claim, release_claim, start_release
+from .claims import body_claim, delay_next_call, release_claims, start_release
 from .context import PaymentContext
 from .outcomes import Outcome, outcome_of
 from .reading import read_word
@@ -83,8 +82,10 @@ def present(
 
     The same bytes are sent once more only if the seller's own word and the chain say that they are
     settled, and the request may be repeated. A lost answer raises ``SettlementError``; whatever
-    comes, the chain has the last word, in the background. The attempt is claimed by this call, and
-    no longer when it returns, or soon after if its caller has given up.
+    comes, the chain has the last word, in the background. The attempt and its answer are claimed by
+    this call, and no longer when it returns, or soon after if its caller has given up. An answer
+    that is on its way to its reader stays claimed until that is there; and so does its attempt,
+    unless it has a key, for which it would seem to be under way.
     """
     one = _Presenting(context, open_, showing)
     return ensure(one.run(), one.end)
@@ -102,24 +103,20 @@ class _Presenting:
         self._open = open_
         self._showing = showing
         self._signal = showing.call.signal
-        self._body_claim = body_claim(open_.attempt["id"])
         self._is_awaited = False
 
     def run(self) -> Steps[Reply | Rejected]:
         context, open_, signal = self._context, self._open, self._signal
         deadline = yield from start_deadline(context.config.timeouts.payment, signal)
-        # While the seller is at work. If it cannot be claimed, a repeated call takes the answer for
-        # lost, and pays nothing twice.
-        claimed = yield from start(quiet(context.claims.take(self._body_claim)))
         try:
-            shown = yield from self._once(claimed, deadline.signal)
+            shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Refused):
                 yield from self._ask_chain_first(shown.outcome, deadline.signal)
                 check(signal)
                 is_settled = open_.attempt["state"] == "settled"
                 if shown.outcome.ask_first and is_settled and self._may_repeat():
                     yield from let_go(shown.answer.reply)
-                    shown = yield from self._once(claimed, deadline.signal)
+                    shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Shown):
                 self._is_awaited = shown.is_awaited
                 return shown.reply
@@ -138,10 +135,13 @@ class _Presenting:
         # First, so that a process that takes it for an orphan finds the record that this one works
         # on.
         yield from follow_in_background(self._context, self._open, self._showing.emit)
+        attempt = self._open.attempt
+        own = [] if self._showing.keeps_claim else [attempt["id"]]
         if not self._is_awaited:
-            yield from start_release(self._context, self._open, self._body_claim)
-        if not self._showing.keeps_claim:
-            yield from release_claim(self._context, self._open, self._signal)
+            claims = [*own, body_claim(attempt["id"])]
+            yield from release_claims(self._context, self._open, claims, self._signal)
+        elif "idempotencyKey" in attempt:
+            yield from start_release(self._context, self._open, own)
 
     def _may_repeat(self) -> bool:
         return may_repeat(self._open, self._showing.call, self._showing.is_repeatable)
@@ -155,8 +155,7 @@ class _Presenting:
             asked = quiet(decide_payment(context, self._open, emit, signal), False)
             yield from until_aborted(asked, self._signal)
 
-    def _once(self, claimed: Task[None], signal: Signal) -> Steps[_Shown | _Refused]:
-        """``claimed``: ends once the answer is claimed for its reader, or cannot be."""
+    def _once(self, signal: Signal) -> Steps[_Shown | _Refused]:
         context, open_, showing = self._context, self._open, self._showing
         emit = showing.emit
         yield from emit("payment.sent", url=showing.url, method=showing.call.method)
@@ -182,7 +181,7 @@ class _Presenting:
         noted: Steps[Any] = done(None)
         if not is_awaited or open_.is_foreign:
             noted = self._note(as_it_is)
-        waiting = yield from start(all_of([noted, join(claimed) if is_awaited else done(None)]))
+        waiting = yield from start(noted)
         try:
             yield from join(waiting, self._signal)
         except Exception:
@@ -232,7 +231,10 @@ class _Presenting:
             yield from save_attempt(self._context, self._open, change)
             return
         except Exception:
-            signature = bounds_of(self._open)["payer_signature"]
+            yield from self._warn()
+
+    def _warn(self) -> Steps[None]:
+        signature = bounds_of(self._open)["payer_signature"]
         message = f"The journal could not be written after payment {signature}."
         yield from self._showing.emit("warning", message=message)
 
@@ -277,19 +279,32 @@ class _Presenting:
     def body_read(self) -> Steps[None]:
         """The answer has reached its caller."""
 
-        def delivered(attempt: Attempt) -> Attempt:
-            return {**attempt, "delivered": True}
-
-        self._open.attempt = delivered(self._open.attempt)
-        return self._body_over(self._note(delivered))
+        return self._body_over(is_delivered=True)
 
     def body_lost(self) -> Steps[None]:
         """It has not."""
-        return self._body_over(self._take_back())
+        return self._body_over(is_delivered=False)
 
-    def _body_over(self, noting: Steps[None]) -> Steps[None]:
-        noted = yield from start(noting)
-        yield from start_release(self._context, self._open, self._body_claim)
+    def _body_over(self, *, is_delivered: bool) -> Steps[None]:
+        """The claims end with the write of it."""
+        context, open_ = self._context, self._open
+
+        def change(attempt: Attempt) -> Attempt:
+            return {**attempt, "delivered": is_delivered}
+
+        open_.attempt = change(open_.attempt)
+        drop = [open_.attempt["id"], body_claim(open_.attempt["id"])]
+
+        def save() -> Steps[None]:
+            try:
+                yield from save_attempt(context, open_, change, Along(drop=drop))
+                return
+            except Exception:
+                if is_delivered:
+                    yield from self._warn()
+            yield from release_claims(context, open_, drop, None)
+
+        noted = yield from delay_next_call(context, save)
         # A reader that has given up is not kept waiting.
         yield from quiet(join(noted, self._signal))
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from typing import Callable, TypeVar
 
+from .._journal.balances import Taken
 from .._journal.registry import OpenPayment
-from .._journal.types import Attempt, CapBlock, KeyTaken, SignedPayment, SignedSwap, SwapOutcome
+from .._journal.types import (
+    Along,
+    Attempt,
+    CapBlock,
+    Hold,
+    KeyTaken,
+    Reserved,
+    SignedPayment,
+    SignedSwap,
+    SwapOutcome,
+)
 from .._kernel.signals import Signal
-from .._kernel.steps import background, quiet
+from .._kernel.steps import quiet
 from .._kernel.task import Steps
 from .._policy.caps import caps_for, check_payment, over_budget, taken_of
 from .._policy.cost import NO_SWAP_COST
 from .._receipt import Cost, Receipt, write
 from ..errors import is_code
+from .claims import body_claim
 from .context import PaymentContext
 from .costs import cost_for_swap
 from .reconcile.earlier_errors import in_progress
@@ -21,20 +33,6 @@ from .reconcile.resume import abandon, free_orphaned_budget, resume_with_next_ca
 from .swap_cost import SwapTaking, swap_bound, swap_cost_after, with_swap_cost, without_bound
 
 T = TypeVar("T")
-
-
-def claim_attempt(context: PaymentContext, reserved: Attempt) -> Steps[Reservation]:
-    """Claims an attempt for this call, before it is there for others to see.
-
-    Until its answer is there, no process takes it for an orphan.
-    """
-    try:
-        yield from context.claims.take(reserved["id"])
-    except Exception:
-        # It may have been taken all the same.
-        yield from background(quiet(context.claims.drop(reserved["id"])))
-        raise
-    return Reservation(context, reserved)
 
 
 class Reservation:
@@ -47,21 +45,29 @@ class Reservation:
         self._price = reserved
         self._is_reserved = False
 
-    def reserve(self) -> Steps[None]:
-        """Reserves its price.
+    def reserve(self, hold: Hold | None = None) -> Steps[Taken | None]:
+        """Claims it for this call, and reserves its price.
 
-        Raises ``budget_exhausted``, or ``payment_in_progress`` if another call has its key.
+        Until its answer is there, no process takes it for an orphan. ``hold``: what to hold for it,
+        if that takes no step of its own. Returns what was taken. Raises ``budget_exhausted``, or
+        ``payment_in_progress`` if another call has its key.
         """
         context, attempt = self._context, self.attempt
         caps = caps_for(context.config.policy.caps.caps, attempt)
-        refused = yield from _without_orphans(
-            context, lambda: context.journal.reserve(attempt, caps)
+        along = Along(claim=[attempt["id"]])
+
+        def is_made(result: Reserved) -> bool:
+            return result is None or isinstance(result, Taken)
+
+        done = yield from _without_orphans(
+            context, lambda: context.journal.reserve(attempt, caps, along, hold), is_made
         )
-        if isinstance(refused, KeyTaken):
+        if isinstance(done, KeyTaken):
             raise in_progress({})
-        if isinstance(refused, CapBlock):
-            raise over_budget(refused.cap, refused.used, taken_of(refused.cap, attempt))
+        if isinstance(done, CapBlock):
+            raise over_budget(done.cap, done.used, taken_of(done.cap, attempt))
         self._is_reserved = True
+        return done
 
     def plan_swap(self, taking: SwapTaking, signal: Signal | None) -> Steps[None]:
         """Reserves what a swap takes at most, before it is signed.
@@ -77,7 +83,7 @@ class Reservation:
             raise refusal
         caps = caps_for(policy.caps.caps, following)
         refused = yield from _without_orphans(
-            context, lambda: context.journal.raise_(following, caps)
+            context, lambda: context.journal.raise_(following, caps), lambda block: block is None
         )
         if refused is not None:
             raise over_budget(refused.cap, refused.used, taken_of(refused.cap, following))
@@ -105,7 +111,7 @@ class Reservation:
         return cost_for_swap(cost, int(outcome.get("feeLamports", "0")))
 
     def sign(self, payment: SignedPayment, receipt: Receipt) -> Steps[OpenPayment]:
-        """Puts the signed payment on record, before it leaves.
+        """Puts the signed payment on record, before it leaves, and claims its answer.
 
         Raises if another process took the attempt for an orphan and freed its budget.
         """
@@ -117,7 +123,8 @@ class Reservation:
             "payment": payment,
             "receipt": write(receipt),
         }
-        yield from self._context.journal.put(signed)
+        claim = [body_claim(signed["id"])]
+        yield from self._context.journal.put(signed, Along(claim=claim))
         return OpenPayment(signed)
 
     def roll_back(self, source: str, reason: Exception) -> Steps[None]:
@@ -126,41 +133,43 @@ class Reservation:
         ``source``: the token account that the payment would have left from. Never raises.
         """
         context, id_ = self._context, self.attempt["id"]
+        drop = [id_, body_claim(id_)]
         is_unwritten = is_code(reason, "journal_unavailable")
         # What could not be undone now is freed with all other orphans, which are looked for again;
         # the reason of the failure says more.
         if is_unwritten:
             resume_with_next_call(context)
+        # One whose answer was lost may be on record.
+        if not self._is_reserved and not is_unwritten:
+            return
         try:
-            yield from context.ledger.release(source, id_)
-            # One whose answer was lost may be on record.
-            if self._is_reserved or is_unwritten:
-                yield from _give_up(context, self.attempt)
+            yield from _give_up(context, self.attempt, Along(drop=drop, free=[source]))
+            return
         except Exception:
             resume_with_next_call(context)
-        yield from quiet(context.claims.drop(id_))
+        yield from quiet(context.claims.drop(drop))
 
 
 def _without_orphans(
-    context: PaymentContext, ask: Callable[[], Steps[T | None]]
-) -> Steps[T | None]:
+    context: PaymentContext, ask: Callable[[], Steps[T]], is_done: Callable[[T], bool]
+) -> Steps[T]:
     """Orphaned attempts must not consume budget or block a key.
 
     They are freed, and the journal is asked once more.
     """
-    refused = yield from ask()
-    if refused is not None and (yield from free_orphaned_budget(context)):
-        refused = yield from ask()
-    return refused
+    result = yield from ask()
+    if not is_done(result) and (yield from free_orphaned_budget(context)):
+        result = yield from ask()
+    return result
 
 
-def _give_up(context: PaymentContext, attempt: Attempt) -> Steps[None]:
+def _give_up(context: PaymentContext, attempt: Attempt, along: Along) -> Steps[None]:
     """Frees the price and the key: no payment was signed.
 
     A swap that may still land stays on record, and so does what swaps have cost.
     """
     swap = attempt.get("swap")
     if swap is None or "outcome" in swap:
-        yield from end_unpaid(context, without_bound(attempt))
+        yield from end_unpaid(context, without_bound(attempt), along)
     else:
-        yield from abandon(context, attempt)
+        yield from abandon(context, attempt, along)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .._journal.registry import OpenPayment
-from .._journal.types import Attempt
+from .._journal.types import ALONE, Along, Attempt
 from .._kernel.steps import join, settled, start
 from .._kernel.task import Steps, Task
 from .context import PaymentContext
@@ -19,18 +19,18 @@ def as_it_is(attempt: Attempt) -> Attempt:
 
 
 def save_attempt(
-    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is
+    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
 ) -> Steps[None]:
     """Writes an attempt as it stands after a change, and makes the change once that is written.
 
     Two writes at once may land in the wrong order, and the older one would stand.
     """
-    task = yield from start_saving(context, open_, change)
+    task = yield from start_saving(context, open_, change, along)
     yield from join(task)
 
 
 def start_saving(
-    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is
+    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
 ) -> Steps[Task[None]]:
     """The same, not waited for."""
     before = open_.last_write
@@ -38,7 +38,7 @@ def start_saving(
     def write() -> Steps[None]:
         if before is not None and not before.is_settled and not before.host.is_gone:
             yield from settled(before)
-        yield from context.journal.put(change(open_.attempt))
+        yield from context.journal.put(change(open_.attempt), along)
         # To what it is by now: others may have changed it while it was written.
         open_.attempt = change(open_.attempt)
 

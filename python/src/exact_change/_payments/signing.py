@@ -12,7 +12,7 @@ from .._kernel.task import Steps
 from .._solana.keys import SigningIntent, is_good_signature, signature_text
 from .._solana.message import assemble_transaction
 from .._solana.types import Lifetime
-from .._x402.exact import build_exact_payment
+from .._x402.exact import build_exact_payment, carries_nonce
 from .._x402.facts import BuiltPayment, PaymentFacts
 from .._x402.payload import attach_payment
 from ..errors import failure
@@ -90,6 +90,10 @@ def _compose(
         # most one block a slot.
         last = own.last_valid_block_height + max(0, given.slot - own.slot)
         lifetime = Lifetime(given.blockhash, last, given.slot)
+    price = 1
+    if not carries_nonce(offer):
+        # What tells apart payments without a nonce of their own.
+        price = yield from context.next(lifetime.blockhash)
     payment = PaymentFacts(
         offer,
         context.config.wallet,
@@ -99,8 +103,7 @@ def _compose(
         facts.decimals,
         lifetime.blockhash,
         nonce_for(url, idempotency_key, context.config.runtime.random_bytes),
-        # What tells apart payments without a nonce of their own.
-        (yield from context.next(lifetime.blockhash)),
+        price,
     )
     return Composed(build_exact_payment(payment), lifetime, own.slot - _FORK_SLOTS)
 

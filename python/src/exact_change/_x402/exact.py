@@ -16,6 +16,11 @@ _NONCE_BYTES = 16
 _MAX_PRICE = 1_000_000
 
 
+def carries_nonce(offer: Offer) -> bool:
+    """Whether the memo of a payment is our nonce, which tells it from all others."""
+    return offer.memo is None and offer.takes_memo
+
+
 def build_exact_payment(payment: PaymentFacts) -> BuiltPayment:
     """Limit, price, TransferChecked and our nonce as the memo, checked against what was asked.
 
@@ -24,7 +29,7 @@ def build_exact_payment(payment: PaymentFacts) -> BuiltPayment:
     unique.
     """
     offer = payment.offer
-    is_unique_by_memo = offer.memo is None and offer.takes_memo
+    is_unique_by_memo = carries_nonce(offer)
     text = payment.nonce.hex() if is_unique_by_memo else offer.memo
     instructions = [
         compute_unit_limit(_COMPUTE_UNITS),

@@ -9,7 +9,7 @@ from typing_extensions import Literal
 from ..._events import Emit
 from ..._journal.attempts import copy_of
 from ..._journal.registry import Monitored, OpenPayment
-from ..._journal.types import Attempt
+from ..._journal.types import Along, Attempt
 from ..._kernel.signals import Signal
 from ..._kernel.steps import background, ensure, join, quiet, sleep, start, start_deadline
 from ..._kernel.task import Steps, Task
@@ -111,6 +111,8 @@ def _follow(context: PaymentContext, known: Monitored, emit: Emit) -> Steps[None
         if known.monitors:
             return
         context.wallet.monitored.pop(id_, None)
+        if is_decided(known.open):
+            return
         # Closed before the chain had decided: nothing is left here to end it, and the tokens may
         # go.
         yield from quiet(context.ledger.spend(known.open.payment["source"], id_))
@@ -143,9 +145,7 @@ def _decision_of(fate: Fate) -> _Decision | None:
 def _close(
     context: PaymentContext, open_: OpenPayment, verdict: _Decision, emit: Emit
 ) -> Steps[None]:
-    # First, and again if the write fails: ended twice is ended, and a hold that is never ended
-    # would keep its tokens for ever.
-    yield from _end_hold(context, open_.attempt["id"], open_.payment["source"], verdict)
+    source = open_.payment["source"]
     stands = not open_.is_foreign or (yield from _is_up_to_date(context, open_))
     is_first = False
 
@@ -159,9 +159,12 @@ def _close(
     # What is not written down is not decided: it is asked again. What another process has decided
     # meanwhile is written already.
     if stands:
-        yield from save_attempt(context, open_, change)
+        yield from save_attempt(context, open_, change, _ends_of(source, verdict))
     else:
         open_.attempt = change(open_.attempt)
+    # It may have been taken off the known balance already, when its client closed.
+    if verdict.state == "unsettled":
+        yield from context.ledger.forget(source)
     # Several may have been told at once.
     if is_first:
         receipt = read_receipt(open_.receipt)
@@ -203,13 +206,11 @@ def _closed(attempt: Attempt, receipt: dict[str, Any], verdict: _Decision, now: 
     return {**attempt, "state": verdict.state, "leftAt": now, "receipt": after}
 
 
-def _end_hold(context: PaymentContext, id_: str, source: str, verdict: _Decision) -> Steps[None]:
+def _ends_of(source: str, verdict: _Decision) -> Along:
+    """What its end makes of the tokens that are held for it."""
     if verdict.state == "settled":
-        yield from context.ledger.spend(source, id_, verdict.slot)
-        return
-    yield from context.ledger.release(source, id_)
-    # It may have been taken off the known balance already, when its client closed.
-    yield from context.ledger.forget(source)
+        return Along(spend=(source, verdict.slot))
+    return Along(free=[source])
 
 
 def follow_in_background(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[None]:

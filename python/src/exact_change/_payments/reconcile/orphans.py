@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from ..._base.network import TOKEN_PROGRAMS
-from ..._journal.types import Attempt, State, SwapOutcome
+from ..._journal.types import ALONE, Along, Attempt, State, SwapOutcome
 from ..._kernel.steps import quiet
 from ..._kernel.task import Steps
 from ..._solana.tokens import associated_token_address
@@ -47,26 +47,23 @@ def release_orphans(context: PaymentContext) -> Steps[ReleasedOrphans]:
     dead = yield from orphaned_attempts(context, "reserved")
     abandoned: list[Attempt] = []
     for attempt in dead:
-        # Which of the two token programs its mint belongs to is not on record.
-        for program in TOKEN_PROGRAMS:
-            account = associated_token_address(context.config.wallet, attempt["mint"], program)
-            yield from context.ledger.release(account, attempt["id"])
         note_resumed(context, attempt)
+        along = Along(free=_accounts_of(context, attempt))
         swap = attempt.get("swap")
         # If it goes on after all, it is left alone.
         if swap is not None and "outcome" not in swap:
-            one = yield from quiet(put_abandoned(context, attempt))
+            one = yield from quiet(put_abandoned(context, attempt, along))
             if one is not None:
                 abandoned.append(one)
         else:
-            yield from quiet(end_unpaid(context, without_bound(attempt)))
+            yield from quiet(end_unpaid(context, without_bound(attempt), along))
     return ReleasedOrphans(len(dead), abandoned)
 
 
-def put_abandoned(context: PaymentContext, attempt: Attempt) -> Steps[Attempt]:
+def put_abandoned(context: PaymentContext, attempt: Attempt, along: Along) -> Steps[Attempt]:
     """Frees the price and the key of an attempt that signed no payment, and keeps its swap."""
     abandoned = _without_key(attempt, "abandoned")
-    yield from context.journal.put(abandoned)
+    yield from context.journal.put(abandoned, along)
     note_freed(context, abandoned, "abandoned")
     return abandoned
 
@@ -79,7 +76,7 @@ def end_decided(context: PaymentContext, attempt: Attempt, outcome: SwapOutcome)
     return end_unpaid(context, ended)
 
 
-def end_unpaid(context: PaymentContext, attempt: Attempt) -> Steps[None]:
+def end_unpaid(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
     """Ends an attempt that signed no payment and whose swap is decided.
 
     What its swaps cost stays on record; if that is nothing, it is forgotten.
@@ -88,19 +85,19 @@ def end_unpaid(context: PaymentContext, attempt: Attempt) -> Steps[None]:
     if "swapped" in attempt:
         unpaid = _without_key(attempt, "unpaid")
         unpaid["leftAt"] = context.now()
-        yield from _put(context, unpaid)
+        yield from _put(context, unpaid, along)
     else:
         # What became of its swap is told first.
         if swap is not None and "outcome" in swap:
             yield from _put(context, _without_key(attempt, "abandoned"))
-        yield from context.journal.release(attempt["id"])
+        yield from context.journal.release(attempt["id"], along)
     note_freed(context, attempt, "unpaid")
 
 
-def _put(context: PaymentContext, attempt: Attempt) -> Steps[None]:
+def _put(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
     """Another process may have ended it already, and forgotten it."""
     try:
-        yield from context.journal.put(attempt)
+        yield from context.journal.put(attempt, along)
         return
     except Exception as raised:
         error = raised
@@ -108,6 +105,16 @@ def _put(context: PaymentContext, attempt: Attempt) -> Steps[None]:
     for state in states:
         if any(one["id"] == attempt["id"] for one in (yield from _listed(context, state))):
             raise error
+    yield from context.journal.release(attempt["id"], along)
+
+
+def _accounts_of(context: PaymentContext, attempt: Attempt) -> list[str]:
+    """The accounts that it may hold tokens of.
+
+    Which of the two token programs its mint belongs to is not on record.
+    """
+    wallet, mint = context.config.wallet, attempt["mint"]
+    return [associated_token_address(wallet, mint, program) for program in TOKEN_PROGRAMS]
 
 
 def _listed(context: PaymentContext, state: State) -> Steps[list[Attempt]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from ..._journal.registry import OpenPayment
-from ..._journal.types import Attempt
+from ..._journal.types import Along, Attempt
 from ..._kernel.steps import background, both, join, quiet, sleep, start
 from ..._kernel.task import Steps
 from ..._receipt import FreedReceipt, Receipt
@@ -94,12 +94,12 @@ def resume(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
     return (yield from take_changes(context))
 
 
-def abandon(context: PaymentContext, attempt: Attempt) -> Steps[None]:
+def abandon(context: PaymentContext, attempt: Attempt, along: Along) -> Steps[None]:
     """Frees the budget and the key of an attempt that signed no payment.
 
     Its swap stays on record until it can land no more.
     """
-    abandoned = yield from put_abandoned(context, attempt)
+    abandoned = yield from put_abandoned(context, attempt, along)
     yield from background(_wait_for_swap(context, abandoned))
 
 

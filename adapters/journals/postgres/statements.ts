@@ -1,0 +1,68 @@
+import { capRows } from './caps.js';
+import { putCall, releaseCall, reserveCall } from './functions.js';
+import type { Tables } from './tables.js';
+
+/** How many attempts a statement fetches. */
+export const PAGE = 500;
+
+/**
+ * The keys of 64 bits that some connection to this database holds. Postgres shows them in two
+ * halves.
+ */
+const HOLDERS = `
+  select (classid::bigint << 32) | objid::bigint from pg_locks
+  where locktype = 'advisory' and objsubid = 1 and granted
+    and database = (select oid from pg_database where datname = current_database())`;
+
+/** What every program says to the tables, in whatever language: `spec/postgres.json` has it too. */
+export function statementsOf(tables: Tables) {
+  const { attempts, books, claims, counters } = tables;
+  const ofAccount = 'where wallet = $1 and network = $2 and account = $3';
+  // What is looked at next, most often: balances come by the way.
+  const similar = (column: string) => `select account, record, book from (
+          select seq, null as account, record, null as book from ${attempts} where wallet = $1 and network = $2 and ${column} = $3
+          union all select null, account, null, book from ${books} where wallet = $1 and network = $2
+        ) found order by seq`;
+  const listed = (only: string) => `select seq::text as place, record from ${attempts}
+        where wallet = $1 and network = $2 and seq > $3::bigint and ($4::text is null or state = $4) and at >= $5::float8 ${only}
+        order by seq limit ${PAGE}`;
+  return {
+    reserve: reserveCall(tables, 1),
+    put: putCall(tables),
+    release: releaseCall(tables),
+    lockOwner: 'select pg_advisory_xact_lock($1::bigint)::text',
+    standing: `select record from ${attempts} where id = $1 for update`,
+    used: `select used::text from (${capRows(tables)}) capped order by n`,
+    similarByRequest: similar('request'),
+    similarByKey: similar('key'),
+    attempts: listed(''),
+    // Named again as it stands in the index of what is open, so that this serves.
+    openAttempts: listed(`and state in ('reserved', 'abandoned', 'signed')`),
+    readBook: `select book from ${books} ${ofAccount}`,
+    lockBook: `select book from ${books} ${ofAccount} for update`,
+    // Another process may put it there first: then this waits, writes nothing, and the row is theirs.
+    makeBook: `insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`,
+    writeBook: `update ${books} set book = $4 ${ofAccount}`,
+    claim: `insert into ${claims} as c (id, instance, holder) select id, $2, $3::bigint from unnest($1::text[]) as given (id)
+       on conflict (id, instance) do update set holder = excluded.holder`,
+    unclaim: `delete from ${claims} where id = any ($1::text[]) and instance = $2`,
+    unclaimAll: `delete from ${claims} where instance = $1`,
+    // What an instance claims, it knows itself: a row of its own whose deletion was lost must not
+    // seem alive.
+    liveClaims: `select distinct id from ${claims} where id = any ($1::text[]) and instance <> $2 and holder in (${HOLDERS})`,
+    // What was dropped beside a connection, before it was put back or after; and what instances
+    // left that have ended.
+    endClaims: `delete from ${claims} where instance = $1 and id <> all ($2::text[]) or holder not in (${HOLDERS})`,
+    next: `insert into ${counters} as c (wallet, network, name, next) values ($1, $2, $3, 1)
+     on conflict (wallet, network, name) do update set next = c.next + 1, used_at = now()
+     returning next::text as number`,
+    forgetCounters: `delete from ${counters} where used_at < now() - interval '1 day'`,
+    lock: 'select pg_try_advisory_lock($1::bigint)::text as locked',
+    unlock: `select pg_advisory_unlock(key)::text, pg_notify($2, key::text)::text from unnest($1::bigint[]) as held (key)`,
+    hold: 'select pg_advisory_lock($1::bigint)::text',
+    hasOutbox: 'select to_regclass($1)::text as name',
+    hasTables: `select tablename::text from pg_tables where schemaname = $1 and tablename = 'version'`,
+    version: `select max(version)::text as version from ${tables.version}`,
+    hasSchema: 'select nspname::text from pg_namespace where nspname = $1',
+  };
+}

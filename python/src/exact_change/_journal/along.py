@@ -1,0 +1,78 @@
+"""A journal of one process, and its coordination: what goes along with a write is done there."""
+
+from __future__ import annotations
+
+from typing import Callable, Sequence, TypeVar
+
+from .._kernel.task import Steps
+from .._policy.caps import Cap
+from .memory import MemoryJournal
+from .types import (
+    ALONE,
+    Along,
+    Attempt,
+    Coordination,
+    Hold,
+    Reserved,
+)
+
+T = TypeVar("T")
+
+
+class AlongMemory:
+    """Done right before the write, or after it: nothing waits in between."""
+
+    def __init__(self, journal: MemoryJournal, shared: Coordination) -> None:
+        self._journal = journal
+        self._shared = shared
+        self.raise_ = journal.raise_
+        self.similar = journal.similar
+        self.attempts = journal.attempts
+        self.used = journal.used
+
+    def reserve(
+        self,
+        attempt: Attempt,
+        caps: Sequence[Cap],
+        along: Along = ALONE,
+        hold: Hold | None = None,
+    ) -> Steps[Reserved]:
+        """The tokens are taken by themselves."""
+
+        def is_done(refused: Reserved) -> bool:
+            return refused is None
+
+        def reserve() -> Steps[Reserved]:
+            return self._journal.reserve(attempt, caps)
+
+        return self._write(attempt["id"], along, reserve, is_done)
+
+    def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        """As the journal's."""
+        return self._write(attempt["id"], along, lambda: self._journal.put(attempt), _always)
+
+    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
+        """As the journal's."""
+        return self._write(id_, along, lambda: self._journal.release(id_), _always)
+
+    def _write(
+        self, id_: str, along: Along, work: Callable[[], Steps[T]], is_done: Callable[[T], bool]
+    ) -> Steps[T]:
+        ledger, claims = self._shared.ledger, self._shared.claims
+        if along.claim:
+            yield from claims.take(along.claim)
+        # Ended twice is ended, and a hold that is never ended would keep its tokens for ever.
+        if along.spend is not None:
+            account, slot = along.spend
+            yield from ledger.spend(account, id_, slot)
+        for account in along.free:
+            yield from ledger.release(account, id_)
+        result = yield from work()
+        left = along.drop if is_done(result) else along.claim
+        if left:
+            yield from claims.drop(left)
+        return result
+
+
+def _always(_result: object) -> bool:
+    return True

@@ -1,0 +1,147 @@
+"""What the journal asks of a file system. What takes microseconds is done at once, in a turn."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from typing import NamedTuple
+
+from ..._kernel.fork import in_child
+from ..._kernel.steps import call
+from ..._kernel.task import Steps
+
+OWNER_ONLY = 0o600
+_BINARY = getattr(os, "O_BINARY", 0)
+_APPEND = os.O_RDWR | os.O_APPEND | _BINARY
+IS_WINDOWS = sys.platform == "win32"
+
+
+class FileId(NamedTuple):
+    """Which file it is, whatever it is called."""
+
+    device: int
+    inode: int
+
+
+class OpenFile:
+    """An open file."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        in_child(self)
+
+    @property
+    def id(self) -> FileId:
+        """Which file it is."""
+        return _id_of(os.fstat(self._descriptor))
+
+    @property
+    def names(self) -> int:
+        """How many names it has."""
+        return os.fstat(self._descriptor).st_nlink
+
+    @property
+    def size(self) -> int:
+        """Bytes of it."""
+        return os.fstat(self._descriptor).st_size
+
+    def read(self, length: int, position: int) -> bytes:
+        """Up to so many bytes from a position on."""
+        parts: list[bytes] = []
+        os.lseek(self._descriptor, position, os.SEEK_SET)
+        while length > 0:
+            part = os.read(self._descriptor, length)
+            if not part:
+                break
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
+
+    def append(self, data: bytes) -> None:
+        """Writes at the end, wherever that is by then, as one piece of this process alone.
+
+        Raises ``ENOSPC`` if the disk took only a part of it.
+        """
+        if os.write(self._descriptor, data) < len(data):
+            raise OSError(errno.ENOSPC, "There is no room for it")
+
+    def truncate(self, length: int) -> None:
+        """Cuts off what follows."""
+        os.ftruncate(self._descriptor, length)
+
+    def sync(self) -> Steps[None]:
+        """Returns once what was written is on the disk itself."""
+        yield from call(lambda: _sync(self._descriptor))
+
+    def close(self) -> None:
+        """Lets go of it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor != -1:
+            os.close(descriptor)
+
+    def renew(self) -> None:
+        """A forked child opens it anew."""
+        with contextlib.suppress(OSError):
+            self.close()
+
+
+def open_file(path: str) -> OpenFile:
+    """From now on for its owner's eyes only. Raises ``FileNotFoundError`` if it is not there."""
+    file = os.open(path, _APPEND)
+    try:
+        # It may be older than this release, or from a copy: what it holds is secret all the same.
+        if not IS_WINDOWS and os.fstat(file).st_mode & 0o777 != OWNER_ONLY:
+            os.fchmod(file, OWNER_ONLY)
+    except BaseException:
+        os.close(file)
+        raise
+    return OpenFile(file)
+
+
+def create_file(path: str) -> OpenFile:
+    """A new file, for its owner's eyes only. Raises ``FileExistsError`` if one is there."""
+    return OpenFile(os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+
+
+def identify(path: str) -> FileId:
+    """Which file a path leads to."""
+    return _id_of(os.stat(path))
+
+
+def remove_file(path: str) -> None:
+    """Removes a file that may be gone already."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def sync_directory(path: str) -> Steps[None]:
+    """Returns once the names in a directory are on the disk itself."""
+    # Windows cannot sync one, and writes its names by itself.
+    if not IS_WINDOWS:
+        yield from call(lambda: _sync_directory(path))
+
+
+def _sync_directory(path: str) -> None:
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _sync(descriptor: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        # What fsync(2) does there leaves it to the drive.
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    elif sys.platform == "linux":
+        os.fdatasync(descriptor)
+    else:
+        os.fsync(descriptor)
+
+
+def _id_of(stats: os.stat_result) -> FileId:
+    return FileId(stats.st_dev, stats.st_ino)

@@ -1,0 +1,150 @@
+"""Where the closed attempts are that a journal has no more: a file beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, NamedTuple, Sequence
+
+from ..._base.js import stringify
+from ..._base.json_types import is_list
+from ..._kernel.steps import sleep
+from ..._kernel.task import Steps
+from ..attempts import is_attempt, is_of
+from ..store import Made
+from ..types import Attempt, Owner
+from .disk import OpenFile, create_file, open_file, sync_directory
+from .line import Line, encode_line, read_line
+from .scan import Damage
+
+_CHUNK = 256 * 1024
+# An attempt is rarely longer.
+_LINE = 8 * 1024
+_MADE = re.compile(rb"\n[0-9a-f]{8} [0-9]+ [0-9]+ \[([0-9]+),")
+# So many attempts are read before other work has its turn.
+_TURN = 64
+
+
+class Written(NamedTuple):
+    """Where each attempt is, and how long the history is then."""
+
+    places: Sequence[int]
+    length: int
+
+
+class History:
+    """``path``: of the history."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: OpenFile | None = None
+
+    def recall(self, place: int) -> Attempt:
+        """The attempt whose line begins at a place."""
+        return self._made_at(place).attempt
+
+    def append(self, length: int, closed: Sequence[Made], now: int) -> Steps[Written]:
+        """Writes attempts after so many bytes, in place of what may follow there."""
+        if not closed:
+            return Written((), length)
+        try:
+            file = self._open()
+        except FileNotFoundError:
+            if length > 0:
+                raise
+            file = self._file = create_file(self._path)
+            yield from sync_directory(os.path.dirname(self._path))
+        if file.size < length:
+            raise Damage(file.size, self._path)
+        # What a process that ended has written, and no journal knows of.
+        if file.size > length:
+            file.truncate(length)
+        places: list[int] = []
+        end = length
+        for made, attempt in closed:
+            places.append(end)
+            end += self._write(file, end, [made, attempt])
+            if len(places) % _TURN == 0:
+                yield from sleep(0)
+        end += self._write(file, end, {"batch": {"from": length, "at": now}})
+        yield from file.sync()
+        return Written(places, end)
+
+    def attempts(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
+        """Those among so many bytes, in the order they were made."""
+        places: list[tuple[int, int]] = []
+        at, chunk = self._begin_of(length, since) if length else 0, _CHUNK
+        while at < length:
+            data = self._open().read(min(chunk, length - at), at)
+            if not data:
+                raise Damage(at, self._path)
+            is_last, start = at + len(data) >= length, 0
+            while start < len(data):
+                following = data.find(b"\n", start + 1)
+                if following == -1 and not is_last:
+                    break
+                made = _MADE.match(data, start)
+                if made is not None:
+                    places.append((int(made[1]), at + start))
+                start = len(data) if following == -1 else following
+            at += start
+            # A line may be longer than what was read.
+            chunk = 2 * chunk if start == 0 else _CHUNK
+            yield from sleep(0)
+        found: list[Made] = []
+        for index, (_, place) in enumerate(sorted(places)):
+            if index % _TURN == _TURN - 1:
+                yield from sleep(0)
+            one = self._made_at(place)
+            if is_of(one.attempt, owner):
+                found.append(one)
+        return found
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> OpenFile:
+        if self._file is None:
+            self._file = open_file(self._path)
+        return self._file
+
+    def _write(self, file: OpenFile, end: int, value: object) -> int:
+        line = encode_line(end, stringify(value))
+        file.append(line)
+        return len(line)
+
+    def _line_at(self, place: int) -> Any:
+        """What the line says that begins at a place."""
+        most = _LINE
+        while True:
+            data = self._open().read(most, place)
+            end = data.find(b"\n", 1)
+            if end != -1 or len(data) < most:
+                break
+            most *= 2
+        line = read_line(data if end == -1 else data[:end], end == -1)
+        if not isinstance(line, Line):
+            raise Damage(place, self._path)
+        return json.loads(line.json.decode())
+
+    def _made_at(self, place: int) -> Made:
+        value = self._line_at(place)
+        if not is_list(value) or len(value) < 2 or not is_attempt(value[1]):
+            raise Damage(place, self._path)
+        return Made(value[0], value[1])
+
+    def _begin_of(self, length: int, since: float) -> int:
+        """Where the first batch begins that was not written before a time."""
+        begin = length
+        while begin > 0:
+            size = min(_LINE, begin)
+            tail = self._open().read(size, begin - size)
+            batch = self._line_at(begin - len(tail) + tail.rfind(b"\n"))["batch"]
+            if batch["at"] < since:
+                break
+            begin = batch["from"]
+        return begin

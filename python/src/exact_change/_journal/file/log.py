@@ -1,0 +1,318 @@
+"""A file that processes share: what each of them writes, all read in the same order."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from typing import Iterable, Sequence, TypeVar
+
+from ..._kernel.hosts import threads
+from ..._kernel.steps import call, ensure, join, quiet, settled, sleep
+from ..._kernel.task import Steps, Task, begin
+from ..log.port import Decide, Step
+from ..log.records import LogRecord
+from ..log.state import REWRITING, State
+from ..store import Archive, Made
+from ..types import Owner
+from .disk import OpenFile, open_file, sync_directory
+from .failures import closed, locked_by, unavailable
+from .history import History
+from .only_path import open_journal_file
+from .rewrite import write_anew
+from .scan import Damage
+from .signs import Life, Verdict, clear, judge
+from .syncs import Syncs
+from .tail import Me, Tail, tail_of
+
+T = TypeVar("T")
+_FIRST_WAIT_MS = 1
+_LONGEST_WAIT_MS = 50
+# From how many bytes on a file may be worth writing anew.
+_COMPACT_FROM = 1024 * 1024
+# So many attempts stay in it then, of those that were closed last.
+_RECENT = 256
+
+
+class _Refusal(Exception):
+    """What a decision raises is the caller's to know."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__("refused")
+        self.reason = reason
+
+
+def open_log(
+    path: str, *, compact_from: int = _COMPACT_FROM, recent: int = _RECENT
+) -> Steps[FileLog]:
+    """Opens, or makes, the journal at a path.
+
+    Raises ``journal_locked`` if a process may have it that nothing can be seen of,
+    ``journal_damaged``, ``invalid_option`` for the file of another version, or as the disk does.
+    """
+    directory = os.path.dirname(path)
+    life = yield from call(lambda: Life(directory))
+    history = History(f"{path}.history")
+    try:
+        file = yield from open_journal_file(path, life.id)
+        archive = Archive(history.recall, recent)
+        tail = yield from tail_of(path, file, Me(life.id, life.seat), archive)
+    except BaseException:
+        life.end()
+        raise
+    log = FileLog(path, life, history, tail, compact_from)
+    try:
+        yield from log.sit_down()
+        return log
+    except Exception:
+        yield from log.close()
+        raise
+
+
+class FileLog:
+    """See :func:`open_log`."""
+
+    def __init__(
+        self, path: str, life: Life, history: History, tail: Tail, compact_from: int
+    ) -> None:
+        self.me = life.id
+        self._path = path
+        self._directory = os.path.dirname(path)
+        self._life = life
+        self._history = history
+        self._tail = tail
+        self._syncs = Syncs(tail, lambda: sync_directory(self._directory), self._rewrite)
+        self._compact_from = compact_from
+        self._under_way = 0
+        # What is to be written before anything else.
+        self._leftover: list[LogRecord] = []
+        self._check_at = max(compact_from, 2 * tail.whole)
+        self._is_closed = False
+        self._changing: Task[None] | None = None
+        self._rewriting: Task[None] | None = None
+        self._replacing: Task[None] | None = None
+
+    def run(self, decide: Decide[T]) -> Steps[T]:
+        """Takes a step at what the log says, as the next that happens; it is written then."""
+        if self._is_closed:
+            raise closed()
+        self._under_way += 1
+        try:
+            return (yield from self._perform(decide))
+        finally:
+            self._under_way -= 1
+
+    def later(self, records: Sequence[LogRecord]) -> None:
+        """Writes records as soon as that can be done."""
+        self._leftover += records
+        self._note(())
+
+    def living(self, ids: Iterable[str]) -> Steps[set[str]]:
+        """Those of some processes that live. What others leave is taken from them."""
+        alive: set[str] = set()
+        for id_ in set(ids):
+            if (yield from self._verdict_on(id_)) != "ended":
+                alive.add(id_)
+            # What it sealed is seen to by the next step. A disk that fails is no reason to take it
+            # for alive: it is found again.
+            elif self._tail.state.sealed_by is None:
+                with contextlib.suppress(OSError, Damage):
+                    if not self._tail.is_replaced():
+                        self._bury(id_)
+        return alive
+
+    def past(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
+        """Closed attempts that are no longer in it."""
+        try:
+            return (yield from self._history.attempts(length, owner, since))
+        except Exception as error:
+            raise unavailable(self._path, error)
+
+    def sit_down(self) -> Steps[None]:
+        """Sees which processes have the file, and takes a seat."""
+        for seat in list(self._tail.state.seats.values()):
+            verdict = yield from call(functools.partial(judge, seat, self._directory))
+            if verdict == "unknown":
+                raise locked_by(self._path, seat)
+        yield from self.living(list(self._tail.state.seats))
+        # What it leaves in the directory is found by its name if it is ended.
+        own: LogRecord = {"seat": dict(self._life.seat)}
+        yield from self._perform(lambda at: Step([] if self.me in at.seats else [own], None))
+
+    def close(self) -> Steps[None]:
+        """After all that was begun."""
+        self._is_closed = True
+        while self._under_way > 0:
+            yield from sleep(_LONGEST_WAIT_MS)
+        if self._rewriting is not None:
+            yield from settled(self._rewriting)
+
+        def leave() -> Steps[None]:
+            if self.me in self._tail.state.seats:
+                yield from self._perform(lambda _: Step([{"gone": self.me}], None))
+
+        def end() -> Steps[None]:
+            yield from self._syncs.over()
+            self._tail.file.close()
+            self._history.close()
+            self._life.end()
+
+        yield from ensure(leave(), end)
+
+    def _perform(self, decide: Decide[T]) -> Steps[T]:
+        try:
+            while True:
+                if self._changing is not None:
+                    yield from join(self._changing)
+                step = self._take(decide)
+                if step is not None:
+                    break
+                if self._changing is None:
+                    self._changing = begin(threads, ensure(self._change(), self._changed))
+            if step.inverse is not None:
+                yield from self._kept(step.inverse)
+            if step.records:
+                self._written(step.records)
+            return step.result
+        except _Refusal as refusal:
+            if isinstance(refusal.reason, Damage):
+                raise unavailable(self._path, refusal.reason)
+            raise refusal.reason
+        except Exception as error:
+            raise unavailable(self._path, error)
+
+    def _take(self, decide: Decide[T]) -> Step[T] | None:
+        """Takes a step, at once. None if another file is taking the place of this one."""
+        tail = self._tail
+        while True:
+            tail.read()
+            # Another process may have replaced it a moment ago: then it has said so before.
+            is_replaced = tail.is_replaced()
+            if is_replaced:
+                tail.read()
+            if tail.state.sealed_by is not None:
+                return None
+            if is_replaced:
+                raise RuntimeError("Another file has been put in its place.")
+            if self._leftover:
+                if tail.append(self._leftover):
+                    self._leftover = []
+                continue
+            try:
+                step = decide(tail.state)
+            except Exception as error:
+                raise _Refusal(error)
+            if not step.records or tail.append(step.records):
+                return step
+
+    def _note(self, records: Sequence[LogRecord]) -> None:
+        """In the background, as far as it can be."""
+        begin(threads, quiet(self._perform(lambda _: Step(records, None))))
+
+    def _kept(self, inverse: Sequence[LogRecord]) -> Steps[None]:
+        try:
+            yield from self._syncs.sync()
+        except Exception:
+            # What failed must not stay.
+            self.later(inverse)
+            raise
+
+    def _written(self, records: Sequence[LogRecord]) -> None:
+        if any("job" in one for one in records):
+            trimmed = self._tail.state.outbox.trimming()
+            if trimmed:
+                self._note(trimmed)
+        if self._tail.size < self._check_at or self._is_closed:
+            return
+        # If that fails, or another process is at it, it is tried again a little later.
+        self._check_at = self._tail.size + self._compact_from // 4
+        self._start_rewrite()
+
+    def _changed(self) -> Steps[None]:
+        self._changing = None
+        yield from ()
+
+    def _change(self) -> Steps[None]:
+        """Goes over to the file that takes the place of this one, or finds that none does."""
+        tail, wait = self._tail, _FIRST_WAIT_MS
+        while True:
+            sealed_by = tail.state.sealed_by
+            if sealed_by is None:
+                return
+            if sealed_by == self.me and self._replacing is not None:
+                yield from quiet(join(self._replacing))
+                return
+            if tail.is_replaced():
+                yield from self._go_over(open_file(self._path))
+                return
+            # What was to take its place failed.
+            if sealed_by == self.me:
+                tail.append([{"sealed": False}])
+            # Where its writer has ended it is written no more; unless it was, a moment ago.
+            elif (yield from self._verdict_on(sealed_by)) == "ended" and not tail.is_replaced():
+                self._bury(sealed_by)
+            else:
+                yield from sleep(wait)
+            tail.read()
+            wait = min(2 * wait, _LONGEST_WAIT_MS)
+
+    def _go_over(self, file: OpenFile) -> Steps[None]:
+        last = yield from self._tail.go_over(file)
+        self._check_at = max(self._compact_from, 2 * self._tail.whole)
+        yield from self._syncs.over()
+        last.close()
+
+    def _verdict_on(self, id_: str) -> Steps[Verdict]:
+        if id_ == self.me:
+            return "lives"
+        seat = self._tail.state.seats.get(id_)
+        if seat is None:
+            return "ended"
+        return (yield from call(functools.partial(judge, seat, self._directory)))
+
+    def _bury(self, id_: str) -> None:
+        """Takes from a process that has ended what it left."""
+        seat = self._tail.state.seats.get(id_)
+        if seat is not None and self._tail.append([{"gone": id_}]):
+            clear(seat, self._directory)
+
+    def _rewrite(self) -> Steps[None]:
+        """Writes the file anew, if no other process does."""
+        yield from join(self._start_rewrite())
+
+    def _start_rewrite(self) -> Task[None]:
+        if self._rewriting is None:
+            self._rewriting = begin(threads, ensure(self._rewrite_once(), self._rewritten))
+        return self._rewriting
+
+    def _rewritten(self) -> Steps[None]:
+        self._rewriting = None
+        yield from ()
+
+    def _rewrite_once(self) -> Steps[None]:
+        def decide(state: State) -> Step[str]:
+            by = state.locks.get(REWRITING)
+            return Step([{"lock": REWRITING}] if by is None else (), self.me if by is None else by)
+
+        while True:
+            holder = yield from self._perform(decide)
+            if holder == self.me:
+                break
+            if holder in (yield from self.living([holder])):
+                return
+
+        def replace() -> Steps[None]:
+            file = yield from write_anew(self._path, self._tail, self.me, self._history)
+            yield from self._go_over(file)
+
+        try:
+            self._replacing = begin(threads, replace())
+            replaced = yield from settled(self._replacing)
+            self._replacing = None
+            if isinstance(replaced, Exception):
+                raise replaced
+            yield from self._syncs.names()
+        except Exception:
+            if self._tail.state.locks.get(REWRITING) == self.me:
+                self.later([{"unlock": REWRITING}])
+            raise

@@ -1,0 +1,91 @@
+"""Opens the file at a path, or makes it. What has a second path is refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+from ..._kernel.task import Steps
+from .disk import OpenFile, create_file, identify, open_file, remove_file
+from .failures import other_version, second_path
+from .header import VERSION, encode_header, read_header
+from .scan import Damage
+
+_OWN_NAME = re.compile("[0-9a-f]{32}")
+
+
+def open_journal_file(path: str, own: str) -> Steps[OpenFile]:
+    """``own``: a name for this process that no other has."""
+    file = yield from _open_or_create(path, f"{path}.{own}")
+    try:
+        header = read_header(file)
+        if header is None:
+            raise Damage(0)
+        if header.version != VERSION:
+            raise other_version(path, header.version)
+        return file
+    except Exception:
+        file.close()
+        raise
+
+
+def _open_or_create(path: str, draft: str) -> Steps[OpenFile]:
+    while True:
+        try:
+            file = open_file(path)
+            break
+        except FileNotFoundError:
+            yield from _create(path, draft)
+    try:
+        if file.names > 1:
+            _remove_drafts(path, file)
+        names = file.names
+        if names > 1:
+            raise second_path(
+                path,
+                f"It has {names} names (hard links): remove all but one, and back it up by "
+                "copying it.",
+            )
+        # No file can get a name beside a place at which it is mounted. Renaming would fail too.
+        os.link(path, draft)
+        remove_file(draft)
+        return file
+    except BaseException as error:
+        file.close()
+        if isinstance(error, OSError) and error.errno == errno.EXDEV:
+            raise second_path(
+                path, "The file itself is mounted there: mount its directory instead."
+            )
+        raise
+
+
+def _create(path: str, draft: str) -> Steps[None]:
+    # Whole before it has its name: a file without a header is damage.
+    file = create_file(draft)
+    try:
+        file.append(encode_header())
+        yield from file.sync()
+        os.link(draft, path)
+    except FileExistsError:
+        # Another process was first.
+        pass
+    finally:
+        file.close()
+        remove_file(draft)
+
+
+def _remove_drafts(path: str, file: OpenFile) -> None:
+    """Names that a process gave it for a moment, and may have ended before it took them away."""
+    directory, prefix = os.path.dirname(path), f"{os.path.basename(path)}."
+    for name in os.listdir(directory):
+        own = name[len(prefix) :]
+        if not name.startswith(prefix) or _OWN_NAME.fullmatch(own) is None:
+            continue
+        draft = os.path.join(directory, name)
+        try:
+            is_same = identify(draft).inode == file.id.inode
+        except FileNotFoundError:
+            continue
+        if is_same:
+            remove_file(draft)

@@ -1,0 +1,221 @@
+"""A journal over a log, which is opened with the first call."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, Sequence, TypeVar
+
+from ..._base.runtime import system_runtime
+from ..._kernel.fork import in_child
+from ..._kernel.hosts import threads
+from ..._kernel.steps import join, quiet
+from ..._kernel.task import Steps, Task, begin
+from ..._policy.caps import Cap
+from ...errors import ExactChangeError
+from ..attempts import copy_of
+from ..balances import Taken
+from ..states import OPEN_STATES
+from ..store import Made
+from ..types import (
+    ALONE,
+    Along,
+    Attempt,
+    CapBlock,
+    Hold,
+    Owner,
+    Reserved,
+)
+from ..types import (
+    State as AttemptState,
+)
+from .coordination import LogClaims, LogCoordination, LogLocks
+from .port import Decide, Log, Share, Step
+from .records import LogRecord
+from .state import State
+from .steps import along_records, hold_step, inverse_of, is_signed, owner_of
+
+T = TypeVar("T")
+
+
+class LogJournal:
+    """A journal of one process. A forked child opens the log as a process of its own."""
+
+    def __init__(
+        self,
+        open_share: Callable[[], Steps[Share]],
+        closed: Callable[[], ExactChangeError],
+        unavailable: Callable[[Exception], ExactChangeError],
+    ) -> None:
+        self._open_share = open_share
+        self._closed = closed
+        # What keeps it from being used, as callers are told.
+        self._unavailable = unavailable
+        self._begin()
+        in_child(self)
+
+    def _begin(self) -> None:
+        self._share: Task[Share] | None = None
+        self._is_closed = False
+        self._claims = LogClaims(self)
+        self._locks = LogLocks(self, self._closed)
+
+    def renew(self) -> None:
+        """In a child nothing is open, claimed or locked."""
+        is_closed = self._is_closed
+        self._begin()
+        self._is_closed = is_closed
+
+    def log(self) -> Steps[Log]:
+        """The log, opened if it is not."""
+        if self._is_closed:
+            raise self._closed()
+        task = self._share
+        if task is None:
+            # On no event loop: it may end before others need it.
+            task = self._share = begin(threads, self._open_share())
+        try:
+            return (yield from join(task)).log
+        except Exception as error:
+            # What kept it from opening may pass.
+            if self._share is task:
+                self._share = None
+            raise self._unavailable(error)
+
+    def run(self, decide: Decide[T]) -> Steps[T]:
+        """Takes a step."""
+        log = yield from self.log()
+        return (yield from log.run(decide))
+
+    def reserve(
+        self,
+        attempt: Attempt,
+        caps: Sequence[Cap],
+        along: Along = ALONE,
+        hold: Hold | None = None,
+    ) -> Steps[Reserved]:
+        """As the journal's."""
+        attempt = copy_of(attempt)
+
+        def decide(state: State, me: str) -> Step[Reserved]:
+            refusal = state.attempts.refusal(attempt, caps)
+            if refusal is not None:
+                return Step((), refusal)
+            held = None if hold is None else hold_step(state, attempt, hold)
+            records: list[LogRecord] = [
+                {"put": attempt},
+                *along_records(state, me, attempt["id"], owner_of(attempt), along),
+                *(() if held is None else held.records),
+            ]
+            inverse = [{"release": attempt["id"]}] if is_signed(None, attempt) else None
+            return Step(records, None if held is None else held.taken, inverse)
+
+        def is_made(result: Reserved) -> bool:
+            return result is None or isinstance(result, Taken)
+
+        return self._run_along(along, decide, is_made)
+
+    def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        """As the journal's."""
+        yield from self._replace(attempt, along, ())
+
+    def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
+        """As the journal's."""
+        return self._replace(attempt, ALONE, caps)
+
+    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
+        """As the journal's."""
+
+        def decide(state: State, me: str) -> Step[None]:
+            before = state.attempts.releasable(id_)
+            owner = None if before is None else owner_of(before)
+            others = along_records(state, me, id_, owner, along)
+            if before is None:
+                return Step(others, None)
+            told = state.outbox.adding(before, None, system_runtime.now())
+            return Step([{"release": id_}, *told, *others], None)
+
+        return self._run_along(along, decide)
+
+    def similar(
+        self, owner: Owner, fingerprint: str, idempotency_key: str | None
+    ) -> Steps[list[Attempt]]:
+        """As the journal's."""
+        return self.run(
+            lambda state: Step((), state.attempts.similar(owner, fingerprint, idempotency_key))
+        )
+
+    def attempts(
+        self, owner: Owner, *, state: AttemptState | None = None, since: int | None = None
+    ) -> Steps[list[Attempt]]:
+        """As the journal's."""
+
+        def look(at: State) -> Step[tuple[list[Made], int]]:
+            return Step((), (at.attempts.attempts(owner, state, since), at.history))
+
+        here, length = yield from self.run(look)
+        # What is open is not in the history.
+        if length == 0 or (state is not None and state in OPEN_STATES):
+            return [one.attempt for one in here]
+        log = yield from self.log()
+        begin_at = float("-inf") if since is None else since
+        old = yield from log.past(length, owner, begin_at)
+        every = sorted([*old, *here], key=lambda one: one.made)
+        return [
+            one.attempt
+            for one in every
+            if (state or one.attempt["state"]) == one.attempt["state"]
+            and one.attempt["at"] >= begin_at
+        ]
+
+    def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
+        """As the journal's."""
+        return self.run(lambda state: Step((), state.attempts.used(owner, caps, now)))
+
+    def coordination(self, owner: Owner) -> LogCoordination:
+        """What keeps payers out of each other's way."""
+        return LogCoordination(self, owner, self._claims, self._locks)
+
+    def close(self) -> Steps[None]:
+        """Frees its claims and locks, and lets go of the log once all is written."""
+        task, pid = self._share, os.getpid()
+        # What could not be opened needs no closing.
+        share = None if task is None else (yield from quiet(join(task)))
+        if share is None or self._is_closed:
+            self._is_closed = True
+            return
+        yield from quiet(self._locks.close())
+        yield from quiet(self._claims.drop(list(self._claims.own)))
+        self._is_closed = True
+        if pid == os.getpid():
+            yield from share.leave()
+
+    def _replace(self, given: Attempt, along: Along, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
+        attempt = copy_of(given)
+
+        def decide(state: State, me: str) -> Step[CapBlock | None]:
+            before = state.attempts.replacing(attempt, caps)
+            if isinstance(before, CapBlock):
+                return Step((), before)
+            others = along_records(state, me, attempt["id"], owner_of(attempt), along)
+            if before is None:
+                return Step(others, None)
+            told = state.outbox.adding(before, attempt, system_runtime.now())
+            back: LogRecord = {"put": before}
+            inverse = inverse_of(back, told) if is_signed(before, attempt) else None
+            return Step([{"put": attempt}, *told, *others], None, inverse)
+
+        return self._run_along(along, decide)
+
+    def _run_along(
+        self,
+        along: Along,
+        decide: Callable[[State, str], Step[T]],
+        is_done: Callable[[T], bool] = lambda _: True,
+    ) -> Steps[T]:
+        """Takes a step that claims or lets go of something."""
+        self._claims.own.difference_update(along.drop)
+        log = yield from self.log()
+        result = yield from log.run(lambda state: decide(state, log.me))
+        if is_done(result):
+            self._claims.note(along)
+        return result

@@ -1,0 +1,137 @@
+"""What a journal says by its records, to each process that reads them the same."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+from ..._base.js import stringify
+from ..balances import EMPTY, AccountBalance, balance_of, changed
+from ..spending import spent_of
+from ..store import Archive, AttemptStore
+from ..types import Owner
+from .outbox import Outbox
+from .records import LogRecord
+
+# The name of the lock on writing a file anew: no other is without an owner.
+REWRITING = "rewriting"
+_MOST_COUNTS = 2_048
+
+
+def name_of(owner: Owner, name: str) -> str:
+    """What a lock, a count or an account of an owner is called among those of all."""
+    return stringify([owner.wallet, owner.network, name])
+
+
+class State:
+    """As of the last record that was applied."""
+
+    def __init__(self, archive: Archive | None = None) -> None:
+        self.attempts = AttemptStore(archive)
+        self.outbox = Outbox()
+        # By owner and account.
+        self.balances: dict[tuple[Owner, str], AccountBalance] = {}
+        # Ids that are claimed, each by some processes.
+        self.claims: dict[str, set[str]] = {}
+        # Names that are locked, each by a process.
+        self.locks: dict[str, str] = {}
+        # How far is counted under each name, oldest first.
+        self.counts: dict[str, int] = {}
+        # The processes that have seats and may live.
+        self.seats: dict[str, Mapping[str, Any]] = {}
+        # Jobs that each process has taken, and until when. Milliseconds since the epoch.
+        self.taken: dict[str, dict[str, float]] = {}
+        # Bytes of the history.
+        self.history = 0
+        # The process that has said that nothing more counts in this file.
+        self.sealed_by: str | None = None
+
+    def apply(self, by: str, records: Sequence[LogRecord]) -> None:
+        """Takes down what a process says."""
+        for record in records:
+            self._apply(by, record)
+
+    def balance(self, owner: Owner, account: str) -> AccountBalance:
+        """A balance."""
+        return self.balances.get((owner, account), EMPTY)
+
+    def _apply(self, by: str, record: LogRecord) -> None:
+        ((name, said),) = record.items()
+        if name == "put":
+            self.attempts.keep(said)
+        elif name == "release":
+            self.attempts.remove(said)
+        elif name == "claim":
+            for id_ in said:
+                self.claims.setdefault(id_, set()).add(by)
+        elif name == "drop":
+            for id_ in said:
+                self._drop(id_, by)
+        elif name == "lock":
+            self.locks[said] = by
+        elif name == "unlock":
+            self.locks.pop(said, None)
+        elif name == "count":
+            self._count(*said[:2])
+        elif name == "balance":
+            wallet, network, account, change = said
+            key = Owner(wallet, network), account
+            self.balances[key] = changed(self.balances.get(key, EMPTY), change)
+        elif name == "seat":
+            self.seats[by] = said
+        elif name == "gone":
+            self._end(said)
+        elif name == "sealed":
+            self.sealed_by = by if said else None
+        else:
+            self._apply_content(by, name, said, record)
+
+    def _apply_content(self, by: str, name: str, said: Any, record: LogRecord) -> None:
+        """What a file begins with that was written anew; and what is to be told."""
+        if name == "made":
+            self.attempts.count(said)
+        elif name == "spent":
+            self.attempts.spending.restore(spent_of(said))
+        elif name == "keys":
+            owner = Owner(said["wallet"], said["network"])
+            for key, place, at in (one[:3] for one in said["keys"]):
+                self.attempts.spend(owner, key, place, at)
+        elif name == "book":
+            wallet, network, account, balance = said
+            self.balances[Owner(wallet, network), account] = balance_of(balance)
+        elif name == "history":
+            self.history = said
+        elif name == "taken":
+            for id_ in said[1:]:
+                self._end_job(id_)
+                self.taken.setdefault(by, {})[id_] = said[0]
+        elif name != "synced":
+            if name == "jobDone":
+                self._end_job(said)
+            self.outbox.apply(record)
+
+    def _drop(self, id_: str, by: str) -> None:
+        holders = self.claims.get(id_)
+        if holders is not None:
+            holders.discard(by)
+            if not holders:
+                del self.claims[id_]
+
+    def _end(self, gone: str) -> None:
+        self.seats.pop(gone, None)
+        for id_ in list(self.claims):
+            self._drop(id_, gone)
+        for name in [name for name, by in self.locks.items() if by == gone]:
+            del self.locks[name]
+        self.taken.pop(gone, None)
+        if self.sealed_by == gone:
+            self.sealed_by = None
+
+    def _end_job(self, id_: str) -> None:
+        for ids in self.taken.values():
+            ids.pop(id_, None)
+
+    def _count(self, name: str, number: int) -> None:
+        # Names are blockhashes: some 150 are valid at a time.
+        if len(self.counts) >= _MOST_COUNTS and name not in self.counts:
+            del self.counts[next(iter(self.counts))]
+        self.counts[name] = number

@@ -1,0 +1,254 @@
+"""A connection to Postgres, of libpq by way of psycopg: text in, text out, each with a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Union
+
+from ..._base.js import js_number
+from ..._kernel.fork import in_child
+from ...errors import failure
+from .failures import LostError, SqlError
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn, PGresult
+
+Scalar = Union[str, int, float, None]
+Value = Union[Scalar, Sequence[Scalar]]
+# A row without what is null in it.
+Row = Dict[str, str]
+Query = Callable[..., List[Row]]
+_LOST = "The connection to Postgres was lost"
+
+
+def load_libpq() -> Any:
+    """The wrapper of libpq. Raises ``ConfigError`` (``missing_dependency``)."""
+    try:
+        from psycopg import pq
+    except ImportError as error:
+        raise failure(
+            "missing_dependency",
+            "The Postgres journal needs a package that is not installed, or that finds no libpq. "
+            'Install it: pip install "exact-change[postgres]"',
+            {"packages": ["psycopg"]},
+            cause=error,
+        )
+    return pq
+
+
+class Connection:
+    """Of one thread at a time; the thread that listens takes its turn like any other."""
+
+    def __init__(self, address: str, end: float) -> None:
+        """Connects, until a moment of the monotonic clock."""
+        self._pq = load_libpq()
+        from psycopg import Error
+
+        self._pq_error: type[Exception] = Error
+        self._lock = threading.Lock()
+        self._conn: PGconn = self._pq.PGconn.connect_start(address.encode())
+        self._descriptor = -1
+        self._heard: Callable[[str, str], None] | None = None
+        self._wakes: tuple[int, int] | None = None
+        self.is_over = False
+        in_child(self)
+        try:
+            self._connect(end)
+        except BaseException:
+            self.close()
+            raise
+
+    def query(self, text: str, values: Sequence[Value] | None = None, *, end: float) -> list[Row]:
+        """Rows of one statement; without values it may be several, which give none."""
+        with self._lock:
+            if self.is_over:
+                raise LostError(_LOST)
+            rows = self._query(text, values, end)
+            notices = self._notices()
+        self._tell(notices)
+        return rows
+
+    def listen(self, heard: Callable[[str, str], None], lost: Callable[[], None]) -> None:
+        """Tells of notifications (channel and payload), and of the end of the connection."""
+        self._heard = heard
+        self._wakes = os.pipe()
+        threading.Thread(
+            target=self._watch, args=(lost,), name="exact-change postgres", daemon=True
+        ).start()
+
+    def close(self) -> None:
+        """Ends it, from any thread but one that is in a query."""
+        with self._lock:
+            if self.is_over:
+                return
+            self.is_over = True
+            if self._wakes is None:
+                self._conn.finish()
+            else:
+                # The thread that listens ends it: its number must not be another's meanwhile.
+                os.write(self._wakes[1], b"\0")
+
+    def renew(self) -> None:
+        """A forked child says nothing on it, and must not keep it open for its parent's claims."""
+        self._lock = threading.Lock()
+        is_open, self.is_over = not self.is_over, True
+        for descriptor in (self._descriptor if is_open else -1, *(self._wakes or ())):
+            if descriptor != -1:
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
+        self._wakes = None
+
+    def _connect(self, end: float) -> None:
+        polling, status = self._pq.PollingStatus, self._pq.ConnStatus
+        conn = self._conn
+        is_writing = True
+        while True:
+            if conn.status == status.BAD:
+                raise LostError(_said(conn.get_error_message()))
+            # It may be another one for each address that is tried.
+            self._descriptor = conn.socket
+            self._wait(end, is_writing=is_writing)
+            step = conn.connect_poll()
+            if step == polling.OK:
+                break
+            if step == polling.FAILED:
+                raise LostError(_said(conn.get_error_message()))
+            is_writing = step == polling.WRITING
+        conn.nonblocking = 1
+        conn.notice_handler = None
+        self._descriptor = conn.socket
+
+    def _query(self, text: str, values: Sequence[Value] | None, end: float) -> list[Row]:
+        conn = self._conn
+        try:
+            if values is None:
+                conn.send_query(text.encode())
+            else:
+                conn.send_query_params(text.encode(), [_encoded(value) for value in values])
+            while conn.flush():
+                self._wait(end, is_writing=True)
+                conn.consume_input()
+            rows: list[Row] = []
+            error: SqlError | None = None
+            while True:
+                while conn.is_busy():
+                    self._wait(end, is_writing=False)
+                    conn.consume_input()
+                result = conn.get_result()
+                if result is None:
+                    break
+                if error is None:
+                    error = self._error_in(result)
+                rows = self._rows_in(result)
+        except self._pq_error as lost:
+            raise LostError(_LOST) from lost
+        if error is not None:
+            raise error
+        return rows
+
+    def _error_in(self, result: PGresult) -> SqlError | None:
+        if result.status != self._pq.ExecStatus.FATAL_ERROR:
+            return None
+        state = result.error_field(self._pq.DiagnosticField.SQLSTATE)
+        if state is None:
+            raise LostError(_said(result.get_error_message()))
+        return SqlError(_said(result.get_error_message()), state.decode())
+
+    def _rows_in(self, result: PGresult) -> list[Row]:
+        names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+        return [
+            {
+                name: value.decode()
+                for column, name in enumerate(names)
+                for value in [result.get_value(row, column)]
+                if value is not None
+            }
+            for row in range(result.ntuples)
+        ]
+
+    def _wait(self, end: float, *, is_writing: bool) -> None:
+        left = end - time.monotonic()
+        if left <= 0 or not _ready([self._descriptor], is_writing, left):
+            raise TimeoutError("Postgres did not answer in time.")
+
+    def _notices(self) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        with contextlib.suppress(self._pq_error):
+            while True:
+                notice = self._conn.notifies()
+                if notice is None:
+                    break
+                found.append((notice.relname.decode(), notice.extra.decode()))
+        return found
+
+    def _tell(self, notices: Sequence[tuple[str, str]]) -> None:
+        if self._heard is not None:
+            for channel, payload in notices:
+                self._heard(channel, payload)
+
+    def _watch(self, lost: Callable[[], None]) -> None:
+        assert self._wakes is not None  # noqa: S101
+        wake, hand = self._wakes
+        while True:
+            _ready([self._descriptor, wake], False, None)
+            notices: list[tuple[str, str]] = []
+            with self._lock:
+                if not self.is_over:
+                    try:
+                        self._conn.consume_input()
+                        notices = self._notices()
+                    except self._pq_error:
+                        self.is_over = True
+                if self.is_over:
+                    self._conn.finish()
+                    os.close(wake)
+                    os.close(hand)
+                    self._wakes = None
+                    break
+            self._tell(notices)
+        lost()
+
+
+def _ready(descriptors: Sequence[int], is_writing: bool, seconds: float | None) -> bool:
+    """Whether something came of some connections, or the first can be written to."""
+    if not hasattr(select, "poll"):
+        writable = descriptors[: 1 if is_writing else 0]
+        return any(select.select(descriptors, writable, [], seconds))
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN | (select.POLLOUT if is_writing else 0))
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+
+def _encoded(value: Value) -> bytes | None:
+    if value is None:
+        return None
+    if isinstance(value, (str, int, float)):
+        return _text(value).encode()
+    return f"{{{','.join(map(_element, value))}}}".encode()
+
+
+def _element(value: Scalar) -> str:
+    if value is None:
+        return "NULL"
+    escaped = _text(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _text(value: str | int | float) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return "-Infinity" if value == float("-inf") else js_number(value)
+
+
+def _said(message: str) -> str:
+    """What a server says may have a line of its own for the address, with no password in it."""
+    return message.strip()

@@ -1,0 +1,194 @@
+"""Statements with a deadline; a connection that failed is not used again."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import deque
+from typing import Callable, Sequence, TypeVar
+
+from ..._kernel.steps import Forget, call, park, sleep
+from ..._kernel.task import Host, Steps, Wake
+from ..locks import MemoryLocks
+from .connection import Connection, Query, Row, Value
+from .failures import closed, state_of, unavailable
+
+T = TypeVar("T")
+# As many as pools of `pg` have.
+_MOST_CONNECTIONS = 10
+# How often a gate that closes looks whether all are out.
+_LOOK_MS = 10
+
+
+class Pool:
+    """Connections of one process."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._idle: list[Connection] = []
+        self._is_closed = False
+        self.slots = _Slots(_MOST_CONNECTIONS)
+        # So that no more than one connection waits for a lock that several need.
+        self.turns = MemoryLocks()
+
+    def connect(self, end: float) -> Connection:
+        """A connection to keep; blocks."""
+        return Connection(self._address, end)
+
+    def use(self, end: float, work: Callable[[Query], T]) -> T:
+        """Work with a connection; blocks."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            connection = self.connect(end)
+        try:
+            result = work(functools.partial(connection.query, end=end))
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            is_kept = not self._is_closed
+            if is_kept:
+                self._idle.append(connection)
+        if not is_kept:
+            connection.close()
+        return result
+
+    def close(self) -> None:
+        """Ends what is idle; what is in use ends after it."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for one in idle:
+            one.close()
+
+
+class Gate:
+    """Lets calls in until it is closed, once all is there that they need."""
+
+    def __init__(self, ready: Callable[[], Steps[None]]) -> None:
+        self._ready = ready
+        self._inside = 0
+        self._is_closed = False
+
+    def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
+        """Raises ``journal_unavailable`` once it is closed."""
+        if self._is_closed:
+            raise closed(step)
+        self._inside += 1
+        try:
+            yield from self._ready()
+            return (yield from work())
+        finally:
+            self._inside -= 1
+
+    def close(self) -> Steps[None]:
+        """Lets no call in any more. Returns when all are out."""
+        self._is_closed = True
+        while self._inside > 0:
+            yield from sleep(_LOOK_MS)
+
+
+class Database:
+    """``gate``: that calls pass; none for what makes ready."""
+
+    def __init__(self, pool: Pool, timeout_ms: int, gate: Gate | None = None) -> None:
+        self.pool = pool
+        self.timeout_ms = timeout_ms
+        self._gate = gate
+
+    def deadline(self) -> float:
+        """The end of a call that begins now, by the monotonic clock."""
+        return time.monotonic() + self.timeout_ms / 1000
+
+    def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
+        """Passes the gate."""
+        return work() if self._gate is None else self._gate.enter(step, work)
+
+    def query(
+        self, step: str, text: str, values: Sequence[Value] | None = None
+    ) -> Steps[list[Row]]:
+        """One statement. Raises ``journal_unavailable``."""
+        return self.use(step, lambda query: query(text, values))
+
+    def transaction(self, step: str, key: str, work: Callable[[Query], T]) -> Steps[T]:
+        """Statements that happen together or not at all, each seeing what others committed.
+
+        Those of one key take turns. ``work`` runs in a thread, and may block.
+        """
+        timeout = self.timeout_ms
+        # Read committed, whatever the database's default is: a session that waits for a lock must
+        # see what its holder wrote. A holder whose machine is gone must not block the others until
+        # TCP notices.
+        begin = (
+            f"begin isolation level read committed; set local lock_timeout = {timeout}; "
+            f"set local idle_in_transaction_session_timeout = {timeout}"
+        )
+
+        def together(query: Query) -> T:
+            query(begin)
+            result = work(query)
+            query("commit")
+            return result
+
+        return self.pool.turns.hold([key], lambda: self.use(step, together))
+
+    def use(self, step: str, work: Callable[[Query], T]) -> Steps[T]:
+        """Work with a connection, in a thread."""
+        return self.enter(step, lambda: self._use(step, work))
+
+    def _use(self, step: str, work: Callable[[Query], T]) -> Steps[T]:
+        end = self.deadline()
+        pool = self.pool
+        try:
+            return (yield from pool.slots.hold(end, lambda: call(lambda: pool.use(end, work))))
+        except Exception as error:
+            raise unavailable(step, error)
+
+
+class _Slots:
+    """Lets so many in at once, first come first served."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: deque[Wake] = deque()
+
+    def hold(self, end: float, work: Callable[[], Steps[T]]) -> Steps[T]:
+        if self._free > 0:
+            self._free -= 1
+        else:
+            yield park(lambda host, wake: self._wait(host, wake, end))
+        try:
+            return (yield from work())
+        finally:
+            # Without any effect: it is let go of also if its holder is collected.
+            self._release()
+
+    def _wait(self, host: Host, wake: Wake, end: float) -> Sequence[Forget]:
+        self._waiting.append(wake)
+
+        def leave() -> None:
+            if wake in self._waiting:
+                self._waiting.remove(wake)
+
+        late = TimeoutError("No connection was free in time.")
+        ms = max(0.0, (end - time.monotonic()) * 1000)
+        return [leave, host.later(ms, lambda: wake.fail(late))]
+
+    def _release(self) -> None:
+        while self._waiting:
+            if self._waiting.popleft().give():
+                return
+        self._free += 1
+
+
+def past_deadlock(statement: Callable[[], Steps[T]]) -> Steps[T]:
+    """Once more if Postgres ended it to undo a deadlock: all of it was rolled back."""
+    try:
+        return (yield from statement())
+    except Exception as error:
+        if state_of(error) != "40P01":
+            raise
+    return (yield from statement())

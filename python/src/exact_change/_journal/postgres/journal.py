@@ -1,0 +1,185 @@
+"""A journal in Postgres, of one process. A forked child goes on with it as one of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Sequence
+
+from ..._base.json_types import is_integer
+from ..._base.options import refuse
+from ..._kernel.fork import in_child
+from ..._kernel.hosts import threads
+from ..._kernel.steps import call, join, quiet
+from ..._kernel.task import Steps, Task, begin
+from ..._policy.caps import Cap
+from ..ledger import Ledger
+from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, State
+from .attempts import Attempts
+from .balances import Books
+from .claims import SharedClaims
+from .connection import Query
+from .database import Database, Gate, Pool
+from .keys import digest
+from .locks import SharedLocks
+from .session import Session
+from .statements import Statements
+from .tables import prepare_tables
+
+# What timers and Postgres both take.
+_MOST_MS = 2**31 - 1
+_ADDRESS = re.compile("postgres(?:ql)?://.+", re.DOTALL)
+
+
+class _Parts:
+    """What one process has of it; also what its session asks."""
+
+    def __init__(self, address: str, statements: Statements, timeout_ms: int) -> None:
+        channel = f"exact_change_{digest(statements.schema)[:16]}"
+        pool = Pool(address)
+        self.gate = Gate(self._ready)
+        self.direct = Database(pool, timeout_ms)
+        self.database = Database(pool, timeout_ms, self.gate)
+        self.statements = statements
+        self.claims = SharedClaims(self.database, statements)
+        self.locks = SharedLocks(statements, channel)
+        self.session = Session(self.database, statements, channel, self)
+        self.locks.session = self.claims.session = self.session
+        self.books = Books(self.database, statements)
+        self.attempts = Attempts(self.database, statements, self.claims, self.books)
+        self._prepared: Task[None] | None = None
+
+    def close(self) -> Steps[None]:
+        """Waits for the calls under way, and frees what it holds."""
+        self.locks.close()
+        yield from self.gate.close()
+        yield from quiet(self.claims.clear(self.direct))
+        yield from self.session.close()
+        yield from call(self.direct.pool.close)
+
+    def restore(self, query: Query, holder: str) -> None:
+        """Puts back what an earlier connection held."""
+        self.locks.restore(query)
+        self.claims.restore(query, holder)
+
+    def notified(self, payload: str) -> None:
+        """Events are delivered in TypeScript alone."""
+        self.locks.freed(payload)
+
+    def lost(self) -> None:
+        """The connection was lost, and all that it held."""
+        self.locks.lost()
+        self.session.revive()
+
+    def needed(self) -> bool:
+        """Whether there is anything to keep a connection for."""
+        return self.locks.is_any or self.claims.is_any
+
+    def _ready(self) -> Steps[None]:
+        """Once the tables are there."""
+        task = self._prepared
+        if task is None:
+            # On no event loop: it may end before others need them.
+            task = self._prepared = begin(threads, prepare_tables(self.direct, self.statements))
+        try:
+            yield from join(task)
+        except Exception:
+            # What kept them from being made may pass.
+            if self._prepared is task:
+                self._prepared = None
+            raise
+
+
+class PostgresJournal:
+    """See :func:`exact_change.postgres_journal`. Nothing is opened before a call."""
+
+    def __init__(self, address: object, schema: object, timeout_ms: object) -> None:
+        if not isinstance(address, str) or _ADDRESS.fullmatch(address) is None:
+            # What is wrong with it is said without it: it holds a password.
+            raise refuse(
+                "address",
+                "must be that of a Postgres database such as "
+                '"postgresql://user@localhost/payments".',
+            )
+        if not is_integer(timeout_ms) or not 1 <= timeout_ms <= _MOST_MS:
+            raise refuse("timeout_ms", f"must be whole milliseconds from 1 to {_MOST_MS}.")
+        self._given = address, Statements(schema), timeout_ms
+        self._parts = _Parts(*self._given)
+        self._is_closed = False
+        in_child(self)
+
+    def renew(self) -> None:
+        """In a child nothing is open, claimed or locked."""
+        self._parts = _Parts(*self._given)
+
+    def reserve(
+        self,
+        attempt: Attempt,
+        caps: Sequence[Cap],
+        along: Along = ALONE,
+        hold: Hold | None = None,
+    ) -> Steps[Reserved]:
+        """As the journal's."""
+        return self._attempts.reserve(attempt, caps, along, hold)
+
+    def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        """As the journal's."""
+        return self._attempts.put(attempt, along)
+
+    def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
+        """As the journal's."""
+        return self._attempts.raise_(attempt, caps)
+
+    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
+        """As the journal's."""
+        return self._attempts.release(id_, along)
+
+    def similar(
+        self, owner: Owner, fingerprint: str, idempotency_key: str | None
+    ) -> Steps[list[Attempt]]:
+        """As the journal's."""
+        return self._attempts.similar(owner, fingerprint, idempotency_key)
+
+    def attempts(
+        self, owner: Owner, *, state: State | None = None, since: int | None = None
+    ) -> Steps[list[Attempt]]:
+        """As the journal's."""
+        return self._attempts.attempts(owner, state=state, since=since)
+
+    def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
+        """As the journal's."""
+        return self._attempts.used(owner, caps, now)
+
+    def coordination(self, owner: Owner) -> PostgresCoordination:
+        """What keeps payers out of each other's way."""
+        return PostgresCoordination(self._parts, owner)
+
+    def close(self) -> Steps[None]:
+        """Frees what it holds, and ends its connections."""
+        if not self._is_closed:
+            self._is_closed = True
+            yield from self._parts.close()
+
+    @property
+    def _attempts(self) -> Attempts:
+        return self._parts.attempts
+
+
+class PostgresCoordination:
+    """Of one owner."""
+
+    def __init__(self, parts: _Parts, owner: Owner) -> None:
+        self._parts = parts
+        self._owner = owner
+        self.ledger = Ledger(parts.books.of(owner))
+        self.locks = parts.locks.of(owner)
+        self.claims = parts.claims
+
+    def next(self, name: str) -> Steps[int]:
+        """Counts up under a name. One that was not used for a day is forgotten."""
+        database, statements = self._parts.database, self._parts.statements
+        values = [*self._owner, name]
+        (row,) = yield from database.query("next", statements["next"], values)
+        number = int(row["number"])
+        if number == 1:
+            yield from database.query("next", statements["forgetCounters"], [])
+        return number

@@ -1,0 +1,177 @@
+"""One connection, kept: what Postgres forgets when it ends, however that happens, is held by it."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any, Callable, NamedTuple, TypeVar
+
+from typing_extensions import Protocol
+
+from ..._kernel.hosts import threads
+from ..._kernel.steps import call, join, quiet, settled, sleep
+from ..._kernel.task import Steps, Task, begin
+from .connection import Connection, Query
+from .database import Database
+from .failures import closed, unavailable
+from .keys import random_lock_key
+from .statements import Statements
+
+T = TypeVar("T")
+# Steps that give something up.
+_GIVES_UP = ("unlock", "unclaim")
+# How long to wait before the connection is opened again, at first and at most.
+_FIRST_WAIT_MS = 50
+_LONGEST_WAIT_MS = 2_000
+# Half a minute of silence is the most that Postgres lets a machine that is gone keep its locks.
+_KEEPALIVE = (
+    "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4"
+)
+
+
+class SessionEvents(Protocol):
+    """What a session tells."""
+
+    def restore(self, query: Query, holder: str) -> None:
+        """Puts back what an earlier connection held, before any other call uses this one."""
+        ...
+
+    def notified(self, payload: str) -> None:
+        """In a turn."""
+        ...
+
+    def lost(self) -> None:
+        """In a turn."""
+        ...
+
+    def needed(self) -> bool:
+        """Whether there is anything to keep a connection for."""
+        ...
+
+
+class _Open(NamedTuple):
+    connection: Connection
+    # The key of an advisory lock that this connection holds and no other one ever did.
+    holder: str
+
+
+class Session:
+    """``channel``: to listen on."""
+
+    def __init__(
+        self, database: Database, statements: Statements, channel: str, events: SessionEvents
+    ) -> None:
+        self._database = database
+        self._statements = statements
+        self._channel = channel
+        self._events = events
+        self._open: _Open | None = None
+        self._last: Task[Any] | None = None
+        self._reviving = False
+        self._is_closed = False
+
+    @property
+    def holder(self) -> str | None:
+        """That of the connection, while it is open."""
+        return None if self._open is None else self._open.holder
+
+    def run(self, step: str, work: Callable[[Query, str], T]) -> Steps[T]:
+        """Runs statements on the connection, one call after the other; opens it if it is not.
+
+        Raises ``journal_unavailable``.
+        """
+        return self._database.enter(step, lambda: self._run(step, work))
+
+    def _run(self, step: str, work: Callable[[Query, str], T]) -> Steps[T]:
+        if self._is_closed:
+            raise closed(step)
+        end = self._database.deadline()
+        # On no event loop: it may end before others that wait for their turn.
+        task = begin(threads, self._turn(self._last, step, end, work))
+        self._last = task
+        try:
+            return (yield from join(task))
+        except Exception as error:
+            raise unavailable(step, error)
+
+    def revive(self) -> None:
+        """Opens the connection again if it was lost, in the background."""
+        if not self._reviving:
+            self._reviving = True
+            begin(threads, self._revive())
+
+    def close(self) -> Steps[None]:
+        """Ends the connection."""
+        self._is_closed = True
+        if self._last is not None:
+            yield from settled(self._last)
+        open_, self._open = self._open, None
+        if open_ is not None:
+            yield from call(open_.connection.close)
+
+    def _turn(
+        self, before: Task[Any] | None, step: str, end: float, work: Callable[[Query, str], T]
+    ) -> Steps[T]:
+        if before is not None:
+            yield from settled(before)
+        return (yield from call(lambda: self._perform(step, end, work)))
+
+    def _perform(self, step: str, end: float, work: Callable[[Query, str], T]) -> T:
+        """In a thread."""
+        # Work that ran out of time while other work had its turn does not begin.
+        if time.monotonic() >= end:
+            # What should have been given up would be held for ever: it goes with the connection,
+            # and the rest is put back on another.
+            if step in _GIVES_UP and self._open is not None:
+                self._end(self._open)
+            raise TimeoutError("Other work on the connection took too long.")
+        open_ = self._open
+        if open_ is None or open_.connection.is_over:
+            open_ = self._connect(end)
+        try:
+            return work(functools.partial(open_.connection.query, end=end), open_.holder)
+        except BaseException:
+            # What became of the statement is not known: what it may have locked goes with the
+            # connection.
+            self._end(open_)
+            raise
+
+    def _connect(self, end: float) -> _Open:
+        connection = self._database.pool.connect(end)
+        open_ = _Open(connection, random_lock_key())
+        query = functools.partial(connection.query, end=end)
+        try:
+            # The name is made of our own letters.
+            query(f'{_KEEPALIVE}; listen "{self._channel}"')
+            query(self._statements["hold"], [open_.holder])
+            self._events.restore(query, open_.holder)
+        except BaseException:
+            connection.close()
+            raise
+        connection.listen(self._heard, lambda: threads.enter(lambda: self._lost(open_)))
+        self._open = open_
+        return open_
+
+    def _end(self, open_: _Open) -> None:
+        if self._open is open_:
+            self._open = None
+        open_.connection.close()
+
+    def _heard(self, channel: str, payload: str) -> None:
+        if channel == self._channel:
+            threads.enter(lambda: self._events.notified(payload))
+
+    def _lost(self, open_: _Open) -> None:
+        if self._open is open_:
+            self._open = None
+        if not self._is_closed:
+            self._events.lost()
+
+    def _revive(self) -> Steps[None]:
+        wait = _FIRST_WAIT_MS
+        while not self._is_closed and self._open is None and self._events.needed():
+            done = yield from quiet(self.run("connect", lambda _query, _holder: True), False)
+            if not done:
+                yield from sleep(wait)
+                wait = min(2 * wait, _LONGEST_WAIT_MS)
+        self._reviving = False

@@ -1,0 +1,154 @@
+"""A journal that fails, or does not answer in time: money moves only if it is on record before."""
+
+from __future__ import annotations
+
+from typing import Callable, Sequence, TypeVar
+
+from .._journal.balances import AccountBalance
+from .._journal.ledger import BalanceStore, Decide, Ledger
+from .._journal.types import (
+    ALONE,
+    Along,
+    Attempt,
+    CapBlock,
+    Claims,
+    Coordination,
+    Hold,
+    Journal,
+    Owner,
+    Reserved,
+    State,
+)
+from .._kernel.steps import bounded, settled, start
+from .._kernel.task import Steps, Task
+from .._policy.caps import Cap
+from ..errors import ExactChangeError, failure
+
+T = TypeVar("T")
+
+
+class _Within:
+    def __init__(self, timeout_ms: float) -> None:
+        self._timeout_ms = timeout_ms
+
+    def __call__(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
+        """Raises ``journal_unavailable``, unless the journal itself says what is wrong."""
+        try:
+            return (yield from bounded(self._timeout_ms, self._late, [], lambda _signal: work()))
+        except ExactChangeError:
+            raise
+        except Exception as cause:
+            raise failure(
+                "journal_unavailable",
+                "The journal could not be read or written, so nothing more was signed or sent. "
+                "Repair it, then try again.",
+                {"step": step},
+                cause=cause,
+            )
+
+    def _late(self) -> Exception:
+        return TimeoutError(
+            f"The journal did not answer within timeouts.journal, {self._timeout_ms:g} ms."
+        )
+
+
+class TimedJournal:
+    """A journal with a deadline for each call."""
+
+    def __init__(self, journal: Journal, timeout_ms: float) -> None:
+        self._journal = journal
+        self._within = _Within(timeout_ms)
+
+    def reserve(
+        self,
+        attempt: Attempt,
+        caps: Sequence[Cap],
+        along: Along = ALONE,
+        hold: Hold | None = None,
+    ) -> Steps[Reserved]:
+        return self._within("reserve", lambda: self._journal.reserve(attempt, caps, along, hold))
+
+    def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        return self._within("put", lambda: self._journal.put(attempt, along))
+
+    def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
+        return self._within("raise", lambda: self._journal.raise_(attempt, caps))
+
+    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
+        return self._within("release", lambda: self._journal.release(id_, along))
+
+    def similar(
+        self, owner: Owner, fingerprint: str, idempotency_key: str | None
+    ) -> Steps[list[Attempt]]:
+        return self._within(
+            "similar", lambda: self._journal.similar(owner, fingerprint, idempotency_key)
+        )
+
+    def attempts(
+        self, owner: Owner, *, state: State | None = None, since: int | None = None
+    ) -> Steps[list[Attempt]]:
+        return self._within(
+            "attempts", lambda: self._journal.attempts(owner, state=state, since=since)
+        )
+
+    def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
+        return self._within("used", lambda: self._journal.used(owner, caps, now))
+
+
+class _TimedBalances:
+    def __init__(self, store: BalanceStore, within: _Within) -> None:
+        self._store = store
+        self._within = within
+
+    def read(self, account: str) -> Steps[AccountBalance]:
+        return self._within("balance", lambda: self._store.read(account))
+
+    def step(self, account: str, decide: Decide[T]) -> Steps[T]:
+        return self._within("hold", lambda: self._store.step(account, decide))
+
+
+class _TimedClaims:
+    def __init__(self, claims: Claims, within: _Within) -> None:
+        self._claims = claims
+        self._within = within
+        # A claim that arrives late must not outlive the drop that was asked for after it.
+        self._claiming: dict[Task[None], None] = {}
+
+    def take(self, ids: Sequence[str]) -> Steps[None]:
+        return self._within("claim", lambda: self._take(ids))
+
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        return self._within("claim", lambda: self._drop(ids))
+
+    def live(self, ids: Sequence[str]) -> Steps[set[str]]:
+        return self._within("claim", lambda: self._claims.live(ids))
+
+    def _take(self, ids: Sequence[str]) -> Steps[None]:
+        task = yield from start(self._claims.take(ids))
+        if not task.is_settled:
+            self._claiming[task] = None
+            task.then(lambda: self._claiming.pop(task, None))
+        done = yield from settled(task)
+        if isinstance(done, Exception):
+            raise done
+
+    def _drop(self, ids: Sequence[str]) -> Steps[None]:
+        for task in list(self._claiming):
+            if not task.host.is_gone:
+                yield from settled(task)
+        yield from self._claims.drop(ids)
+
+
+class TimedCoordination:
+    """The same for what several processes share. Waiting for a lock is the caller's to bound."""
+
+    def __init__(self, shared: Coordination, timeout_ms: float) -> None:
+        within = _Within(timeout_ms)
+        self._shared = shared
+        self._within = within
+        self.ledger = Ledger(_TimedBalances(shared.ledger.store, within))
+        self.claims: Claims = _TimedClaims(shared.claims, within)
+        self.locks = shared.locks
+
+    def next(self, name: str) -> Steps[int]:
+        return self._within("next", lambda: self._shared.next(name))

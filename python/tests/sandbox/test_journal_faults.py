@@ -1,0 +1,352 @@
+"""What a crash, a disk, a database or another program does to a journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact_change import Client, ExactChangeError, file_journal, postgres_journal
+from exact_change._journal.file.disk import OpenFile
+from exact_change._journal.file.line import encode_line
+from exact_change._journal.log.port import Step
+from exact_change._journal.log.state import State
+from exact_change._journal.postgres.connection import Connection
+from exact_change._journal.postgres.failures import LostError
+from exact_change._kernel.hosts import threads
+from exact_change._policy.caps import Cap
+
+from ..buyer import HERE, buy, journal_of
+from ..filler import fill, full, small_journal
+from ..holder import OWNER, attempt, start
+from ..node import Sandbox
+from ..payer import PRICE, failure_of, until
+
+ALL = Cap("all", "payments", 0)
+
+
+def says(path: Path) -> dict[str, Any]:
+    """What Python reads in a file, as the bridge shows what Node does."""
+    with file_journal(path) as journal:
+        every = threads.run(journal.shared.attempts(OWNER))
+        (used,) = threads.run(journal.shared.used(OWNER, [ALL], 2**50))
+    return {"attempts": [[one["id"], one["state"]] for one in every], "used": str(used)}
+
+
+def test_both_languages_write_a_file_anew_while_both_use_it(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """What is over goes to the history; nothing is lost, and keys stay spent."""
+    path = tmp_path / "journal"
+    sizes: list[int] = []
+    with ThreadPoolExecutor(2) as pool:
+        node = pool.submit(sandbox.call, "fillJournal", str(path), "node ", 60)
+        journal = small_journal(str(path))
+        try:
+            for part in range(10):
+                fill(journal, f"python {part} ", 12)
+                sizes.append(path.stat().st_size)
+        finally:
+            threads.run(journal.close())
+        node.result(60)
+    found = says(path)
+    ids = {f"node {at}" for at in range(60)}
+    ids |= {f"python {part} {at}" for part in range(10) for at in range(12)}
+    assert {id_ for id_, _ in found["attempts"]} == ids and found["used"] == "180"
+    assert {state for _, state in found["attempts"]} == {"settled"}
+    assert sandbox.call("readJournal", str(path)) == found
+    # 180 attempts of 3 kB and more were written.
+    assert max(sizes) < 200_000 < (tmp_path / "journal.history").stat().st_size * 2
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["journal", "journal.history"]
+    with file_journal(path) as again:
+        for key in ("python 0 0", "node 0"):
+            (old,) = threads.run(again.shared.similar(OWNER, "", key))
+            assert old["id"] == key
+
+
+@pytest.mark.parametrize("at", [4, 47, 49, 50, 51, 52, 53, 54, 55, 57])
+def test_a_process_that_is_killed_while_it_writes_a_file_anew_loses_nothing(
+    at: int, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal"
+    task = {"path": str(path), "prefix": "a", "times": 100, "at": at}
+    command = [sys.executable, "-m", "tests.filler", json.dumps(task)]
+    ran = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (-signal.SIGKILL, "")
+    made = ran.stdout.split()
+    journal = small_journal(str(path))
+    fill(journal, "b", 10)
+    threads.run(journal.close())
+    found = says(path)
+    settled = [id_ for id_, state in found["attempts"] if state == "settled"]
+    assert settled[: len(made)] == made and settled[-10:] == [f"b{at}" for at in range(10)]
+    assert len(settled) <= len(made) + 11
+    assert sandbox.call("readJournal", str(path)) == found
+    assert not [one for one in tmp_path.iterdir() if one.suffix == ".sock"]
+
+
+def test_a_line_that_was_cut_off_is_passed_over_and_a_changed_one_is_damage(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal"
+    with file_journal(path) as journal:
+        for id_ in ("a", "b"):
+            threads.run(journal.shared.reserve(attempt(id_), []))
+    whole = path.read_bytes()
+    last = whole.rindex(b"\n", 0, whole.rindex(b"\n"))
+    for cut in range(last, whole.rindex(b"\n") - 1, 37):
+        path.write_bytes(whole[:cut])
+        with file_journal(path) as journal:
+            threads.run(journal.shared.reserve(attempt("c"), []))
+        ids = [id_ for id_, _ in says(path)["attempts"]]
+        assert ids == ["a", "c"]
+        assert sandbox.call("readJournal", str(path)) == says(path)
+    path.write_bytes(whole[: last - 9] + b"!" + whole[last - 8 :])
+    size = path.stat().st_size
+    error = failure_of(lambda: says(path), "journal_damaged")
+    assert error.details["path"] == str(path) and path.stat().st_size == size
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_cut_or_replaced_while_it_is_open_is_used_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = file_journal(path)
+    threads.run(journal.shared.reserve(attempt("a"), []))
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    path.rename(path.with_name("moved"))
+    other.rename(path)
+    failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "journal_unavailable")
+    path.with_name("moved").rename(path)
+    assert len(threads.run(journal.shared.attempts(OWNER))) == 1
+    os.truncate(path, 100)
+    failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "journal_damaged")
+    failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "journal_damaged")
+
+
+def test_a_disk_that_is_full_or_fails_to_sync_takes_nothing_back_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = file_journal(tmp_path / "journal")
+    threads.run(journal.shared.reserve(attempt("a"), []))
+    with monkeypatch.context() as patch:
+
+        def half(file: OpenFile, data: bytes) -> None:
+            os.write(file._descriptor, data[: len(data) // 2])
+            raise OSError(28, "No space left on device")
+
+        patch.setattr(OpenFile, "append", half)
+        failure_of(
+            lambda: threads.run(journal.shared.reserve(attempt("b"), [])), "journal_unavailable"
+        )
+    threads.run(journal.shared.reserve(attempt("c"), []))
+    with monkeypatch.context() as patch:
+
+        def fails(_file: OpenFile) -> Any:
+            raise OSError(5, "Input/output error")
+            yield
+
+        patch.setattr(OpenFile, "sync", fails)
+        signed = full("c", "signed")
+        failure_of(lambda: threads.run(journal.shared.put(signed)), "journal_unavailable")
+    # It is as it was before: what was signed did not leave.
+    every = threads.run(journal.shared.attempts(OWNER))
+    assert [(one["id"], one["state"]) for one in every] == [("a", "reserved"), ("c", "reserved")]
+    # The file is written anew before it is synced again.
+    threads.run(journal.shared.put(signed))
+    journal.close()
+    assert says(tmp_path / "journal")["attempts"] == [["a", "reserved"], ["c", "signed"]]
+
+
+def test_files_that_are_not_for_this_process_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with file_journal(path) as journal:
+        threads.run(journal.shared.reserve(attempt("a"), []))
+    os.link(path, tmp_path / "second")
+    assert "hard links" in str(failure_of(lambda: says(path), "invalid_option"))
+    (tmp_path / "second").unlink()
+    assert says(path)["used"] == "1"
+    seat: dict[str, Any] = {
+        "id": "f" * 32,
+        "pid": 1,
+        "host": "elsewhere",
+        "sign": f".{'f' * 32}.seat",
+    }
+    (tmp_path / seat["sign"]).touch()
+    content = path.read_bytes()
+    line = encode_line(len(content), json.dumps([seat["id"], {"seat": seat}]))
+    path.write_bytes(content + line)
+    error = failure_of(lambda: says(path), "journal_locked")
+    assert error.details == {"path": str(path), "pid": 1}
+    (tmp_path / seat["sign"]).unlink()
+    assert says(path)["used"] == "1"
+    for version, advice in ((1, "TypeScript"), (3, "update exact-change")):
+        from exact_change._journal.file.line import hex_crc
+
+        header = json.dumps({"format": "exact-change-journal", "version": version}).encode()
+        path.write_bytes(hex_crc(header) + b" " + header + b"\n")
+        assert advice in str(failure_of(lambda: says(path), "invalid_option"))
+    missing = tmp_path / "missing" / "journal"
+    failure_of(lambda: says(missing), "journal_unavailable")
+    for wrong in ("", "a\0b", 7):
+        failure_of(lambda wrong=wrong: file_journal(wrong), "invalid_option")  # type: ignore[misc]
+
+
+def test_a_process_that_stands_still_lives(tmp_path: Path) -> None:
+    place = {"path": str(tmp_path / "journal")}
+    other = start(place)
+    try:
+        os.kill(other.pid, signal.SIGSTOP)
+        with journal_of(place) as journal:
+            claims = journal.shared.coordination(OWNER).claims
+            assert threads.run(claims.live(["theirs"])) == {"theirs"}
+    finally:
+        other.kill()
+        other.communicate()
+
+
+def test_events_are_written_along_if_an_endpoint_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    endpoint: dict[str, Any] = {"id": "e", "url": "https://h.test/", "caller": "me", "events": []}
+    endpoint = {**endpoint, "secrets": [], "createdAt": 1}
+    journal = small_journal(str(path))
+
+    def register(_: State) -> Step[None]:
+        return Step([{"endpoint": endpoint}], None)
+
+    threads.run(journal.run(register))
+    fill(journal, "a", 2)
+    told = threads.run(journal.run(lambda at: Step((), at.outbox.content())))
+    kinds = [one["job"]["event"]["type"] for one in told if "job" in one]
+    threads.run(journal.close())
+    assert kinds == ["payment.settled"] * 2
+
+
+class Lossy:
+    """Loses the answer to the n-th statement that says something."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.left: dict[str, int] = {}
+        query = Connection._query
+
+        def lossy(connection: Connection, text: str, values: Any, end: float) -> Any:
+            rows = query(connection, text, values, end)
+            for part in self.left:
+                if part in text:
+                    self.left[part] -= 1
+                    if self.left[part] == 0:
+                        raise LostError("cut after it was done")
+            return rows
+
+        patch.setattr(Connection, "_query", lossy)
+
+
+@pytest.mark.parametrize("part", ["reserve(", ".put(", "commit", "unlock"])
+def test_a_database_whose_answer_is_lost_makes_no_second_payment(
+    part: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was done; the call fails or not, and the next one, which means the same, pays once."""
+    wallet = sandbox.wallet(SOL="0.1", USDC="0.001")
+    address = sandbox.call("createDatabase")
+    before = sandbox.balance(sandbox.merchant, "USDC")
+    lossy = Lossy(monkeypatch)
+    url = f"{sandbox.api_url}/usdc?lost={part}"
+    for at in range(1, 4):
+        own = f"{url}{at}"
+        with postgres_journal(address) as journal, Client(
+            **sandbox.options(wallet, auto_swap=True, journal=journal)
+        ) as client:
+            client.resume()
+            lossy.left = {part: at}
+            try:
+                client.get(own)
+            except ExactChangeError as error:
+                assert error.code == "journal_unavailable", error
+                assert buy(client, own) in ("answered", "spent")
+            lossy.left = {}
+
+            def is_decided(client: Client = client) -> bool:
+                client.resume()
+                return all(one.state == "settled" for one in client.receipts())
+
+            until("its payments are settled", is_decided, 60)
+            assert len(client.receipts()) == at
+    assert sandbox.balance(sandbox.merchant, "USDC") - before == 3 * PRICE
+
+
+def test_a_warm_payment_waits_for_two_writes_and_is_five_statements(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in TypeScript: a look, the reservation, the signed payment, its answer, its end."""
+    said: list[str] = []
+    query = Connection._query
+
+    def noted(connection: Connection, text: str, values: Any, end: float) -> Any:
+        said.append(text)
+        return query(connection, text, values, end)
+
+    address = sandbox.call("createDatabase")
+    wallet = sandbox.wallet(USDC="1")
+    with postgres_journal(address) as journal, Client(
+        **sandbox.options(wallet, journal=journal)
+    ) as client:
+        client.settled(client.get(f"{sandbox.api_url}/usdc"), timeout=60)
+        monkeypatch.setattr(Connection, "_query", noted)
+        client.settled(client.get(f"{sandbox.api_url}/usdc?warm"), timeout=60)
+        kinds = [re.findall(r"reserve|put|from found|similar|account, record", one) for one in said]
+    assert [one[0] for one in kinds] == ["account, record", "reserve", "put", "put", "put"]
+
+
+def test_a_database_that_starts_again_is_used_again(sandbox: Sandbox) -> None:
+    """Claims are put back in the name of the new connection, and other processes see them."""
+    place = {"connectionString": sandbox.call("createDatabase")}
+    wallet = sandbox.wallet(USDC="1")
+    other = start(place)
+    with journal_of(place) as journal, Client(**sandbox.options(wallet, journal=journal)) as client:
+        client.get(f"{sandbox.api_url}/usdc")
+        sandbox.call("restartPostgres")
+        assert buy(client, f"{sandbox.api_url}/usdc?again") == "answered"
+        claims = journal.shared.coordination(OWNER).claims
+        until("the other claims again", lambda: threads.run(claims.live(["theirs"])) != set())
+        other.communicate()
+        until("it has ended", lambda: threads.run(claims.live(["theirs"])) == set())
+        assert client.spent()[0].used == "0.02"
+
+
+def test_schemas_that_are_not_for_this_client_are_refused(sandbox: Sandbox) -> None:
+    address = sandbox.call("createDatabase")
+    with postgres_journal(address, schema="other") as journal:
+        threads.run(journal.shared.reserve(attempt("a"), []))
+
+        def use(text: str) -> None:
+            end = time.monotonic() + 20
+            wire = Connection(address, end)
+            wire.query(text, end=end)
+            wire.close()
+
+        # Another process may begin to keep events at any time.
+        use('create table "other"."endpoints" (seq int, id text, record text)')
+        put = journal.shared.put(full("a", "signed"))
+        failure_of(lambda: threads.run(put), "missing_dependency")
+    with postgres_journal(address, schema="other") as journal:
+        failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "missing_dependency")
+    use('drop table "other"."endpoints"; update "other"."version" set version = 9')
+    with postgres_journal(address, schema="other") as journal:
+        failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "invalid_option")
+    for wrong in ({"schema": "Other"}, {"schema": "pg_x"}, {"timeout_ms": 0}, {"timeout_ms": True}):
+        options: Any = wrong
+        failure_of(lambda options=options: postgres_journal(address, **options), "invalid_option")  # type: ignore[misc]
+    failure_of(lambda: postgres_journal("mysql://x"), "invalid_option")
+    nowhere = postgres_journal("postgres://me:canary@127.0.0.1:1/db", timeout_ms=2_000)
+    error = failure_of(lambda: threads.run(nowhere.shared.attempts(OWNER)), "journal_unavailable")
+    assert "canary" not in f"{error!r}{error.__cause__!r}{nowhere!r}"
+    nowhere.close()

@@ -1,0 +1,175 @@
+"""Processes of both languages that share one wallet on one journal, judged by the chain."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact_change import Client
+
+from ..buyer import buy, ended, journal_of, start
+from ..node import Sandbox, Wallet
+from ..payer import PRICE, until
+
+KINDS = ("file", "Postgres")
+
+
+def place_of(kind: str, sandbox: Sandbox, directory: Path) -> dict[str, str]:
+    """A new journal, as processes of both languages are told of it."""
+    if kind == "file":
+        return {"path": str(directory / "journal")}
+    return {"connectionString": sandbox.call("createDatabase")}
+
+
+def is_killed(process: subprocess.Popen[str]) -> bool:
+    """Whether a process ended by SIGKILL; it has ended when this returns."""
+    process.communicate(timeout=60)
+    return process.returncode == -signal.SIGKILL
+
+
+class Shared:
+    """A wallet whose payers share a journal."""
+
+    def __init__(self, sandbox: Sandbox, place: dict[str, str], wallet: Wallet, **options: Any):
+        self.sandbox = sandbox
+        self.place = place
+        self.wallet = wallet
+        self.options = sandbox.options(wallet, **options)
+        self._before = sandbox.balance(sandbox.merchant, "USDC")
+
+    def task(self, urls: list[str], **more: Any) -> dict[str, Any]:
+        """What a process is told."""
+        return {**self.place, "options": self.options, "seed": 1, "urls": urls, **more}
+
+    @property
+    def received(self) -> int:
+        """How many prices the merchant has got: the chain says so."""
+        amount = self.sandbox.balance(self.sandbox.merchant, "USDC") - self._before
+        assert amount % PRICE == 0
+        return amount // PRICE
+
+    def url(self, item: object) -> str:
+        """An address of something to buy."""
+        return f"{self.sandbox.api_url}/usdc?item={item}"
+
+    def audit(self, calls: int) -> list[str]:
+        """Has the chain decide all; returns what was bought, none of it twice."""
+        journal = journal_of(self.place)
+        with journal, Client(**self.options, journal=journal) as client:
+
+            def is_decided() -> bool:
+                client.resume()
+                return all(one.state in ("settled", "unsettled") for one in client.receipts())
+
+            until("the chain decides every payment", is_decided, 60)
+            bought = [one.url for one in client.receipts() if one.state == "settled"]
+            assert len(set(bought)) == len(bought) <= calls
+            assert self.received == len(bought)
+            return bought
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_process_of_each_language_pays_under_one_budget(
+    kind: str, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Both swap, and neither swaps what the other has, nor spends what the other holds."""
+    place = place_of(kind, sandbox, tmp_path)
+    policy = {"max_per_day": "0.20", "min_swap": "0.03"}
+    # With an account: the rent of a new one would count.
+    wallet = sandbox.wallet(SOL="0.5", USDC="0.02")
+    shared = Shared(sandbox, place, wallet, auto_swap=True, policy=policy)
+    none = {"inHow": 1e9}
+    halves = [[shared.url(f"{half}-{at}") for at in range(12)] for half in (0, 1)]
+    processes = [
+        start(language, shared.task(urls, **none))
+        for language, urls in zip(("python", "node"), halves)
+    ]
+    bought = [end for process in processes for end in ended(process)]
+    # Fees of swaps count too: the last cent or two are not there.
+    assert set(bought) <= {"answered", "refused"}
+    assert 17 <= bought.count("answered") <= 19
+    assert len(shared.audit(24)) == bought.count("answered")
+    assert sandbox.balance(shared.wallet.address, "USDC") < 10 * PRICE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_one_language_left_the_other_takes_up(
+    kind: str, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Killed between signing and sending, it has paid or not: its key buys once, in either."""
+    shared = Shared(sandbox, place_of(kind, sandbox, tmp_path), sandbox.wallet(USDC="1"))
+    killed = start("python", shared.task([shared.url(1)], key="k", kill=["event", "payment.sent"]))
+    assert is_killed(killed)
+    assert ended(start("node", shared.task([shared.url(1)], inHow=1e9))) == ["answered"]
+    assert shared.audit(1) == [shared.url(1)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_payer_that_is_killed_at_any_write_pays_once(
+    kind: str, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Before each line of a file, after each write of Postgres. Started again, it buys one."""
+    # As many as a purchase with a swap has, from an empty journal on.
+    points = [("append", at) for at in range(1, 25)]
+    if kind == "Postgres":
+        points = [("statement", at) for at in range(1, 16)]
+    before = sandbox.balance(sandbox.merchant, "USDC")
+
+    def survive(index: int) -> bool:
+        directory = tmp_path / str(index)
+        directory.mkdir()
+        place = place_of(kind, sandbox, directory)
+        wallet = wallets[index]
+        shared = Shared(sandbox, place, wallet, auto_swap=True)
+        url = shared.url(f"{kind}-{index}")
+        task = shared.task([url], key="k", inHow=1e9)
+        killed = start("python", {**task, "kill": points[index]})
+        was_killed = is_killed(killed)
+        journal = journal_of(place)
+        with journal, Client(**shared.options, journal=journal) as client:
+            assert buy(client, url, idempotency_key="k") in ("answered", "spent")
+
+            def is_settled() -> bool:
+                client.resume()
+                return [one.state for one in client.receipts()] == ["settled"]
+
+            until("its one payment is settled", is_settled, 60)
+            parts = client.spent()[0].parts
+            assert parts is not None and parts.payments == "0.01"
+        return was_killed
+
+    wallets = [sandbox.wallet(SOL="0.1", USDC="0.001") for _ in points]
+    with ThreadPoolExecutor(4) as pool:
+        ends = list(pool.map(survive, range(len(points))))
+    # The last come when all is done, unless the chain has decided by then.
+    assert sum(ends) >= len(points) - 2
+    assert sandbox.balance(sandbox.merchant, "USDC") - before == len(points) * PRICE
+
+
+def test_eight_processes_of_both_languages_keep_one_budget_under_faults(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """One in ten messages to nodes and sellers fails. What is left of the cap is spent then."""
+    place = place_of("Postgres", sandbox, tmp_path)
+    policy = {"max_per_day": "0.50"}
+    shared = Shared(sandbox, place, sandbox.wallet(USDC="2"), policy=policy)
+    languages = ["python", "python", "asyncio", "asyncio", *["node"] * 4]
+    urls = [shared.url(at) for at in range(64)]
+    processes = [
+        start(language, shared.task(urls[at::8], seed=at)) for at, language in enumerate(languages)
+    ]
+    bought = [end for process in processes for end in ended(process)]
+    paid = len(shared.audit(64))
+    assert bought.count("answered") + bought.count("spent") <= paid <= 50
+    assert bought.count("refused") >= 64 - 50
+    journal = journal_of(place)
+    with journal, Client(**shared.options, journal=journal) as client:
+        more = [buy(client, shared.url(f"more-{at}")) for at in range(50 - paid + 3)]
+        assert more == ["answered"] * (50 - paid) + ["refused"] * 3
+        until("all have landed", lambda: shared.received == 50)
+        assert client.spent()[0].used == "0.5"

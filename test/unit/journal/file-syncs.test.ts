@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import type { OpenFile } from '../../../adapters/journals/file/disk.js';
+import { createSyncs } from '../../../adapters/journals/file/syncs.js';
+
+it('syncs the file that takes the place of one whose name is being synced', async () => {
+  const synced: string[] = [];
+  const fileNamed = (name: string, isClosed = () => false): OpenFile => ({
+    ...{ id: () => ({ device: 0n, inode: 0n }), names: () => 1, size: () => 0 },
+    ...{ read: () => 0, append: () => 0, truncate: () => undefined, close: () => undefined },
+    sync: () => {
+      if (isClosed()) return Promise.reject(new Error(`${name} is closed.`));
+      synced.push(name);
+      return Promise.resolve();
+    },
+  });
+  const second = fileNamed('the second');
+  let file = fileNamed('the first', () => file === second);
+  const tail = {
+    get file() {
+      return file;
+    },
+    end: 82,
+    synced: () => undefined,
+  };
+  const syncs = createSyncs(
+    tail,
+    () => {
+      // Written anew meanwhile; the one before is closed then.
+      file = second;
+      return Promise.resolve();
+    },
+    () => Promise.resolve(),
+  );
+  await syncs.sync();
+  expect(synced).toEqual(['the second']);
+});
