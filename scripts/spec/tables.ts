@@ -109,10 +109,10 @@ const tokens = {
 };
 
 const { approve: _approve, ...policy } = parsePolicy({}, SOLANA_MAINNET);
-const { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network } = parseOptions({
+const { timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network } = parseOptions({
   walletSeed: new Uint8Array(32),
 });
-const client = { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network };
+const client = { timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network };
 const defaults = { client, policy, periods: Object.fromEntries(PERIODS), json: JSON_LIMITS };
 
 const shapeOf = ({ maxLength, pattern }: Shape) => ({ maxLength, pattern: pattern?.source });

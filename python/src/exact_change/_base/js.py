@@ -11,12 +11,23 @@ from typing import cast
 from .json_types import is_list, is_record
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def stringify(value: object) -> str:
     """What ``JSON.stringify`` gives: no spaces, numbers as JavaScript has them."""
+    text = _written(value) if _has_float(value) else _encode(value)
     # What UTF-8 cannot carry is escaped.
-    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", _written(value))
+    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def _has_float(value: object) -> bool:
+    """Whether something in it is written in another way than Python's encoder does."""
+    if isinstance(value, dict):
+        return any(map(_has_float, cast("dict[str, object]", value).values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_float, cast("list[object]", value)))
+    return isinstance(value, float)
 
 
 def _written(value: object) -> str:
@@ -31,7 +42,7 @@ def _written(value: object) -> str:
 
 
 def _plain(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return _encode(value)
 
 
 def js_number(value: float) -> str:

@@ -33,6 +33,15 @@ class _Park:
         wake.forgets = self.register(host, wake)
 
 
+class _Timer:
+    def __init__(self, ms: float, then: Callable[[], None]) -> None:
+        self.ms = ms
+        self.then = then
+
+    def begin(self, host: Host, wake: Wake) -> None:
+        wake(host.later(self.ms, self.then))
+
+
 def park(register: Callable[[Host, Wake], Sequence[Forget]]) -> Effect:
     """Waits for a wake; ``register`` is told which, and says how to let go of what may wake it."""
     return _Park(register)
@@ -254,11 +263,7 @@ def done(value: T) -> Steps[T]:
 def timer(ms: float, then: Callable[[], None]) -> Steps[Forget]:
     """Calls ``then`` in a turn after a while; returns how to call that off."""
 
-    class _Timer:
-        def begin(self, host: Host, wake: Wake) -> None:
-            wake(host.later(ms, then))
-
-    forget: Forget = yield _Timer()
+    forget: Forget = yield _Timer(ms, then)
     return forget
 
 

@@ -13,7 +13,7 @@ from typing_extensions import Literal, Protocol, TypedDict
 
 from .._base.json_types import is_integer, is_list
 from ..errors import ExactChangeError, failure
-from .address import Address, base58_decode, base58_encode, is_address
+from .address import Address, base58_decode, is_address
 
 _SEED_BYTES = 32
 _KEYPAIR_BYTES = 64
@@ -121,7 +121,7 @@ def verify_signature(message: bytes, signature: bytes, address: Address) -> bool
 
 def signature_text(signature: bytes) -> str:
     """A signature in base58."""
-    return base58_encode(signature)
+    return str(Signature(signature))
 
 
 def _read_keypair(secret: object) -> bytes:
