@@ -117,7 +117,7 @@ def main() -> bool:
     parser.add_argument("--report", type=lambda name: Path(name).resolve(), metavar="FILE")
     asked = parser.parse_args()
     need_sandbox()
-    environments = [(".venv", "dev.txt", OWN)]
+    environments: list[tuple[str, str, Sequence[str]]] = [(".venv", "dev.txt", OWN)]
     if asked.what == "tests" and HAS_OFFICIAL:
         environments.append((".venv-official", "official.txt", ()))
     with ThreadPoolExecutor() as pool:
