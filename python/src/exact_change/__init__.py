@@ -6,6 +6,7 @@ from ._async_client import AsyncClient
 from ._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, WSOL_MINT
 from ._client import Client
 from ._events import Event
+from ._inspect import InspectOptions, inspect_swap, inspect_swap_async
 from ._interceptor import HTTPInterceptor
 from ._receipt import Cost, FreedReceipt, PaidPayment, PaidSwap, Receipt
 from ._receipt_text import explorer_url, format_receipt
@@ -42,6 +43,7 @@ __all__ = [
     "FreedReceipt",
     "FundsError",
     "HTTPInterceptor",
+    "InspectOptions",
     "Moved",
     "PaidPayment",
     "PaidSwap",
@@ -58,6 +60,8 @@ __all__ = [
     "__version__",
     "explorer_url",
     "format_receipt",
+    "inspect_swap",
+    "inspect_swap_async",
     "parse_payment_required",
     "receipt_of",
 ]

@@ -166,10 +166,7 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
     given = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
-    name = given.get("network", SOLANA_MAINNET)
-    network = named_network(name) if isinstance(name, str) else None
-    if network is None:
-        raise refuse("network", "must be mainnet, devnet, testnet or a CAIP-2 id.")
+    network = parse_network(given)
     api_url = given.get("api_url")
     api_key = _parse_key("api_key", given.get("api_key"))
     if api_key is not None and api_url is None:
@@ -184,19 +181,28 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
         network,
         parse_swap_from(given.get("swap_from"), network),
         parse_policy(given.get("policy", {}), network),
-        _parse_timeouts(given.get("timeouts", {})),
+        parse_timeouts(given.get("timeouts", {})),
         runtime,
         parse_signer(given),
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,
-        _parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"])),
+        parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"])),
         parse_presign(given.get("presign", _defaults["presign"])),
         parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),
         _parse_retries(given.get("retries", _defaults["retries"])),
         logger,
         given.get("http_transport"),
-        _parse_bool("trust_env", given.get("trust_env", False)),
+        parse_bool("trust_env", given.get("trust_env", False)),
     )
+
+
+def parse_network(options: Mapping[str, Any]) -> str:
+    """The network, by default mainnet. Raises ``ConfigError`` (``invalid_option``)."""
+    name = options.get("network", SOLANA_MAINNET)
+    network = named_network(name) if isinstance(name, str) else None
+    if network is None:
+        raise refuse("network", "must be mainnet, devnet, testnet or a CAIP-2 id.")
+    return network
 
 
 def parse_swap_from(mints: object, network: str) -> Sequence[str] | None:
@@ -219,7 +225,8 @@ def _parse_retries(value: object) -> int:
     return value
 
 
-def _parse_bool(option: str, value: object) -> bool:
+def parse_bool(option: str, value: object) -> bool:
+    """A switch. Raises ``ConfigError`` (``invalid_option``)."""
     if not isinstance(value, bool):
         raise refuse(option, "must be True or False.")
     return value
@@ -241,7 +248,8 @@ def _parse_key(option: str, key: object) -> str | None:
     return trimmed
 
 
-def _parse_timeouts(timeouts: object) -> Timeouts:
+def parse_timeouts(timeouts: object) -> Timeouts:
+    """Deadlines. Raises ``ConfigError`` (``invalid_option``)."""
     given = refuse_unknown(timeouts, Timeouts._fields, "timeouts")
     return Timeouts(
         *(
