@@ -3,6 +3,7 @@ import { createSandbox } from 'exact-change-sandbox';
 import { apiKeys, createHandler } from '../adapters/http/index.js';
 import { local } from '../adapters/local/index.js';
 import { serve } from '../adapters/mounts/node.js';
+import { deployLighthouse } from '../test/helpers/lighthouse.js';
 import { plain } from './spec/plain.js';
 
 /**
@@ -51,6 +52,7 @@ const own: Record<string, (...args: never[]) => unknown> = {
     const service = await serve(createHandler(transport, authorize), { port: 0 });
     return service.url;
   },
+  deployLighthouse: () => deployLighthouse(sandbox),
   served: () => sandbox.controls.api.served,
   restore: async () => {
     const { node, aggregator, facilitator, api } = sandbox.controls;

@@ -36,6 +36,13 @@ import { JSON_LIMITS } from '../../src/protocols/x402/json.js';
 import { reservedAddresses } from '../../src/solana/reserved-addresses.js';
 import { tokenExtensions } from '../../src/solana/tokens/extensions.js';
 import { lateTokenNames, systemNames, tokenNames } from '../../src/solana/transactions/inner.js';
+import {
+  GUARD_ACCOUNTS,
+  LIGHTHOUSE_PROGRAM,
+  QUIET_LEVELS,
+  REFUSED_GUARDS,
+} from '../../src/solana/transactions/lighthouse.js';
+import { changeTexts } from '../../src/solana/transactions/wallet-changes.js';
 import { firewallRules, ruleTexts } from '../../src/swaps/firewall/catalog.js';
 import { harmlessCalls } from '../../src/swaps/firewall/inner-rules.js';
 import { v1Forms } from '../../src/swaps/jupiter/layout-v1.js';
@@ -130,6 +137,15 @@ const webhooks = {
   ),
 };
 
+/** What wallets may add to a transaction before they sign it. */
+const wallets = {
+  program: LIGHTHOUSE_PROGRAM,
+  accounts: Object.fromEntries(GUARD_ACCOUNTS),
+  quietLevels: [...QUIET_LEVELS],
+  refused: Object.fromEntries(REFUSED_GUARDS.map(({ first, id }) => [first, id])),
+  rules: changeTexts.map(({ id, refuses, why }) => ({ id, refuses, why })),
+};
+
 /** The ranges of code points that are not shown, both ends included. */
 function unsafeRanges(): number[][] {
   const ranges: number[][] = [];
@@ -154,4 +170,5 @@ export const tables: Readonly<Record<string, () => unknown>> = {
   'defaults.json': () => defaults,
   'text.json': () => ({ unsafe: unsafeRanges() }),
   'webhooks.json': () => webhooks,
+  'wallets.json': () => wallets,
 };

@@ -15,7 +15,7 @@ from .._base.redact import hide_key
 from .._base.runtime import Runtime, system_runtime
 from .._policy.policy import Policy, PolicyOptions, parse_policy
 from .._policy.read import read_list, read_mint
-from .._solana.keys import Signer
+from .._solana.keys import AnySigner
 from .._spec import table
 from ..errors import ExactChangeError
 from .addresses import parse_jupiter_url, parse_presign, parse_rpc_urls, parse_service_url
@@ -117,7 +117,7 @@ class Config(NamedTuple):
     policy: Policy
     timeouts: Timeouts
     runtime: Runtime
-    signer: Signer
+    signer: AnySigner
     api_url: str | None
     api_key: str | None
     auto_swap: bool
