@@ -21,7 +21,8 @@ from ..errors import (
     failure,
 )
 from .context import PaymentContext
-from .funding import Funding, FundingOptions, find_funding, is_pinned
+from .funding import FundingOptions, find_funding, is_pinned
+from .funds import Funding
 from .offer_accounts import OfferFacts, read_offer_accounts
 from .prices import usd_value_of
 from .short import short_of

@@ -18,7 +18,8 @@ from .approval import Approval, no_longer_approved
 from .candidates import concerns_candidate
 from .choose import Choice
 from .context import PaymentContext
-from .funding import MAX_CANDIDATES, Funding, FundingOptions, ask_about, find_funding, is_pinned
+from .funding import MAX_CANDIDATES, FundingOptions, ask_about, find_funding, is_pinned
+from .funds import Funding
 from .landing import Watch, mint_lock
 from .offer_accounts import OfferFacts, fresh_in, known_available, read_offer_accounts
 from .reconcile.open_swaps import finish_open_swaps
