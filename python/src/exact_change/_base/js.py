@@ -14,20 +14,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
+# Wherever a float may stand in what Python writes; a text may look like it too.
+_FLOAT = re.compile(r"(?:^|[\[:,])-?(?:[0-9]+(?:\.|e[+-])|NaN|Infinity)")
+
+
 def stringify(value: object) -> str:
     """What ``JSON.stringify`` gives: no spaces, numbers as JavaScript has them."""
-    text = _written(value) if _has_float(value) else _encode(value)
+    text = _encode(value)
+    if _FLOAT.search(text) is not None:
+        text = _written(value)
     # What UTF-8 cannot carry is escaped.
     return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
-
-
-def _has_float(value: object) -> bool:
-    """Whether something in it is written in another way than Python's encoder does."""
-    if isinstance(value, dict):
-        return any(map(_has_float, cast("dict[str, object]", value).values()))
-    if isinstance(value, (list, tuple)):
-        return any(map(_has_float, cast("list[object]", value)))
-    return isinstance(value, float)
 
 
 def _written(value: object) -> str:

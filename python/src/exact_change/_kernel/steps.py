@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Generic, Sequence, TypeVar
 
-from .signals import Signal
-from .task import Effect, Host, Steps, Task, Wake
+from .signals import Signal, check
+from .task import Effect, Host, Immediate, Steps, Task, Wake
 from .workers import workers
 
 T = TypeVar("T")
@@ -15,14 +15,16 @@ V = TypeVar("V")
 Forget = Callable[[], None]
 
 
-class _Start(Generic[T]):
-    def __init__(self, steps: Steps[T]) -> None:
+class _Start(Immediate):
+    __slots__ = ("steps",)
+
+    def __init__(self, steps: Steps[Any]) -> None:
         self.steps = steps
 
-    def begin(self, host: Host, wake: Wake) -> None:
+    def answer(self, host: Host) -> Task[Any]:
         task = Task(host, self.steps)
         task.start()
-        wake(task)
+        return task
 
 
 class _Park:
@@ -33,13 +35,15 @@ class _Park:
         wake.forgets = self.register(host, wake)
 
 
-class _Timer:
+class _Timer(Immediate):
+    __slots__ = ("ms", "then")
+
     def __init__(self, ms: float, then: Callable[[], None]) -> None:
         self.ms = ms
         self.then = then
 
-    def begin(self, host: Host, wake: Wake) -> None:
-        wake(host.later(self.ms, self.then))
+    def answer(self, host: Host) -> Forget:
+        return host.later(self.ms, self.then)
 
 
 def park(register: Callable[[Host, Wake], Sequence[Forget]]) -> Effect:
@@ -73,6 +77,10 @@ def fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
 
 def join(task: Task[T], *signals: Signal | None) -> Steps[T]:
     """The outcome of a task, or the reason of the first signal. The task goes on."""
+    if task.is_settled:
+        for signal in signals:
+            check(signal)
+        return task.result()
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
         forgets = fails_on(wake, signals)
@@ -129,6 +137,8 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
     tasks: list[Task[T]] = []
     for steps in many:
         tasks.append((yield from start(steps)))
+    if all(task.is_settled for task in tasks):
+        return [task.result() for task in tasks]
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
         left = sum(not task.is_settled for task in tasks)
@@ -145,17 +155,13 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
             if task.error is not None:
                 wake.fail(task.error)
                 return []
-        if left == 0:
-            wake()
-            return []
         return [
             task.then(lambda one=task: settled(one))  # type: ignore[misc]
             for task in tasks
             if not task.is_settled
         ]
 
-    if tasks:
-        yield _Park(register)
+    yield _Park(register)
     return [task.result() for task in tasks]
 
 
