@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Generic, Sequence, TypeVar
+from typing import Any, Callable, Sequence, TypeVar
 
 from .signals import Signal, check
 from .task import Effect, Host, Immediate, Steps, Task, Wake
@@ -11,7 +11,6 @@ from .workers import workers
 
 T = TypeVar("T")
 U = TypeVar("U")
-V = TypeVar("V")
 Forget = Callable[[], None]
 
 
@@ -65,9 +64,7 @@ def background(steps: Steps[Any]) -> Steps[None]:
 def fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
     """Wakes with the reason of the first signal that fires; returns how to call that off."""
     forgets: list[Forget] = []
-    for signal in signals:
-        if signal is None:
-            continue
+    for signal in filter(None, signals):
         if signal.reason is not None:
             wake.fail(signal.reason)
         else:
@@ -110,8 +107,7 @@ def bounded(
     """
     own = Signal()
     for parent in parents:
-        if parent is not None:
-            parent.check()
+        check(parent)
     task = yield from start(work(own))
     if task.is_settled:
         return task.result()
@@ -304,30 +300,3 @@ def start_deadline(ms: float, caller: Signal | None) -> Steps[Deadline]:
     if caller is not None:
         ends.append(caller.on_abort(lambda: deadline.signal.abort(caller.reason)))
     return deadline
-
-
-class SharedWork(Generic[T]):
-    """Work that several wait for, each for as long as it likes.
-
-    When the last has gone before it is done, its signal fires, and ``abandoned`` is called.
-    """
-
-    def __init__(self, work: Callable[[Signal], Steps[T]], abandoned: Callable[[], None]) -> None:
-        self._work = work
-        self._abandoned = abandoned
-        self._signal = Signal()
-        self._task: Task[T] | None = None
-        self._waiting = 0
-
-    def join(self, signal: Signal | None) -> Steps[T]:
-        """Waits for its outcome, or raises the reason of one's own signal."""
-        if self._task is None:
-            self._task = yield from start(self._work(self._signal))
-        self._waiting += 1
-        try:
-            return (yield from join(self._task, signal))
-        finally:
-            self._waiting -= 1
-            if self._waiting == 0 and not self._task.is_settled:
-                self._abandoned()
-                self._signal.abort(signal.reason if signal is not None else None)

@@ -22,7 +22,7 @@ from .earlier import RepeatedCall, resume_earlier_payment, under_key
 from .fingerprint import fingerprint_of
 from .fund import FundTask, fund_payment
 from .plan import Place
-from .present import Presentation
+from .presentation import Presentation
 from .reconcile.resume import resume_once
 from .request_checks import check_request
 from .reservation import claim_attempt

@@ -15,7 +15,8 @@ from .call import Reply
 from .choose import Refuse
 from .claims import release_claim
 from .context import PaymentContext
-from .present import Presentation, Rejected, present
+from .present import present
+from .presentation import Presentation, Rejected
 from .reading import read_terms
 from .reconcile.earlier_errors import spent
 from .reconcile.monitor import decided
