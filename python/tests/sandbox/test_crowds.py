@@ -22,7 +22,9 @@ async def test_200_parallel_payments_settle_with_exact_sums(sandbox: Sandbox) ->
     count = 200
     wallet = sandbox.wallet(SOL="0.5", USDC="5")
     before = sandbox.balance(sandbox.merchant, "USDC")
-    async with AsyncClient(**sandbox.options(wallet)) as client:
+    # In debug mode, on a machine with other work on it, so many keep a loop busy for a while.
+    timeouts = {"rpc": 60_000}
+    async with AsyncClient(**sandbox.options(wallet, timeouts=timeouts)) as client:
         await client.warm()
         url = f"{sandbox.api_url}/usdc"
         responses = await asyncio.gather(*(client.get(url) for _ in range(count)))

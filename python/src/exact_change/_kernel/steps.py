@@ -122,7 +122,7 @@ def bounded(
     try:
         value: T = yield _Park(register)
     except Exception as reason:
-        # Of several things that it does at once one may have failed: the others end too.
+        # Of what it does at once one may have failed: the others end too.
         own.abort(reason)
         raise
     return value
@@ -163,8 +163,8 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
 
 def both(one: Steps[T], other: Steps[U]) -> Steps[tuple[T, U]]:
     """Runs two at once; see :func:`all_of`."""
-    results: list[Any] = yield from all_of([one, other])
-    return results[0], results[1]
+    first, second = yield from all_of([one, other])
+    return first, second
 
 
 def settled(task: Task[T]) -> Steps[T | Exception]:
@@ -264,7 +264,6 @@ def done(value: T) -> Steps[T]:
 
 def timer(ms: float, then: Callable[[], None]) -> Steps[Forget]:
     """Calls ``then`` in a turn after a while; returns how to call that off."""
-
     forget: Forget = yield _Timer(ms, then)
     return forget
 
@@ -295,8 +294,7 @@ def start_deadline(ms: float, caller: Signal | None) -> Steps[Deadline]:
         deadline.has_passed = True
         deadline.signal.abort(TimeoutError("The deadline passed."))
 
-    ends = deadline.ends
-    ends.append((yield from timer(ms, late)))
+    deadline.ends.append((yield from timer(ms, late)))
     if caller is not None:
-        ends.append(caller.on_abort(lambda: deadline.signal.abort(caller.reason)))
+        deadline.ends.append(caller.on_abort(lambda: deadline.signal.abort(caller.reason)))
     return deadline
