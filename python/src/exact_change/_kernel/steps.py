@@ -163,8 +163,8 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
 
 def both(one: Steps[T], other: Steps[U]) -> Steps[tuple[T, U]]:
     """Runs two at once; see :func:`all_of`."""
-    first, second = yield from all_of([one, other])
-    return first, second
+    results: list[Any] = yield from all_of([one, other])
+    return results[0], results[1]
 
 
 def settled(task: Task[T]) -> Steps[T | Exception]:
