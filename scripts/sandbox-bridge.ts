@@ -9,6 +9,7 @@ import { fileJournal } from '../adapters/journals/file.js';
 import { serve } from '../adapters/mounts/node.js';
 import { fullAttemptOf, listOf } from '../test/helpers/attempts.js';
 import { startPostgres, type Postgres } from '../test/helpers/postgres.js';
+import { deployLighthouse } from '../test/helpers/lighthouse.js';
 import { plain } from './spec/plain.js';
 
 /**
@@ -60,6 +61,7 @@ const own: Record<string, (...args: never[]) => unknown> = {
     const service = await serve(createHandler(transport, authorize), { port: 0 });
     return service.url;
   },
+  deployLighthouse: () => deployLighthouse(sandbox),
   served: () => sandbox.controls.api.served,
   /** Makes attempts that settle in the journal of a file, which is soon written anew for them. */
   fillJournal: async (path: string, prefix: string, times: number) => {

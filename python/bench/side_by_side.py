@@ -1,8 +1,8 @@
 """This client beside the official one, in one run: ``npm run bench:python``.
 
-Both pay the same seller, which settles nothing and answers at once, from warm clients over a node
-whose answers take 50 ms. Printed is what a payment takes beside the two legs to the seller, and
-what loading takes.
+Both pay the same seller, which settles nothing and answers at once, from warm clients: over a node
+whose answers take 50 ms, and over one on this machine. Printed is what a payment takes beside the
+two legs to the seller, and what loading takes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from settings import settings  # noqa: E402
 from exact_change import AsyncClient  # noqa: E402
 
 CALLS = 60
+WARM = 3
 NODE_SECONDS = 0.05
+Call = Callable[[], Awaitable[Any]]
 OURS = "from exact_change import AsyncClient"
 OFFICIAL = (
     "from x402 import x402Client; from x402.http.clients.httpx import x402HttpxClient; "
@@ -67,17 +69,18 @@ def serve(answer: Callable[[Any, bytes], httpx.Response]) -> str:
     return f"http://127.0.0.1:{server.server_port}"
 
 
-async def timed(call: Callable[[], Awaitable[Any]]) -> list[float]:
-    await call()
-    await call()
-    times = []
-    for _ in range(CALLS):
-        began = time.perf_counter()
-        await call()
-        times.append((time.perf_counter() - began) * 1000)
-        # What a client does beside its callers does not count, and does not pile up.
-        await asyncio.sleep(0.06)
-    return times
+async def side_by_side(calls: dict[str, Call]) -> dict[str, float]:
+    """Medians in milliseconds. Each in turn, so that a busy machine is busy for all of them."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(CALLS + WARM):
+        for name, call in calls.items():
+            began = time.perf_counter()
+            await call()
+            if turn >= WARM:
+                times[name].append((time.perf_counter() - began) * 1000)
+            # What a client does beside its callers does not count, and does not pile up.
+            await asyncio.sleep(0.02)
+    return {name: statistics.median(took) for name, took in times.items()}
 
 
 def loading(program: str) -> float:
@@ -87,6 +90,27 @@ def loading(program: str) -> float:
         return float(subprocess.check_output([sys.executable, "-c", code]))
 
     return statistics.median(once() for _ in range(5))
+
+
+async def compare(what: str, secret: str, url: str, rpc_url: str) -> None:
+    signer = KeypairSigner(Keypair.from_base58_string(secret))
+    official = register_exact_svm_client(x402Client(), signer, rpc_url=rpc_url)
+    policy = {"max_per_day": "100.00"}
+    async with httpx.AsyncClient() as plain, x402HttpxClient(official) as theirs, AsyncClient(
+        wallet_secret_key=secret, rpc_url=rpc_url, policy=policy
+    ) as ours:
+        # Each call is a purchase: their answers are read.
+        took = await side_by_side(
+            {
+                "leg": lambda: plain.get(url),
+                "ours": lambda: ours.get(url),
+                "theirs": lambda: theirs.get(url),
+            }
+        )
+    legs = 2 * took["leg"]
+    own, other = took["ours"] - legs, took["theirs"] - legs
+    print(f"{what}: two legs of the seller {legs:.2f} ms; a payment beside them")
+    print(f"  this client {own:7.2f} ms, official {other:7.2f} ms, ratio {own / other:.2f}")
 
 
 async def main() -> None:
@@ -103,24 +127,11 @@ async def main() -> None:
             kind = {"content-type": "application/json"}
             return node.post(at["RPC_URL"], content=body, headers=kind)
 
-        url, rpc_url, secret = serve(sell), serve(delayed), at["USDC_WALLET_SECRET_KEY"]
-        signer = KeypairSigner(Keypair.from_base58_string(secret))
-        official = register_exact_svm_client(x402Client(), signer, rpc_url=rpc_url)
-        policy = {"max_per_day": "100.00"}
-        async with httpx.AsyncClient() as plain, x402HttpxClient(official) as theirs:
-            ours = AsyncClient(wallet_secret_key=secret, rpc_url=rpc_url, policy=policy)
-            async with ours:
-                legs = 2 * statistics.median(await timed(lambda: plain.get(url)))
-                # Each call is a purchase: their answers are read.
-                times = {
-                    "this client": await timed(lambda: ours.get(url)),
-                    "official": await timed(lambda: theirs.get(url)),
-                }
-        print(f"two legs of the seller    {legs:7.2f} ms")
-        for name, took in times.items():
-            print(f"a payment beside, {name:12}{statistics.median(took) - legs:7.2f} ms")
-        print(f"loading, this client      {loading(OURS):7.0f} ms of CPU")
-        print(f"loading, official         {loading(OFFICIAL):7.0f} ms of CPU")
+        url, secret = serve(sell), at["USDC_WALLET_SECRET_KEY"]
+        await compare("A node at 50 ms", secret, url, serve(delayed))
+        await compare("A node on this machine", secret, url, at["RPC_URL"])
+    own, other = loading(OURS), loading(OFFICIAL)
+    print(f"loading: this client {own:.0f} ms of CPU, official {other:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Iterator, Mapping
 
 _CLONE = Path(__file__).parents[2]
 _LAST = "USDC_WALLET_SECRET_KEY"
+# Of the sandbox, one after the other.
+_PORTS = 5
 
 
 @contextmanager
@@ -19,10 +22,8 @@ def settings() -> Iterator[Mapping[str, str]]:
     if "API_URL" in os.environ:
         yield os.environ
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = min(int(free.getsockname()[1]), 65_000)
-    command = ["node", "--import", "tsx", "adapters/sandbox/bin.ts", "--port", str(port)]
+    port = str(_first_of_free_ports())
+    command = ["node", "--import", "tsx", "adapters/sandbox/bin.ts", "--port", port]
     process = subprocess.Popen(command, cwd=_CLONE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -38,3 +39,16 @@ def settings() -> Iterator[Mapping[str, str]]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+def _first_of_free_ports() -> int:
+    """Below those that the system gives to whatever asks for any."""
+    while True:
+        first = 20_000 + secrets.randbelow(12_000)
+        try:
+            with ExitStack() as held:
+                for port in range(first, first + _PORTS):
+                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+        except OSError:
+            continue

@@ -5,6 +5,7 @@ import inspect
 from typing import Any, Callable, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from exact_change import Client
 
@@ -26,6 +27,10 @@ def sandbox(whole_sandbox: Sandbox) -> Iterator[Sandbox]:
     yield whole_sandbox
     whole_sandbox.call("restore")
 
+
+# A machine with other work on it takes any time for an example.
+settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
 
 MakeClient = Callable[..., Client]
 

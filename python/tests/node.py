@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 from concurrent.futures import Future
@@ -66,6 +67,17 @@ class Sandbox:
             "rpc_url": self.rpc_url,
             "jupiter_url": self.jupiter_url,
             **options,
+        }
+
+    def environment(self) -> dict[str, str]:
+        """What examples read, with wallets of their own."""
+        return {
+            **os.environ,
+            "RPC_URL": self.rpc_url,
+            "JUPITER_URL": self.jupiter_url,
+            "API_URL": self.api_url,
+            "WALLET_SECRET_KEY": self.wallet(SOL="1").secret_key,
+            "USDC_WALLET_SECRET_KEY": self.wallet(USDC="1").secret_key,
         }
 
     def balance(self, address: str, mint: object) -> int:

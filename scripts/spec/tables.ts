@@ -39,6 +39,13 @@ import { JSON_LIMITS } from '../../src/protocols/x402/json.js';
 import { reservedAddresses } from '../../src/solana/reserved-addresses.js';
 import { tokenExtensions } from '../../src/solana/tokens/extensions.js';
 import { lateTokenNames, systemNames, tokenNames } from '../../src/solana/transactions/inner.js';
+import {
+  GUARD_ACCOUNTS,
+  LIGHTHOUSE_PROGRAM,
+  QUIET_LEVELS,
+  REFUSED_GUARDS,
+} from '../../src/solana/transactions/lighthouse.js';
+import { changeTexts } from '../../src/solana/transactions/wallet-changes.js';
 import { firewallRules, ruleTexts } from '../../src/swaps/firewall/catalog.js';
 import { harmlessCalls } from '../../src/swaps/firewall/inner-rules.js';
 import { v1Forms } from '../../src/swaps/jupiter/layout-v1.js';
@@ -112,10 +119,10 @@ const tokens = {
 };
 
 const { approve: _approve, ...policy } = parsePolicy({}, SOLANA_MAINNET);
-const { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network } = parseOptions({
+const { timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network } = parseOptions({
   walletSeed: new Uint8Array(32),
 });
-const client = { timeouts, retries, retryWindow, autoSwap, jupiterUrl, rpcUrls, network };
+const client = { timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network };
 const defaults = { client, policy, periods: Object.fromEntries(PERIODS), json: JSON_LIMITS };
 
 const shapeOf = ({ maxLength, pattern }: Shape) => ({ maxLength, pattern: pattern?.source });
@@ -145,6 +152,15 @@ const postgres = {
   statements: statementsOf(inSchema),
 };
 
+/** What wallets may add to a transaction before they sign it. */
+const wallets = {
+  program: LIGHTHOUSE_PROGRAM,
+  accounts: Object.fromEntries(GUARD_ACCOUNTS),
+  quietLevels: [...QUIET_LEVELS],
+  refused: Object.fromEntries(REFUSED_GUARDS.map(({ first, id }) => [first, id])),
+  rules: changeTexts.map(({ id, refuses, why }) => ({ id, refuses, why })),
+};
+
 /** The ranges of code points that are not shown, both ends included. */
 function unsafeRanges(): number[][] {
   const ranges: number[][] = [];
@@ -170,4 +186,5 @@ export const tables: Readonly<Record<string, () => unknown>> = {
   'text.json': () => ({ unsafe: unsafeRanges() }),
   'webhooks.json': () => webhooks,
   'postgres.json': () => postgres,
+  'wallets.json': () => wallets,
 };

@@ -8,6 +8,7 @@ import { candidates, compositions, inner, instructions, quotes } from './vectors
 import { fingerprints, headers, json, terms } from './vectors/terms.js';
 import { text } from './vectors/text.js';
 import { tokens } from './vectors/tokens.js';
+import { walletChanges } from './vectors/wallets.js';
 import { operationsOf, problems, webhooks } from './vectors/wire.js';
 
 /** By file name: what goes in and what comes out, a row each. */
@@ -37,4 +38,5 @@ export const vectors: Readonly<Record<string, () => Promise<unknown[]> | unknown
   'transactions.jsonl': transactions,
   'payments.jsonl': payments,
   'tokens.jsonl': tokens,
+  'wallet-changes.jsonl': walletChanges,
 };

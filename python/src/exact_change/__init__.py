@@ -6,6 +6,7 @@ from ._async_client import AsyncClient
 from ._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, WSOL_MINT
 from ._client import Client
 from ._events import Event
+from ._inspect import InspectOptions, inspect_swap, inspect_swap_async
 from ._interceptor import HTTPInterceptor
 from ._journal.durable import DurableJournal
 from ._journals import file_journal, postgres_journal
@@ -45,6 +46,7 @@ __all__ = [
     "FreedReceipt",
     "FundsError",
     "HTTPInterceptor",
+    "InspectOptions",
     "Moved",
     "PaidPayment",
     "PaidSwap",
@@ -62,6 +64,8 @@ __all__ = [
     "explorer_url",
     "file_journal",
     "format_receipt",
+    "inspect_swap",
+    "inspect_swap_async",
     "parse_payment_required",
     "postgres_journal",
     "receipt_of",

@@ -149,7 +149,8 @@ class Client:
 
         >>> httpx.Client(transport=client.transport(http2=True))
         """
-        return PayingTransport(self._payer, self._below(below, options))
+        own = below or thread_transport(self._payer.config.trust_env, **options)
+        return PayingTransport(self._payer, own)
 
     def adapter(self, **options: Any) -> PayingAdapter:
         """An adapter of ``requests`` that pays; ``options``: of ``requests``' ``HTTPAdapter``.
@@ -290,16 +291,8 @@ class Client:
         with self._lock:
             if self._http is None or self._process != os.getpid():
                 self._process = os.getpid()
-                below = self._below(self._payer.config.http_transport, {})
                 self._http = httpx.Client(
-                    transport=PayingTransport(self._payer, below),
+                    transport=self.transport(self._payer.config.http_transport),
                     trust_env=self._payer.config.trust_env,
                 )
             return self._http
-
-    def _below(
-        self, below: httpx.BaseTransport | None, options: Mapping[str, Any]
-    ) -> httpx.BaseTransport:
-        if below is not None:
-            return below
-        return thread_transport(self._payer.config.trust_env, **options)

@@ -32,6 +32,20 @@ class Payer:
         self._thread: Engine | None = None
         self._loops: MutableMapping[asyncio.AbstractEventLoop, Engine] = weakref.WeakKeyDictionary()
 
+    @property
+    def made_thread_engine(self) -> Engine | None:
+        """That of threads, if there is one: it may know already what a call costs."""
+        return self._thread if self._is_open else None
+
+    @property
+    def made_loop_engine(self) -> Engine | None:
+        """The same of the running loop."""
+        return self._loops.get(asyncio.get_running_loop()) if self._is_open else None
+
+    @property
+    def _is_open(self) -> bool:
+        return not self._is_closed and self._process == os.getpid()
+
     def thread_engine(self) -> Engine:
         """That of threads."""
         with self._lock:

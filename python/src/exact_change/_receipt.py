@@ -165,4 +165,5 @@ def _plain(record: Any) -> dict[str, Any]:
 def _shown(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         return _plain(value)
-    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
+    # Not `Mapping`, which is looked up by all that a type is made of.
+    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else value

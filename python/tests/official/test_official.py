@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Iterator, Mapping
 
+import httpx
 import pytest
 
 from exact_change import AsyncClient, receipt_of
@@ -112,3 +114,30 @@ def test_an_answer_that_fails_costs_nothing_more(sellers: Sellers, make_payer: M
     # The official middleware settles nothing for an answer that failed.
     assert sellers.earned == before
     assert payer.used == "0.01"
+
+
+def test_the_example_app_of_fastapi_buys_until_its_cap(sandbox: Sandbox) -> None:
+    folder = ROOT / "python"
+    environment = {**sandbox.environment(), "PYTHONPATH": str(folder / "src"), "PORT": "0"}
+    process = subprocess.Popen(
+        [str(PYTHON), "fastapi_app.py"],
+        cwd=folder / "examples",
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        found = (re.search(r"http://[0-9.:]+", line) for line in process.stderr)
+        url = next(one[0] for one in found if one is not None)
+        reports = [httpx.get(f"{url}/report", timeout=20) for _ in range(6)]
+        assert [one.status_code for one in reports] == [200] * 5 + [503]
+        assert reports[0].json()["report"]["ok"] is True and reports[0].json()["cost_usd"] == "0.01"
+        detail = reports[5].json()["detail"]
+        assert (detail["code"], detail["funds"]) == ("budget_exhausted", "untouched")
+        (day, _) = httpx.get(f"{url}/spent").json()
+        assert (day["used"], day["limit"]) == ("0.05", "0.05")
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)

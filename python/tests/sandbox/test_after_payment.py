@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
-from exact_change import ExactChangeError, receipt_of
+from exact_change import receipt_of
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
@@ -139,25 +138,6 @@ def test_402_again_though_it_has_landed_is_spent_for_as_long_as_the_window(
     assert bought.status_code == 200 and payer.used == "0.02"
 
 
-def test_after_the_window_it_is_a_fresh_purchase(sandbox: Sandbox, make_payer: MakePayer) -> None:
-    payer = make_payer(USDC="1", retry_window=0)
-    url = f"{sandbox.api_url}/usdc"
-    sandbox.call("facilitator.fault", "/settle", {"kind": "dropAfter", "times": 1})
-    failure_of(lambda: payer.client.get(url), "payment_rejected")
-    payer.told("payment.settled")
-    # Once it has to be told, however long ago it was paid.
-    failure_of(lambda: payer.client.get(url), "already_spent")
-
-    def is_bought() -> bool:
-        try:
-            return payer.client.get(url).status_code == 200
-        except ExactChangeError:
-            return False
-
-    until("the window is over", is_bought)
-    assert payer.held() == 1_000_000 - 2 * PRICE
-
-
 @pytest.mark.parametrize(
     ("fault", "options"),
     [({"kind": "dropBefore"}, {}), ({"kind": "hang"}, {"timeouts": {"payment": 300}})],
@@ -259,117 +239,6 @@ def test_200_of_a_seller_that_never_settles_is_the_chains_word(
     assert receipt is not None and receipt.state == "unsettled"
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 302, 404])
-def test_while_it_is_open_the_same_payment_is_presented(
-    status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
-) -> None:
-    payer = make_payer(USDC="1")
-    headers = {"location": "/elsewhere"} if status == 302 else {}
-
-    def answer(seen: Seen) -> Reply:
-        return terms(offer(sandbox)) if seen.payment is None else Reply(status, headers)
-
-    seller = make_seller(answer)
-    for _ in range(3):
-        assert payer.client.get(seller.url).status_code == status
-    assert len({one.headers["payment-signature"] for one in seller.paid}) == 1
-    assert payer.signed == ["payment"]
-
-
-def test_a_seller_that_raises_its_price_gets_no_second_payment(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
-) -> None:
-    payer = make_payer(USDC="1")
-    asked = 0
-
-    def answer(seen: Seen) -> Reply | None:
-        nonlocal asked
-        if seen.payment is not None:
-            return None
-        asked += 1
-        payee = {"payTo": sandbox.fee_payer} if asked > 2 else {}
-        return terms(offer(sandbox, amount=str(1_000 + asked), **payee))
-
-    seller = make_seller(answer)
-    first = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
-    for _ in range(3):
-        again = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
-        assert again.details["payer_signature"] == first.details["payer_signature"]
-    assert payer.signed == ["payment"]
-
-
-def test_a_token_that_is_used_up_is_not_replaced_by_another(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
-) -> None:
-    payer = make_payer(USDC="0.01", USDT="1")
-    offers = [offer(sandbox, "USDC"), offer(sandbox, "USDT")]
-
-    def answer(seen: Seen) -> Reply | None:
-        if seen.payment is None:
-            return terms(*offers)
-        settle(sandbox, seen, offers[0])
-        return None
-
-    seller = make_seller(answer)
-    first = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
-    again = failure_of(lambda: payer.client.get(seller.url), "already_spent")
-    assert again.details["payer_signature"] == first.details["payer_signature"]
-    assert payer.signed == ["payment"]
-
-
-def test_a_key_holds_one_request_however_many_come_together(
-    sandbox: Sandbox, make_payer: MakePayer
-) -> None:
-    payer = make_payer(USDC="1")
-    other = make_payer(payer.wallet)
-    url = f"{sandbox.api_url}/usdc"
-
-    def buy(client: Any) -> str:
-        try:
-            return str(client.get(url, idempotency_key="order 1").status_code)
-        except ExactChangeError as error:
-            assert error.funds in ("uncertain", "spent")
-            return error.code
-
-    with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(buy, [payer.client, other.client] * 2))
-    assert outcomes.count("200") == 1
-    assert set(outcomes) <= {"200", "payment_in_progress", "already_spent"}
-    assert buy(payer.client) == "already_spent"
-    assert payer.signed + other.signed == ["payment"]
-    assert payer.held() == 1_000_000 - PRICE
-
-
-def test_a_key_whose_call_signed_nothing_is_free(sandbox: Sandbox, make_payer: MakePayer) -> None:
-    payer = make_payer(USDC="1")
-    sandbox.call("node.fault", "getLatestBlockhash", {"kind": "rateLimited", "retryAfter": 60})
-
-    def buy() -> Any:
-        return payer.client.get(f"{sandbox.api_url}/usdc", idempotency_key="order 3")
-
-    failure_of(buy, "rate_limited")
-    sandbox.call("node.clearFaults")
-    assert buy().status_code == 200 and payer.signed == ["payment"]
-
-
-def test_a_key_never_carries_a_payment_to_another_place(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
-) -> None:
-    payer = make_payer(USDC="1")
-    lost = make_seller(lambda seen: terms(offer(sandbox)) if seen.payment is None else None)
-    other = make_seller(lambda seen: terms(offer(sandbox)) if seen.payment is None else Reply())
-    client = payer.client
-    failure_of(lambda: client.get(lost.url, idempotency_key="job"), "payment_uncertain")
-    for call in (
-        lambda: client.get(other.url, idempotency_key="job"),
-        lambda: client.get(f"{lost.url}/other", idempotency_key="job"),
-        lambda: client.post(lost.url, content=b"x", idempotency_key="job"),
-    ):
-        error = failure_of(call, "idempotency_mismatch")
-        assert (error.funds, error.moved) == ("untouched", ())
-    assert not other.paid and payer.signed == ["payment"]
-
-
 def test_a_body_cut_half_way_is_its_callers_error_and_paid(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
@@ -386,17 +255,6 @@ def test_a_body_cut_half_way_is_its_callers_error_and_paid(
         payer.client.get(seller.url)
     payer.told("payment.settled")
     assert payer.held() == 1_000_000 - PRICE
-
-
-def test_calls_without_a_key_are_purchases_of_their_own(
-    sandbox: Sandbox, make_payer: MakePayer
-) -> None:
-    payer = make_payer(USDC="1")
-    url = f"{sandbox.api_url}/usdc"
-    with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(lambda _: payer.client.get(url).status_code, range(3))) == [200] * 3
-    assert payer.client.get(url).status_code == 200
-    assert payer.held() == 1_000_000 - 4 * PRICE
 
 
 def test_closing_while_a_payment_is_open_ends_no_thread_late(

@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+from solders.keypair import Keypair
 
 from exact_change import AsyncClient, ExactChangeError, receipt_of
 
 from ..conftest import MakeClient, MakeSeller
-from ..node import Sandbox
+from ..node import Sandbox, Wallet
 from ..seller import Reply, Seen
 
 CENT = 10_000
@@ -21,7 +22,9 @@ async def test_200_parallel_payments_settle_with_exact_sums(sandbox: Sandbox) ->
     count = 200
     wallet = sandbox.wallet(SOL="0.5", USDC="5")
     before = sandbox.balance(sandbox.merchant, "USDC")
-    async with AsyncClient(**sandbox.options(wallet)) as client:
+    # In debug mode, on a machine with other work on it, so many keep a loop busy for a while.
+    timeouts = {"rpc": 60_000}
+    async with AsyncClient(**sandbox.options(wallet, timeouts=timeouts)) as client:
         await client.warm()
         url = f"{sandbox.api_url}/usdc"
         responses = await asyncio.gather(*(client.get(url) for _ in range(count)))
@@ -153,3 +156,49 @@ async def test_a_warm_payment_calls_no_node_on_its_way(
         assert response.status_code == 200
         receipt = await client.settled(response)
         assert receipt is not None and receipt.state == "settled"
+
+
+async def test_nothing_is_waited_for_by_the_loop_itself(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def has_loop() -> None:
+        """Raises if the loop is not there for others: it waits for whatever calls this."""
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(10)
+
+    def over(url: str) -> str:
+        def forward(seen: Seen) -> Reply:
+            has_loop()
+            answer = httpx.request(seen.method, url + seen.path, content=seen.body, headers=JSON)
+            return Reply(answer.status_code, JSON, answer.content)
+
+        return make_seller(forward).url
+
+    def approve(_: object) -> bool:
+        has_loop()
+        return True
+
+    class SlowSigner:
+        def __init__(self, wallet: Wallet) -> None:
+            self.address = wallet.address
+            self._pair = Keypair.from_base58_string(wallet.secret_key)
+
+        def sign_message(self, message: bytes, intent: object) -> bytes:
+            has_loop()
+            return bytes(self._pair.sign_message(message))
+
+    wallet = sandbox.wallet(SOL="0.5")
+    options = sandbox.options(
+        wallet,
+        wallet_secret_key=None,
+        signer=SlowSigner(wallet),
+        rpc_url=over(sandbox.rpc_url),
+        jupiter_url=over(sandbox.jupiter_url),
+        auto_swap=True,
+        policy={"approve": approve},
+    )
+    async with AsyncClient(**options) as client:
+        response = await client.get(f"{sandbox.api_url}/usdc")
+        receipt = await client.settled(response)
+        assert receipt is not None and receipt.state == "settled" and receipt.swap is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -26,21 +25,50 @@ SAYS = {
     ],
     "async_crowd": ["20 payments, 0.2 USD in all"],
     "tool_of_an_agent": ["Status 200, paid 0.01 USD."],
+    "notebook": [
+        "0.01 USDC from So1111",
+        "State settled",
+        "3 pages, {'0.01'} USDC each",
+        "stopped: budget_exhausted untouched",
+    ],
 }
+# Cells are run as a kernel runs them: one after the other, in one namespace, on one loop. A kernel
+# itself would be thirty packages more.
+NOTEBOOK = """
+import ast, asyncio, inspect, json
+from pathlib import Path
+
+async def run():
+    names = {"__name__": "__main__"}
+    for cell in json.loads(Path("notebook.ipynb").read_text("utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        # A clone has no answers of an earlier run in it.
+        assert cell["outputs"] == [] and cell["execution_count"] is None
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile("".join(cell["source"]), cell["id"], "exec", flags)
+        waits = eval(code, names)
+        if inspect.isawaitable(waits):
+            await waits
+
+asyncio.run(run())
+"""
+
+
+def test_every_example_is_run() -> None:
+    elsewhere = {"settings.py", "webhook_receiver.py", "fastapi_app.py"}
+    files = {one.name for one in EXAMPLES.iterdir() if one.is_file()}
+    assert files - elsewhere == {f"{name}.py" for name in SAYS if name != "notebook"} | {
+        "notebook.ipynb"
+    }
 
 
 @pytest.mark.parametrize("name", list(SAYS))
 def test_an_example_does_what_it_says(name: str, sandbox: Sandbox) -> None:
-    environment = {
-        **os.environ,
-        "RPC_URL": sandbox.rpc_url,
-        "JUPITER_URL": sandbox.jupiter_url,
-        "API_URL": sandbox.api_url,
-        "WALLET_SECRET_KEY": sandbox.wallet(SOL="1").secret_key,
-        "USDC_WALLET_SECRET_KEY": sandbox.wallet(USDC="1").secret_key,
-    }
+    environment = sandbox.environment()
+    program = [f"{name}.py"] if name != "notebook" else ["-c", NOTEBOOK]
     ran = subprocess.run(
-        [sys.executable, "-W", "error", f"{name}.py"],
+        [sys.executable, "-W", "error", *program],
         cwd=EXAMPLES,
         env=environment,
         capture_output=True,

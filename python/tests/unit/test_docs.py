@@ -17,6 +17,7 @@ secret_key: str
 api_key: str
 headers: dict[str, str]
 body: bytes
+transaction: str
 """
 
 

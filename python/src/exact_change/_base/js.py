@@ -11,12 +11,20 @@ from typing import cast
 from .json_types import is_list, is_record
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+# Wherever a float may stand in what Python writes; a text may look like it too.
+_FLOAT = re.compile(r"(?:^|[\[:,])-?(?:[0-9]+(?:\.|e[+-])|NaN|Infinity)")
 
 
 def stringify(value: object) -> str:
     """What ``JSON.stringify`` gives: no spaces, numbers as JavaScript has them."""
+    text = _encode(value)
+    if _FLOAT.search(text) is not None:
+        text = _written(value)
     # What UTF-8 cannot carry is escaped.
-    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", _written(value))
+    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _written(value: object) -> str:
@@ -31,7 +39,7 @@ def _written(value: object) -> str:
 
 
 def _plain(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return _encode(value)
 
 
 def js_number(value: float) -> str:

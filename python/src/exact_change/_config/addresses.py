@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Sequence, cast
 
+from typing_extensions import Literal
+
 from .._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET
 from .._base.options import refuse
 from .._base.redact import hide_address
@@ -48,6 +50,15 @@ def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[str]:
         url = _parse("rpc_url", one)
         by_place.setdefault(_place_of(url), url.href)
     return list(by_place.values())
+
+
+def parse_presign(value: object) -> Sequence[str] | Literal["stated"]:
+    """Addresses whose calls may be paid ahead. Raises ``ConfigError`` (``invalid_option``)."""
+    if isinstance(value, bool):
+        return "stated" if value else ()
+    if not isinstance(value, (list, tuple)):
+        raise refuse("presign", "must be True, False or a list of addresses.")
+    return [_parse_base("presign", one).href for one in cast("Sequence[object]", value)]
 
 
 def _place_of(url: Address) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import logging
 import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from typing_extensions import TypedDict
+from typing_extensions import Literal, TypedDict
 
 from .._base.json_types import is_integer, is_number
 from .._base.network import SOLANA_MAINNET, named_network
@@ -17,10 +17,10 @@ from .._journal.durable import DurableJournal
 from .._journal.types import SharedJournal
 from .._policy.policy import Policy, PolicyOptions, parse_policy
 from .._policy.read import read_list, read_mint
-from .._solana.keys import Signer
+from .._solana.keys import AnySigner
 from .._spec import table
 from ..errors import ExactChangeError
-from .addresses import parse_jupiter_url, parse_rpc_urls, parse_service_url
+from .addresses import parse_jupiter_url, parse_presign, parse_rpc_urls, parse_service_url
 from .wallet import parse_signer
 
 # The longest that timers of both languages take.
@@ -83,6 +83,12 @@ class ClientOptions(TypedDict, total=False):
     jupiter_api_key: str
     # `mainnet` (the default), `devnet`, `testnet`, or a CAIP-2 id.
     network: str
+    # Pay with the first request if the terms of its address are known from a call before, which
+    # saves a round trip. Addresses: for calls to these and to all below them, by terms of up to
+    # five minutes ago. True: for each GET or HEAD whose 402 says by `Cache-Control: max-age` how
+    # long its terms hold. Terms that changed cost such a call up to two minutes: what was sent is
+    # decided first. Default: never.
+    presign: bool | Sequence[str]
     # Swap a held token when the asked-for one is short; default False.
     auto_swap: bool
     # Mints or pinned symbols to swap from, in order; default: any held token.
@@ -120,10 +126,12 @@ class Config(NamedTuple):
     journal: SharedJournal | None
     timeouts: Timeouts
     runtime: Runtime
-    signer: Signer
+    signer: AnySigner
     api_url: str | None
     api_key: str | None
     auto_swap: bool
+    # Addresses whose calls are paid ahead, or all that their sellers allow it for.
+    presign: Sequence[str] | Literal["stated"]
     retry_window: float
     retries: int
     logger: logging.Logger | None
@@ -161,10 +169,7 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
     given = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
-    name = given.get("network", SOLANA_MAINNET)
-    network = named_network(name) if isinstance(name, str) else None
-    if network is None:
-        raise refuse("network", "must be mainnet, devnet, testnet or a CAIP-2 id.")
+    network = parse_network(given)
     api_url = given.get("api_url")
     api_key = _parse_key("api_key", given.get("api_key"))
     if api_key is not None and api_url is None:
@@ -180,18 +185,28 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
         parse_swap_from(given.get("swap_from"), network),
         parse_policy(given.get("policy", {}), network),
         _parse_journal(given.get("journal")),
-        _parse_timeouts(given.get("timeouts", {})),
+        parse_timeouts(given.get("timeouts", {})),
         runtime,
         parse_signer(given),
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,
-        _parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"])),
+        parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"])),
+        parse_presign(given.get("presign", _defaults["presign"])),
         parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),
         _parse_retries(given.get("retries", _defaults["retries"])),
         logger,
         given.get("http_transport"),
-        _parse_bool("trust_env", given.get("trust_env", False)),
+        parse_bool("trust_env", given.get("trust_env", False)),
     )
+
+
+def parse_network(options: Mapping[str, Any]) -> str:
+    """The network, by default mainnet. Raises ``ConfigError`` (``invalid_option``)."""
+    name = options.get("network", SOLANA_MAINNET)
+    network = named_network(name) if isinstance(name, str) else None
+    if network is None:
+        raise refuse("network", "must be mainnet, devnet, testnet or a CAIP-2 id.")
+    return network
 
 
 def parse_swap_from(mints: object, network: str) -> Sequence[str] | None:
@@ -214,7 +229,8 @@ def _parse_retries(value: object) -> int:
     return value
 
 
-def _parse_bool(option: str, value: object) -> bool:
+def parse_bool(option: str, value: object) -> bool:
+    """A switch. Raises ``ConfigError`` (``invalid_option``)."""
     if not isinstance(value, bool):
         raise refuse(option, "must be True or False.")
     return value
@@ -242,7 +258,8 @@ def _parse_journal(journal: object) -> SharedJournal | None:
     return None if journal is None else journal.shared
 
 
-def _parse_timeouts(timeouts: object) -> Timeouts:
+def parse_timeouts(timeouts: object) -> Timeouts:
+    """Deadlines. Raises ``ConfigError`` (``invalid_option``)."""
     given = refuse_unknown(timeouts, Timeouts._fields, "timeouts")
     return Timeouts(
         *(

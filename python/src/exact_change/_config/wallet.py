@@ -6,12 +6,12 @@ from typing import Any, Mapping, cast
 
 from .._base.options import refuse
 from .._solana.address import is_address
-from .._solana.keys import Signer, key_signer, seed_signer
+from .._solana.keys import AnySigner, key_signer, seed_signer
 
 _WAYS = ("wallet_seed", "signer", "wallet_secret_key")
 
 
-def parse_signer(options: Mapping[str, Any]) -> Signer:
+def parse_signer(options: Mapping[str, Any]) -> AnySigner:
     """Raises ``ConfigError`` (``invalid_option``, ``invalid_key``)."""
     given = [name for name in _WAYS if options.get(name) is not None]
     if len(given) > 1:
@@ -27,11 +27,15 @@ def parse_signer(options: Mapping[str, Any]) -> Signer:
     return key_signer(secret)
 
 
-def _read_signer(signer: Any) -> Signer:
+def _read_signer(signer: Any) -> AnySigner:
     """A ``Keypair`` of solders, or what has an address and signs."""
     if callable(getattr(signer, "pubkey", None)) and hasattr(signer, "to_bytes_array"):
         return key_signer(bytes(signer))
     address: object = getattr(signer, "address", None)
-    if is_address(address) and callable(getattr(signer, "sign_message", None)):
-        return cast("Signer", signer)
-    raise refuse("signer", "must have an address and sign_message, or be a Keypair of solders.")
+    ways = ("sign_message", "sign_transaction")
+    if is_address(address) and any(callable(getattr(signer, way, None)) for way in ways):
+        return cast("AnySigner", signer)
+    raise refuse(
+        "signer",
+        "must have an address and sign_message or sign_transaction, or be a Keypair of solders.",
+    )

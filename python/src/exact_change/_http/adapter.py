@@ -21,6 +21,7 @@ from .._payer import Payer
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
+from .ahead import close_late, run_ahead
 from .calls import CREDENTIALS, KeptBody, bare
 from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, unfollowed
@@ -66,20 +67,19 @@ class PayingAdapter(BaseAdapter):
         if any(name in request.headers for name in PAYMENT_HEADERS):
             return unfollowed(self._pass(request, **options))
         hop, kept = _hop_of(request), keep_body(request)
-        unpaid = self._send(request, options)
-        if unpaid.status_code != 402:
-            _note_hop(request, unpaid, hop)
-            return unpaid
         signal = Signal()
         timeout_ms = self._payer.config.timeouts.payment
         held = _RequestsCall(request, options, self._pass, kept, hop, signal, timeout_ms)
-        reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
-        key = request.headers.get("idempotency-key") or None
-        engine = self._payer.thread_engine()
-        # What reaches no caller is lost, and is not bought again.
-        answer = threads.run(
-            engine.answer(held, reply, CallOptions(key)), signal, lambda late: late.native.close()
-        )
+        asked = CallOptions(request.headers.get("idempotency-key") or None)
+        answer = run_ahead(self._payer, held, asked)
+        if answer is None:
+            unpaid = self._send(request, options)
+            if unpaid.status_code != 402:
+                _note_hop(request, unpaid, hop)
+                return unpaid
+            reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
+            engine = self._payer.thread_engine()
+            answer = threads.run(engine.answer(held, reply, asked), signal, close_late)
         response: requests.Response = answer.native
         # What was paid with is in no answer.
         response.request = request
@@ -136,6 +136,10 @@ class _RequestsCall:
         self.is_redirected = hop is not None
         self.headers = Headers(request.headers.items())
         self.signal: Signal | None = signal
+
+    @property
+    def is_replayable(self) -> bool:
+        return self._kept.is_known
 
     def body(self) -> bytes:
         return self._kept.whole()

@@ -54,6 +54,11 @@ class KeptBody:
         """That was all of it."""
         self._is_whole = True
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is kept."""
+        return self._parts is not None and self._is_whole
+
     def whole(self) -> bytes:
         """Raises ``body_not_replayable``."""
         if self._parts is not None and self._is_whole:
@@ -224,6 +229,11 @@ class HttpxCall:
         self.is_redirected = hop is not None
         self.headers = Headers.of_bytes(request.headers.raw)
         self.signal: Signal | None = signal
+
+    @property
+    def is_replayable(self) -> bool:
+        """Whether its body is known already, and may be sent again."""
+        return self._kept.is_known
 
     def body(self) -> bytes:
         """Raises ``body_not_replayable``."""

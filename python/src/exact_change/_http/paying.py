@@ -9,8 +9,8 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
-from .._kernel.steps import await_
 from .._payer import Payer
+from .ahead import aclose_late, close_late, run_ahead, run_ahead_on_loop
 from .calls import (
     OPTIONS,
     HttpxCall,
@@ -44,21 +44,20 @@ class PayingTransport(httpx.BaseTransport):
             return self._below.handle_request(request)
         if pays_itself(request):
             return unfollowed(self._pass(request))
-        hop, kept = hop_of(request), keep_body(request)
-        unpaid = self._send(request)
-        if unpaid.status_code != 402 or is_planned(request):
-            note_hop(request, unpaid, hop)
-            return unpaid
-        signal = Signal()
+        hop, kept, signal = hop_of(request), keep_body(request), Signal()
         timeout_ms = self._payer.config.timeouts.payment
         call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=False)
         options = options_of(request.headers, request.extensions.get(OPTIONS))
-        reply = ThreadReply(unpaid, call.asked_at, request.method)
-        engine = self._payer.thread_engine()
-        # What reaches no caller is lost, and is not bought again.
-        answer = threads.run(
-            engine.answer(call, reply, options), signal, lambda late: late.native.close()
-        )
+        is_to_pay = not is_planned(request)
+        answer = run_ahead(self._payer, call, options) if is_to_pay else None
+        if answer is None:
+            unpaid = self._send(request)
+            if unpaid.status_code != 402 or not is_to_pay:
+                note_hop(request, unpaid, hop)
+                return unpaid
+            reply = ThreadReply(unpaid, call.asked_at, request.method)
+            engine = self._payer.thread_engine()
+            answer = threads.run(engine.answer(call, reply, options), signal, close_late)
         response: httpx.Response = answer.native
         return response
 
@@ -104,20 +103,20 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             return await self._below.handle_async_request(request)
         if pays_itself(request):
             return unfollowed(await self._pass(request))
-        hop, kept = hop_of(request), keep_body(request)
-        unpaid = await self._send(request)
-        if unpaid.status_code != 402 or is_planned(request):
-            note_hop(request, unpaid, hop)
-            return unpaid
-        signal = Signal()
+        hop, kept, signal = hop_of(request), keep_body(request), Signal()
         timeout_ms = self._payer.config.timeouts.payment
         call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=True)
         options = options_of(request.headers, request.extensions.get(OPTIONS))
-        reply = LoopReply(unpaid, call.asked_at, request.method)
-        engine = self._payer.loop_engine()
-        answer = await loop_host().run(
-            engine.answer(call, reply, options), signal, lambda late: await_(late.native.aclose)
-        )
+        is_to_pay = not is_planned(request)
+        answer = await run_ahead_on_loop(self._payer, call, options) if is_to_pay else None
+        if answer is None:
+            unpaid = await self._send(request)
+            if unpaid.status_code != 402 or not is_to_pay:
+                note_hop(request, unpaid, hop)
+                return unpaid
+            reply = LoopReply(unpaid, call.asked_at, request.method)
+            engine = self._payer.loop_engine()
+            answer = await loop_host().run(engine.answer(call, reply, options), signal, aclose_late)
         response: httpx.Response = answer.native
         return response
 

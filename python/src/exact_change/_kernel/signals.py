@@ -82,3 +82,11 @@ class Following:
 def is_low_priority(signal: Signal | None) -> bool:
     """Whether work under this signal gives way to other work."""
     return signal is not None and signal.is_low_priority
+
+
+def follow_also(signal: Signal, other: Signal) -> Callable[[], None]:
+    """Has a signal fire with one more; returns how to let go of that."""
+    if other.reason is not None:
+        signal.abort(other.reason)
+        return lambda: None
+    return other.on_abort(lambda: signal.abort(other.reason))

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Generic, Sequence, TypeVar
+from typing import Any, Callable, Sequence, TypeVar
 
-from .signals import Signal
-from .task import Effect, Host, Steps, Task, Wake
+from .signals import Signal, check
+from .task import Effect, Host, Immediate, Steps, Task, Wake
 from .workers import workers
 
 T = TypeVar("T")
 U = TypeVar("U")
-V = TypeVar("V")
 Forget = Callable[[], None]
 
 
-class _Start(Generic[T]):
-    def __init__(self, steps: Steps[T]) -> None:
+class _Start(Immediate):
+    __slots__ = ("steps",)
+
+    def __init__(self, steps: Steps[Any]) -> None:
         self.steps = steps
 
-    def begin(self, host: Host, wake: Wake) -> None:
+    def answer(self, host: Host) -> Task[Any]:
         task = Task(host, self.steps)
         task.start()
-        wake(task)
+        return task
 
 
 class _Park:
@@ -31,6 +32,17 @@ class _Park:
 
     def begin(self, host: Host, wake: Wake) -> None:
         wake.forgets = self.register(host, wake)
+
+
+class _Timer(Immediate):
+    __slots__ = ("ms", "then")
+
+    def __init__(self, ms: float, then: Callable[[], None]) -> None:
+        self.ms = ms
+        self.then = then
+
+    def answer(self, host: Host) -> Forget:
+        return host.later(self.ms, self.then)
 
 
 def park(register: Callable[[Host, Wake], Sequence[Forget]]) -> Effect:
@@ -52,9 +64,7 @@ def background(steps: Steps[Any]) -> Steps[None]:
 def fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
     """Wakes with the reason of the first signal that fires; returns how to call that off."""
     forgets: list[Forget] = []
-    for signal in signals:
-        if signal is None:
-            continue
+    for signal in filter(None, signals):
         if signal.reason is not None:
             wake.fail(signal.reason)
         else:
@@ -64,6 +74,10 @@ def fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
 
 def join(task: Task[T], *signals: Signal | None) -> Steps[T]:
     """The outcome of a task, or the reason of the first signal. The task goes on."""
+    if task.is_settled:
+        for signal in signals:
+            check(signal)
+        return task.result()
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
         forgets = fails_on(wake, signals)
@@ -93,8 +107,7 @@ def bounded(
     """
     own = Signal()
     for parent in parents:
-        if parent is not None:
-            parent.check()
+        check(parent)
     task = yield from start(work(own))
     if task.is_settled:
         return task.result()
@@ -109,7 +122,7 @@ def bounded(
     try:
         value: T = yield _Park(register)
     except Exception as reason:
-        # Of several things that it does at once one may have failed: the others end too.
+        # Of what it does at once one may have failed: the others end too.
         own.abort(reason)
         raise
     return value
@@ -120,6 +133,8 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
     tasks: list[Task[T]] = []
     for steps in many:
         tasks.append((yield from start(steps)))
+    if all(task.is_settled for task in tasks):
+        return [task.result() for task in tasks]
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
         left = sum(not task.is_settled for task in tasks)
@@ -136,17 +151,13 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
             if task.error is not None:
                 wake.fail(task.error)
                 return []
-        if left == 0:
-            wake()
-            return []
         return [
             task.then(lambda one=task: settled(one))  # type: ignore[misc]
             for task in tasks
             if not task.is_settled
         ]
 
-    if tasks:
-        yield _Park(register)
+    yield _Park(register)
     return [task.result() for task in tasks]
 
 
@@ -253,12 +264,7 @@ def done(value: T) -> Steps[T]:
 
 def timer(ms: float, then: Callable[[], None]) -> Steps[Forget]:
     """Calls ``then`` in a turn after a while; returns how to call that off."""
-
-    class _Timer:
-        def begin(self, host: Host, wake: Wake) -> None:
-            wake(host.later(ms, then))
-
-    forget: Forget = yield _Timer()
+    forget: Forget = yield _Timer(ms, then)
     return forget
 
 
@@ -288,35 +294,7 @@ def start_deadline(ms: float, caller: Signal | None) -> Steps[Deadline]:
         deadline.has_passed = True
         deadline.signal.abort(TimeoutError("The deadline passed."))
 
-    ends = deadline.ends
-    ends.append((yield from timer(ms, late)))
+    deadline.ends.append((yield from timer(ms, late)))
     if caller is not None:
-        ends.append(caller.on_abort(lambda: deadline.signal.abort(caller.reason)))
+        deadline.ends.append(caller.on_abort(lambda: deadline.signal.abort(caller.reason)))
     return deadline
-
-
-class SharedWork(Generic[T]):
-    """Work that several wait for, each for as long as it likes.
-
-    When the last has gone before it is done, its signal fires, and ``abandoned`` is called.
-    """
-
-    def __init__(self, work: Callable[[Signal], Steps[T]], abandoned: Callable[[], None]) -> None:
-        self._work = work
-        self._abandoned = abandoned
-        self._signal = Signal()
-        self._task: Task[T] | None = None
-        self._waiting = 0
-
-    def join(self, signal: Signal | None) -> Steps[T]:
-        """Waits for its outcome, or raises the reason of one's own signal."""
-        if self._task is None:
-            self._task = yield from start(self._work(self._signal))
-        self._waiting += 1
-        try:
-            return (yield from join(self._task, signal))
-        finally:
-            self._waiting -= 1
-            if self._waiting == 0 and not self._task.is_settled:
-                self._abandoned()
-                self._signal.abort(signal.reason if signal is not None else None)

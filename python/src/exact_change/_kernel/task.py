@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Generator, Generic, Sequence, TypeVar
+from typing import Any, Callable, Generator, Generic, Sequence, TypeVar, Union
 
 from typing_extensions import Protocol
 
@@ -19,7 +19,17 @@ class Effect(Protocol):
         """Begins it, in a turn."""
 
 
-Steps = Generator[Effect, Any, T]
+class Immediate:
+    """An effect whose answer is there at once."""
+
+    __slots__ = ()
+
+    def answer(self, host: Host) -> object:
+        """Does it, in a turn."""
+        raise NotImplementedError
+
+
+Steps = Generator[Union[Effect, Immediate], Any, T]
 
 
 class Host(Protocol):
@@ -106,6 +116,12 @@ class Task(Generic[T]):
                 return self._settle(end.value, None)
             except BaseException as failure:
                 return self._settle(None, failure)
+            if isinstance(effect, Immediate):
+                try:
+                    value, error = effect.answer(self.host), None
+                except BaseException as failure:
+                    value, error = None, failure
+                continue
             wake = Wake(self)
             try:
                 effect.begin(self.host, wake)
@@ -198,4 +214,4 @@ def begin(host: Host, steps: Steps[T]) -> Task[T]:
     return task
 
 
-__all__ = ["Effect", "Host", "Steps", "Task", "Wake", "begin", "run_turn"]
+__all__ = ["Effect", "Host", "Immediate", "Steps", "Task", "Wake", "begin", "run_turn"]

@@ -9,7 +9,7 @@ from .._policy.policy import Approve
 from ..errors import ExactChangeError, failure, is_code
 from .choose import Choice
 from .context import PaymentContext
-from .funding import Funding
+from .funds import Funding
 from .plan import Place, plan_of
 
 

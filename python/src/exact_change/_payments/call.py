@@ -100,6 +100,11 @@ class Call(Protocol):
     headers: Headers
     signal: Signal | None
 
+    @property
+    def is_replayable(self) -> bool:
+        """Whether its body is known already, and may be sent again."""
+        ...
+
     def body(self) -> bytes:
         """Raises ``body_not_replayable``."""
         ...

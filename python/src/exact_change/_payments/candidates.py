@@ -14,6 +14,8 @@ from ..errors import ExactChangeError
 from .context import PaymentContext
 from .prices import UsdPrice, is_price_unknown, usd_price_of
 
+# Quotes are scarce: of so many candidates the costs are compared.
+_MAX_COMPARED = 3
 # jupiter.md 2.4: about so many calls for one payment.
 MAX_UNSELLABLE = 8
 _MAX_VALUED = 5
@@ -70,7 +72,7 @@ def may_pay(
     """
     mints = candidate.mint, mint
     is_first = any(is_price_unknown(context, one, signal) for one in mints)
-    prices = yield from start(all_of([_price_of(context, one, signal) for one in mints]))
+    prices = yield from start(all_of([price_of(context, one, signal) for one in mints]))
     if is_first:
         return True
     worth, wanted = yield from join(prices)
@@ -79,7 +81,7 @@ def may_pay(
     return worth.most(candidate.available) >= wanted.least(amount)
 
 
-def _price_of(
+def price_of(
     context: PaymentContext, mint: Address, signal: Signal | None
 ) -> Steps[UsdPrice | None]:
     """Whatever keeps it from being known is met again by the check that needs it."""
@@ -105,6 +107,10 @@ class CandidateQueue:
         self._first = list(candidates)
         if context.config.swap_from is None:
             self._first = [one for one in candidates if pinned_mint(network, one.mint)]
+        # The first few that are pinned, whose costs are compared; none if the caller gave an order.
+        # Others are valued at what they sell for, so no quote tells what they cost.
+        is_compared = context.config.swap_from is None and len(self._first) > 1
+        self.comparable = self._first[:_MAX_COMPARED] if is_compared else []
         self._others = [one for one in candidates if one not in self._first]
         self._sorted: list[Candidate] | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from .._kernel.signals import Signal, follow
 from .._kernel.steps import Deadline, start_deadline
@@ -21,7 +21,9 @@ from ..errors import (
     failure,
 )
 from .context import PaymentContext
-from .funding import Funding, FundingOptions, find_funding, is_pinned
+from .funding import FundingOptions, find_funding, is_pinned
+from .funds import Funding
+from .nothing_payable import nothing_payable
 from .offer_accounts import OfferFacts, read_offer_accounts
 from .prices import usd_value_of
 from .short import short_of
@@ -33,7 +35,6 @@ _MAX_COMPARED = 3
 _MAX_UNPINNED = 3
 # For all that is asked to compare the offers of one 402, in milliseconds.
 _COMPARE_MS = 30_000
-_ELSEWHERE = ("unsupported_network", "unsupported_offer")
 
 # Refuses offers for a reason of the call's own.
 Refuse = Callable[[Offer, "int | None"], "ExactChangeError | None"]
@@ -267,25 +268,6 @@ class _Comparison:
             self._read.get(position) or OfferRefusal(position, error.code, error.message)
             for position, error in sorted(self._refused.items())
         ]
-
-
-def nothing_payable(
-    refused: Mapping[int, ExactChangeError], offers: Sequence[OfferRefusal]
-) -> ExactChangeError:
-    """One entry that was meant for us gives its own reason; several are listed."""
-    errors = list(refused.values())
-    ours = [one for one in errors if one.code not in _ELSEWHERE]
-    for few in (ours, errors):
-        if len(few) == 1:
-            return few[0]
-    codes = ", ".join(dict.fromkeys(one.code for one in offers))
-    return failure(
-        "no_payable_offer",
-        f"None of the {len(offers)} offers can be paid ({codes}). Each offer's reason is in "
-        "details['offers'].",
-        {"offers": [one.to_dict() for one in offers]},
-        cause=ours[0] if ours else None,
-    )
 
 
 def _costs_less(one: tuple[_Priced, Funding], best: tuple[_Priced, Funding]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from .._config.options import Config
 from .._events import Events
 from .._firewall.decoders import Decoders
@@ -83,6 +85,12 @@ class PaymentContext:
     def new_id(self) -> str:
         """A new attempt's id."""
         return self.config.runtime.random_bytes(_ID_BYTES).hex()
+
+    def without_swaps(self) -> PaymentContext:
+        """The same, but that it never swaps."""
+        other = copy.copy(self)
+        other.config = self.config._replace(auto_swap=False)
+        return other
 
     def ready(self, signal: Signal | None) -> Steps[None]:
         """Returns once the node has shown that it serves our network; asked once."""

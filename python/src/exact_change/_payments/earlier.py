@@ -15,7 +15,8 @@ from ..errors import ExactChangeError, is_code
 from .call import Call, Reply
 from .claims import body_claim, claims_released, delay_next_call
 from .context import PaymentContext
-from .present import Presentation, Rejected, may_repeat, present
+from .present import may_repeat, present
+from .presentation import Presentation, Rejected
 from .reconcile.earlier_errors import in_progress, mismatch, spent, swapped_by, undecided
 from .reconcile.monitor import decide_payment, open_payment_of
 from .reconcile.sent import source_of

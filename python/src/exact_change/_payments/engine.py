@@ -13,7 +13,7 @@ from .._config.swap_request import ResolvedRequest, check_names, parse_swap_requ
 from .._journal.types import Attempt
 from .._kernel.signals import Signal
 from .._kernel.steps import quiet, until_aborted
-from .._kernel.task import Steps
+from .._kernel.task import Host, Steps, begin
 from .._policy.caps import CapUse, caps_seen
 from .._policy.read import read_mint
 from .._receipt import FreedReceipt, Receipt, ReceiptFilter, read_receipt
@@ -28,12 +28,13 @@ from .balances import check_balances
 from .call import Call, CallOptions, Reply, let_go
 from .context import PaymentContext
 from .landing import Watch
-from .pay import pay_for_call
+from .pay import pay_ahead, pay_for_call
 from .pay_header import Payment, pay_header
 from .plan import Place, Plan, make_plan, uses_of
 from .reading import read_terms
 from .reconcile.resume import resume
 from .run_swap import SwapTask, run_swap
+from .stable_terms import has_charged, stable_terms_of
 from .swap_quote import check_fit
 from .warm import warm
 
@@ -69,6 +70,21 @@ class Engine:
         # The first answer is not read any more; unread, it would keep its connection.
         yield from let_go(unpaid)
         return (yield from pay_for_call(context, call, unpaid, terms, options))
+
+    def ahead(self, call: Call, options: CallOptions, host: Host) -> Steps[Reply | None] | None:
+        """Pays a call with its first request, by terms that are known from one before.
+
+        None, at once or in the end, if it has to be asked what it costs: nothing has left then. To
+        be called in no turn.
+        """
+        context = self.context
+        if has_charged(context, call):
+            # What charged before mostly charges again: the payment finds its blockhash there.
+            begin(host, quiet(context.blockhashes.recent()))
+        terms = stable_terms_of(context, call)
+        if terms is None or not call.is_replayable:
+            return None
+        return pay_ahead(context, call, terms, options)
 
     def terms(self, reply: Reply, signal: Signal | None) -> Steps[PaymentRequired | None]:
         """The payment terms of a response; None if it asks for no payment."""

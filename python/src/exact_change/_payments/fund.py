@@ -10,7 +10,7 @@ from .._events import Emit
 from .._journal.balances import Reading, Taken
 from .._journal.types import Hold
 from .._kernel.signals import Signal, check
-from .._kernel.steps import background, join, quiet, start, timer
+from .._kernel.steps import background, join, quiet, start
 from .._kernel.task import Steps, Task
 from .._solana.address import Address
 from .._swap.types import SwapQuote
@@ -19,7 +19,9 @@ from .approval import Approval, no_longer_approved
 from .candidates import concerns_candidate
 from .choose import Choice
 from .context import PaymentContext
-from .funding import MAX_CANDIDATES, Funding, FundingOptions, ask_about, find_funding, is_pinned
+from .find_swap import find_swap
+from .funding import MAX_CANDIDATES
+from .funds import Funding
 from .landing import Watch, mint_lock
 from .offer_accounts import OfferFacts, fresh_in, known_available, read_offer_accounts
 from .reconcile.open_swaps import finish_open_swaps
@@ -33,8 +35,6 @@ from .swap_cost import SwapTaking, is_over_cap
 _LESS = 4
 # One more if others took what was there before the swap had brought the rest.
 _MAX_SWAPS = 2
-# Choosing takes a few answers of a node; one that hangs is not waited for.
-_ARRIVAL_MS = 1_000
 
 
 class HeldFunds(NamedTuple):
@@ -189,7 +189,9 @@ class _Fund:
         needed: int | None = None
         while True:
             try:
-                funding = yield from self._find(facts, needed, excluded)
+                funding = yield from find_swap(
+                    self._context, self._choice, facts, needed, excluded, self._signal
+                )
             except ExactChangeError as error:
                 # That nothing else is worth the difference says less than what was wrong with the
                 # best.
@@ -211,64 +213,6 @@ class _Fund:
                 excluded |= {funding.input_mint}
                 if len(excluded) >= MAX_CANDIDATES:
                     raise reason from reason.__cause__
-
-    def _find(
-        self, facts: OfferFacts, needed: int | None, excluded: frozenset[Address]
-    ) -> Steps[Funding]:
-        context, offer = self._context, self._choice.offer
-
-        def find(signal: Signal | None) -> Steps[Funding]:
-            if needed is None:
-                return self._find_for_all(facts, excluded, signal)
-            options = FundingOptions(excluded, to_swap=True, exact=True)
-            return find_funding(context, offer, facts, needed, options, signal)
-
-        return ask_about(context, offer.mint, self._signal, find)
-
-    def _find_for_all(
-        self, facts: OfferFacts, excluded: frozenset[Address], signal: Signal | None
-    ) -> Steps[Funding]:
-        """A swap for all calls that wait by the time it is found.
-
-        Calls that are made together arrive one after the other.
-        """
-        context, offer = self._context, self._choice.offer
-        # Calls that were made together are at different steps; those that are choosing may well
-        # lack the same token.
-        yield from _arrived(context, signal)
-
-        def needs() -> int:
-            # What is bought of a token that is not pinned may be worth nothing: each payment buys
-            # what it lacks, and no more.
-            if not is_pinned(context, offer.mint):
-                return offer.amount
-            return context.wallet.waiting.get(offer.mint, offer.amount)
-
-        needed = needs()
-        planned = self._choice.funding
-        if planned is not None and planned.input_mint in excluded:
-            planned = None
-        found = planned
-        if found is None or found.brings < needed - facts.available:
-            found = yield from self._find_enough(facts, needed, excluded, signal)
-        needed_now = needs()
-        available = yield from known_available(context, facts.source)
-        now = facts if available is None else facts._replace(available=available)
-        if needed_now <= needed or found.brings >= needed_now - now.available:
-            return found
-        return (yield from quiet(self._find_enough(now, needed_now, excluded, signal), found))
-
-    def _find_enough(
-        self, facts: OfferFacts, needed: int, excluded: frozenset[Address], signal: Signal | None
-    ) -> Steps[Funding]:
-        """For all that wait if that can be paid for, else for this payment alone."""
-        context, offer = self._context, self._choice.offer
-        options = FundingOptions(excluded, to_swap=True)
-        if needed > offer.amount:
-            found = yield from quiet(find_funding(context, offer, facts, needed, options, signal))
-            if found is not None:
-                return found
-        return (yield from find_funding(context, offer, facts, offer.amount, options, signal))
 
     def _less_than(self, facts: OfferFacts, funding: Funding) -> int:
         """What to look for after no cap had room for a swap: less in steps, as each has a fee.
@@ -346,20 +290,6 @@ class _Confirmed:
     """The hold that was taken as the swap was confirmed."""
 
     taken: Taken | None = None
-
-
-def _arrived(context: PaymentContext, signal: Signal | None) -> Steps[None]:
-    """Waits until all calls that are choosing have said what they need, or for a while."""
-    everyone = yield from start(context.wallet.arriving.gone())
-    if everyone.is_settled:
-        return
-    patience = Signal()
-    call_off = yield from timer(_ARRIVAL_MS, patience.abort)
-    try:
-        yield from quiet(join(everyone, patience, signal))
-    finally:
-        call_off()
-    check(signal)
 
 
 def _request_for(quote: SwapQuote) -> ResolvedRequest:

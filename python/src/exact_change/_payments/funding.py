@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
+from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 from .._base.amounts import U64_MAX
 from .._base.network import WSOL_MINT, pinned_mint
 from .._config.swap_request import ResolvedRequest
 from .._kernel.signals import Signal, follow
-from .._kernel.steps import done, ensure
+from .._kernel.steps import done, ensure, quiet
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.tokens import associated_token_address
@@ -24,7 +24,9 @@ from .candidates import (
     first_that_pays,
     may_pay,
 )
+from .cheapest import Tried, cheapest, find_together
 from .context import PaymentContext
+from .funds import Funding, funded_by
 from .holdings import outdate_holdings, shared_holdings
 from .offer_accounts import OfferFacts
 from .prices import usd_price_of
@@ -38,21 +40,6 @@ MAX_CANDIDATES = 3
 # Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked
 # against the wallet before signing.
 _KEEP_LAMPORTS = 8_000_000
-
-
-class Funding(NamedTuple):
-    """A swap by quote, or SOL wrapped as it is; amounts in base units."""
-
-    input_mint: Address
-    max_in: int
-    # Of the asked-for mint: what it brings at least.
-    brings: int
-    # None: SOL is wrapped.
-    quote: SwapQuote | None = None
-    # What may be spent of the input, however often it is quoted anew.
-    available: int = 0
-    # What the service built for the quote, if it was asked for both at once.
-    built: Any = None
 
 
 class FundingOptions(NamedTuple):
@@ -87,6 +74,7 @@ def find_funding(
     except Exception:
         # What the caller does about it shows at once.
         outdate_holdings(context)
+        yield from quiet(context.ledger.forget(facts.source))
         raise
 
 
@@ -138,6 +126,13 @@ class _Search(NamedTuple):
                 foreseen = yield from self._plan_at_service(first, amount)
                 if foreseen is not None:
                     return foreseen
+            comparable = queue.comparable if is_pinned(context, mint) else ()
+            together = [self._tried(one, amount) for one in comparable]
+            tried = yield from find_together(together, signal)
+            best = yield from cheapest(context, tried, signal)
+            if best is not None:
+                return best
+            known = {one.candidate.mint: one.found for one in tried}
             compared, place = 0, -1
             while True:
                 place += 1
@@ -148,33 +143,40 @@ class _Search(NamedTuple):
                     continue
                 if compared >= MAX_CANDIDATES or len(unsellable) >= MAX_UNSELLABLE:
                     break
-                if is_pinned(context, mint) and not (
-                    yield from may_pay(context, candidate, mint, amount, signal)
-                ):
-                    reasons.append(self._short())
-                    continue
-                try:
-                    quote = yield from self._quote_from(candidate, amount)
-                    return _funded_by(candidate, quote)
-                except ExactChangeError as error:
-                    # What concerns one candidate passes to the next; what concerns all of them (a
-                    # rate limit, an outage) ends the search.
-                    if not _is_reason(error):
-                        raise
-                    reasons.append(error)
-                    # What has no market must not stand in the way of what has one: wallets are sent
-                    # worthless tokens by the trillion.
-                    if error.code in ("no_route", "price_unknown"):
-                        unsellable.add(candidate.mint)
-                    # So is told what is worth too little, of a candidate whose price was not known
-                    # yet.
-                    elif error.code != "insufficient_funds" or not is_pinned(context, mint):
-                        compared += 1
+                found = known.get(candidate.mint)
+                if found is None:
+                    found = (yield from self._tried(candidate, amount)).found
+                if isinstance(found, Funding):
+                    return found
+                reasons.append(found)
+                # What has no market must not stand in the way of what has one: wallets are sent
+                # worthless tokens by the trillion.
+                if found.code in ("no_route", "price_unknown"):
+                    unsellable.add(candidate.mint)
+                # So is told what is worth too little, of a candidate whose price was not known yet.
+                elif found.code != "insufficient_funds" or not is_pinned(context, mint):
+                    compared += 1
             if not any(one.code == "insufficient_funds" for one in reasons):
                 break
         # The best candidate's reason says the most, unless it merely holds too little.
-        best = next((one for one in reasons if one.code != "insufficient_funds"), None)
-        raise self._short() if best is None else best
+        first_reason = next((one for one in reasons if one.code != "insufficient_funds"), None)
+        raise self._short() if first_reason is None else first_reason
+
+    def _tried(self, candidate: Candidate, amount: int) -> Steps[Tried]:
+        context, mint, signal = self.context, self.offer.mint, self.signal
+        if is_pinned(context, mint) and not (
+            yield from may_pay(context, candidate, mint, amount, signal)
+        ):
+            return Tried(candidate, self._short())
+        try:
+            quote = yield from self._quote_from(candidate, amount)
+        except ExactChangeError as error:
+            # What concerns one candidate passes to the next; what concerns all of them (a rate
+            # limit, an outage) ends the search.
+            if not _is_reason(error):
+                raise
+            return Tried(candidate, error)
+        return Tried(candidate, funded_by(candidate, quote))
 
     def _wrap(self) -> Steps[Funding | None]:
         held = yield from self.context.ledger.held(self.holdings.wallet)
@@ -208,7 +210,7 @@ class _Search(NamedTuple):
             if _is_reason(error):
                 return None
             raise
-        return _funded_by(candidate, quote)._replace(built=planned.transaction)
+        return funded_by(candidate, quote)._replace(built=planned.transaction)
 
     def _quote_from(
         self, candidate: Candidate, wanted: int, given: SwapQuote | None = None
@@ -247,10 +249,6 @@ class _Search(NamedTuple):
 
     def _short(self) -> ExactChangeError:
         return short(self.context.owner, self.offer.mint, self.needed, self.facts)
-
-
-def _funded_by(candidate: Candidate, quote: SwapQuote) -> Funding:
-    return Funding(candidate.mint, quote.max_in, quote.min_out, quote, candidate.available)
 
 
 def is_pinned(context: PaymentContext, mint: Address) -> bool:

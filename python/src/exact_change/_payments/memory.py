@@ -8,6 +8,7 @@ from .._kernel.task import Task
 from .._receipt import FreedReceipt
 from .._solana.address import Address
 from .._swap.candidates import Holdings
+from .._x402.types import PaymentRequired
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -31,6 +32,14 @@ class KnownMint(NamedTuple):
     decimals: int
 
 
+class StableTerms(NamedTuple):
+    """Terms that hold for the next call too."""
+
+    terms: PaymentRequired
+    # Milliseconds since the epoch.
+    until: int
+
+
 class SharedHoldings(NamedTuple):
     """All that the wallet holds, as it was asked for last."""
 
@@ -51,6 +60,10 @@ class Memory:
         self.unpriced: dict[Address, int] = {}
         # Prices that are being asked for, by mint and whether the question gives way to others.
         self.prices_asked: dict[tuple[Address, bool], Task[PriceSeen | None]] = {}
+        # Origins that were paid before.
+        self.charging: set[str] = set()
+        # Terms to pay the next call ahead by, by its method and address.
+        self.stable_terms: dict[str, StableTerms] = {}
         self.holdings: SharedHoldings | None = None
         # When the service failed to plan a swap last. Milliseconds since the epoch.
         self.service_plan_failed_at = 0

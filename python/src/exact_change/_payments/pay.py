@@ -2,111 +2,149 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, TypeVar
 
-from .._base.urls import parse_address
-from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._journal.types import Attempt
-from .._kernel.signals import Signal, check
+from .._kernel.signals import check
 from .._kernel.steps import background, ensure, quiet, settled, start
 from .._kernel.task import Steps
+from .._tied import receipt_of
 from .._x402.payload import check_header
 from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError, Moved, SettlementError, amended
 from .approval import Approval
 from .call import Call, CallOptions, Reply
 from .choose import Choice, Refuse, choose
-from .claims import release_claims
 from .context import PaymentContext
 from .costs import first_receipt
 from .earlier import RepeatedCall, resume_earlier_payment, under_key
 from .fingerprint import fingerprint_of
 from .fund import FundTask, fund_payment, hold_for
 from .plan import Place
-from .present import Presentation, Rejected, present
+from .presentation import Presentation
 from .reconcile.resume import resume_once
 from .request_checks import check_request
 from .reservation import Reservation
-from .resign import second_try_after
+from .resign import present_ahead, present_or_resign
 from .signing import sign_payment
+from .stable_terms import forget_stable_terms, note_charge, only_paid_ahead
+from .task import PayTask, Purpose
 
-
-class Purpose(NamedTuple):
-    """What a payment is for."""
-
-    url: str
-    method: str
-    host: str
-    fingerprint: str
-    idempotency_key: str | None = None
-    # The attempt that this one is signed after.
-    resigns: str | None = None
-
-
-class PayTask(NamedTuple):
-    """One payment that is being made."""
-
-    id: str
-    purpose: Purpose
-    signal: Signal | None
-    emit: Emit
-    # Grows by what lands on the way, also if the payment fails.
-    moved: list[Moved]
-    # Milliseconds since the epoch.
-    started_at: int
+R = TypeVar("R")
+# A person or a wallet was asked, and gave no payment: once a call is enough.
+_NOES = ("approval_refused", "signing_failed")
 
 
 def pay_for_call(
     context: PaymentContext, call: Call, unpaid: Reply, terms: PaymentRequired, options: CallOptions
 ) -> Steps[Reply]:
     """Raises an ``ExactChangeError`` if it could not be paid, or its outcome is not known."""
-    id_ = context.new_id()
+
+    def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
+        return _choose_and_sign(context, terms, task, refuse)
+
+    def buy(task: PayTask, showing: Presentation) -> Steps[Reply]:
+        first = yield from sign(terms, task, None)
+        return (yield from present_or_resign(context, first, showing, task, sign))
+
+    paid = yield from _as_purchase(context, _Asked(call, terms, unpaid), options, buy)
+    note_charge(context, call, terms, unpaid, paid)
+    return paid
+
+
+def pay_ahead(
+    context: PaymentContext, call: Call, terms: PaymentRequired, options: CallOptions
+) -> Steps[Reply | None]:
+    """Pays a call with its first request, by terms that are known from one before.
+
+    None if it has to be asked what it costs: nothing has left then.
+    """
+    # No swap is made for terms that may have changed, also if another call takes the tokens first.
+    swapless = context.without_swaps()
+
+    def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
+        return _choose_and_sign(context, terms, task, refuse)
+
+    def buy(task: PayTask, showing: Presentation) -> Steps[Reply | None]:
+        try:
+            first = yield from _choose_and_sign(swapless, terms, task, only_paid_ahead)
+        except ExactChangeError as error:
+            # Asked for terms of today, it may cost less, or nothing.
+            if error.funds != "untouched" or error.code in _NOES:
+                raise
+            return None
+        return (yield from present_ahead(context, first, showing, task, sign))
+
+    paid = yield from _as_purchase(context, _Asked(call, terms), options, buy)
+    receipt = None if paid is None else receipt_of(paid.native)
+    # What is free now, or refused, is asked for first the next time.
+    if (
+        paid is None
+        or not 200 <= paid.status < 300
+        or receipt is None
+        or receipt.settlement is None
+    ):
+        forget_stable_terms(context, call)
+    return paid
+
+
+class _Asked(NamedTuple):
+    """A call that is to be paid for."""
+
+    call: Call
+    terms: PaymentRequired
+    # The answer that brought the terms.
+    unpaid: Reply | None = None
+
+
+def _as_purchase(
+    context: PaymentContext,
+    asked: _Asked,
+    options: CallOptions,
+    buy: Callable[[PayTask, Presentation], Steps[R]],
+) -> Steps[R | Reply]:
+    """Buys once: an earlier payment for the same call comes first.
+
+    What goes wrong says what became of the money.
+    """
+    call, id_, started_at = asked.call, context.new_id(), context.now()
     emit = context.events.emitter(id_)
     moved: list[Moved] = []
-    try:
-        return (yield from _pay(context, call, terms, options, id_, emit, moved))
-    except ExactChangeError as raised:
-        error = amended(raised, moved, unpaid.evidence)
-    if not isinstance(error, SettlementError):
-        yield from emit("payment.failed", code=error.code, funds=error.funds, message=error.message)
-    raise error
 
-
-def _pay(
-    context: PaymentContext,
-    call: Call,
-    terms: PaymentRequired,
-    options: CallOptions,
-    id_: str,
-    emit: Emit,
-    moved: list[Moved],
-) -> Steps[Reply]:
-    started_at = context.now()
-    # Where a redirect led, the terms are that place's, and so is the paid request.
-    address = check_request(
-        context.config.policy.lists, call.method, call.asked_at, is_redirected=call.is_redirected
-    )
-    offers = len(terms.accepts)
-    yield from emit("payment.required", url=call.asked_at, method=call.method, offers=offers)
-    fingerprint = fingerprint_of(call.method, call.url, call.headers, call.body())
-    key = options.idempotency_key
-    purpose = Purpose(call.asked_at, call.method, address.host, fingerprint, key)
-    is_repeatable = options.is_repeatable
-
-    def purchase() -> Steps[Reply]:
+    def purchase(purpose: Purpose) -> Steps[R | Reply]:
         yield from resume_once(context)
+        is_repeatable = options.is_repeatable
         # An earlier payment first: the seller controls these terms.
-        repeat = RepeatedCall(fingerprint, key, is_repeatable, call, emit, started_at)
+        repeat = RepeatedCall(
+            purpose.fingerprint, purpose.idempotency_key, is_repeatable, call, emit, started_at
+        )
         earlier = yield from resume_earlier_payment(context, repeat)
         if earlier is not None:
             return earlier
         task = PayTask(id_, purpose, call.signal, emit, moved, started_at)
-        first = yield from _choose_and_sign(context, terms, task, None)
         showing = Presentation(call, call.asked_at, is_repeatable, moved, emit, started_at)
-        return (yield from _present_or_resign(context, first, showing, task))
+        return (yield from buy(task, showing))
 
-    return (yield from under_key(context, key, purchase))
+    try:
+        # Where a redirect led, the terms are that place's, and so is the paid request.
+        address = check_request(
+            context.config.policy.lists,
+            call.method,
+            call.asked_at,
+            is_redirected=call.is_redirected,
+        )
+        offers = len(asked.terms.accepts)
+        yield from emit("payment.required", url=call.asked_at, method=call.method, offers=offers)
+        fingerprint = fingerprint_of(call.method, call.url, call.headers, call.body())
+        key = options.idempotency_key
+        purpose = Purpose(call.asked_at, call.method, address.host, fingerprint, key)
+        return (yield from under_key(context, key, lambda: purchase(purpose)))
+    except ExactChangeError as raised:
+        error = amended(raised, moved, None if asked.unpaid is None else asked.unpaid.evidence)
+    if not isinstance(error, SettlementError):
+        yield from emit("payment.failed", code=error.code, funds=error.funds, message=error.message)
+    raise error
 
 
 def _choose_and_sign(
@@ -244,72 +282,3 @@ def _reserved(context: PaymentContext, choice: Choice, task: PayTask) -> Attempt
     if purpose.resigns is not None:
         attempt["resigns"] = purpose.resigns
     return attempt
-
-
-def _present_or_resign(
-    context: PaymentContext, first: OpenPayment, showing: Presentation, task: PayTask
-) -> Steps[Reply]:
-    """Presents a payment; and one more, if the seller refuses the first.
-
-    And the caller's policy allows a second.
-    """
-    may_resign = context.config.policy.resign > 0
-    shown = yield from _shown_or_let_go(
-        context, first, showing._replace(keeps_claim=may_resign), task, may_resign
-    )
-    if isinstance(shown, _Both):
-        again = yield from present(context, shown.second, showing)
-        if not isinstance(again, Rejected):
-            return again
-        # Nothing is over while the first may still land, or has.
-        is_over = first.attempt["state"] == "unsettled"
-        is_first = not is_over and again.error.funds == "untouched"
-        raise shown.rejected.error if is_first else again.error
-    if isinstance(shown, Rejected):
-        raise shown.error
-    return shown
-
-
-class _Both(NamedTuple):
-    """A first payment that was refused, and a second one that is signed."""
-
-    rejected: Rejected
-    second: OpenPayment
-
-
-def _shown_or_let_go(
-    context: PaymentContext,
-    first: OpenPayment,
-    showing: Presentation,
-    task: PayTask,
-    may_resign: bool,
-) -> Steps[Reply | Rejected | _Both]:
-    def work() -> Steps[Reply | Rejected | _Both]:
-        shown = yield from present(context, first, showing)
-        if not isinstance(shown, Rejected):
-            return shown
-        signal = showing.call.signal
-        again = yield from second_try_after(context, shown, first.attempt, signal)
-        yield from background(quiet(shown.reply.dispose()))
-        if again is None:
-            return shown
-        purpose = task.purpose._replace(resigns=first.attempt["id"])
-        following = task._replace(id=context.new_id(), purpose=purpose)
-        # What is wrong with the second try says less than that the first was refused.
-        second = yield from quiet(_choose_and_sign(context, again.terms, following, again.refuse))
-        check(signal)
-        return shown if second is None else _Both(shown, second)
-
-    def let_go() -> Steps[None]:
-        # Until both are on record, no other call presents the first again.
-        if may_resign:
-            own = [first.attempt["id"]]
-            yield from release_claims(context, first, own, showing.call.signal)
-
-    return (yield from ensure(work(), let_go))
-
-
-def host_of(url: str) -> str:
-    """The host of an address, as caps count by it."""
-    address = parse_address(url)
-    return "" if address is None else address.host

@@ -15,10 +15,11 @@ from ..errors import ExactChangeError, Moved, amended
 from .choose import choose
 from .claims import body_claim
 from .context import PaymentContext
-from .pay import PayTask, Purpose, prepare_payment
+from .pay import prepare_payment
 from .reconcile.monitor import follow_in_background
 from .reconcile.resume import resume_once
 from .request_checks import check_origin
+from .task import PayTask, Purpose
 
 
 class Payment(NamedTuple):

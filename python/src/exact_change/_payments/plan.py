@@ -17,7 +17,7 @@ from .._x402.types import PaymentRequired
 from .choose import Choice, choose
 from .context import PaymentContext
 from .costs import cost_for
-from .funding import Funding
+from .funds import Funding
 from .swap_cost import SwapTaking, swap_bound
 
 

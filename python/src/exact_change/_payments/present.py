@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence, Union
+from typing import Any, NamedTuple, Union
 
-from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._journal.types import Along, Attempt
-from .._kernel.signals import Signal, check, follow
+from .._kernel.signals import Signal, check, follow, follow_also
 from .._kernel.steps import (
     background,
     done,
@@ -20,45 +19,23 @@ from .._kernel.steps import (
     until_aborted,
 )
 from .._kernel.task import Steps
-from .._receipt import Receipt, read_receipt, write
+from .._receipt import read_receipt, write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
-from ..errors import ErrorCode, ExactChangeError, Moved, failure
+from ..errors import ErrorCode, failure
 from .call import Call, Reply, let_go
 from .claims import body_claim, delay_next_call, release_claims, start_release
 from .context import PaymentContext
+from .live_receipt import LiveReceipt
 from .outcomes import Outcome, outcome_of
+from .presentation import Presentation, Rejected
 from .reading import read_word
-from .reconcile.monitor import decide_payment, decided, follow_in_background
+from .reconcile.monitor import decide_payment, follow_in_background
 from .rejection import Answer, bounds_of, rejection
 from .saving import Change, as_it_is, save_attempt
 
 _FIRST_WAIT_MS = 250
 _LONGEST_WAIT_MS = 2_000
-
-
-class Presentation(NamedTuple):
-    """One call that presents a payment."""
-
-    call: Call
-    # The place that asked for it.
-    url: str
-    # On the caller's word the request may reach the seller twice.
-    is_repeatable: bool
-    # What landed before it.
-    moved: Sequence[Moved]
-    emit: Emit
-    started_at: int
-    # The caller may sign anew after it, and lets go of the attempt then.
-    keeps_claim: bool = False
-
-
-class Rejected(NamedTuple):
-    """What a 402 to a paid request means."""
-
-    error: ExactChangeError
-    outcome: Outcome
-    reply: Reply
 
 
 class _Shown(NamedTuple):
@@ -193,7 +170,7 @@ class _Presenting:
             # A wrong idea of our own balance is the likeliest of our own mistakes.
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
-        tie_receipt(reply.native, _LiveReceipt(context, open_, emit))
+        tie_receipt(reply.native, LiveReceipt(context, open_, emit))
         # Headers are not yet an answer: if the rest is lost on its way, a repeated call must not
         # pay anew, in this process or the next.
         if is_awaited:
@@ -309,21 +286,6 @@ class _Presenting:
         yield from quiet(join(noted, self._signal))
 
 
-class _LiveReceipt:
-    """The receipt of a payment as it stands."""
-
-    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
-        self._context = context
-        self._open = open_
-        self._emit = emit
-
-    def read(self) -> Receipt:
-        return read_receipt(self._open.receipt)
-
-    def settled(self, signal: Signal | None) -> Steps[Receipt]:
-        return decided(self._context, self._open, self._emit, signal)
-
-
 class _BodyEnd:
     """What the end of an answer's body means for its attempt.
 
@@ -333,11 +295,3 @@ class _BodyEnd:
     def __init__(self, presenting: _Presenting) -> None:
         self.read = presenting.body_read
         self.lost = presenting.body_lost
-
-
-def follow_also(signal: Signal, other: Signal) -> Callable[[], None]:
-    """Has a signal fire with one more; returns how to let go of that."""
-    if other.reason is not None:
-        signal.abort(other.reason)
-        return lambda: None
-    return other.on_abort(lambda: signal.abort(other.reason))

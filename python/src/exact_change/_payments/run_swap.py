@@ -29,7 +29,7 @@ from .context import PaymentContext
 from .funding import ask_about
 from .landing import Quoted, Watch, exclusively
 from .reconcile.swap_end import Swapped, swap_failed
-from .signer import ask_signer
+from .signer import timed_signer
 from .swap_build import build_for
 from .swap_cost import SwapTaking, is_over_cap, taking_of
 from .swap_quote import check_available, check_input, quote_by_name, quote_for_payment
@@ -200,7 +200,7 @@ def _sign(
 ) -> Steps[SwapSigned]:
     return sign_swap(
         context.config.signer,
-        lambda message, intent: ask_signer(context, message, intent, signal),
+        timed_signer(context, signal),
         context.config.network,
         prepared,
         signal,

@@ -6,20 +6,22 @@ from typing import NamedTuple
 
 from .._journal.balances import Reading
 from .._journal.types import SignedPayment
-from .._kernel.signals import Signal, check
+from .._kernel.signals import Signal
 from .._kernel.steps import both, done, quiet
 from .._kernel.task import Steps
-from .._solana.keys import SigningIntent, is_good_signature, signature_text
+from .._solana.ask_signer import SignedMessage, ask_signer
+from .._solana.keys import SigningIntent, signature_text
 from .._solana.message import assemble_transaction
 from .._solana.types import Lifetime
 from .._x402.exact import build_exact_payment, carries_nonce
 from .._x402.facts import BuiltPayment, PaymentFacts
+from .._x402.form import refuses_form
 from .._x402.payload import attach_payment
 from ..errors import failure
 from .choose import Choice
 from .context import PaymentContext
 from .fingerprint import nonce_for
-from .signer import ask_signer
+from .signer import timed_signer
 
 _PAYMENT_ID_BYTES = 16
 # The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little
@@ -50,8 +52,9 @@ def sign_payment(
     """
     composed = yield from _compose(context, choice, url, idempotency_key, signal)
     (message, memo), lifetime, slot = composed
-    signature = yield from _ask(context, choice, message, url, signal)
-    transaction = assemble_transaction(message, {context.config.wallet: signature})
+    signed_message = yield from _sign(context, choice, message, url, signal)
+    signature = signed_message.signature
+    transaction = assemble_transaction(signed_message.message, {context.config.wallet: signature})
     random = context.config.runtime.random_bytes(_PAYMENT_ID_BYTES)
     header, has_id = attach_payment(choice.terms, choice.offer, transaction, random)
     signed: SignedPayment = {
@@ -122,35 +125,29 @@ def _judge_hash(
     return Lifetime(blockhash, 0, slot) if is_valid else None
 
 
-def _ask(
+def _sign(
     context: PaymentContext, choice: Choice, message: bytes, url: str, signal: Signal | None
-) -> Steps[bytes]:
-    signer = context.config.signer
+) -> Steps[SignedMessage]:
+    """What the wallet signs of a payment: what was judged is put on record and presented."""
+    signer, offer = context.config.signer, choice.offer
     intent: SigningIntent = {
         "kind": "payment",
         "network": context.config.network,
-        "mint": choice.offer.mint,
-        "amount": str(choice.offer.amount),
-        "pay_to": choice.offer.pay_to,
+        "mint": offer.mint,
+        "amount": str(offer.amount),
+        "pay_to": offer.pay_to,
         "url": url,
     }
-
-    try:
-        signature = yield from ask_signer(context, message, intent, signal)
-    except Exception as cause:
-        check(signal)
-        raise failure(
-            "signing_failed",
-            "The signer refused or failed to sign the payment, or did not answer in time. Nothing "
-            "was sent; see the cause.",
-            {"address": signer.address},
-            cause=cause,
-        )
-    if isinstance(signature, bytes) and is_good_signature(signer, message, signature):
-        return signature
+    ask = timed_signer(context, signal)
+    signed = yield from ask_signer(signer, ask, message, intent, signal)
+    refused = None if signed.guards == 0 else refuses_form(offer, signed.message)
+    if refused is None:
+        return signed
     raise failure(
         "signing_failed",
-        "The signer returned a signature that does not fit the payment: it may have changed the "
-        "message. Nothing was sent.",
-        {"address": signer.address},
+        f"The wallet {signer.address} put {signed.guards} instructions of its own into the "
+        f"payment, and facilitators of this seller's kind refuse it: {refused}. Nothing was "
+        "presented. Pay with a wallet that adds fewer or puts them last, or with one that adds "
+        "none: a key, a cloud key or a hardware wallet.",
+        {"address": signer.address, "rule": "wallet_form"},
     )

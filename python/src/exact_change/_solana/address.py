@@ -76,9 +76,13 @@ def _bytes_of(text: str) -> bytes | None:
         return known
     if _SHAPE.fullmatch(text) is None:
         return None
-    data = base58_decode(text)
-    if data is None or len(data) != 32 or base58_encode(data) != text:
+    try:
+        key = Pubkey.from_string(text)
+    except ValueError:
         return None
+    if str(key) != text:
+        return None
+    data = bytes(key)
     if len(_known) >= _MOST:
         _known.clear()
     _known[text] = data

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Awaitable, Callable, cast
+from typing import Awaitable, Callable, Union, cast
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.signature import Signature
-from typing_extensions import Literal, Protocol, TypedDict
+from typing_extensions import Literal, Protocol, TypedDict, TypeGuard
 
 from .._base.json_types import is_integer, is_list
 from ..errors import ExactChangeError, failure
-from .address import Address, base58_decode, base58_encode, is_address
+from .address import Address, base58_decode, is_address
 
 _SEED_BYTES = 32
 _KEYPAIR_BYTES = 64
@@ -54,6 +54,35 @@ class Signer(Protocol):
     def sign_message(self, message: bytes, intent: SigningIntent) -> bytes | Awaitable[bytes]:
         """The signature of these bytes."""
         ...
+
+
+class TransactionSigner(Protocol):
+    """Signs transactions of one wallet, as the wallets of people do.
+
+    The bytes are those of a v0 transaction, the wallet's signature still missing in them; the
+    answer is the signed transaction. A wallet may add instructions that only check balances. Any
+    other change is refused, and nothing is sent. One that can sign messages too is asked for
+    transactions.
+    """
+
+    @property
+    def address(self) -> str:
+        """The wallet, base58."""
+        ...
+
+    def sign_transaction(
+        self, transaction: bytes, intent: SigningIntent
+    ) -> bytes | Awaitable[bytes]:
+        """The transaction, signed."""
+        ...
+
+
+AnySigner = Union[Signer, TransactionSigner]
+
+
+def signs_transactions(signer: AnySigner) -> TypeGuard[TransactionSigner]:
+    """Whether it is asked for transactions."""
+    return callable(getattr(signer, "sign_transaction", None))
 
 
 class KeySigner:
@@ -103,7 +132,7 @@ def _signer_of(seed: bytes) -> KeySigner:
     return KeySigner(str(pair.pubkey()), lambda message: bytes(sign(message)))
 
 
-def is_good_signature(signer: Signer, message: bytes, signature: object) -> bool:
+def is_good_signature(signer: AnySigner, message: bytes, signature: object) -> bool:
     """Whether a signature is what a signer had to give: one that is not ours is not believed."""
     if not isinstance(signature, bytes):
         return False
@@ -121,7 +150,7 @@ def verify_signature(message: bytes, signature: bytes, address: Address) -> bool
 
 def signature_text(signature: bytes) -> str:
     """A signature in base58."""
-    return base58_encode(signature)
+    return str(Signature(signature))
 
 
 def _read_keypair(secret: object) -> bytes:

@@ -5,6 +5,7 @@ Shares no code with what compiles them, so that an error cannot agree with itsel
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 from .address import Address, address_of, base58_encode
@@ -95,11 +96,16 @@ class _Cursor:
     def list(self, read: Callable[[], T]) -> list[T]:
         return [read() for _ in range(self.length())]
 
+    def indexes(self) -> Sequence[int]:
+        return tuple(self.take(self.length()))
+
     def end(self) -> None:
         if self.offset != len(self.data):
             raise _Malformed
 
 
+# One message is looked at by several checks, one after the other.
+@functools.lru_cache(maxsize=16)
 def decode_message(data: bytes) -> DecodedMessage | None:
     """Decodes a serialized v0 message with its version byte; None if it is none."""
     try:
@@ -118,12 +124,10 @@ def _read_message(cursor: _Cursor) -> DecodedMessage:
         return address_of(cursor.take(32))
 
     def instruction() -> DecodedInstruction:
-        return DecodedInstruction(
-            cursor.byte(), cursor.list(cursor.byte), cursor.take(cursor.length())
-        )
+        return DecodedInstruction(cursor.byte(), cursor.indexes(), cursor.take(cursor.length()))
 
     def lookup() -> DecodedLookup:
-        return DecodedLookup(key(), cursor.list(cursor.byte), cursor.list(cursor.byte))
+        return DecodedLookup(key(), cursor.indexes(), cursor.indexes())
 
     message = DecodedMessage(
         header, cursor.list(key), key(), cursor.list(instruction), cursor.list(lookup)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
-from .._kernel.signals import Signal, check
+from .._kernel.signals import Signal
 from .._kernel.task import Steps
-from .._solana.keys import Signer, SigningIntent, is_good_signature, signature_text
+from .._solana.ask_signer import Ask, ask_signer
+from .._solana.keys import AnySigner, SigningIntent, signature_text
 from .._solana.message import assemble_transaction, message_signers
 from .._solana.types import Lifetime
 from ..errors import failure
 from .prepare import PreparedSwap, SwapOutlook
-
-# What a signer answers, in time.
-Ask = Callable[[bytes, SigningIntent], Steps[object]]
 
 
 class SwapSigned(NamedTuple):
@@ -27,7 +25,7 @@ class SwapSigned(NamedTuple):
 
 
 def sign_swap(
-    signer: Signer, ask: Ask, network: str, prepared: PreparedSwap, signal: Signal | None
+    signer: AnySigner, ask: Ask, network: str, prepared: PreparedSwap, signal: Signal | None
 ) -> Steps[SwapSigned]:
     """Raises ``signing_failed`` if the signer refuses or signs something else.
 
@@ -49,23 +47,7 @@ def sign_swap(
         "output_mint": bounds.output_mint,
         "min_out_amount": str(bounds.min_out),
     }
-    try:
-        signature = yield from ask(message, intent)
-    except Exception as cause:
-        check(signal)
-        raise failure(
-            "signing_failed",
-            f"The signer of {address} refused or failed to sign the swap, or did not answer in "
-            "time. Nothing was sent; see the cause.",
-            {"address": address},
-            cause=cause,
-        )
-    if not isinstance(signature, bytes) or not is_good_signature(signer, message, signature):
-        raise failure(
-            "signing_failed",
-            f"The signature of the signer of {address} does not fit the swap: it may have changed "
-            "the message. Nothing was sent.",
-            {"address": address},
-        )
-    data = assemble_transaction(message, {address: signature})
-    return SwapSigned(data, signature_text(signature), prepared.lifetime, prepared.expected)
+    signed = yield from ask_signer(signer, ask, message, intent, signal)
+    data = assemble_transaction(signed.message, {address: signed.signature})
+    text = signature_text(signed.signature)
+    return SwapSigned(data, text, prepared.lifetime, prepared.expected)

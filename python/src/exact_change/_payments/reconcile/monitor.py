@@ -93,6 +93,8 @@ def decide_payment(
     verdict = _decision_of(fate)
     if verdict is None:
         return False
+    if verdict.state == "unsettled":
+        context.blockhashes.expire(open_.payment["blockhash"])
     # Another caller may have been told meanwhile.
     if not is_decided(open_):
         yield from _close(context, open_, verdict, emit)

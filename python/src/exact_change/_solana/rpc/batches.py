@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..._base.runtime import Runtime, since_then
+from ..._kernel.shared import SharedWork
 from ..._kernel.signals import Signal, check
-from ..._kernel.steps import SharedWork, sleep
+from ..._kernel.steps import sleep
 from ..._kernel.task import Steps
 from .rpc import Rpc
 from .types import SignatureStatus

@@ -51,6 +51,11 @@ class BlockhashSource:
             yield from background(quiet(join(task)))
         return found.value
 
+    def expire(self, blockhash: str) -> None:
+        """The chain was seen to have outlived a blockhash, whatever the clock says."""
+        if self._cached is not None and self._cached.value.blockhash == blockhash:
+            self._cached = None
+
     def _is_fresh(self, dated: _Dated) -> bool:
         return since_then(self._runtime, dated.at) < _FRESH_MS
 

@@ -1,0 +1,111 @@
+"""A swap for all payments that wait for one token."""
+
+from __future__ import annotations
+
+from .._kernel.signals import Signal, check
+from .._kernel.steps import join, quiet, start, timer
+from .._kernel.task import Steps
+from .._solana.address import Address
+from .._x402.types import Offer
+from .choose import Choice
+from .context import PaymentContext
+from .funding import FundingOptions, ask_about, find_funding, is_pinned
+from .funds import Funding
+from .offer_accounts import OfferFacts, known_available
+
+# Choosing takes a few answers of a node; one that hangs is not waited for.
+_ARRIVAL_MS = 1_000
+
+
+def find_swap(
+    context: PaymentContext,
+    choice: Choice,
+    facts: OfferFacts,
+    needed: int | None,
+    excluded: frozenset[Address],
+    signal: Signal | None,
+) -> Steps[Funding]:
+    """A swap for a payment that is short.
+
+    ``needed``: what it is to bring together with what is there; None for all that wait.
+    """
+    offer = choice.offer
+
+    def find(signal: Signal | None) -> Steps[Funding]:
+        if needed is None:
+            return _find_for_all(context, choice, facts, excluded, signal)
+        options = FundingOptions(excluded, to_swap=True, exact=True)
+        return find_funding(context, offer, facts, needed, options, signal)
+
+    return ask_about(context, offer.mint, signal, find)
+
+
+def _find_for_all(
+    context: PaymentContext,
+    choice: Choice,
+    facts: OfferFacts,
+    excluded: frozenset[Address],
+    signal: Signal | None,
+) -> Steps[Funding]:
+    """A swap for all calls that wait by the time it is found.
+
+    Calls that are made together arrive one after the other.
+    """
+    offer = choice.offer
+    # Calls that were made together are at different steps; those that are choosing may well
+    # lack the same token.
+    yield from _arrived(context, signal)
+
+    def needs() -> int:
+        # What is bought of a token that is not pinned may be worth nothing: each payment buys
+        # what it lacks, and no more.
+        if not is_pinned(context, offer.mint):
+            return offer.amount
+        return context.wallet.waiting.get(offer.mint, offer.amount)
+
+    needed = needs()
+    planned = choice.funding
+    if planned is not None and planned.input_mint in excluded:
+        planned = None
+    found = planned
+    if found is None or found.brings < needed - facts.available:
+        found = yield from _find_enough(context, offer, facts, needed, excluded, signal)
+    needed_now = needs()
+    available = yield from known_available(context, facts.source)
+    now = facts if available is None else facts._replace(available=available)
+    if needed_now <= needed or found.brings >= needed_now - now.available:
+        return found
+    return (
+        yield from quiet(_find_enough(context, offer, now, needed_now, excluded, signal), found)
+    )
+
+
+def _find_enough(
+    context: PaymentContext,
+    offer: Offer,
+    facts: OfferFacts,
+    needed: int,
+    excluded: frozenset[Address],
+    signal: Signal | None,
+) -> Steps[Funding]:
+    """For all that wait if that can be paid for, else for this payment alone."""
+    options = FundingOptions(excluded, to_swap=True)
+    if needed > offer.amount:
+        found = yield from quiet(find_funding(context, offer, facts, needed, options, signal))
+        if found is not None:
+            return found
+    return (yield from find_funding(context, offer, facts, offer.amount, options, signal))
+
+
+def _arrived(context: PaymentContext, signal: Signal | None) -> Steps[None]:
+    """Waits until all calls that are choosing have said what they need, or for a while."""
+    everyone = yield from start(context.wallet.arriving.gone())
+    if everyone.is_settled:
+        return
+    patience = Signal()
+    call_off = yield from timer(_ARRIVAL_MS, patience.abort)
+    try:
+        yield from quiet(join(everyone, patience, signal))
+    finally:
+        call_off()
+    check(signal)

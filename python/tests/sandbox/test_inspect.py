@@ -1,0 +1,155 @@
+"""Swap transactions that another party built, judged before a wallet signs them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from solders.keypair import Keypair
+from solders.transaction import VersionedTransaction
+
+from exact_change import ExactChangeError, inspect_swap, inspect_swap_async
+
+from ..node import Sandbox, Wallet
+from ..payer import failure_of, until
+
+# What a venue may do besides a swap: take more than it was to.
+OVERCHARGE = 10
+
+
+class Foreign(NamedTuple):
+    """What a service built, and what is asked about it."""
+
+    wallet: Wallet
+    transaction: str
+    options: Any
+
+
+def built(sandbox: Sandbox) -> Foreign:
+    """2 USDC for USDT, at 50 basis points, as any wallet would ask for it."""
+    wallet = sandbox.wallet(SOL="0.5", USDC="20")
+    asked = {
+        "inputMint": sandbox.mint("USDC"),
+        "outputMint": sandbox.mint("USDT"),
+        "amount": "2000000",
+        "slippageBps": "50",
+        "swapMode": "ExactIn",
+    }
+    quote = httpx.get(f"{sandbox.jupiter_url}/swap/v1/quote", params=asked).json()
+    body = {"userPublicKey": wallet.address, "quoteResponse": quote}
+    made = httpx.post(f"{sandbox.jupiter_url}/swap/v1/swap", json=body).json()
+    options = {
+        "wallet": wallet.address,
+        "input_mint": "USDC",
+        "output_mint": "USDT",
+        "max_in_amount": 2_000_000,
+        "min_out_amount": quote["otherAmountThreshold"],
+        "rpc_url": sandbox.rpc_url,
+    }
+    return Foreign(wallet, made["swapTransaction"], options)
+
+
+def land(sandbox: Sandbox, wallet: Wallet, transaction: str) -> None:
+    message = VersionedTransaction.from_bytes(base64.b64decode(transaction)).message
+    signed = VersionedTransaction(message, [Keypair.from_base58_string(wallet.secret_key)])
+    wire = base64.b64encode(bytes(signed)).decode()
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "sendTransaction"}
+    sent = httpx.post(sandbox.rpc_url, json={**asked, "params": [wire, {"encoding": "base64"}]})
+    assert "result" in sent.json(), sent.text
+
+
+def test_a_sound_swap_is_accepted_and_its_guarded_form_lands(sandbox: Sandbox) -> None:
+    wallet, transaction, options = built(sandbox)
+    verdict = inspect_swap(transaction, **options)
+    assert (verdict.accepted, verdict.broken, verdict.guarded) == (True, None, False)
+    assert verdict.leaves is not None and verdict.leaves == (sandbox.mint("USDC"), "2000000")
+    assert verdict.arrives is not None and verdict.arrives.mint == sandbox.mint("USDT")
+    assert verdict.fees is not None and int(verdict.fees.rent) > 0
+    assert {one.outcome for one in verdict.rules if one.id != "guard"} == {"passed"}
+    assert "Jupiter" in [one.name for one in verdict.programs]
+    assert "It takes at most 2 USDC" in verdict.summary
+    assert json.loads(json.dumps(verdict.to_dict()))["accepted"] is True
+    assert verdict.recomposed is not None
+
+    again = inspect_swap(verdict.recomposed.transaction, **options)
+    assert (again.accepted, again.guarded, again.recomposed) == (True, True, None)
+    assert "ends in a guard" in again.summary
+    land(sandbox, wallet, verdict.recomposed.transaction)
+    least = int(options["min_out_amount"])
+    until("it landed", lambda: sandbox.balance(wallet.address, "USDT") >= least)
+    assert sandbox.balance(wallet.address, "USDC") == 18_000_000
+
+
+async def test_a_loop_gets_the_same_verdict_of_the_same_bytes(sandbox: Sandbox) -> None:
+    _, transaction, options = built(sandbox)
+    verdict = await inspect_swap_async(base64.b64decode(transaction), **options)
+    same = inspect_swap(transaction, **options)
+    assert verdict._replace(recomposed=None) == same._replace(recomposed=None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"max_in_amount": 1_900_000}, "swap_max_in"),
+        ({"min_out_amount": 2_100_000}, "swap_min_out"),
+    ],
+)
+def test_a_swap_beyond_its_bounds_is_refused_and_not_composed_anew(
+    changed: Any, rule: str, sandbox: Sandbox
+) -> None:
+    _, transaction, options = built(sandbox)
+    verdict = inspect_swap(transaction, **{**options, **changed})
+    assert not verdict.accepted and verdict.broken is not None
+    assert (verdict.broken.id, verdict.recomposed) == (rule, None)
+    assert verdict.summary.startswith("Do not sign it: ")
+
+
+def test_a_swap_for_another_wallet_or_none_at_all_is_a_verdict(sandbox: Sandbox) -> None:
+    _, transaction, options = built(sandbox)
+    other = {**options, "wallet": sandbox.wallet(SOL="0.1").address}
+    rows: list[tuple[str | bytes, Any, str]] = [
+        (transaction, other, "transaction_fee_payer"),
+        ("no transaction", options, "transaction_encoding"),
+        (b"\x01" * 200, options, "transaction_encoding"),
+    ]
+    for given, asked, rule in rows:
+        verdict = inspect_swap(given, **asked)
+        assert verdict.broken is not None and verdict.broken.id == rule
+        assert (verdict.leaves, verdict.fees, verdict.recomposed) == (None, None, None)
+
+
+def test_a_venue_that_steals_in_the_simulation_is_refused(sandbox: Sandbox) -> None:
+    _, transaction, options = built(sandbox)
+    sandbox.call("venue", {"modes": [OVERCHARGE], "amount": "1"})
+    try:
+        verdict = inspect_swap(transaction, **options)
+    finally:
+        sandbox.call("venue", {})
+    assert (verdict.accepted, verdict.recomposed) == (False, None)
+
+
+def test_a_node_that_does_not_answer_is_no_verdict(sandbox: Sandbox) -> None:
+    _, transaction, options = built(sandbox)
+    dead = {**options, "rpc_url": "http://127.0.0.1:1", "timeouts": {"rpc": 500}}
+    with pytest.raises(ExactChangeError) as caught:
+        inspect_swap(transaction, **dead)
+    assert type(caught.value).__name__ == "TransportError"
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"wallet": "me"}, "invalid_option"),
+        ({"output_mint": "USDC"}, "invalid_option"),
+        ({"max_in_amount": 0}, "invalid_option"),
+        ({"slippage_bps": True}, "invalid_option"),
+        ({"max_fee_lamport": 1}, "invalid_option"),
+        ({"max_fee_lamports": 4_999}, "fees_over_limit"),
+    ],
+)
+def test_a_wrong_option_is_refused(changed: Any, code: str, sandbox: Sandbox) -> None:
+    _, transaction, options = built(sandbox)
+    failure_of(lambda: inspect_swap(transaction, **{**options, **changed}), code)

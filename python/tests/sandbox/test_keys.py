@@ -1,0 +1,96 @@
+"""Calls that are one purchase, and calls that are several."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from exact_change import ExactChangeError
+
+from ..conftest import MakePayer, MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE, failure_of, until
+from ..seller import Reply, offer, terms
+
+
+def test_after_the_window_it_is_a_fresh_purchase(sandbox: Sandbox, make_payer: MakePayer) -> None:
+    payer = make_payer(USDC="1", retry_window=0)
+    url = f"{sandbox.api_url}/usdc"
+    sandbox.call("facilitator.fault", "/settle", {"kind": "dropAfter", "times": 1})
+    failure_of(lambda: payer.client.get(url), "payment_rejected")
+    payer.told("payment.settled")
+    # Once it has to be told, however long ago it was paid.
+    failure_of(lambda: payer.client.get(url), "already_spent")
+
+    def is_bought() -> bool:
+        try:
+            return payer.client.get(url).status_code == 200
+        except ExactChangeError:
+            return False
+
+    until("the window is over", is_bought)
+    assert payer.held() == 1_000_000 - 2 * PRICE
+
+
+def test_a_key_holds_one_request_however_many_come_together(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="1")
+    other = make_payer(payer.wallet)
+    url = f"{sandbox.api_url}/usdc"
+
+    def buy(client: Any) -> str:
+        try:
+            return str(client.get(url, idempotency_key="order 1").status_code)
+        except ExactChangeError as error:
+            assert error.funds in ("uncertain", "spent")
+            return error.code
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(buy, [payer.client, other.client] * 2))
+    assert outcomes.count("200") == 1
+    assert set(outcomes) <= {"200", "payment_in_progress", "already_spent"}
+    assert buy(payer.client) == "already_spent"
+    assert payer.signed + other.signed == ["payment"]
+    assert payer.held() == 1_000_000 - PRICE
+
+
+def test_a_key_whose_call_signed_nothing_is_free(sandbox: Sandbox, make_payer: MakePayer) -> None:
+    payer = make_payer(USDC="1")
+    sandbox.call("node.fault", "getLatestBlockhash", {"kind": "rateLimited", "retryAfter": 60})
+
+    def buy() -> Any:
+        return payer.client.get(f"{sandbox.api_url}/usdc", idempotency_key="order 3")
+
+    failure_of(buy, "rate_limited")
+    sandbox.call("node.clearFaults")
+    assert buy().status_code == 200 and payer.signed == ["payment"]
+
+
+def test_a_key_never_carries_a_payment_to_another_place(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    lost = make_seller(lambda seen: terms(offer(sandbox)) if seen.payment is None else None)
+    other = make_seller(lambda seen: terms(offer(sandbox)) if seen.payment is None else Reply())
+    client = payer.client
+    failure_of(lambda: client.get(lost.url, idempotency_key="job"), "payment_uncertain")
+    for call in (
+        lambda: client.get(other.url, idempotency_key="job"),
+        lambda: client.get(f"{lost.url}/other", idempotency_key="job"),
+        lambda: client.post(lost.url, content=b"x", idempotency_key="job"),
+    ):
+        error = failure_of(call, "idempotency_mismatch")
+        assert (error.funds, error.moved) == ("untouched", ())
+    assert not other.paid and payer.signed == ["payment"]
+
+
+def test_calls_without_a_key_are_purchases_of_their_own(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="1")
+    url = f"{sandbox.api_url}/usdc"
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda _: payer.client.get(url).status_code, range(3))) == [200] * 3
+    assert payer.client.get(url).status_code == 200
+    assert payer.held() == 1_000_000 - 4 * PRICE

@@ -1,0 +1,68 @@
+"""What is asked for while a payment is open."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..conftest import MakePayer, MakeSeller
+from ..node import Sandbox
+from ..payer import failure_of
+from ..seller import Reply, Seen, offer, settle, terms
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 302, 404])
+def test_while_it_is_open_the_same_payment_is_presented(
+    status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    headers = {"location": "/elsewhere"} if status == 302 else {}
+
+    def answer(seen: Seen) -> Reply:
+        return terms(offer(sandbox)) if seen.payment is None else Reply(status, headers)
+
+    seller = make_seller(answer)
+    for _ in range(3):
+        assert payer.client.get(seller.url).status_code == status
+    assert len({one.headers["payment-signature"] for one in seller.paid}) == 1
+    assert payer.signed == ["payment"]
+
+
+def test_a_seller_that_raises_its_price_gets_no_second_payment(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    asked = 0
+
+    def answer(seen: Seen) -> Reply | None:
+        nonlocal asked
+        if seen.payment is not None:
+            return None
+        asked += 1
+        payee = {"payTo": sandbox.fee_payer} if asked > 2 else {}
+        return terms(offer(sandbox, amount=str(1_000 + asked), **payee))
+
+    seller = make_seller(answer)
+    first = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    for _ in range(3):
+        again = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+        assert again.details["payer_signature"] == first.details["payer_signature"]
+    assert payer.signed == ["payment"]
+
+
+def test_a_token_that_is_used_up_is_not_replaced_by_another(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="0.01", USDT="1")
+    offers = [offer(sandbox, "USDC"), offer(sandbox, "USDT")]
+
+    def answer(seen: Seen) -> Reply | None:
+        if seen.payment is None:
+            return terms(*offers)
+        settle(sandbox, seen, offers[0])
+        return None
+
+    seller = make_seller(answer)
+    first = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    again = failure_of(lambda: payer.client.get(seller.url), "already_spent")
+    assert again.details["payer_signature"] == first.details["payer_signature"]
+    assert payer.signed == ["payment"]

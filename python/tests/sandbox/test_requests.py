@@ -1,0 +1,116 @@
+"""Requests, as they go out a first time and with a payment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from exact_change import receipt_of
+
+from ..conftest import MakePayer, MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE, failure_of
+from ..seller import Reply, Seen, offer, selling, terms
+
+
+def test_calls_in_a_row_share_a_connection(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox), Reply(body=b"x" * 100_000)))
+    for _ in range(5):
+        assert len(payer.client.get(seller.url).content) == 100_000
+    assert len(seller.paid) == 5 and len({one.port for one in seller.seen}) == 1
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_seller_that_is_busy_before_it_asks_is_asked_again(
+    method: str, kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    sells = selling(sandbox, offer(sandbox))
+    asked = 0
+
+    def answer(seen: Seen) -> Reply | None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            return Reply(503, {"retry-after": "0"}, b"busy")
+        return None if asked == 2 else sells(seen)
+
+    seller = make_seller(answer)
+    response: Any
+    if kind == "httpx":
+        response = payer.client.request(method, seller.url)
+    else:
+        import requests
+
+        with requests.Session() as session:
+            session.mount("http://", payer.client.adapter())
+            response = session.request(method, seller.url)
+    if method == "POST":
+        assert response.status_code == 503 and len(seller.seen) == 1
+    else:
+        assert response.status_code == 200
+        assert [one.is_paid for one in seller.seen] == [False, False, False, True]
+        payer.told("payment.settled")
+        assert payer.held() == 1_000_000 - PRICE
+
+
+@pytest.mark.parametrize(
+    "method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "put"]
+)
+def test_each_method_is_paid_for(
+    method: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    response = payer.client.request(method, seller.url, headers={"cookie": "a=b", "x-one": "1"})
+    receipt = receipt_of(response)
+    assert receipt is not None and receipt.method == method.upper()
+    first, second = seller.seen
+    assert (first.method, second.method) == (method.upper(), method.upper())
+    assert {**first.headers} == {
+        name: value for name, value in second.headers.items() if name != "payment-signature"
+    }
+
+
+def test_bodies_go_out_again_whatever_they_are(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    client = payer.client
+    client.post(seller.url, data={"a": "ü"})
+    client.post(seller.url, files={"file": ("a.txt", b"\0\1")}, data={"b": "c"})
+    client.post(seller.url, content=iter([b"one", b"two"]))
+    client.post(seller.url, json={"a": 1})
+    client.post(seller.url, content=b"x" * (1024 * 1024))
+    for first, second in zip(seller.seen[::2], seller.seen[1::2]):
+        assert first.body == second.body and second.is_paid and first.body
+        assert first.headers.get("content-type") == second.headers.get("content-type")
+    large = b"x" * (1024 * 1024 + 1)
+    error = failure_of(lambda: client.post(seller.url, content=large), "body_not_replayable")
+    assert error.funds == "untouched" and len(payer.signed) == 5
+
+
+@pytest.mark.parametrize("host", ["seller.test", "127.0.0.1.seller.test", "localhost.seller.test"])
+def test_a_seller_over_http_elsewhere_is_refused(
+    host: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    client = make_payer(USDC="1").client
+    paid: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "payment-signature" in request.headers:
+            paid.append(request)
+        return httpx.Response(402, headers=terms(offer(sandbox)).headers)
+
+    transport = client.transport(httpx.MockTransport(answer))
+    with httpx.Client(transport=transport) as http:
+        error = failure_of(lambda: http.get(f"http://{host}:8080/a"), "insecure_origin")
+    assert (error.funds, error.details["origin"]) == ("untouched", f"http://{host}:8080")
+    assert not paid

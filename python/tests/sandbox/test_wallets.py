@@ -1,0 +1,158 @@
+"""Wallets that sign transactions, and may add instructions that only check balances."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, Callable, Sequence
+
+import httpx
+import pytest
+from solders.hash import Hash
+from solders.instruction import CompiledInstruction
+from solders.keypair import Keypair
+from solders.message import MessageHeader, MessageV0, to_bytes_versioned
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+from solders.transaction import VersionedTransaction
+
+from exact_change import AsyncClient, receipt_of
+
+from ..conftest import MakePayer
+from ..node import Sandbox, Wallet
+from ..payer import failure_of, until
+
+LIGHTHOUSE = Pubkey.from_string("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95")
+# AssertAccountInfo, as `lighthouse-sdk` makes it.
+GUARD = bytes.fromhex("050000010000000000000004")
+Change = Callable[[MessageV0], MessageV0]
+
+
+def with_guard(message: MessageV0, at: int | None = None, data: bytes = GUARD) -> MessageV0:
+    """Puts a guard on the wallet at a place, by default the last."""
+    keys, header = list(message.account_keys), message.header
+    fresh = [] if LIGHTHOUSE in keys else [LIGHTHOUSE]
+    all_keys = keys + fresh
+
+    def shifted(index: int) -> int:
+        # Places in lookup tables count on after the message's own accounts.
+        return index if index < len(keys) else index + len(fresh)
+
+    instructions = [
+        CompiledInstruction(
+            shifted(one.program_id_index), one.data, bytes(map(shifted, one.accounts))
+        )
+        for one in message.instructions
+    ]
+    wallet = header.num_required_signatures - 1
+    guard = CompiledInstruction(all_keys.index(LIGHTHOUSE), data, bytes((wallet,)))
+    instructions.insert(len(instructions) if at is None else at, guard)
+    return MessageV0(
+        MessageHeader(
+            header.num_required_signatures,
+            header.num_readonly_signed_accounts,
+            header.num_readonly_unsigned_accounts + len(fresh),
+        ),
+        all_keys,
+        message.recent_blockhash,
+        instructions,
+        message.address_table_lookups,
+    )
+
+
+class ChangingWallet:
+    """A wallet that changes what it is given before it signs."""
+
+    def __init__(self, wallet: Wallet, change: Change) -> None:
+        self.address = wallet.address
+        self._pair = Keypair.from_base58_string(wallet.secret_key)
+        self._change = change
+        self.intents: list[str] = []
+
+    def sign_transaction(self, transaction: bytes, intent: Any) -> bytes:
+        self.intents.append(intent["kind"])
+        given = VersionedTransaction.from_bytes(transaction)
+        assert isinstance(given.message, MessageV0)
+        message = self._change(given.message)
+        slots = [Signature.default()] * message.header.num_required_signatures
+        slots[-1] = self._pair.sign_message(to_bytes_versioned(message))
+        return bytes(VersionedTransaction.populate(message, slots))
+
+
+def programs_of(sandbox: Sandbox, signature: str) -> Sequence[str]:
+    """What a landed transaction calls."""
+    options = {"encoding": "json", "maxSupportedTransactionVersion": 0, "commitment": "confirmed"}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "getTransaction", "params": [signature, options]}
+    message = httpx.post(sandbox.rpc_url, json=asked).json()["result"]["transaction"]["message"]
+    return [message["accountKeys"][one["programIdIndex"]] for one in message["instructions"]]
+
+
+def test_guards_in_a_payment_and_its_swap_land_with_them(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    sandbox.call("deployLighthouse")
+    wallet = sandbox.wallet(SOL="0.5")
+    signer = ChangingWallet(wallet, lambda message: with_guard(with_guard(message)))
+    payer = make_payer(wallet, wallet_secret_key=None, signer=signer, auto_swap=True)
+    response = payer.client.get(f"{sandbox.api_url}/usdc")
+    receipt = payer.client.settled(response, timeout=30)
+    assert receipt is not None and receipt.state == "settled" and receipt.swap is not None
+    assert signer.intents == ["swap", "payment"]
+    assert receipt.payment.signature is not None
+    for signature in (receipt.payment.signature, receipt.swap.signature):
+        assert programs_of(sandbox, signature).count(str(LIGHTHOUSE)) == 2
+    assert payer.client.spent()[0].used != "0"
+
+
+async def test_a_wallet_that_changes_nothing_pays_on_a_loop(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    signer = ChangingWallet(wallet, lambda message: message)
+    options = sandbox.options(wallet, wallet_secret_key=None, signer=signer)
+    async with AsyncClient(**options) as client:
+        response = await client.get(f"{sandbox.api_url}/usdc")
+        assert receipt_of(response) is not None and signer.intents == ["payment"]
+
+
+def with_other_blockhash(message: MessageV0) -> MessageV0:
+    return MessageV0(
+        message.header,
+        message.account_keys,
+        Hash.new_unique(),
+        message.instructions,
+        message.address_table_lookups,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (with_other_blockhash, "wallet_blockhash"),
+        (lambda message: with_guard(message, None, b"\x01\x00\xff"), "wallet_memory_close"),
+        (lambda message: with_guard(message, None, b"\x05\x03"), "wallet_guard_log"),
+        # Facilitators look for the transfer in third place.
+        (lambda message: with_guard(message, 2), "wallet_form"),
+    ],
+)
+def test_any_other_change_is_refused_and_costs_nothing(
+    change: Change, rule: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    signer = ChangingWallet(wallet, change)
+    payer = make_payer(wallet, wallet_secret_key=None, signer=signer)
+    error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "signing_failed")
+    assert (error.funds, error.details["rule"]) == ("untouched", rule)
+    assert payer.held() == 1_000_000
+    until("its budget is free", lambda: payer.used == "0")
+
+
+def test_what_is_no_transaction_is_refused(sandbox: Sandbox, make_payer: MakePayer) -> None:
+    class Broken:
+        def __init__(self, address: str) -> None:
+            self.address = address
+
+        def sign_transaction(self, transaction: bytes, intent: object) -> object:
+            return pickle.dumps(transaction)
+
+    wallet = sandbox.wallet(USDC="1")
+    payer = make_payer(wallet, wallet_secret_key=None, signer=Broken(wallet.address))
+    error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "signing_failed")
+    assert error.details["rule"] == "wallet_message"

@@ -1,0 +1,179 @@
+"""Whatever a stranger sends, a parser gives a value, a typed error or None, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from exact_change import ExactChangeError, parse_payment_required
+from exact_change._base.backoff import asked_wait
+from exact_change._base.headers import Headers
+from exact_change._base.js import stringify
+from exact_change._base.network import SOLANA_MAINNET
+from exact_change._base.text import clean_text
+from exact_change._base.urls import parse_address
+from exact_change._firewall.envelope import read_transaction
+from exact_change._solana.address import address_bytes, address_of, is_address
+from exact_change._solana.message import decode_message, decode_transaction
+from exact_change._solana.rpc.types import Account
+from exact_change._solana.tokens import decode_mint, decode_token_account
+from exact_change._x402.offers import judge_offers
+from exact_change._x402.settlement import word_of
+from exact_change._x402.types import Offer
+
+from ..spec import data, of, vectors
+
+WALLET = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
+# JSON as strangers write it, and values that are nearly right.
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=40),
+    st.sampled_from(
+        [WALLET, SOLANA_MAINNET, "exact", "solana", "10000", "0", "-1", "1e3", "\ud800"]
+    ),
+)
+NAMES = st.sampled_from(
+    [
+        *("x402Version", "accepts", "scheme", "network", "amount", "maxAmountRequired", "asset"),
+        *("payTo", "extra", "feePayer", "memo", "maxTimeoutSeconds", "resource", "url", "error"),
+    ]
+)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(NAMES, st.text()), inner, max_size=6)
+    ),
+    max_leaves=25,
+)
+OFFERS = st.fixed_dictionaries(
+    {
+        "scheme": st.one_of(st.just("exact"), SCALARS),
+        "network": st.one_of(st.just(SOLANA_MAINNET), SCALARS),
+        "amount": st.one_of(st.just("10000"), SCALARS),
+        "asset": st.one_of(st.just(WALLET), SCALARS),
+        "payTo": SCALARS,
+    },
+    optional={"extra": JSON, "maxTimeoutSeconds": SCALARS},
+)
+ENVELOPES = st.fixed_dictionaries(
+    {"x402Version": st.one_of(st.sampled_from([1, 2]), SCALARS)},
+    optional={"accepts": st.one_of(st.lists(OFFERS, max_size=3), JSON), "resource": JSON},
+)
+
+
+REFUSALS = ("unsupported_network", "unsupported_offer", "malformed_payment_required")
+
+
+def terms_of(headers: Any, body: Any) -> None:
+    try:
+        terms = parse_payment_required(headers=headers, body=body)
+    except ExactChangeError as error:
+        assert error.code == "malformed_payment_required"
+        return
+    if terms is None:
+        return
+    for one in judge_offers(terms, SOLANA_MAINNET, WALLET).readings:
+        if isinstance(one, Offer):
+            assert 0 < one.amount < 2**64 and is_address(one.mint) and is_address(one.pay_to)
+        else:
+            assert one.refusal.code in REFUSALS
+
+
+@given(ENVELOPES, st.booleans())
+def test_terms_are_read_or_refused(envelope: Any, in_header: bool) -> None:
+    text = stringify(envelope)
+    if in_header:
+        encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+        terms_of({"PAYMENT-REQUIRED": encoded}, None)
+    else:
+        terms_of({}, text)
+
+
+@given(st.text(), st.text())
+@example("e30=", "{" * 2_000)
+@example("", "[" * 100_000)
+def test_any_text_is_terms_or_none_or_refused(header: str, body: str) -> None:
+    terms_of({"payment-required": header, "x-payment-required": header}, body)
+
+
+@given(st.text(), st.one_of(st.none(), st.text()))
+def test_the_words_of_a_seller_are_read_or_left(header: str, reason: str | None) -> None:
+    headers = Headers([("payment-response", header), ("x-payment-response", header)])
+    word_of(headers, reason)
+
+
+@given(JSON)
+def test_json_is_written_as_one_line_that_reads_back_the_same(value: Any) -> None:
+    text = stringify(value)
+    text.encode("utf-8")
+    # As JavaScript reads it: each number is a double.
+    read = json.loads(text, parse_int=float)
+    assert "\n" not in text and read == json.loads(json.dumps(value), parse_int=float)
+
+
+@given(st.text())
+def test_an_address_is_read_in_one_spelling_or_refused(text: str) -> None:
+    address = parse_address(text)
+    assert address is None or parse_address(address.href) == address
+
+
+@given(st.binary(min_size=32, max_size=32), st.text())
+def test_a_key_has_one_spelling(data_: bytes, text: str) -> None:
+    address = address_of(data_)
+    assert is_address(address) and address_bytes(address) == data_
+    assert not is_address(text) or address_of(address_bytes(text)) == text
+    assert not is_address(f" {address}") and not is_address(f"{address}\n")
+
+
+TRANSACTIONS = [data(row["bytes"]) for row in vectors("transactions")[:40]]
+
+
+@given(st.one_of(st.binary(max_size=1_300), st.sampled_from(TRANSACTIONS)), st.data())
+def test_bytes_are_one_transaction_in_one_encoding_or_none(wire: bytes, draws: Any) -> None:
+    if wire:
+        at = draws.draw(st.integers(0, len(wire) - 1))
+        wire = wire[:at] + bytes((draws.draw(st.integers(0, 255)),)) + wire[at + 1 :]
+    decoded = decode_transaction(wire)
+    if decoded is None:
+        return
+    assert wire.endswith(decoded.message)
+    assert decode_message(decoded.message) == decoded.decoded
+    assert decode_transaction(wire + b"\0") is None and decode_transaction(wire[:-1]) is None
+    assert read_transaction(base64.b64encode(wire).decode()) == decoded
+
+
+ACCOUNTS = [
+    Account(row["owner"], 1, data(row["data"]))
+    for kind in ("mint", "account")
+    for row in of("tokens", kind)
+]
+
+
+@given(st.sampled_from(ACCOUNTS), st.data())
+def test_accounts_of_the_chain_are_read_or_refused(account: Account, draws: Any) -> None:
+    at = draws.draw(st.integers(0, max(0, len(account.data) - 1)))
+    cut = draws.draw(st.integers(0, len(account.data)))
+    changed = account.data[:at] + draws.draw(st.binary(max_size=3)) + account.data[at + 1 : cut]
+    mint = decode_mint(account._replace(data=changed))
+    held = decode_token_account(account._replace(data=changed))
+    assert mint is None or 0 <= mint.decimals <= 255
+    assert held is None or 0 <= held.amount < 2**64
+
+
+@given(st.text())
+def test_text_of_others_is_cleaned_once(text: str) -> None:
+    assert clean_text(clean_text(text)) == clean_text(text)
+
+
+@given(st.one_of(st.text(), st.sampled_from(["0", "5", "-1", "1e9", "NaN", "inf", "9" * 400])))
+def test_a_wait_that_is_asked_for_is_bounded_or_none(value: str) -> None:
+    wait = asked_wait({"retry-after": value}.get, 1_700_000_000_000)
+    assert wait is None or (wait >= 0 and math.isfinite(wait))
