@@ -284,4 +284,19 @@ describe('exact-change swap', () => {
     });
     expect(await sandbox.balance(address, 'USDC')).toBe(5_000_000n);
   });
+
+  it('swaps nothing if the price moves past what was shown while it asks', async () => {
+    const { address, env } = await buyer({ SOL: '0.5' });
+    const args = ['swap', 'sol', 'usdc', '--amount', '5', '--exact-out'];
+    const run = command.onTerminal(args, { env });
+    await run.printed('Swap?');
+    sandbox.controls.aggregator.setPrice('SOL', (sandbox.mints.SOL.picoUsd * 99n) / 100n);
+    run.type('y');
+    const { code, stdout } = await run.ended;
+    expect({ code, stdout }).toEqual({
+      code: 3,
+      stdout: expect.stringContaining('moved past what was approved'),
+    });
+    expect(await sandbox.balance(address, 'SOL')).toBe(500_000_000n);
+  });
 });
