@@ -204,6 +204,13 @@ describe('a model that wants to overspend', () => {
       ok: false,
       funds: 'untouched',
     });
+    const swaps = await Promise.all(
+      ['0.3', '0.4', '0.45'].map((amount) => call('swap', { input: 'SOL', output: mint, amount })),
+    );
+    expect(swaps.map(({ ok, funds }) => [ok, funds])).toEqual(
+      swaps.map(() => [false, 'untouched']),
+    );
     expect(await sandbox.balance(wallet.address, 'USDC')).toBeGreaterThanOrEqual(950_000n);
+    expect(await sandbox.balance(wallet.address, 'SOL')).toBe(500_000_000n);
   });
 });
