@@ -15,21 +15,26 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   paid_fetch: [`url=${sandbox.apiUrl}/usdc`],
   plan: [`url=${sandbox.apiUrl}/usdc`],
   balance: ['tokens=["USDC"]'],
-  quote: ['input=SOL', 'output=USDC', 'amount=0.1'],
-  swap: ['input=SOL', 'output=USDC', 'amount=0.001'],
+  quote: ['input=SOL', 'output=USDC', 'amount="0.1"'],
+  swap: ['input=SOL', 'output=USDC', 'amount="0.001"'],
   receipts: ['last=5'],
   budget: [],
 };
 
 it('the official inspector lists every tool and calls it', { timeout: 120_000 }, async () => {
   const { address, secretKey } = await sandbox.createWallet({ SOL: '0.5', USDC: '1' });
-  const env = { ...command.env, WALLET_SECRET_KEY: secretKey };
+  // It gives a server no more of its own environment than it is told to.
+  const given = Object.entries({ ...command.env, WALLET_SECRET_KEY: secretKey });
+  const environment = given.flatMap(([name, value]) => ['-e', `${name}=${value}`]);
   const inspect = async (...args: readonly string[]): Promise<Record<string, unknown>> => {
     const server = [process.execPath, command.path, 'mcp', '--allow-private'];
     // It ends with 5 if a tool says that it failed: what it printed is the answer all the same.
     const stdout = await new Promise<string>((resolve) => {
-      execFile(process.execPath, [inspector, '--cli', ...server, ...args], { env }, (_, out) =>
-        resolve(out),
+      execFile(
+        process.execPath,
+        [inspector, '--cli', ...environment, ...server, ...args],
+        { env: command.env },
+        (_, out) => resolve(out),
       );
     });
     return JSON.parse(stdout) as Record<string, unknown>;
@@ -38,8 +43,8 @@ it('the official inspector lists every tool and calls it', { timeout: 120_000 },
   expect((tools as { name: string }[]).map(({ name }) => name)).toEqual(Object.keys(CALLS));
   const answers = await Promise.all(
     Object.entries(CALLS).map(async ([name, args]) => {
-      const given = args.flatMap((one) => ['--tool-arg', one]);
-      const answer = await inspect('--method', 'tools/call', '--tool-name', name, ...given);
+      const fields = args.flatMap((one) => ['--tool-arg', one]);
+      const answer = await inspect('--method', 'tools/call', '--tool-name', name, ...fields);
       return [name, answer['structuredContent']];
     }),
   );
