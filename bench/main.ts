@@ -2,6 +2,7 @@
 // do at best. The ratios are what compares between machines.
 import { buildLibrary } from './build.js';
 import { code } from './code.js';
+import { command } from './command.js';
 import { crowd } from './crowd.js';
 import { free } from './free.js';
 import { growth, memory } from './growth.js';
@@ -23,6 +24,7 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   postgres,
   file,
   service,
+  command,
   code,
 };
 

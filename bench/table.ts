@@ -75,6 +75,10 @@ export const ROWS = {
     build: row('service: CPU of a build', 'ms', 'bare server', 'ours <= 8'),
     autoPay: row('service: CPU of an auto-pay with swap', 'ms', 'bare server', 'ours <= 8'),
   },
+  command: {
+    help: row('installed command: first output of --help', 'ms', 'bare node', 'ours <= 200'),
+    fetch: row('a fetch of what is free: the answer', 'ms', 'bare node'),
+  },
   code: {
     small: row('firewall rules, smallest swap', 'µs', 'web3.js decode'),
     middle: row('firewall rules, middle swap', 'µs', 'web3.js decode'),

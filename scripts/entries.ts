@@ -21,6 +21,7 @@ export const ENTRIES = {
   './mcp': 'adapters/mcp/index.ts',
   './next': 'adapters/mounts/next.ts',
   './node': 'adapters/mounts/node.ts',
+  './otel': 'adapters/otel/index.ts',
   './signers/kms': 'adapters/signers/kms.ts',
   './signers/ledger': 'adapters/signers/ledger.ts',
   './undici': 'adapters/undici.ts',

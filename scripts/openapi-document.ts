@@ -144,6 +144,7 @@ export function openapiDocument(): Json {
         get: page('health', 'Whether the service is there', toJson(pages.health.response)),
       },
       [pages.openapi.path]: { get: page('openapi', 'This document', { type: 'object' }) },
+      [pages.metrics.path]: { get: metricsPage() },
     },
     webhooks: describeWebhooks(),
     components: {
@@ -203,7 +204,20 @@ function describe(id: Id, operation: Operation): Json {
   };
 }
 
-function page(operationId: string, summary: string, schema: Json): Json {
+/** What Prometheus reads; behind the same authorization as the operations. */
+function metricsPage(): Json {
+  const { security: _, ...rest } = page('metrics', 'What the service did, for Prometheus', {});
+  const schema = toJson(pages.metrics.response);
+  return {
+    ...rest,
+    responses: {
+      ...rest.responses,
+      200: { description: 'Done.', headers: HEADERS, content: { 'text/plain': { schema } } },
+    },
+  };
+}
+
+function page(operationId: string, summary: string, schema: Json) {
   return {
     operationId,
     summary,

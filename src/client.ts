@@ -1,7 +1,13 @@
 import type { ClientConfig, ClientOptions } from './config/options.js';
 import { parseOptions } from './config/parse-options.js';
 import { ConfigError } from './errors.js';
-import { createEvents, type EventName, type Listener, type Logger } from './events.js';
+import {
+  createEvents,
+  type EventName,
+  type Listener,
+  type Logger,
+  type StepName,
+} from './events.js';
 import { loadOnce } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
@@ -81,8 +87,10 @@ export interface Client {
   resume(): Promise<(Receipt | FreedReceipt)[]>;
   /** What is spent of each cap. */
   spent(): Promise<CapUse[]>;
-  /** Listens to one kind of event, or to all (`'*'`). Returns the way to stop. */
-  on<N extends EventName>(event: N | '*', listener: Listener<N>): () => void;
+  /** Listens to all steps of payments and swaps. Returns the way to stop. */
+  on(event: '*', listener: Listener<StepName>): () => void;
+  /** Listens to one kind of event. Returns the way to stop. */
+  on<N extends EventName>(event: N, listener: Listener<N>): () => void;
   /**
    * Does ahead what the first payment would do: loads code, checks the network, reads balances of
    * pinned tokens.
@@ -191,7 +199,7 @@ export function buildClient(
     },
     resume: async () => (await engine()).resume(),
     spent: async () => (await engine()).spent(),
-    on: (event, listener) => events.on(event, listener),
+    on: events.on,
     warm: async () => (await engine()).warm(),
     async close() {
       closed = true;

@@ -1,5 +1,6 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
 import type { Receipt } from './receipt.js';
+import type { NodeCall } from './solana/rpc/timed-node.js';
 
 /**
  * What each step of the work tells its listeners. JSON-safe; amounts are decimal strings of base
@@ -73,12 +74,31 @@ export interface EventDetails {
   'payment.failed': { readonly code: ErrorCode; readonly funds: Funds; readonly message: string };
   /** Something works less well than it could. */
   warning: { readonly message: string };
+  /** A call of an RPC node has ended, at the node that was asked. */
+  'rpc.called': NodeCall;
+  /**
+   * A step of the journal that the client was given has ended: `reserve`, `put`, `raise`, `release`,
+   * `similar` or `used`. `failed` says why, if it did.
+   */
+  'journal.called': { readonly step: string; readonly ms: number; readonly failed?: ErrorCode };
 }
 
 export type EventName = keyof EventDetails;
 
-/** An event as listeners get it: `id` is the attempt's, the same on all events of one call. */
-export type ClientEvent<N extends EventName = EventName> = {
+/**
+ * Calls come by the dozen for each step, and one may serve several payments: they are told to
+ * listeners of their name alone, and not to those of `'*'`.
+ */
+export type CallName = 'rpc.called' | 'journal.called';
+
+/** What `'*'` hears: the steps of payments and swaps. */
+export type StepName = Exclude<EventName, CallName>;
+
+/**
+ * An event as listeners get it: `id` is the attempt's, the same on all events of one call, and
+ * empty for a {@link CallName}.
+ */
+export type ClientEvent<N extends EventName = StepName> = {
   [Name in N]: {
     readonly type: Name;
     readonly id: string;
@@ -89,16 +109,21 @@ export type ClientEvent<N extends EventName = EventName> = {
 export type Listener<N extends EventName> = (event: ClientEvent<N>) => void;
 
 /** Sends events of one attempt. */
-export type Emit = <N extends EventName>(type: N, details: EventDetails[N]) => void;
+export type Emit = <N extends StepName>(type: N, details: EventDetails[N]) => void;
 
 /** What can be told lines of text, as `console` and most loggers can. */
 export interface Logger {
   debug(message: string): void;
 }
 
+/** Sends what became of calls. */
+export type EmitCall = <N extends CallName>(type: N, details: EventDetails[N]) => void;
+
 export interface Events {
-  on<N extends EventName>(type: N | '*', listener: Listener<N>): () => void;
+  on(type: '*', listener: Listener<StepName>): () => void;
+  on<N extends EventName>(type: N, listener: Listener<N>): () => void;
   emitter(id: string): Emit;
+  readonly emitCall: EmitCall;
 }
 
 /**
@@ -121,10 +146,13 @@ export function createEvents(now: () => number): Events {
     }
   };
   return {
-    on(type, listener) {
+    on(type: string, listener: (event: never) => unknown) {
       const set = listeners.get(type) ?? new Set();
       listeners.set(type, set.add(listener));
       return () => void set.delete(listener);
+    },
+    emitCall(type, details) {
+      if (listeners.has(type)) call(type, Object.freeze({ type, id: '', at: now(), ...details }));
     },
     emitter: (id) => (type, details) => {
       if (listeners.size === 0) return;

@@ -72,7 +72,16 @@ export type { ClientOptions, LocalOptions, Timeouts } from './config/options.js'
 export type { InterceptorOptions } from './interceptor.js';
 export type { SwapOptions, SwapResult } from './payments/engine.js';
 export type { Payment, PayOptions } from './payments/pay-header.js';
-export type { ClientEvent, EventDetails, EventName, Listener, Logger } from './events.js';
+export type {
+  CallName,
+  ClientEvent,
+  EventDetails,
+  EventName,
+  Listener,
+  Logger,
+  StepName,
+} from './events.js';
+export type { NodeCall } from './solana/rpc/timed-node.js';
 export type { Fresh, Known } from './journal/account-balance.js';
 export type { Reading } from './journal/account-balance.js';
 export type { Ledger, Taken } from './journal/balance-ledger.js';

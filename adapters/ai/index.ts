@@ -8,6 +8,7 @@ export {
   agentTools,
   type AgentTool,
   type JsonSchema,
+  type SwapApproval,
   type ToolClient,
   type ToolOptions,
 } from './tools.js';

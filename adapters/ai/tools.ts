@@ -2,7 +2,9 @@ import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import type { Client } from '../../src/client.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { isRecord } from '../../src/internal/record.js';
 import { pinnedMints, SOLANA_MAINNET } from '../../src/network.js';
+import type { SwapOptions } from '../../src/payments/engine.js';
 import type { Receipt, ReceiptFilter } from '../../src/receipt.js';
 import type { SwapQuote, UiSwapRequest } from '../../src/swaps/types.js';
 import { amountWriter } from '../amounts.js';
@@ -24,12 +26,16 @@ export interface ToolOptions {
   /** Lets models call hosts of this machine and of private networks; default false. */
   readonly privateHosts?: boolean | undefined;
   /**
-   * Asked before a swap that a model ordered, with its price: anything but `true` is a no. Default:
-   * it is swapped within the caps. Payments are asked about by the client's `policy.approve`.
+   * Asked before a swap that a model ordered, with its price: anything but `true` is a no, and after
+   * a yes it is swapped at that price or a better one. The bounds of a quote that was approved
+   * before are a yes too, to that price. Default: it is swapped within the caps. Payments are asked about by the client's `policy.approve`.
    */
   readonly approveSwap?:
-    ((quote: Omit<SwapQuote, 'raw'>) => boolean | Promise<boolean>) | undefined;
+    ((quote: Omit<SwapQuote, 'raw'>) => SwapApproval | Promise<SwapApproval>) | undefined;
 }
+
+/** A yes or a no to a swap, or the bounds that it was approved within. */
+export type SwapApproval = boolean | NonNullable<SwapOptions['noWorseThan']>;
 
 /** A JSON Schema of the fields of a tool. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -204,11 +210,21 @@ async function swap(
   const { raw: _raw, ...quote } = await client.quote(request, options);
   // From JavaScript it may be anything.
   const answer: unknown = await approveSwap(quote);
-  if (answer !== true)
+  const noWorseThan = answer === true ? quote : readBounds(answer);
+  if (noWorseThan === undefined)
     return refusal('approval_refused', 'The person did not approve the swap. Nothing was signed.');
-  const swapped = await client.swap(request, { ...options, counted: true });
+  const swapped = await client.swap(request, { ...options, counted: true, noWorseThan });
   const write = await amountWriter(client, [swapped.inputMint, swapped.outputMint]);
   return { ...done(swapData(swapped, write)), funds: 'swapped' };
+}
+
+/** `client.swap` refuses bounds that are none. */
+function readBounds(answer: unknown): SwapOptions['noWorseThan'] {
+  if (!isRecord(answer)) return undefined;
+  const { maxInAmount, minOutAmount } = answer;
+  return typeof maxInAmount === 'string' && typeof minOutAmount === 'string'
+    ? { maxInAmount, minOutAmount }
+    : undefined;
 }
 
 function swapRequest({

@@ -1,8 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Invocation, Command as Run } from './report.js';
+import type { Ledger } from '../receipts/ledger.js';
 import type { Group } from './spending.js';
 
 const STATES = ['pending', 'settled', 'unsettled', 'uncertain'] as const;
+const LEDGERS = ['hledger', 'beancount'] as const satisfies readonly Ledger[];
 const GROUPS = ['day', 'host', 'token'] as const satisfies readonly Group[];
 
 /** Runs a command that the arguments name: loads it first. */
@@ -76,6 +78,7 @@ export function buildProgram(run: Runner): Command {
     .command('receipts')
     .description('what was paid')
     .option('--csv', 'as CSV')
+    .addOption(new Option('--ledger <program>', 'as double entries').choices(LEDGERS))
     .addOption(new Option('--chart <by>', 'what was spent, as bars').choices(GROUPS))
     .option('-n, --last <number>', 'the last ones alone', wholeNumber)
     .option('--since <time>', 'from a date (2026-07-01) or an age (7d, 12h) on', time)

@@ -11,6 +11,7 @@ import { readJsonBody } from './body.js';
 import { coalesced } from './coalesced.js';
 import { corsHeaders, preflight } from './cors.js';
 import { ALWAYS, requestIdOf } from './headers.js';
+import { measured, metricsRoute } from './metrics-route.js';
 import document from './openapi.json' with { type: 'json' };
 import { parseHandlerOptions, type HandlerOptions, type HandlerSettings } from './options.js';
 import { RequestRefusal } from './refusal.js';
@@ -47,11 +48,12 @@ export function createHandler(
 ): (request: Request) => Promise<Response> {
   const settings = parseHandlerOptions(options);
   const { quoteCacheMs: quoteMs, balanceCacheMs: balanceMs } = settings;
+  const { metrics } = settings;
   const places = placesOf(
     coalesced(transport, { quoteMs, balanceMs }, systemRuntime.now),
     settings,
   );
-  return async (request) => {
+  const handle = async (request: Request): Promise<Response> => {
     const requestId = requestIdOf(request.headers, systemRuntime);
     const headers = {
       ...ALWAYS,
@@ -68,16 +70,18 @@ export function createHandler(
       return json(request, problem.status, PROBLEM_TYPE, problem, { ...headers, ...more });
     }
   };
+  return metrics === undefined ? handle : measured(handle, metrics, places);
 }
 
 function placesOf(
   transport: Transport,
   settings: HandlerSettings,
 ): ReadonlyMap<string, MethodTable> {
-  const { basePath, webhooks, callerOf } = settings;
+  const { basePath, webhooks, callerOf, metrics } = settings;
   const routes = [
-    ...transportRoutes(transport, callerOf),
+    ...transportRoutes(transport, callerOf, metrics),
     ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf)),
+    ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
   ];
   const places = new Map<string, Map<string, HandledCall>>();
   const serve = (

@@ -1,6 +1,7 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
 import type { CallerOf } from './caller.js';
+import type { Metrics } from './metrics.js';
 
 export interface HandlerOptions {
   /** What stands before each path, such as `/pay`; default none. */
@@ -41,6 +42,8 @@ export interface HandlerOptions {
    * shares its keys. That fits a service whose callers are its operator's own.
    */
   readonly callerOf?: CallerOf | undefined;
+  /** Serves what it counts at `/metrics`, to those that `authorize` lets in; absent, there is nothing. */
+  readonly metrics?: Metrics | undefined;
   /** Origins whose pages may call, such as `https://app.example.com`; default none. */
   readonly cors?: readonly string[] | undefined;
   /** Hears of every failure that is answered with a status of 500 or above, for the host's log. */
@@ -58,6 +61,7 @@ export interface HandlerSettings {
   readonly balanceCacheMs: number;
   readonly webhooks: WebhookRegistry | undefined;
   readonly callerOf: CallerOf | undefined;
+  readonly metrics: Metrics | undefined;
   readonly cors: readonly string[];
   readonly onError: NonNullable<HandlerOptions['onError']>;
 }
@@ -75,6 +79,7 @@ const NAMES: readonly string[] = [
   'balanceCacheMs',
   'webhooks',
   'callerOf',
+  'metrics',
   'cors',
   'onError',
 ];
@@ -93,6 +98,7 @@ export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
     balanceCacheMs: parseWhole('balanceCacheMs', options.balanceCacheMs ?? 400, 0, MAX_CACHE_MS),
     webhooks: parseRegistry(options.webhooks),
     callerOf: parseHook('callerOf', options.callerOf),
+    metrics: parseMetrics(options.metrics),
     cors: parseOrigins(options.cors ?? []),
     onError: parseHook('onError', options.onError) ?? (() => undefined),
   };
@@ -131,6 +137,12 @@ function isRegistry(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const methods: { readonly [M in (typeof REGISTRY)[number]]?: unknown } = value;
   return REGISTRY.every((method) => typeof methods[method] === 'function');
+}
+
+function parseMetrics(metrics: Metrics | undefined): Metrics | undefined {
+  if (metrics !== undefined && typeof metrics.text !== 'function')
+    throw refuse('metrics', 'must be what createMetrics gives.');
+  return metrics;
 }
 
 function parseOrigins(origins: unknown): readonly string[] {

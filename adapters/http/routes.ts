@@ -1,6 +1,7 @@
 import { isExactChangeError, QuoteError } from '../../src/errors.js';
 import type { Transport } from '../../src/transport.js';
 import { operations } from '../../src/wire/operations.js';
+import type { Metrics } from './metrics.js';
 import { callerBehind, keyOf, type CallerOf } from './caller.js';
 import { route, type Route } from './route.js';
 
@@ -8,6 +9,7 @@ import { route, type Route } from './route.js';
 export function transportRoutes(
   transport: Transport,
   callerOf: CallerOf | undefined,
+  metrics?: Metrics,
 ): readonly Route[] {
   return [
     route(operations.quote, (input, { signal }) => transport.quote(input, { signal })),
@@ -30,9 +32,13 @@ export function transportRoutes(
     route(operations.autoPay, async (input, asked) => {
       const { signal } = asked;
       const { idempotencyKey: key } = input;
-      if (key === undefined) return transport.autoPay(input, { signal });
-      const idempotencyKey = keyOf(await callerBehind(asked, callerOf), key);
-      return transport.autoPay({ ...input, idempotencyKey }, { signal });
+      const keyed =
+        key === undefined
+          ? input
+          : { ...input, idempotencyKey: keyOf(await callerBehind(asked, callerOf), key) };
+      const result = await transport.autoPay(keyed, { signal });
+      metrics?.step(result.state);
+      return result;
     }),
   ];
 }

@@ -6,6 +6,7 @@
 export { createWebhooks, type Webhooks } from './hub.js';
 export type { WebhooksOptions } from './options.js';
 export type {
+  DeliveryReport,
   NewWebhookEndpoint,
   WebhookEndpoint,
   WebhookRegistry,

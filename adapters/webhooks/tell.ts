@@ -6,7 +6,7 @@ import { messageOf } from './message.js';
 import { askedWait } from './schedule.js';
 
 /** What became of one delivery. `status` is 0 if there was no answer. */
-export type TellingResult = { readonly told: true } | Failure;
+export type TellingResult = { readonly told: true; readonly status: number } | Failure;
 
 export interface Failure {
   readonly told: false;
@@ -31,7 +31,7 @@ export async function tell(
   try {
     const message = messageOf(endpoint, event, runtime.now());
     const { status, retryAfter } = await deliver(message, stopped);
-    if (status >= 200 && status < 300) return { told: true };
+    if (status >= 200 && status < 300) return { told: true, status };
     return { told: false, status, askedMs: askedWait(status, retryAfter, runtime.now()) };
   } catch (cause) {
     return { told: false, status: 0, askedMs: 0, cause };

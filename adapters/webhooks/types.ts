@@ -28,6 +28,22 @@ export interface NewWebhookEndpoint extends WebhookEndpoint {
   readonly secret: string;
 }
 
+/** How one delivery went. No address, secret or word of a receiver is in it. */
+export interface DeliveryReport {
+  readonly event: WebhookEventName;
+  readonly eventId: string;
+  /** Its id. */
+  readonly endpoint: string;
+  /** How often it had failed before. */
+  readonly failures: number;
+  /** When it ended; milliseconds since the epoch. */
+  readonly at: number;
+  readonly ms: number;
+  readonly told: boolean;
+  /** Of the answer; 0 if there was none. */
+  readonly status: number;
+}
+
 /**
  * Which endpoint is told what. `caller` asks, as the service knows its callers: each sees and
  * changes only what the same one registered. Without, no caller is told apart.

@@ -6,6 +6,7 @@ import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
 import { nextTry, restAfter } from './schedule.js';
 import { DISABLED, GONE, givenUp, SKIPPED, tell, type Failure } from './tell.js';
+import type { DeliveryReport } from './types.js';
 
 export interface WorkerParts {
   readonly outbox: Outbox;
@@ -16,6 +17,7 @@ export interface WorkerParts {
   readonly concurrency: number;
   readonly perEndpoint: number;
   readonly onError: (error: unknown) => void;
+  readonly onDelivery: (report: DeliveryReport) => void;
 }
 
 /** Takes what is due out of an outbox and delivers it. */
@@ -47,8 +49,8 @@ const GAVE_WAY_MS = 5_000;
 const CLOSE_MS = 10_000;
 
 export function createWorker(parts: WorkerParts): Worker {
-  const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } =
-    parts;
+  const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint } = parts;
+  const { onError, onDelivery } = parts;
   const neededMs = timeoutMs + DRAIN_MS + WRITE_MS;
   const leaseMs = neededMs + WAIT_MS;
   const lanes = createLanes({ concurrency, perEndpoint, neededMs });
@@ -194,7 +196,17 @@ export function createWorker(parts: WorkerParts): Worker {
         asTarget((await endpoints.all()).get(endpoint)) ??
         asTarget((await endpoints.now()).get(endpoint));
       if (target === undefined) return await end(job, []);
+      const startedAt = runtime.now();
       const outcome = await tell(deliver, target, job.event, runtime, stopped);
+      // What was cut off by this process says nothing of the endpoint.
+      if (!stopped.aborted) {
+        const { told, status } = outcome;
+        const { event, failures: before } = job;
+        const at = runtime.now();
+        const ms = Math.max(0, at - startedAt);
+        const about = { event: event.type, eventId: event.id, endpoint, failures: before };
+        inform(() => onDelivery({ ...about, at, ms, told, status }));
+      }
       await end(job, outcome.told ? [] : await afterFailure(job, target, outcome, stopped));
       const now = runtime.now();
       // After the job: what is known of the endpoint is of less weight.
@@ -229,10 +241,7 @@ export function createWorker(parts: WorkerParts): Worker {
     if (due < quietUntil && failures === 0) quietUntil = due;
   }
 
-  /** A log that fails must not stop what it tells of. */
-  function report(error: unknown): void {
-    new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
-  }
+  const report = (error: unknown): void => inform(() => onError(error));
 
   async function stop(forget: () => void): Promise<void> {
     forget();
@@ -269,6 +278,11 @@ export function createWorker(parts: WorkerParts): Worker {
       return closed;
     },
   };
+}
+
+/** A log that fails must not stop what it tells of. */
+function inform(log: () => void): void {
+  new Promise<void>((resolve) => resolve(log())).catch(() => undefined);
 }
 
 function again({ id: _, ...job }: OutboxJob, dueAt: number): NextJob {

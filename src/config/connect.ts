@@ -1,3 +1,4 @@
+import type { EmitCall } from '../events.js';
 import { connectRpc } from '../solana/rpc/connection.js';
 import { keepRents } from '../solana/rpc/rents.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
@@ -9,6 +10,7 @@ export function connectTo(
     LocalSettings,
     'rpcUrls' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts' | 'runtime'
   >,
+  emitCall?: EmitCall,
 ): Rpc {
   const { rpcUrls, wsUrl, connection, network, fetch, timeouts, runtime } = settings;
   const rpc = connectRpc({
@@ -18,6 +20,9 @@ export function connectTo(
     timeoutMs: timeouts.rpc,
     ...(wsUrl === undefined ? {} : { wsUrl }),
     ...(connection === undefined ? {} : { connection }),
+    ...(emitCall === undefined
+      ? {}
+      : { timer: { now: runtime.now, onCall: (call) => emitCall('rpc.called', call) } }),
   });
   return keepRents(rpc, runtime);
 }

@@ -12,7 +12,11 @@ import { networkOf } from '../solana/rpc/genesis.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
-import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
+import {
+  coordinationWithTimeouts,
+  journalWithTimeouts,
+  type StepTimer,
+} from './journal-timeouts.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
 import { transportWithTimeouts, locksWithTimeout } from './transport-timeouts.js';
@@ -64,7 +68,7 @@ export interface Parts {
 }
 
 export function createContext(config: Config, events: Events, parts: Parts): PaymentContext {
-  const rpc = connectTo(config);
+  const rpc = connectTo(config, events.emitCall);
   const { protocols, sources } = parts;
   const prices = parts.local(config, rpc, sources);
   return contextOver(config, {
@@ -97,10 +101,14 @@ export function contextOver(config: Config, parts: ContextParts): PaymentContext
   const { rpc, transport, wallet, prices = transport } = parts;
   const { network, runtime, journal, timeouts } = config;
   const shared = journal?.coordination?.({ wallet: config.signer.address, network });
+  const timer: StepTimer = {
+    now: runtime.now,
+    onStep: (step) => parts.events.emitCall('journal.called', step),
+  };
   const coordination =
     shared === undefined ? wallet.coordination : coordinationWithTimeouts(shared, timeouts.journal);
   const timed =
-    journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal);
+    journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal, timer);
   return {
     ...coordination,
     locks: locksWithTimeout(coordination.locks),

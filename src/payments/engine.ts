@@ -43,6 +43,12 @@ export interface SwapOptions extends TransportOptions {
    * less trusted than the caller orders, such as a model. Default false.
    */
   readonly counted?: boolean | undefined;
+  /**
+   * A quote that was approved, or the bounds of one in base units: no more leaves and no less
+   * arrives, whatever the market did since. Throws `approval_refused` if the price has moved past
+   * it.
+   */
+  readonly noWorseThan?: Pick<SwapQuote, 'maxInAmount' | 'minOutAmount'> | undefined;
 }
 
 /**

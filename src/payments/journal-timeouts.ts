@@ -1,6 +1,13 @@
-import { isExactChangeError, TransportError } from '../errors.js';
+import { isExactChangeError, TransportError, type ErrorCode } from '../errors.js';
+import type { EventDetails } from '../events.js';
 import { bounded } from '../internal/bounded.js';
 import type { Coordination, Journal } from '../journal/types.js';
+
+/** Hears of the steps of a journal that have ended, and has the clock for them. */
+export interface StepTimer {
+  now(): number;
+  onStep(step: EventDetails['journal.called']): void;
+}
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
@@ -8,8 +15,14 @@ type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
  * A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves
  * only if it is on record before.
  */
-export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journal {
-  const call = callWithin(timeoutMs);
+export function journalWithTimeouts(
+  journal: Journal,
+  timeoutMs: number,
+  timer?: StepTimer,
+): Journal {
+  const call = callWithin(timeoutMs, timer);
+  // One listing has as many steps as attempts.
+  const untold = callWithin(timeoutMs);
   const owners = journal.owners?.bind(journal);
   return {
     reserve: (attempt, caps, along, hold) =>
@@ -19,8 +32,8 @@ export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journa
     release: (id, along) => call('release', () => journal.release(id, along)),
     similar: (owner, fingerprint, key) =>
       call('similar', () => journal.similar(owner, fingerprint, key)),
-    attempts: (owner, filter) => eachWithin(call, () => journal.attempts(owner, filter)),
-    ...(owners === undefined ? {} : { owners: () => eachWithin(call, owners) }),
+    attempts: (owner, filter) => eachWithin(untold, () => journal.attempts(owner, filter)),
+    ...(owners === undefined ? {} : { owners: () => eachWithin(untold, owners) }),
     used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
   };
 }
@@ -65,14 +78,24 @@ export function coordinationWithTimeouts(
   };
 }
 
-function callWithin(timeoutMs: number): TimedCall {
+function callWithin(timeoutMs: number, timer?: StepTimer): TimedCall {
   const late = () =>
     new Error(`The journal did not answer within timeouts.journal, ${timeoutMs} ms.`);
   return async (step, work) => {
+    const startedAt = timer?.now() ?? 0;
+    const ended = (failed?: ErrorCode) =>
+      timer?.onStep({
+        step,
+        ms: Math.max(0, timer.now() - startedAt),
+        ...(failed === undefined ? {} : { failed }),
+      });
     try {
       // In an async function: a journal may throw at once.
-      return await bounded(timeoutMs, late, [], async () => work());
+      const value = await bounded(timeoutMs, late, [], async () => work());
+      ended();
+      return value;
     } catch (cause) {
+      ended(isExactChangeError(cause) ? cause.code : 'journal_unavailable');
       // It may well say itself what is wrong.
       if (isExactChangeError(cause)) throw cause;
       throw new TransportError(

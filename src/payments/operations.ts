@@ -1,4 +1,6 @@
 import { parseMint, parseSwapRequest } from '../config/swap-request.js';
+import { parseAmount } from '../amount.js';
+import { refuse } from '../internal/options.js';
 import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
 import { capsSeen, type CapUse } from '../policy/caps.js';
@@ -13,6 +15,7 @@ import { runSwap } from './execute/run-swap.js';
 import { ownerOf } from './owner.js';
 import { checkBalances } from './plan/check-balances.js';
 import { usesOf } from './plan/plan.js';
+import type { WorstPrice } from './plan/quote-within.js';
 import { checkFit } from './plan/swap-quote.js';
 import { inBaseUnits } from './plan/ui-amount.js';
 
@@ -20,15 +23,24 @@ import { inBaseUnits } from './plan/ui-amount.js';
 export async function swap(
   context: PaymentContext,
   asked: SwapRequest | UiSwapRequest,
-  { counted = false, signal }: SwapOptions,
+  { counted = false, noWorseThan, signal }: SwapOptions,
 ): Promise<SwapResult> {
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
   const request = parseSwapRequest(await inBaseUnits(context, asked, signal), context.config);
+  const task = { emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
   const swapped = await (counted
-    ? countedSwap(context, request, { emit, signal })
-    : runSwap(context, { request, emit, signal }));
+    ? countedSwap(context, request, task)
+    : runSwap(context, { request, ...task }));
   return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
+}
+
+function readWorst({ maxInAmount, minOutAmount }: WorstPrice): WorstPrice {
+  // From JavaScript they may be anything, and a bound that is none must not let all pass.
+  for (const amount of [maxInAmount, minOutAmount])
+    if (parseAmount(amount) === undefined)
+      throw refuse('noWorseThan', 'must be a quote, or its maxInAmount and minOutAmount.');
+  return { maxInAmount, minOutAmount };
 }
 
 /** Asks for a price. */

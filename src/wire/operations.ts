@@ -63,8 +63,15 @@ export const operations = {
 
 export type OperationId = keyof typeof operations;
 
-/** Where the service says that it is there, and what it can do. Neither needs a transport. */
+/** Where the service says that it is there, what it can do, and did. None needs a transport. */
 export const pages = {
   health: { method: 'GET', path: '/api/health', response: health },
   openapi: { method: 'GET', path: '/openapi.json' },
+  metrics: operation({
+    method: 'GET',
+    path: '/metrics',
+    query: { lists: [], numbers: [] },
+    request: v.object({}),
+    response: v.string(),
+  }),
 } as const;

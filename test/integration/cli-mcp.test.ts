@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { parseUiAmount } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useCommand } from '../helpers/command.js';
@@ -28,10 +29,12 @@ interface Host {
   readonly args?: readonly string[];
   /** What the person says to one question after the other; without it the host cannot ask. */
   readonly says?: readonly ('yes' | 'no' | 'decline')[];
+  /** Happens while the person thinks. */
+  readonly meanwhile?: (question: string) => void;
 }
 
 /** A host of the official SDK with the command behind it, on a wallet of its own. */
-async function hostOf({ version, args = [], says }: Host) {
+async function hostOf({ version, args = [], says, meanwhile }: Host) {
   const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '1' });
   const host = new Client(
     { name: 'host', version: '1' },
@@ -44,6 +47,7 @@ async function hostOf({ version, args = [], says }: Host) {
   if (says !== undefined)
     host.setRequestHandler('elicitation/create', ({ params }) => {
       questions.push(params.message);
+      meanwhile?.(params.message);
       const said = says[questions.length - 1] ?? 'decline';
       if (said === 'decline') return { action: said };
       return { action: 'accept', content: { approve: said === 'yes' } };
@@ -127,7 +131,13 @@ describe('exact-change mcp', () => {
       const { call, questions, wallet } = await hostOf({
         ...(version && { version }),
         args: ['--ask-above', '0.005'],
-        says: ['no', 'decline', 'yes', 'yes'],
+        says: ['no', 'decline', 'yes', 'yes', 'yes'],
+        meanwhile(question) {
+          const moved = question.startsWith('Swap at most 0.01 ') ? 2n : 20n;
+          const { picoUsd } = sandbox.mints.SOL;
+          if (question.startsWith('Swap'))
+            sandbox.controls.aggregator.setPrice('SOL', (picoUsd * (1_000n - moved)) / 1_000n);
+        },
       });
       const refused = { ok: false, funds: 'untouched', error: { code: 'approval_refused' } };
       expect(await call('paid_fetch', { url })).toMatchObject(refused);
@@ -139,8 +149,17 @@ describe('exact-change mcp', () => {
       );
       const swap = { input: 'SOL', output: 'USDC', amount: '0.01' };
       expect(await call('swap', swap)).toMatchObject({ ok: true, funds: 'swapped' });
-      expect(questions[3]).toMatch(/^Swap at most 0\.01 SOL for at least 1\.4\d+ USDC\?$/);
-      expect([questions.length, await spent(wallet)]).toEqual([4, 1]);
+      const [, least = ''] =
+        /^Swap at most 0\.01 SOL for at least (1\.4\d+) USDC\?$/.exec(questions[3] ?? '') ?? [];
+      // The price moved a little meanwhile: what was approved holds.
+      const got = (await sandbox.balance(wallet.address, 'USDC')) - 990_000n;
+      expect(got).toBeGreaterThanOrEqual(parseUiAmount(least, 6) ?? 0n);
+      // And then past it.
+      expect(await call('swap', { ...swap, amount: '0.02' })).toMatchObject({
+        ...refused,
+        error: { message: expect.stringContaining('moved past what was approved') },
+      });
+      expect([questions.length, await spent(wallet)]).toEqual([5, 1]);
     },
   );
 });
@@ -185,6 +204,13 @@ describe('a model that wants to overspend', () => {
       ok: false,
       funds: 'untouched',
     });
+    const swaps = await Promise.all(
+      ['0.3', '0.4', '0.45'].map((amount) => call('swap', { input: 'SOL', output: mint, amount })),
+    );
+    expect(swaps.map(({ ok, funds }) => [ok, funds])).toEqual(
+      swaps.map(() => [false, 'untouched']),
+    );
     expect(await sandbox.balance(wallet.address, 'USDC')).toBeGreaterThanOrEqual(950_000n);
+    expect(await sandbox.balance(wallet.address, 'SOL')).toBe(500_000_000n);
   });
 });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { formatUiAmount, parseUiAmount } from 'exact-change';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useCommand } from '../helpers/command.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -26,6 +27,23 @@ async function buyer(funds: Parameters<typeof sandbox.createWallet>[0]) {
   };
 }
 
+/** What the entries of `Assets:Wallet` come to, by token. */
+function walletChange(ledger: string): ReadonlyMap<string, string> {
+  const sums = new Map<string, bigint>();
+  for (const [, sign, amount = '', token = ''] of ledger.matchAll(
+    /^ +Assets:Wallet {2}(-?)([\d.]+) (\w+)/gm,
+  )) {
+    const units = parseUiAmount(amount, 9) ?? 0n;
+    sums.set(token, (sums.get(token) ?? 0n) + (sign === '-' ? -units : units));
+  }
+  return new Map(
+    [...sums].map(([token, sum]) => [
+      token,
+      `${sum < 0n ? '-' : ''}${formatUiAmount(sum < 0n ? -sum : sum, 9)}`,
+    ]),
+  );
+}
+
 const spent = async ({ address }: { readonly address: string }) =>
   timesSpent(sandbox, { address }, 'USDC');
 
@@ -40,6 +58,12 @@ describe('exact-change fetch', () => {
     expect(stderr).toMatch(/Paid 0\.01 USDC to .*\nSwapped .* SOL into 0\.05 USDC/);
     expect(stderr).toContain('State settled');
     expect(await sandbox.balance(address, 'USDC')).toBe(40_000n);
+    // As entries of accounting: what the wallet got and gave is what the chain shows, to the unit.
+    const { stdout: ledger } = await command.run(['receipts', '--ledger', 'hledger'], { env });
+    const change = walletChange(ledger);
+    expect(change.get('USDC')).toBe('0.04');
+    const lamports = 500_000_000n - (await sandbox.balance(address, 'SOL'));
+    expect(change.get('SOL')).toBe(`-${formatUiAmount(lamports, 9)}`);
   });
 
   it('takes the options of curl', async () => {
@@ -259,5 +283,20 @@ describe('exact-change swap', () => {
       stdout: expect.stringMatching(/Swapped .* into 5 USDC/),
     });
     expect(await sandbox.balance(address, 'USDC')).toBe(5_000_000n);
+  });
+
+  it('swaps nothing if the price moves past what was shown while it asks', async () => {
+    const { address, env } = await buyer({ SOL: '0.5' });
+    const args = ['swap', 'sol', 'usdc', '--amount', '5', '--exact-out'];
+    const run = command.onTerminal(args, { env });
+    await run.printed('Swap?');
+    sandbox.controls.aggregator.setPrice('SOL', (sandbox.mints.SOL.picoUsd * 99n) / 100n);
+    run.type('y');
+    const { code, stdout } = await run.ended;
+    expect({ code, stdout }).toEqual({
+      code: 3,
+      stdout: expect.stringContaining('moved past what was approved'),
+    });
+    expect(await sandbox.balance(address, 'SOL')).toBe(500_000_000n);
   });
 });

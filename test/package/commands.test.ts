@@ -116,6 +116,10 @@ describe('the command', () => {
     expect(await (await fetch(path, { headers: { 'x-api-key': key } })).json()).toMatchObject({
       decimals: 6,
     });
+    const metrics = await fetch(`${url}/metrics`, { headers: { 'x-api-key': key } });
+    expect(await metrics.text()).toContain(
+      'exact_change_http_requests_total{route="/api/balance",method="GET",status="401"} 1\n',
+    );
     service.child.kill('SIGINT');
     expect((await service.ended).code).toBe(0);
   });

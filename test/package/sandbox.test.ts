@@ -1,6 +1,8 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { afterEach, describe, expect, inject, it } from 'vitest';
@@ -81,6 +83,15 @@ async function rpc(url: string, method: string, ...params: readonly string[]): P
   return ((await response.json()) as { result: unknown }).result;
 }
 
+/** A cache of npm's that has what the real one has of packages, and installs for npx by itself. */
+async function cacheIn(folder: string): Promise<string> {
+  const { stdout } = await run('npm', ['config', 'get', 'cache']);
+  const cache = join(folder, 'cache');
+  await mkdir(cache);
+  await symlink(join(stdout.trim(), '_cacache'), join(cache, '_cacache'));
+  return cache;
+}
+
 describe('the program of the sandbox, installed alone', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
     'prints an environment that answers until %s',
@@ -148,11 +159,23 @@ describe('the program of the sandbox, installed alone', () => {
     await end('SIGTERM');
   });
 
-  it('runs the demo, which fails without a facilitator', async () => {
-    const { stdout, stderr } = await run(bin, ['demo'], { cwd: bench });
-    expect(stdout).toContain('swap        confirmed: ');
-    expect(stdout).toMatch(/ got 0\.01 USDC\n$/);
-    expect(stderr).toBe('');
+  it('runs the demo from an empty folder in one command', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'exact-change-npx-'));
+    try {
+      const { sandbox } = inject('packed').tarballs;
+      const { stdout } = await run(
+        'npx',
+        ['--yes', '--prefer-offline', '--package', sandbox, 'exact-change-sandbox', 'demo'],
+        { cwd: folder, env: { ...process.env, npm_config_cache: await cacheIn(folder) } },
+      );
+      expect(stdout).toContain('swap        confirmed: ');
+      expect(stdout).toMatch(/ got 0\.01 USDC\n$/);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('fails the demo without a facilitator', async () => {
     await expect(run(bin, ['demo', '--without-facilitator'], { cwd: bench })).rejects.toMatchObject(
       {
         stderr: expect.stringContaining('payment_rejected'),

@@ -67,6 +67,7 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
     },
     { name: /^@noble\/ed25519(\/|$)/, where: /^src\/solana\//, once: true },
     { name: /^ws(\/|$)/, where: /^(src\/solana\/rpc|adapters\/sandbox)\//, once: true },
+    { name: /^@opentelemetry\//, where: /^adapters\/otel\//, once: false },
     { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
     // The name is Node's own and that of the npm package; both give the class that web3.js and
     // spl-token want.

@@ -1,6 +1,7 @@
 import type { Receipt, ReceiptFilter } from 'exact-change';
 import { decimalsReader } from '../../amounts.js';
 import { csvHead, csvLine } from '../../receipts/csv.js';
+import { ledgerText, type Ledger } from '../../receipts/ledger.js';
 import { withClient } from '../client.js';
 import type { Command } from '../report.js';
 import { chartRows, spendingBy, type Group } from '../spending.js';
@@ -11,6 +12,7 @@ import { cleanLine } from '../clean.js';
 
 export interface ReceiptsFlags {
   readonly csv?: boolean;
+  readonly ledger?: Ledger;
   readonly chart?: Group;
   readonly last?: number;
   readonly since?: number;
@@ -30,7 +32,7 @@ export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
     () => ({}),
     async ({ client, network }) => {
       const { terminal, flags } = invocation;
-      const { csv, chart, last, json } = flags;
+      const { csv, ledger, chart, last, json } = flags;
       const all: Receipt[] = [];
       for await (const receipt of client.receipts(filterOf(flags, network))) all.push(receipt);
       const receipts = last === undefined ? all : all.slice(Math.max(0, all.length - last));
@@ -40,9 +42,13 @@ export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
         return { json: { spending }, text: tableText(terminal, head, chartRows(spending)) };
       }
       if (json === true) return { json: { receipts } };
-      if (csv === true) {
-        const mints = receipts.flatMap(({ swap }) => (swap === undefined ? [] : swap.inputMint));
+      if (csv === true || ledger !== undefined) {
+        const mints = receipts.flatMap(({ swap }) =>
+          swap === undefined ? [] : [swap.inputMint, swap.outputMint],
+        );
         const decimalsOf = await decimalsReader(client, mints);
+        if (ledger !== undefined)
+          return { json: {}, text: ledgerText(ledger, receipts, decimalsOf) };
         const lines = receipts.map((receipt) => csvLine(receipt, decimalsOf));
         return { json: {}, text: [csvHead, ...lines].join('') };
       }

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { local } from 'exact-change';
 import { isRecord } from '../../../src/internal/record.js';
-import { apiKeys, createHandler } from 'exact-change/http';
+import { apiKeys, createHandler, createMetrics } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
 import { serve } from 'exact-change/node';
 import { createWebhooks } from 'exact-change/webhooks';
@@ -28,9 +28,10 @@ export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => 
   const onError = (error: unknown): void => terminal.say(`exact-change: ${messageOf(error)}`);
   const { apiUrl: _url, apiKey: _key, autoSwap: _swap, ...node } = nodeOptions(settings);
   const transport = local({ ...node, journal });
-  const webhooks = createWebhooks({ journal, onError });
+  const metrics = createMetrics();
+  const webhooks = createWebhooks({ journal, onError, onDelivery: metrics.onDelivery });
   const service = await serve(
-    createHandler(transport, { authorize: apiKeys([key]), webhooks, onError }),
+    createHandler(transport, { authorize: apiKeys([key]), webhooks, metrics, onError }),
     { port: flags.port, ...(flags.hostname === undefined ? {} : { hostname: flags.hostname }) },
   );
   try {

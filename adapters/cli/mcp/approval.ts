@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { parseUiAmount, type Plan, type SwapQuote } from 'exact-change';
+import type { SwapApproval } from 'exact-change/ai';
 import { isRecord } from '../../../src/internal/record.js';
 import { amountText } from '../../../src/token-text.js';
 
@@ -48,16 +49,16 @@ function isBelow({ kind, usd }: Order, askAbove: string): boolean {
 
 /** Whether what was approved covers what would be signed now: the same, and for no more. */
 function covers(approved: Order, now: Order): boolean {
-  const isSame = (['kind', 'what', 'mint', 'payTo'] as const).every(
-    (name) => approved[name] === now[name],
-  );
   const [most, usd] = [microUsd(approved.usd), microUsd(now.usd)];
   const isWithinUsd =
     now.usd === undefined
       ? approved.usd === undefined
       : most !== undefined && usd !== undefined && usd <= most;
-  const brings = BigInt(now.brings ?? 0) >= BigInt(approved.brings ?? 0);
-  return isSame && isWithinUsd && brings && BigInt(now.amount) <= BigInt(approved.amount);
+  return isSame(approved, now) && isWithinUsd && BigInt(now.amount) <= BigInt(approved.amount);
+}
+
+function isSame(approved: Order, now: Order): boolean {
+  return (['kind', 'what', 'mint', 'payTo'] as const).every((name) => approved[name] === now[name]);
 }
 
 /** The question, in our words. */
@@ -80,7 +81,8 @@ export interface Approvals {
   /** Dollars that a payment may cost unasked. */
   readonly askAbove: string;
   readonly approve: (plan: Plan) => Promise<boolean>;
-  readonly approveSwap: (quote: Omit<SwapQuote, 'raw'>) => Promise<boolean>;
+  /** What the person approved binds the swap, and not the quote that was asked for since. */
+  readonly approveSwap: (quote: Omit<SwapQuote, 'raw'>) => Promise<SwapApproval>;
   /**
    * Makes a call. Orders in it are approved that the person has approved, or that cost no more than
    * may be spent unasked; the last that was not comes back.
@@ -108,7 +110,13 @@ export function createApprovals(askAbove: string): Approvals {
   return {
     askAbove,
     approve: (plan) => decide(orderOfPlan(plan)),
-    approveSwap: (quote) => decide(orderOfSwap(quote)),
+    async approveSwap(quote) {
+      const order = orderOfSwap(quote);
+      const approved = calls.getStore()?.approved;
+      return approved?.brings !== undefined && isSame(approved, order)
+        ? { maxInAmount: approved.amount, minOutAmount: approved.brings }
+        : decide(order);
+    },
     async during(approved, work) {
       const call = { approved, refused: undefined };
       const result = await calls.run(call, work);

@@ -1,11 +1,11 @@
 import type { ResolvedRequest } from '../../config/swap-request.js';
-import type { Emit } from '../../events.js';
 import { newId, type PaymentContext } from '../context.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { reservationFor } from './reservation.js';
 import { runSwap } from './run-swap.js';
 import { swapRecord } from './swap-record.js';
 import type { SwapTaking } from './swap-bound.js';
+import type { SwapTask } from './swap-task.js';
 
 /**
  * A swap that counts against the caps as one for a payment does, because something less trusted
@@ -15,7 +15,7 @@ import type { SwapTaking } from './swap-bound.js';
 export async function countedSwap(
   context: PaymentContext,
   request: ResolvedRequest,
-  { emit, signal }: { readonly emit: Emit; readonly signal: AbortSignal | undefined },
+  { emit, signal, worst }: Pick<SwapTask, 'emit' | 'signal' | 'worst'>,
 ): Promise<Swapped> {
   const { signer, network, runtime } = context.config;
   const { inputMint, outputMint } = request;
@@ -31,7 +31,7 @@ export async function countedSwap(
   try {
     await reservation.reserve();
     return await runSwap(context, {
-      ...{ request, emit, signal },
+      ...{ request, emit, signal, worst },
       onPlanned: (taking: SwapTaking) => record.planSwap(taking, signal),
       onSigned: record.recordSwap,
       onDecided: record.endSwap,

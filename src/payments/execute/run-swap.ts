@@ -6,6 +6,7 @@ import { maxAccountsLadder } from '../../swaps/transaction/compose.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { askAbout } from '../plan/funding.js';
+import { quoteWithin } from '../plan/quote-within.js';
 import { quoteByName, quoteForPayment, checkAvailable } from '../plan/swap-quote.js';
 import { swapFailed, type Swapped } from '../reconcile/swap-end.js';
 import { swapOnce } from './swap-once.js';
@@ -74,6 +75,9 @@ async function quoteAnew(
   request: ResolvedRequest,
   task: SwapTask,
 ): Promise<SwapQuote> {
+  const { worst } = task;
+  if (worst !== undefined)
+    return quoteWithin(request, worst, (tighter) => quoteByName(context, tighter, task.signal));
   if (task.quote === undefined) return quoteByName(context, request, task.signal);
   const quote = await askAbout(context, request.outputMint, task.signal, (signal) =>
     quoteForPayment(context, request, signal),

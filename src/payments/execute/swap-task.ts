@@ -3,6 +3,7 @@ import type { Emit } from '../../events.js';
 import type { SignedSwap as SwapRecord, SwapOutcome } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
 import type { SwapQuote } from '../../swaps/types.js';
+import type { WorstPrice } from '../plan/quote-within.js';
 import type { SwapTaking } from './swap-bound.js';
 
 export interface SwapTask {
@@ -16,6 +17,8 @@ export interface SwapTask {
   readonly built?: unknown;
   /** A person was shown the quote and approved it, however long that took. */
   readonly approved?: boolean | undefined;
+  /** Of a swap by name: what was approved, which no quote for it may be worse than. */
+  readonly worst?: WorstPrice | undefined;
   /** Base units of the input that the payment may take, however often it is quoted. */
   readonly available?: bigint | undefined;
   /** The output is wrapped SOL, and wanted as such. */

@@ -8,6 +8,7 @@ import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
 import { tipAt } from './height.js';
 import { checkUrls, connectionNode, httpNode } from './nodes.js';
+import { timedNode, type CallTimer } from './timed-node.js';
 import {
   asAddress,
   asAnswers,
@@ -44,6 +45,8 @@ export interface ConnectOptions {
   readonly connection?: Connection;
   /** CAIP-2 id: answers of a node that serves another do not count. Default: they all do. */
   readonly network?: string;
+  /** Hears of each call of a node. */
+  readonly timer?: CallTimer;
 }
 
 /** What a payment does without that settles as its seller says. */
@@ -51,14 +54,15 @@ const seldom = () => import('./seldom.js');
 
 /** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
 export function connectRpc(options: ConnectOptions): Rpc {
-  const { urls, wsUrl, timeoutMs, connection, network } = options;
+  const { urls, wsUrl, timeoutMs, connection, network, timer } = options;
   if (connection === undefined) checkUrls('rpcUrl', urls, /^https?:$/);
   if (wsUrl !== undefined) checkUrls('wsUrl', [wsUrl], /^wss?:$/);
   const closing = new AbortController();
-  const given =
+  const plain =
     connection === undefined
       ? urls.map((url) => httpNode(url, options.fetch))
       : [connectionNode(connection)];
+  const given = timer === undefined ? plain : plain.map((node) => timedNode(node, timer));
   const nodes =
     network === undefined
       ? given

@@ -5,6 +5,7 @@ import { EXITS } from '../../../adapters/cli/exits.js';
 import { exitOf } from '../../../adapters/cli/failure.js';
 import { chartRows, spendingBy } from '../../../adapters/cli/spending.js';
 import { csvHead, csvLine } from '../../../adapters/receipts/csv.js';
+import { ledgerText } from '../../../adapters/receipts/ledger.js';
 import { receiptWith } from '../../helpers/receipts.js';
 
 describe('the end of a command', () => {
@@ -64,6 +65,54 @@ describe('receipts as CSV', () => {
     expect(line).toContain(",'=SUM(A1),");
     expect(line).toContain('"/a,%22b%22"');
     expect(line.split(',')).toHaveLength(csvHead.split(',').length + 1);
+  });
+});
+
+describe('receipts as entries of accounting', () => {
+  const swap = {
+    signature: '5swap',
+    inputMint: 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263',
+    inAmount: '123456789012345',
+    outputMint: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    outAmount: '50000',
+    provider: 'jupiter-v1',
+  };
+
+  it('take nothing of a seller for more than text, and open accounts for Beancount', () => {
+    const evil = receiptWith({
+      url: 'https://a.b-c.example.com:8443/x";y\u202e|{%',
+      method: 'GET"\n2026-01-01 open Assets:Mine',
+    });
+    expect(ledgerText('beancount', [evil], () => 5)).toBe(
+      [
+        '2026-07-01 open Expenses:Paid:A-b-c-example-com-8443',
+        '2026-07-01 open Assets:Wallet',
+        '',
+        '2026-07-01 * "a.b-c.example.com:8443" "GET??2026-01-01 open Assets:Mine /x%22?y%E2%80%AE?%7B%"',
+        '    ; id: a1b2c3',
+        '    ; state: settled',
+        '    ; mint: EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+        '    ; to: GsbwXfJraMomNxBcjYLcG3mxkBUiyWXAB32fGbSMQRdW',
+        '    ; usd: 0.01',
+        '    Expenses:Paid:A-b-c-example-com-8443  0.01 USDC',
+        '    Assets:Wallet  -0.01 USDC',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('keep a swap whose payment never landed, and have units of a token without decimals', () => {
+    const receipt = receiptWith({ state: 'unsettled', swap });
+    const lines = (decimals: number | undefined) =>
+      ledgerText('hledger', [receipt], (mint) => (mint === swap.inputMint ? decimals : 6))
+        .split('\n')
+        .filter((line) => line.startsWith('    Assets'));
+    expect(lines(undefined)).toEqual([
+      expect.stringMatching(/^ {4}Assets:Wallet {2}0\.05 USDC @@ 123456789012345 U[A-Z]{20}$/),
+      expect.stringMatching(/^ {4}Assets:Wallet {2}-123456789012345 U[A-Z]{20}$/),
+    ]);
+    expect(lines(5)[1]).toMatch(/-1234567890\.12345 \w+$/);
+    expect(ledgerText('hledger', [receiptWith({ state: 'unsettled' })], () => 6)).toBe('');
   });
 });
 

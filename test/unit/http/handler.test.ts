@@ -1,5 +1,5 @@
 import { FundsError, TransportError } from 'exact-change';
-import { createHandler, type HandlerOptions } from 'exact-change/http';
+import { createHandler, createMetrics, type HandlerOptions } from 'exact-change/http';
 import { describe, expect, it } from 'vitest';
 import { operations, pages } from '../../../src/wire/operations.js';
 import { errorOf, problem } from '../../../src/wire/problem.js';
@@ -205,7 +205,7 @@ describe('an operation', () => {
 
 describe('a request', () => {
   it('for a path that is not there, or by another method, is a problem too', async () => {
-    const { call, post } = serving();
+    const { call, post } = serving({ metrics: createMetrics() });
     for (const path of [
       '/',
       '/api',

@@ -5,6 +5,7 @@ import type { Answer } from '../../../adapters/webhooks/deliver.js';
 import { webhooksOver } from '../../../adapters/webhooks/hub.js';
 import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
 import { SCHEDULE_MS } from '../../../adapters/webhooks/schedule.js';
+import type { DeliveryReport } from '../../../adapters/webhooks/types.js';
 import { attemptOf } from '../../helpers/attempts.js';
 import {
   answered,
@@ -44,6 +45,32 @@ const hanging = ({ signal }: Delivery): Promise<never> =>
 /** What waits in a journal, or was taken and is not ended, long after now. */
 const leftIn = async ({ journal, clock }: Hub) =>
   journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
+
+describe('onDelivery', () => {
+  it('hears how each delivery went, also if it throws', async () => {
+    const reports: DeliveryReport[] = [];
+    const { register, webhooks, clock, fail, deliveries } = hub(
+      (path) => (path === '/bad' ? answered(503) : ok),
+      {
+        onDelivery(report) {
+          reports.push(report);
+          throw new Error('a log that fails');
+        },
+      },
+    );
+    const [good, bad] = [await register('/good'), await register('/bad')];
+    webhooks.start();
+    const id = await fail();
+    await clock.pass(6 * SECOND_MS);
+    const told = { event: 'payment.failed', eventId: `${id}_payment_failed` };
+    expect(reports).toMatchObject([
+      { ...told, endpoint: good.id, failures: 0, told: true, status: 200 },
+      { ...told, endpoint: bad.id, failures: 0, told: false, status: 503 },
+      { ...told, endpoint: bad.id, failures: 1, told: false, status: 503 },
+    ]);
+    expect(deliveries).toHaveLength(3);
+  });
+});
 
 describe('an event', () => {
   it('is told to each endpoint that wants it, once, signed for that one', async () => {

@@ -1,0 +1,63 @@
+import type { Attributes } from '@opentelemetry/api';
+import type { ClientEvent } from '../../src/events.js';
+import { redact } from '../../src/internal/redact.js';
+import type { Receipt } from '../../src/receipt.js';
+
+/** Longer addresses are a seller's doing, and tell no more. */
+const MAX_URL = 1_024;
+
+/** Of the semantic conventions: any other is `_OTHER`, because a caller may make up any. */
+const METHODS: ReadonlySet<string> = new Set([
+  ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE'],
+]);
+
+/** A call over HTTP. Of its address neither user nor query, and no key that is known. */
+export function callAttributes({
+  url,
+  method,
+}: {
+  readonly url: string;
+  readonly method: string;
+}): Attributes {
+  const { origin, pathname } = new URL(url);
+  return {
+    'http.request.method': methodOf(method),
+    'url.full': redact(`${origin}${pathname}`).slice(0, MAX_URL),
+    ...placeAttributes(new URL(url).host),
+  };
+}
+
+/** As the name of a span too. */
+export const methodOf = (method: string): string => (METHODS.has(method) ? method : '_OTHER');
+
+/** A host with its port, if it names one. */
+export function placeAttributes(host: string): Attributes {
+  const [, name = host, port] = /^(.*?)(?::(\d+))?$/.exec(host) ?? [];
+  return {
+    'server.address': name,
+    ...(port === undefined ? {} : { 'server.port': Number(port) }),
+  };
+}
+
+/** An attribute that a failure has, and nothing else. */
+export const errorAttributes = (failed: string | undefined): Attributes =>
+  failed === undefined ? {} : { 'error.type': failed };
+
+export const rpcAttributes = ({ method, host, failed }: ClientEvent<'rpc.called'>): Attributes => ({
+  'rpc.system.name': 'jsonrpc',
+  'rpc.method': method,
+  ...(host === undefined ? {} : placeAttributes(host)),
+  ...errorAttributes(failed),
+});
+
+export const journalAttributes = ({ step, failed }: ClientEvent<'journal.called'>): Attributes => ({
+  'db.system.name': 'exact_change.journal',
+  'db.operation.name': step,
+  ...errorAttributes(failed),
+});
+
+export const receiptAttributes = ({ state, payment, cost }: Receipt): Attributes => ({
+  'exact_change.payment.state': state,
+  ...(payment.signature === undefined ? {} : { 'exact_change.signature': payment.signature }),
+  ...(cost.usd === undefined ? {} : { 'exact_change.payment.cost_usd': cost.usd }),
+});
