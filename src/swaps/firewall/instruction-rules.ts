@@ -3,6 +3,7 @@ import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall, SwapDecoder } from '../provider.js';
 import { decoderOf, decodeSwap, programName } from './decoders.js';
+import type { Relay } from './relay.js';
 import type { Rule } from './rule.js';
 
 /** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
@@ -26,6 +27,8 @@ export interface SwapExpectation {
    * for the wallet's wrapped SOL account.
    */
   readonly temporary?: Address | undefined;
+  /** What pays the lamports of the transaction, if the wallet does not. */
+  readonly relay?: Relay | undefined;
 }
 
 /** The wallet's account for a token of the swap. */
