@@ -41,6 +41,12 @@ async function runCommand(terminal: Terminal): Promise<Exit> {
     report = failureReport(error);
   }
   if (report === undefined) return 'done';
+  const { link } = report;
+  // A person's camera reads it; in a file or a pipe it is noise.
+  if (link !== undefined && terminal.stderr.isTTY) {
+    const { renderUnicodeCompact } = await import('uqr');
+    terminal.say(renderUnicodeCompact(link));
+  }
   show(terminal, report, program.opts<GlobalFlags>().json === true);
   return report.exit ?? 'done';
 }

@@ -17,6 +17,7 @@ import { SANDBOX_MINTS } from '../mints.js';
 import type { Chain, SandboxMint } from '../types.js';
 import { FaultBoard, type ServiceControls } from './faults.js';
 import { listen, readJson, sendJson, sendPreflight } from './http.js';
+import type { Wallet } from './wallets.js';
 
 /** The methods of Kora's JSON-RPC that are served. */
 export type RelayerMethod =
@@ -30,8 +31,8 @@ export interface RelayerControls extends ServiceControls {
   tamper(change: ((message: Uint8Array) => Uint8Array) | undefined): void;
   /** The tokens that fees are taken in, by address; `'All'`, the default, is any with a price. */
   accept(mints: readonly string[] | 'All'): void;
-  /** Signs bytes with the relayer's key: a relayer may sign anything. */
-  sign(message: Uint8Array): Promise<Uint8Array>;
+  /** Its key, base58 of 64 bytes: a relayer may sign anything. */
+  readonly secretKey: string;
   /** Wire bytes of each transaction that it signed, in order. */
   readonly signed: readonly Uint8Array[];
   /** Undoes all of the above, and all faults. */
@@ -67,10 +68,11 @@ export async function startRelayer(options: {
   readonly port: number;
   readonly chain: Chain;
   readonly rpcUrl: string;
-  readonly key: KeyPairSigner;
+  readonly wallet: Wallet;
   readonly payTo: Address;
 }): Promise<RelayerService> {
-  const { chain, key, payTo, rpcUrl } = options;
+  const { chain, wallet, payTo, rpcUrl } = options;
+  const key = wallet.signer;
   const world: World = { chain, key, payTo, rpc: createSolanaRpc(rpcUrl) };
   const lies = new Map<string, Lie>();
   const signed: Uint8Array[] = [];
@@ -124,7 +126,7 @@ export async function startRelayer(options: {
       void (lie === undefined ? lies.delete(method) : lies.set(method, lie)),
     tamper: (change: typeof tampering) => void (tampering = change),
     accept: (mints: readonly string[] | 'All') => void (accepted = mints),
-    sign: async (message: Uint8Array) => signature(key, message),
+    secretKey: wallet.secretKey,
     signed,
     restore: () => {
       board.clearFaults();

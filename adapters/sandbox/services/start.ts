@@ -66,7 +66,7 @@ async function assemble(
   started.push(() => facilitator.close());
   const relayer = await startRelayer({
     ...{ port: relayerPort, chain, rpcUrl: node.url },
-    ...{ key: relayerKey.signer, payTo: cashier.signer.address },
+    ...{ wallet: relayerKey, payTo: cashier.signer.address },
   });
   started.push(() => relayer.close());
   const api = await startApi({

@@ -40,7 +40,7 @@ export function checkComposed(
   const signers = staticAccounts.slice(0, header.numRequiredSignatures);
   const meant = [...new Set([feePayerOf(expected), expected.wallet])];
   if (signers.join() !== meant.join())
-    throw failed('it is signed by other keys than the wallet, after what pays its fee');
+    throw failed('the wallet is not its only signer, after what pays its fee');
   const swapAt = instructions.findIndex((one) => isSwap(expected.decoders, one, expected.wallet));
   const subject = { instructions, swapAt, expected, maxPriorityFee };
   const broken =

@@ -2,7 +2,7 @@ import { maxAmount, minAmount } from '../../amount.js';
 import { FundsError } from '../../errors.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
-import { amountText } from '../../token-text.js';
+import { amountText, fundingLink } from '../../token-text.js';
 import type { Floors } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
@@ -84,7 +84,7 @@ export function planSwap(
   const spendable = maxAmount(source.balance - reserved.input, 0n);
   const native = expected.inputMint === WSOL_MINT;
   const takes = expected.maxIn + relayFeeIn(expected, expected.inputMint);
-  if (!native && spendable < takes) throw shortOfInput(expected, takes, spendable);
+  if (!native && spendable < takes) throw shortOfInput(expected, facts.source, takes, spendable);
   const brings = expected.minOut - relayFeeIn(expected, expected.outputMint);
   const wrap = native ? maxAmount(expected.maxIn - spendable, 0n) : 0n;
   const closeSource = native && source.balance === 0n;
@@ -152,15 +152,22 @@ function sum(amounts: readonly bigint[]): bigint {
 }
 
 function shortOfInput(
-  { inputMint }: SwapExpectation,
+  { wallet, inputMint }: SwapExpectation,
+  { decimals }: OwnAccount,
   required: bigint,
   available: bigint,
 ): FundsError<'insufficient_funds'> {
   const [most, spendable] = [required, available].map((one) =>
-    amountText(SOLANA_MAINNET, inputMint, one),
+    amountText(SOLANA_MAINNET, inputMint, one, decimals),
   );
-  const message = `The swap may take up to ${most}, and the wallet can spend ${spendable}. Fund it.`;
+  const link = fundingLink(wallet, inputMint, required - available, decimals);
+  const message = `The swap may take up to ${most}, and the wallet ${wallet} can spend ${spendable}. Fund it (${link}).`;
   return new FundsError('insufficient_funds', message, {
-    details: { mint: inputMint, required: required.toString(), available: available.toString() },
+    details: {
+      mint: inputMint,
+      required: required.toString(),
+      available: available.toString(),
+      link,
+    },
   });
 }
