@@ -29,6 +29,5 @@ function qrCode(text: string, label: string): SVGElement {
 function svg(name: string, attributes: Readonly<Record<string, string>>): SVGElement {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  // Every element of that namespace is one.
-  return made as SVGElement;
+  return made;
 }

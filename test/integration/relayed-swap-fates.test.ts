@@ -42,7 +42,7 @@ function signAnew(message: Uint8Array, secretKey: string): Uint8Array {
   const { scalar, pointBytes } = ed25519.utils.getExtendedPublicKey(
     secretBytes(secretKey).subarray(0, 32),
   );
-  const { n } = ed25519.CURVE;
+  const n = ed25519.Point.Fn.ORDER;
   const nonce = 12_345_678_901_234_567_890n;
   const point = ed25519.Point.BASE.multiply(nonce).toBytes();
   const digest = sha512(Buffer.concat([point, pointBytes, message]));

@@ -76,6 +76,7 @@ export async function findFunding(
   const holdings = await shareHoldings(context, options.signal);
   const find = async () => {
     const funding = await fundingOutOf(context, holdings, offer, facts, needed, options);
+    if (!('quote' in funding)) return funding;
     return withRelay(context, funding, offer.mint, options.signal);
   };
   return find().catch(async (error: unknown) => {

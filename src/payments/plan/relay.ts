@@ -10,8 +10,8 @@ import type { Address } from '../../solana/types.js';
 import { createRelayer } from '../../swaps/relayer/relayer.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
+import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
-import type { Funding } from './funding.js';
 import { shareHoldings } from './holdings.js';
 import { checkAvailable, quoteForPayment } from './swap-quote.js';
 import { usdPriceOf } from './usd-price.js';
@@ -48,20 +48,29 @@ export async function relayOffer(
   return { relayer, feePayer, payTo, mint, maxFee: price.amountOf(settings.maxFee) };
 }
 
+/** A swap that funds a payment. */
+interface Quoted {
+  readonly inputMint: Address;
+  readonly maxInAmount: bigint;
+  readonly quote: SwapQuote;
+  /** What may be spent of the input. */
+  readonly available: bigint;
+  readonly relay?: RelayOffer;
+}
+
 /**
- * A way to fund a payment, with what a relayer may take at most if the wallet may have too little
+ * A swap that funds a payment, with what a relayer may take at most if the wallet may have too little
  * SOL for fees and rents: what is shown and approved has it in. A relayer that fails is asked again
  * when it is needed, and says why then.
  */
 export async function withRelay(
   context: PaymentContext,
-  funding: Funding,
+  funding: Quoted,
   outputMint: Address,
   signal: AbortSignal | undefined,
-): Promise<Funding> {
+): Promise<Quoted> {
   const { inputMint } = funding;
-  if (context.config.relayer === undefined || !('quote' in funding) || inputMint === WSOL_MINT)
-    return funding;
+  if (context.config.relayer === undefined || inputMint === WSOL_MINT) return funding;
   if (await hasSol(context, outputMint, signal)) return funding;
   const relay = await relayOffer(context, [inputMint, outputMint], signal).catch(
     (error: unknown) => {

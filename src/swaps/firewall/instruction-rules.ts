@@ -3,8 +3,22 @@ import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall, SwapDecoder } from '../provider.js';
 import { decoderOf, decodeSwap, programName } from './decoders.js';
-import type { Relay } from './relay.js';
 import type { Rule } from './rule.js';
+
+/**
+ * Another key pays the lamports of a swap, and takes a fee in one of its two tokens. No lamport of
+ * the wallet may move then.
+ */
+export interface Relay {
+  /** Signs first; pays the network fee, and the rent of accounts that are made. */
+  readonly feePayer: Address;
+  /** Owner of the associated token account that the fee goes to. */
+  readonly payTo: Address;
+  /** The token of the fee. */
+  readonly mint: Address;
+  /** The fee in base units. */
+  readonly amount: bigint;
+}
 
 /** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
 export interface SwapExpectation {

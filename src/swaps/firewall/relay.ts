@@ -3,21 +3,6 @@ import type { Address } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import { names, type Placed, TRANSFER_CHECKED } from './placed.js';
 
-/**
- * Another key pays the lamports of a swap, and takes a fee in one of its two tokens. No lamport of
- * the wallet may move then.
- */
-export interface Relay {
-  /** Signs first; pays the network fee, and the rent of accounts that are made. */
-  readonly feePayer: Address;
-  /** Owner of the associated token account that the fee goes to. */
-  readonly payTo: Address;
-  /** The token of the fee. */
-  readonly mint: Address;
-  /** The fee in base units. */
-  readonly amount: bigint;
-}
-
 /** What pays the fees and rents of a swap: the wallet itself, unless a relayer does. */
 export function feePayerOf({ wallet, relay }: Pick<SwapExpectation, 'wallet' | 'relay'>): Address {
   return relay?.feePayer ?? wallet;
