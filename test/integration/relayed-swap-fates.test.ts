@@ -6,20 +6,21 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha512 } from '@noble/hashes/sha2';
-import { getBase58Decoder } from '@solana/kit';
+import { AccountRole, address, getBase58Decoder } from '@solana/kit';
 import { fileJournal } from 'exact-change/journal/file';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
-import { payerOn, secretBytes, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
 import { programOf } from '../helpers/program.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./relayed-swaps.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-const sandbox = await useSandbox({ confirmationMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20, slotMs: 20 });
 const { relayer, node } = sandbox.controls;
 const url = `${sandbox.apiUrl}/usdc`;
 const relayed = { autoSwap: true, relayer: { url: sandbox.relayerUrl } };
@@ -123,6 +124,35 @@ describe('a swap that a relayer has signed', () => {
   });
 });
 
+describe('a venue that turns hostile once a relayed swap is signed', () => {
+  it.each([
+    { does: 'assigns a wallet without lamports', modes: [MODE.assignWallet], sol: undefined },
+    { does: 'takes its lamports', modes: [MODE.takeSol], sol: '0.0008' },
+  ])('$does: all of it fails, and nothing is gone', async ({ modes, sol }) => {
+    const funds = { USDT: '5', USDC: '0.001', ...(sol === undefined ? {} : { SOL: sol }) };
+    const payer = await payerOn(sandbox, funds, relayed);
+    const wallet = address(payer.address);
+    const before = sandbox.chain.account(wallet);
+    // Which it can call only if the swap names it.
+    const system = {
+      address: address('11111111111111111111111111111111'),
+      role: AccountRole.READONLY,
+    };
+    sandbox.controls.aggregator.setVenue({ extra: [system] });
+    payer.client.on('swap.signed', () =>
+      sandbox.controls.aggregator.setVenue({ modes, amount: 1n }),
+    );
+    const error = await failureOf(payer.client.fetch(url));
+    expect([error.code, error.funds]).toEqual(['swap_failed', 'untouched']);
+    // The swap is the third instruction: what fails is the guard after it.
+    const reason = expect.stringMatching(/InstructionError\D+([3-9]|\d\d),/);
+    expect(error.details).toMatchObject({ feeLamports: '0', reason });
+    expect(relayer.signed).toHaveLength(1);
+    expect(sandbox.chain.account(wallet)).toEqual(before);
+    expect([await leftOf(payer), await sandbox.balance(wallet, 'USDC')]).toEqual([HELD, 1_000n]);
+  });
+});
+
 /** How a relayer may spoil bytes. */
 const spoiling = fc.oneof(
   fc.record({ at: fc.nat(1_231), xor: fc.integer({ min: 1, max: 255 }) }).map(({ at, xor }) => ({
@@ -172,7 +202,7 @@ describe('whatever a relayer gives back', () => {
         expect(taken).toBeLessThanOrEqual(SWAPPED + MAX_FEE);
         payer = await broke();
       }),
-      { numRuns: 40 },
+      { numRuns: 24 },
     );
   });
 });
