@@ -41,13 +41,12 @@ async function runCommand(terminal: Terminal): Promise<Exit> {
     report = failureReport(error);
   }
   if (report === undefined) return 'done';
+  const isJson = program.opts<GlobalFlags>().json === true;
+  show(terminal, report, isJson);
   const { link } = report;
-  // A person's camera reads it; in a file or a pipe it is noise.
-  if (link !== undefined && terminal.stderr.isTTY) {
-    const { renderUnicodeCompact } = await import('uqr');
-    terminal.say(renderUnicodeCompact(link));
-  }
-  show(terminal, report, program.opts<GlobalFlags>().json === true);
+  // A camera reads it off a screen; in a file or a pipe it is noise.
+  if (link !== undefined && !isJson && terminal.stderr.isTTY)
+    terminal.say((await import('uqr')).renderUnicodeCompact(link));
   return report.exit ?? 'done';
 }
 
