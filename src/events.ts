@@ -1,5 +1,5 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
-import type { Receipt } from './receipt.js';
+import type { Receipt, RelayFee } from './receipt.js';
 import type { NodeCall } from './solana/rpc/timed-node.js';
 
 /**
@@ -43,6 +43,7 @@ export interface EventDetails {
     readonly outputMint: string;
     readonly outAmount: string;
     readonly feeLamports: string;
+    readonly relayFee?: RelayFee;
     /**
      * What caps count of it. Absent for `client.swap()`, which counts against none, and for a swap
      * of an earlier call.

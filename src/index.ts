@@ -68,7 +68,7 @@ export {
   type Retry,
 } from './errors.js';
 export type { Client, PayingRequestInit } from './client.js';
-export type { ClientOptions, LocalOptions, Timeouts } from './config/options.js';
+export type { ClientOptions, LocalOptions, RelayerOptions, Timeouts } from './config/options.js';
 export type { InterceptorOptions } from './interceptor.js';
 export type { SwapOptions, SwapResult } from './payments/engine.js';
 export type { Payment, PayOptions } from './payments/pay-header.js';

@@ -1,5 +1,11 @@
 import type { Settlement } from './protocols/types.js';
 
+/** What a relayer took of a token, in base units as a decimal string. */
+export interface RelayFee {
+  readonly mint: string;
+  readonly amount: string;
+}
+
 /** Our record of one payment. JSON-safe; amounts are decimal strings of base units. */
 export interface Receipt {
   readonly id: string;
@@ -36,6 +42,11 @@ export interface Receipt {
     readonly outputMint: string;
     readonly outAmount: string;
     readonly provider: string;
+    /**
+     * What a relayer took for paying the swap's fees and rents, if the wallet had too little SOL. It
+     * is in the amounts above, and in `cost`.
+     */
+    readonly relayFee?: RelayFee;
   };
   /** The seller's word, not proof. */
   readonly settlement?: Settlement;

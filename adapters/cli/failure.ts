@@ -27,16 +27,23 @@ export function failureReport(error: unknown): Report {
     return { exit, json: { error: { code: 'failed', message } }, notes: [message] };
   }
   const { code, funds, message, untrusted = {} } = error;
+  const link = linkOf(error);
   const next = funds === 'uncertain' ? 'exact-change resume asks the chain.' : NEXT[code];
   return {
     ...{ exit, funds },
     json: { error: error.toJSON() },
+    ...(link === undefined ? {} : { link }),
     notes: [
       message,
       ...Object.entries(untrusted).map(([name, text]) => `The other side's ${name}: ${text}`),
       `Code ${code}, funds ${funds}.${next === undefined ? '' : ` ${next}`}`,
     ],
   };
+}
+
+/** A `solana:` link to send the wallet what is missing. */
+function linkOf({ details }: ExactChangeError): string | undefined {
+  return 'link' in details ? details.link : undefined;
 }
 
 /** Of fetch the reason is in the cause. Both may quote a server. */

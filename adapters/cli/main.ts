@@ -41,7 +41,12 @@ async function runCommand(terminal: Terminal): Promise<Exit> {
     report = failureReport(error);
   }
   if (report === undefined) return 'done';
-  show(terminal, report, program.opts<GlobalFlags>().json === true);
+  const isJson = program.opts<GlobalFlags>().json === true;
+  show(terminal, report, isJson);
+  const { link } = report;
+  // A camera reads it off a screen; in a file or a pipe it is noise.
+  if (link !== undefined && !isJson && terminal.stderr.isTTY)
+    terminal.say((await import('uqr')).renderUnicodeCompact(link));
   return report.exit ?? 'done';
 }
 

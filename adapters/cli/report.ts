@@ -13,6 +13,8 @@ export interface Report {
   readonly json?: Readonly<Record<string, unknown>>;
   /** For a person, on standard output; absent if it was shown already, or there is nothing. */
   readonly text?: string;
+  /** A link that a wallet app of a person opens, or reads as a QR code. */
+  readonly link?: string;
   /** For a person, on standard error. */
   readonly notes?: readonly string[];
 }

@@ -7,6 +7,7 @@ import type { NodeControls, NodeOptions } from './node/index.js';
 import type { AggregatorControls } from './services/aggregator/index.js';
 import type { ApiControls, PaidRoute } from './services/api/index.js';
 import type { FacilitatorControls } from './services/facilitator.js';
+import type { RelayerControls } from './services/relayer.js';
 import type { Chain, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export type { Json } from './chain/json.js';
@@ -29,13 +30,15 @@ export type {
 } from './services/aggregator/index.js';
 export type { ApiControls, PaidRoute, ServedRequest } from './services/api/index.js';
 export type { FacilitatorControls } from './services/facilitator.js';
+export type { RelayerControls, RelayerMethod } from './services/relayer.js';
 export type { ServiceControls } from './services/faults.js';
 export type { Chain, ChainAccount, Fault, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export interface SandboxOptions extends NodeOptions {
-  /** Port of the aggregator. 0, the default here and for the next two, is any that is free. */
+  /** Port of the aggregator. 0, the default here and for the next three, is any that is free. */
   readonly jupiterPort?: number;
   readonly facilitatorPort?: number;
+  readonly relayerPort?: number;
   readonly apiPort?: number;
   /**
    * Every key is derived from it: equal seeds make equal wallets, in the order of their creation.
@@ -71,7 +74,7 @@ export interface NewMint {
   readonly proceedsTo?: string;
 }
 
-/** A Solana node with mints, an aggregator, a facilitator and a paid API, all on 127.0.0.1. */
+/** A Solana node with mints, an aggregator, a facilitator, a relayer and a paid API, all on 127.0.0.1. */
 export interface Sandbox {
   /** JSON-RPC over HTTP. */
   readonly rpcUrl: string;
@@ -83,6 +86,8 @@ export interface Sandbox {
   readonly apiUrl: string;
   /** The official facilitator: `/verify`, `/settle`, `/supported`. */
   readonly facilitatorUrl: string;
+  /** A relayer that pays the fees of swaps for tokens, in the words of Kora's JSON-RPC. */
+  readonly relayerUrl: string;
   /** Wallet that the paid API is paid to; it has an account for every mint. Base58. */
   readonly merchant: string;
   /** Wallet of the facilitator, that pays the fees of payments. Base58. */
@@ -108,6 +113,7 @@ export interface Sandbox {
     readonly node: NodeControls;
     readonly aggregator: AggregatorControls;
     readonly facilitator: FacilitatorControls;
+    readonly relayer: RelayerControls;
     readonly api: ApiControls;
   };
   /** Stops everything and cuts every connection. */

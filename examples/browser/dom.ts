@@ -9,6 +9,7 @@ interface Attributes {
   readonly tabindex?: string;
   readonly type?: string;
   readonly open?: string;
+  readonly href?: string;
 }
 
 /** An element. Text becomes text, whatever it says: most of it is a seller's. */

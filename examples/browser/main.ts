@@ -8,6 +8,7 @@ import {
 } from 'exact-change';
 import { indexedDbJournal } from 'exact-change/journal/indexeddb';
 import { element, field, find, show } from './dom.js';
+import { fundingOf } from './funding.js';
 import { planPanel } from './plan.js';
 import { buy, cutOff, isApproved, purchaseOf, type Purchase } from './purchase.js';
 import { receiptList } from './receipts.js';
@@ -216,7 +217,16 @@ function explain(error: unknown): void {
   say('');
   const text = error instanceof Error ? error.message : String(error);
   const funds = isExactChangeError(error) ? FUNDS[error.funds] : '';
-  show('problem', element('p', { class: 'panel bad' }, element('strong', {}, text), ` ${funds}`));
+  const { link } = isExactChangeError(error) && 'link' in error.details ? error.details : {};
+  show(
+    'problem',
+    element(
+      'div',
+      { class: 'panel bad' },
+      element('p', {}, element('strong', {}, text), ` ${funds}`),
+      ...(link === undefined ? [] : fundingOf(link)),
+    ),
+  );
 }
 
 function setBusy(isBusy: boolean): void {

@@ -12,7 +12,7 @@ export interface Timeouts {
   readonly rpc?: number;
   /** One call of Jupiter; default 10000. */
   readonly jupiter?: number;
-  /** One call of the service at `apiUrl`, further tries included; default 30000. */
+  /** One call of the service at `apiUrl`, further tries included, or of a relayer; default 30000. */
   readonly service?: number;
   /** Reading the body of a 402; default 10000. */
   readonly terms?: number;
@@ -22,6 +22,16 @@ export interface Timeouts {
   readonly signer?: number;
   /** One call of the journal; default 10000. */
   readonly journal?: number;
+}
+
+/** A service that signs as fee payer of swaps, in the words of Kora's JSON-RPC. */
+export interface RelayerOptions {
+  /** Where its JSON-RPC is asked. */
+  readonly url: string;
+  /** Its key, if it asks for one: sent to it alone, as `x-api-key`. */
+  readonly apiKey?: string | undefined;
+  /** US dollars as decimal text that it may take for one swap; default `"0.50"`. */
+  readonly maxFee?: string | undefined;
 }
 
 /** Options of `createClient`. Wrong ones throw `ConfigError` at construction. */
@@ -73,6 +83,11 @@ export interface ClientOptions {
   readonly autoSwap?: boolean | undefined;
   /** Mints or pinned symbols to swap from, in order; default: any held token. */
   readonly swapFrom?: readonly string[] | undefined;
+  /**
+   * A relayer that pays the fees and rents of a swap, for a fee in tokens, if the wallet has too
+   * little SOL for them. Default: none.
+   */
+  readonly relayer?: RelayerOptions | undefined;
   readonly policy?: PolicyOptions | undefined;
   /** Default: one in memory for each wallet in the process. */
   readonly journal?: Journal | undefined;
@@ -126,6 +141,14 @@ export interface LocalSettings {
   readonly runtime: Runtime;
 }
 
+/** Options of a relayer, checked. */
+export interface RelayerConfig {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  /** Millionths of a US dollar. */
+  readonly maxFee: bigint;
+}
+
 /** Options, checked and complete. The key is not among them: only the signer is. */
 export interface Config extends LocalSettings {
   readonly signer: Signer;
@@ -133,6 +156,7 @@ export interface Config extends LocalSettings {
   readonly apiKey: string | undefined;
   readonly transport: Transport | undefined;
   readonly autoSwap: boolean;
+  readonly relayer: RelayerConfig | undefined;
   /** Addresses whose calls are paid ahead, or all that their sellers allow it for. */
   readonly presign: readonly string[] | 'stated';
   readonly retryWindow: number;

@@ -5,13 +5,23 @@ import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
 import { namedNetwork, SOLANA_MAINNET } from '../network.js';
 import { parsePolicy } from '../policy/policy.js';
-import { parseApiUrl, parseJupiterUrl, parsePresign, parseRpcUrls, parseUrl } from './addresses.js';
+import { readUsd } from '../policy/read.js';
+import {
+  parseApiUrl,
+  parseJupiterUrl,
+  parsePresign,
+  parseRpcUrls,
+  parseServiceUrl,
+  parseUrl,
+} from './addresses.js';
 import {
   LOCAL_NAMES,
   type ClientConfig,
   type ClientOptions,
   type LocalOptions,
   type LocalSettings,
+  type RelayerConfig,
+  type RelayerOptions,
   type Timeouts,
 } from './options.js';
 import { parseSwapFrom } from './swap-from.js';
@@ -26,6 +36,7 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'apiKey',
   'transport',
   'autoSwap',
+  'relayer',
   'presign',
   'retryWindow',
   'retries',
@@ -55,10 +66,21 @@ export function parseOptions(
     apiKey: parseServiceKey(options),
     transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
+    relayer: parseRelayer(options.relayer),
     presign: parsePresign(options.presign ?? false),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
     retries: parseRetries(options.retries ?? 2),
     logger: parsePort('logger', options.logger, ['debug'] as const),
+  };
+}
+
+function parseRelayer(options: RelayerOptions | undefined): RelayerConfig | undefined {
+  if (options === undefined) return undefined;
+  refuseUnknown(options, ['url', 'apiKey', 'maxFee'], 'relayer');
+  return {
+    url: parseServiceUrl('relayer.url', options.url),
+    apiKey: parseApiKey('relayer.apiKey', options.apiKey),
+    maxFee: readUsd('relayer.maxFee', options.maxFee ?? '0.50'),
   };
 }
 

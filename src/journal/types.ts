@@ -56,6 +56,15 @@ export interface SignedSwap {
   readonly lastValidBlockHeight: string;
   /** What it was to take and bring: what is told of it if no node gives what it did. */
   readonly quoted: SwapAmounts;
+  /**
+   * A relayer paid its lamports: what it took of a token, in base units as a decimal string, and our
+   * own signature (base58), as `signature` is the relayer's. Absent: the wallet paid them.
+   */
+  readonly relay?: {
+    readonly payerSignature: string;
+    readonly mint: string;
+    readonly fee: string;
+  };
   /** Absent until the chain has decided. */
   readonly outcome?: SwapOutcome;
 }

@@ -11,6 +11,7 @@ import {
   receiptFields,
   type FreedReceipt,
   type Receipt,
+  type RelayFee,
   type ReceiptFilter,
 } from '../receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
@@ -33,6 +34,8 @@ export interface SwapResult {
   readonly provider: string;
   /** Decimal string of lamports: network and priority fee. */
   readonly feeLamports: string;
+  /** What a relayer took, if it paid the fees; it is in the amounts above. */
+  readonly relayFee?: RelayFee;
 }
 
 /** Options of `client.swap`. */

@@ -29,6 +29,16 @@ export interface Plan {
   };
   /** The swap that would come first, if the wallet holds too little. */
   readonly swap?: Omit<SwapQuote, 'raw'>;
+  /**
+   * What may pay the swap's fees and rents, as the wallet has too little SOL or just enough: it
+   * takes so much of a token at most, to the account of `payTo`. Base units.
+   */
+  readonly relayer?: {
+    readonly feePayer: string;
+    readonly payTo: string;
+    readonly mint: string;
+    readonly maxAmount: string;
+  };
   /** Lamports of SOL that would be wrapped first, for a payment in wrapped SOL. */
   readonly wrap?: string;
   /**

@@ -93,6 +93,7 @@ export function planner(
     autoSwap,
     apiUrl: undefined,
     apiKey: undefined,
+    relayer: undefined,
     journal: undefined,
     presign: [],
     retryWindow: 0,

@@ -47,7 +47,7 @@ export async function throwIfFailed(
   if (swap.state === 'expired') throw swapExpired(signature);
   if (swap.state !== 'failed') return;
   const fee =
-    failureFee(await readLanded(context, signature), context.config.signer.address) ??
+    failureFee(await readLanded(context, signature), context.config.signer.address, {}) ??
     mostFee(decoded);
   throw swapFailed({ signature, reason: swap.reason, feeLamports: fee.toString() });
 }

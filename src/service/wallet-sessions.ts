@@ -90,6 +90,7 @@ export function createWalletSessions(
       autoSwap: false,
       apiUrl: undefined,
       apiKey: undefined,
+      relayer: undefined,
       journal,
       presign: [],
       retryWindow: 0,

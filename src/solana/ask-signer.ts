@@ -10,6 +10,7 @@ import {
 } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
 import { judgeChange } from './transactions/wallet-changes.js';
+import type { Address } from './types.js';
 
 /** What a signer made of a message. */
 export interface SignedMessage {
@@ -24,18 +25,21 @@ export interface SignedMessage {
 /**
  * Has a wallet sign a message of ours. Throws `signing_failed` if it refuses, or signs anything
  * else; or the reason of the caller, which may stop waiting before the signer's own deadline.
+ *
+ * @param others - Signatures that the message has already: wallets leave such a transaction as it is.
  */
 export async function askSigner(
   signer: Signer,
   message: Uint8Array,
   intent: SigningIntent,
   signal: AbortSignal | undefined,
+  others: ReadonlyMap<Address, Uint8Array> = new Map(),
 ): Promise<SignedMessage> {
   const { address } = signer;
   const { kind } = intent;
   let answer: unknown;
   try {
-    answer = await untilAborted(ask(signer, message, intent), signal);
+    answer = await untilAborted(ask(signer, message, intent, others), signal);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     throw new TransactionError(
@@ -62,9 +66,10 @@ async function ask(
   signer: Signer,
   message: Uint8Array,
   intent: SigningIntent,
+  others: ReadonlyMap<Address, Uint8Array>,
 ): Promise<Uint8Array> {
   return isTransactionSigner(signer)
-    ? signer.signTransaction(assembleTransaction(message, new Map()), intent)
+    ? signer.signTransaction(assembleTransaction(message, others), intent)
     : signer.signMessage(message.slice(), intent);
 }
 

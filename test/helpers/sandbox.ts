@@ -10,8 +10,9 @@ import { closePayers } from './payer.js';
 export async function useSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const sandbox = await createSandbox(options);
   afterEach(async () => {
-    const { node, aggregator, facilitator, api } = sandbox.controls;
+    const { node, aggregator, facilitator, relayer, api } = sandbox.controls;
     aggregator.restore();
+    relayer.restore();
     for (const one of [node, facilitator, api]) one.clearFaults();
     node.webSocket = 'on';
     node.intercept = undefined;

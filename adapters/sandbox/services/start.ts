@@ -7,9 +7,10 @@ import type { MintSymbol, SandboxMint } from '../types.js';
 import { startAggregator } from './aggregator/index.js';
 import { startApi } from './api/index.js';
 import { startFacilitator } from './facilitator.js';
+import { startRelayer } from './relayer.js';
 import { baseUnits, KeyRing } from './wallets.js';
 
-/** Lamports of the facilitator's key: enough for millions of payments. */
+/** Lamports of each key that pays fees: enough for millions of payments. */
 const FEE_BUDGET = 100_000_000_000n;
 
 /** Starts everything, and stops what had started if one part fails. */
@@ -31,19 +32,29 @@ async function assemble(
   started: (() => Promise<void>)[],
   close: () => Promise<void>,
 ): Promise<Sandbox> {
-  const { seed, jupiterPort = 0, facilitatorPort = 0, apiPort = 0, ...nodeOptions } = options;
+  const { seed, ...rest } = options;
+  const {
+    jupiterPort = 0,
+    facilitatorPort = 0,
+    relayerPort = 0,
+    apiPort = 0,
+    ...nodeOptions
+  } = rest;
   const keys = new KeyRing(seed);
   const node = await startNode(nodeOptions);
   started.push(() => node.close());
   const { chain } = node;
 
-  const [feePayer, merchant, newcomer] = await Promise.all([
+  const [feePayer, merchant, newcomer, relayerKey, cashier] = await Promise.all([
     keys.next('facilitator'),
     keys.next('merchant'),
     keys.next('newcomer'),
+    keys.next('relayer'),
+    keys.next('cashier'),
   ]);
-  chain.fundSol(feePayer.signer.address, FEE_BUDGET);
-  for (const mint of MINTS) await chain.fundToken(merchant.signer.address, mint, 0n);
+  for (const payer of [feePayer, relayerKey]) chain.fundSol(payer.signer.address, FEE_BUDGET);
+  for (const mint of MINTS)
+    for (const payee of [merchant, cashier]) await chain.fundToken(payee.signer.address, mint, 0n);
 
   const aggregator = await startAggregator({ port: jupiterPort, chain, rpcUrl: node.url });
   started.push(() => aggregator.close());
@@ -53,6 +64,11 @@ async function assemble(
     feePayer: feePayer.signer,
   });
   started.push(() => facilitator.close());
+  const relayer = await startRelayer({
+    ...{ port: relayerPort, chain, rpcUrl: node.url },
+    ...{ wallet: relayerKey, payTo: cashier.signer.address },
+  });
+  started.push(() => relayer.close());
   const api = await startApi({
     port: apiPort,
     facilitatorUrl: facilitator.url,
@@ -122,6 +138,7 @@ async function assemble(
     jupiterUrl: aggregator.url,
     apiUrl: api.url,
     facilitatorUrl: facilitator.url,
+    relayerUrl: relayer.url,
     merchant: merchant.signer.address,
     feePayer: feePayer.signer.address,
     mints: SANDBOX_MINTS,
@@ -134,6 +151,7 @@ async function assemble(
       node: node.controls,
       aggregator: aggregator.controls,
       facilitator: facilitator.controls,
+      relayer: relayer.controls,
       api: api.controls,
     },
     close,

@@ -3,7 +3,7 @@ import { TransactionError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { SignedSwap as SwapRecord } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
-import type { SignedSwap } from '../../swaps/transaction/prepare.js';
+import { swappedAtMost, type SignedSwap } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 import { outdateHoldings } from '../plan/holdings.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
@@ -77,10 +77,11 @@ export const LAMPORTS_LOCK = 'lamports';
 
 /** What is put on record of a swap before it leaves. */
 function recordOf(
-  { signature, bytes, lifetime: { blockhash, slot, lastValidBlockHeight }, expected }: SignedSwap,
+  { signature, payerSignature, bytes, lifetime, expected }: SignedSwap,
   { inputMint, outputMint, inAmount, outAmount, provider }: QuotedAmounts,
 ): SwapRecord {
-  const { source, output, before } = expected;
+  const { blockhash, slot, lastValidBlockHeight } = lifetime;
+  const { source, output, before, relay } = expected;
   return {
     ...{
       signature,
@@ -93,6 +94,9 @@ function recordOf(
       blockhashSlot: slot,
     },
     before: { amount: before.amount.toString(), slot: before.slot },
+    ...(relay === undefined
+      ? {}
+      : { relay: { payerSignature, mint: relay.mint, fee: relay.amount.toString() } }),
     lastValidBlockHeight: lastValidBlockHeight.toString(),
     transaction: base64.encode(bytes),
     quoted: {
@@ -120,9 +124,11 @@ function uncertain({
  */
 function rememberLeast(
   { ledger, config }: PaymentContext,
-  { output, outputBefore, minOut }: SignedSwap['expected'],
+  expected: SignedSwap['expected'],
 ): Promise<void> {
-  return ledger.see(output, { amount: outputBefore + minOut, at: config.runtime.now() });
+  const { output, outputBefore } = expected;
+  const amount = outputBefore + swappedAtMost(expected).minOut;
+  return ledger.see(output, { amount, at: config.runtime.now() });
 }
 
 /**

@@ -132,7 +132,7 @@ async function swapInto(
   };
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(context, funding.wrap, task);
-  const { quote, built, available } = funding;
+  const { quote, built, available, relay } = funding;
   const request = {
     inputMint: quote.inputMint,
     outputMint: quote.outputMint,
@@ -143,7 +143,7 @@ async function swapInto(
   };
   const keepWrapped = offer.mint === WSOL_MINT;
   if (!approved)
-    return runSwap(context, { ...task, request, quote, built, available, keepWrapped });
+    return runSwap(context, { ...task, request, quote, built, available, relay, keepWrapped });
   // Quoted anew, it may take no more than what was shown.
   return runSwap(context, {
     ...task,
@@ -152,6 +152,7 @@ async function swapInto(
     built,
     approved,
     available: funding.maxInAmount,
+    relay,
     keepWrapped,
   }).catch((error: unknown) => {
     throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;

@@ -3,7 +3,7 @@ import { isExactChangeError, PolicyError } from '../../errors.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import { noSwapCost, type SwapCost } from '../../policy/cost.js';
 import type { Address } from '../../solana/types.js';
-import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
+import { swappedAtMost, type SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 import { PRICE_MEMORY_MS, usdPriceOf } from '../plan/usd-price.js';
 import { boughtBy, lossOf, REFERENCE, type Price } from './swap-cost.js';
@@ -25,7 +25,8 @@ export interface SwapTaking {
 
 /** What a swap that is about to be signed takes at most, as its guard has it. */
 export function takingOf(expected: SwapOutlook): SwapTaking {
-  const { inputMint, outputMint, maxIn, minOut, leeway } = expected;
+  const { inputMint, outputMint, leeway } = expected;
+  const { maxIn, minOut } = swappedAtMost(expected);
   const { networkFeeLamports, priorityFeeLamports, rentLamports } = expected;
   const lamports = networkFeeLamports + priorityFeeLamports + rentLamports + leeway.lamports;
   return {

@@ -7,12 +7,7 @@ import { decodersOf } from '../../swaps/sources.js';
 import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
 import { swapLimits } from '../../swaps/transaction/finish.js';
 import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
-import {
-  boundsOf,
-  signSwap,
-  type SwapDeps,
-  type SwapOutlook,
-} from '../../swaps/transaction/prepare.js';
+import { boundsOf, type SwapDeps, type SwapOutlook } from '../../swaps/transaction/prepare.js';
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
@@ -20,6 +15,7 @@ import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { exclusively } from './land-exclusively.js';
+import { signSwapPaid } from './sign-swap.js';
 import { signerWithTimeout } from './signer-timeout.js';
 import { isOverCap, takingOf } from './swap-bound.js';
 import { type SwapTask, type Watched } from './swap-task.js';
@@ -99,13 +95,13 @@ export async function swapOnce(
   };
   const deps = depsOf(context, task.signal);
   const sign = () =>
-    signSwap(deps, order).catch(async (error: unknown) => {
+    signSwapPaid(context, deps, order, task).catch(async (error: unknown) => {
       if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
       // Refused without its leeway too, it ends here.
       await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
       await noneInFlight(context, order.reserved, task.signal);
       guard.isStrict = true;
-      return signSwap(deps, { ...order, isStrict: true });
+      return signSwapPaid(context, deps, { ...order, isStrict: true }, task);
     });
   return exclusively(context, [quote.inputMint, quote.outputMint], task, sign, record);
 }

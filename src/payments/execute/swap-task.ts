@@ -2,6 +2,7 @@ import type { ResolvedRequest } from '../../config/swap-request.js';
 import type { Emit } from '../../events.js';
 import type { SignedSwap as SwapRecord, SwapOutcome } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
+import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { WorstPrice } from '../plan/quote-within.js';
 import type { SwapTaking } from './swap-bound.js';
@@ -21,6 +22,8 @@ export interface SwapTask {
   readonly worst?: WorstPrice | undefined;
   /** Base units of the input that the payment may take, however often it is quoted. */
   readonly available?: bigint | undefined;
+  /** What pays its lamports if the wallet cannot. */
+  readonly relay?: RelayOffer | undefined;
   /** The output is wrapped SOL, and wanted as such. */
   readonly keepWrapped?: boolean | undefined;
   readonly emit: Emit;

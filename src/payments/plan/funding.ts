@@ -5,6 +5,7 @@ import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
+import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
@@ -20,12 +21,18 @@ import { cheapest, findTogether, foundBeside, isDear } from './cheapest.js';
 import { outdateHoldings, reservedOf, shareHoldings } from './holdings.js';
 import { forgetBalance, type OfferFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
+import { withRelay } from './relay.js';
 import { short } from './short-of.js';
 import { quoteForPayment, checkAvailable } from './swap-quote.js';
 import { usdPriceOf } from './usd-price.js';
 
 /** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
-export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigint } & (
+export type Funding = {
+  readonly inputMint: Address;
+  readonly maxInAmount: bigint;
+  /** What pays its lamports if the wallet cannot; the most that it takes is in what goes in. */
+  readonly relay?: RelayOffer;
+} & (
   | {
       readonly quote: SwapQuote;
       /** What may be spent of the input, however often it is quoted anew. */
@@ -73,14 +80,17 @@ export async function findFunding(
   options: FundingOptions,
 ): Promise<Funding> {
   const holdings = await shareHoldings(context, options.signal);
-  return fundingOutOf(context, holdings, offer, facts, needed, options).catch(
-    async (error: unknown) => {
-      // What the caller does about it shows at once.
-      outdateHoldings(context);
-      await forgetBalance(context, facts);
-      throw error;
-    },
-  );
+  const find = async () => {
+    const funding = await fundingOutOf(context, holdings, offer, facts, needed, options);
+    if (!('quote' in funding)) return funding;
+    return withRelay(context, funding, offer.mint, options.signal);
+  };
+  return find().catch(async (error: unknown) => {
+    // What the caller does about it shows at once.
+    outdateHoldings(context);
+    await forgetBalance(context, facts);
+    throw error;
+  });
 }
 
 async function fundingOutOf(

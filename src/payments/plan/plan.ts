@@ -89,7 +89,7 @@ export async function planOf(
     ...(funding === undefined
       ? {}
       : 'quote' in funding
-        ? { swap: withoutRaw(funding.quote) }
+        ? { swap: withoutRaw(funding.quote), ...relayIn(funding) }
         : { wrap: funding.wrap.toString() }),
     cost:
       funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
@@ -107,13 +107,13 @@ async function mostFor(
   signal: AbortSignal | undefined,
 ): Promise<Receipt['cost']> {
   const { signer, policy } = context.config;
-  const { inputMint, maxInAmount: maxIn } = funding;
+  const { inputMint, maxInAmount: maxIn, relay } = funding;
   const rent = await newAccountRent(context.rpc, signer.address, spend.mint, { signal });
   const taking = {
     inputMint,
     outputMint: spend.mint,
     maxIn,
-    minOut: broughtBy(funding),
+    minOut: broughtBy(funding) - (relay?.mint === spend.mint ? relay.maxFee : 0n),
     lamports: policy.maxFeeLamports + rent,
   };
   return costFor(
@@ -137,6 +137,12 @@ export async function usesOf(
     return rest > 0n ? rest : 0n;
   };
   return rows.map(({ cap, parts }) => capUse(cap, usedOf(cap), parts.map(usedOf)));
+}
+
+function relayIn({ relay }: Pick<Funding, 'relay'>): Pick<Plan, 'relayer'> {
+  if (relay === undefined) return {};
+  const { feePayer, payTo, mint, maxFee } = relay;
+  return { relayer: { feePayer, payTo, mint, maxAmount: maxFee.toString() } };
 }
 
 function withoutRaw({ raw: _raw, ...quote }: SwapQuote): Omit<SwapQuote, 'raw'> {

@@ -287,6 +287,8 @@ function mayBe({ memo }: SignatureInfo, sent: Sent, tellsMemos: boolean): boolea
 export function landingOf(fate: Fate): Landing {
   if (fate.state === 'open') return { outcome: 'unknown' };
   if (fate.state === 'never') return { outcome: 'expired' };
-  const { slot, error } = fate;
-  return error === null ? { outcome: 'confirmed', slot } : { outcome: 'failed', error, slot };
+  const { slot, error, signature } = fate;
+  return error === null
+    ? { outcome: 'confirmed', slot, signature }
+    : { outcome: 'failed', error, slot, signature };
 }

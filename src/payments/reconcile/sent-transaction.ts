@@ -42,6 +42,7 @@ export interface Sent {
 export function sentSwap(
   {
     signature,
+    relay,
     inputMint,
     source,
     before,
@@ -52,13 +53,11 @@ export function sentSwap(
   wallet: Address,
 ): Sent {
   return {
-    ...{
-      signature,
-      isId: true,
-      blockhash,
-      blockhashSlot,
-      lastValidBlockHeight: BigInt(lastValidBlockHeight),
-    },
+    // A relayer can sign the same message again: only our own signature is sure to be in what lands.
+    ...(relay === undefined
+      ? { signature, isId: true }
+      : { signature: relay.payerSignature, isId: false, claim: signature, mint: inputMint }),
+    ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
     source:
       inputMint === WSOL_MINT
         ? { account: wallet, unit: 'lamports' }

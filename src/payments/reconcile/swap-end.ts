@@ -8,7 +8,7 @@ import { landTransaction, type Landing } from '../../solana/transactions/confirm
 import type { PaymentContext } from '../context.js';
 import { fateOf, landingOf } from './fate.js';
 import { sentSwap } from './sent-transaction.js';
-import { failureFee, readLanded, rentIn, swapAmountsOf } from './swap-outcome.js';
+import { failureFee, ownFee, readLanded, rentIn, swapAmountsOf } from './swap-outcome.js';
 
 /** How often a transaction of ours that has not landed is sent again, in milliseconds. */
 export const RESEND_MS = 2_000;
@@ -69,15 +69,18 @@ export async function endOfSwap(
   swap: SignedSwap,
   landing: Landing,
 ): Promise<SwapEnd | undefined> {
-  const { signature } = swap;
   if (landing.outcome === 'unknown') return undefined;
   if (landing.outcome === 'expired')
-    return { error: swapExpired(signature), outcome: { state: 'failed', code: 'swap_expired' } };
+    return {
+      error: swapExpired(swap.signature),
+      outcome: { state: 'failed', code: 'swap_expired' },
+    };
+  const { signature = swap.signature } = landing;
   const landed =
     (landing.outcome === 'confirmed' ? landing.landed : undefined) ??
     (await readLanded(context, signature));
   if (landing.outcome === 'failed') {
-    const fee = failureFee(landed, context.config.signer.address)?.toString();
+    const fee = failureFee(landed, context.config.signer.address, swap)?.toString();
     return {
       error: swapFailed({
         signature,
@@ -91,7 +94,7 @@ export async function endOfSwap(
       },
     };
   }
-  const swapped = swappedBy(context, swap, landed);
+  const swapped = swappedBy(context, { ...swap, signature }, landed);
   return { swapped, landed, outcome: confirmedAs(swapped) };
 }
 
@@ -100,7 +103,7 @@ function swappedBy(
   swap: SignedSwap,
   landed: LandedTransaction | undefined,
 ): Swapped {
-  const { signature, inputMint, outputMint, provider, quoted } = swap;
+  const { signature, inputMint, outputMint, provider, quoted, relay } = swap;
   const wallet = context.config.signer.address;
   // What is wrapped stays on own accounts: the sum of their changes says nothing of it.
   const seen =
@@ -113,8 +116,9 @@ function swappedBy(
       outputMint,
       outAmount: `${seen.outAmount}`,
       provider,
+      ...(relay === undefined ? {} : { relayFee: { mint: relay.mint, amount: relay.fee } }),
     },
-    feeLamports: landed?.feeLamports ?? BigInt(quoted.feeLamports),
+    feeLamports: landed === undefined ? BigInt(quoted.feeLamports) : ownFee(landed, swap),
     rentLamports: landed === undefined ? undefined : rentIn(landed, wallet, swap),
   };
 }

@@ -1,4 +1,5 @@
 import { maxAmount } from '../../amount.js';
+import type { SignedSwap } from '../../journal/types.js';
 import { WSOL_MINT } from '../../network.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
@@ -30,18 +31,21 @@ export async function readLanded(
   return undefined;
 }
 
+/** What is known of a swap that landed. */
+type Sent = Pick<SignedSwap, 'inputMint' | 'outputMint' | 'source' | 'output' | 'relay'>;
+
+/** What the wallet paid of the network fee: nothing if a relayer did. */
+export function ownFee(
+  { feeLamports }: LandedTransaction,
+  { relay }: Pick<SignedSwap, 'relay'>,
+): bigint {
+  return relay === undefined ? feeLamports : 0n;
+}
+
 /** What the landed transaction moved on the wallet's own accounts. */
-export function swapAmountsOf(
-  landed: LandedTransaction,
-  wallet: string,
-  {
-    inputMint,
-    outputMint,
-    source,
-    output,
-  }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
-): SwapAmounts {
-  const { feeLamports } = landed;
+export function swapAmountsOf(landed: LandedTransaction, wallet: string, swap: Sent): SwapAmounts {
+  const { inputMint, outputMint, source, output } = swap;
+  const feeLamports = ownFee(landed, swap);
   // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was
   // swapped does not.
   const lamports = [...new Set([wallet, source, output])].reduce(
@@ -60,16 +64,8 @@ export function swapAmountsOf(
  * wrapped SOL. Undefined if what a node gave of it does not agree with itself: then nothing of it
  * may lower what is counted.
  */
-export function rentIn(
-  landed: LandedTransaction,
-  wallet: string,
-  {
-    inputMint,
-    outputMint,
-    source,
-    output,
-  }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
-): bigint | undefined {
+export function rentIn(landed: LandedTransaction, wallet: string, swap: Sent): bigint | undefined {
+  const { inputMint, outputMint, source, output, relay } = swap;
   const own = new Map([
     [source, inputMint],
     [output, outputMint],
@@ -83,8 +79,8 @@ export function rentIn(
   }, 0n);
   // Where no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
   const isSold = inputMint === WSOL_MINT || outputMint === WSOL_MINT;
-  const left = isSold ? 0n : -lamportChange(landed, wallet) - landed.feeLamports;
-  return maxAmount(0n, maxAmount(rent, left));
+  const left = isSold ? 0n : -lamportChange(landed, wallet) - ownFee(landed, swap);
+  return maxAmount(0n, maxAmount(relay === undefined ? rent : 0n, left));
 }
 
 /**
@@ -94,9 +90,11 @@ export function rentIn(
 export function failureFee(
   landed: LandedTransaction | undefined,
   wallet: string,
+  swap: Pick<SignedSwap, 'relay'>,
 ): bigint | undefined {
   if (landed === undefined || landed.error === null || !isWhole(landed)) return undefined;
-  const { feeLamports, tokenChanges } = landed;
+  const { tokenChanges } = landed;
+  const feeLamports = ownFee(landed, swap);
   const hasMoved =
     lamportChange(landed, wallet) !== -feeLamports ||
     tokenChanges.some(({ before, after }) => before !== after);

@@ -8,9 +8,22 @@ import { firstSignature } from './transaction.js';
  * looking, or the node stopped answering, before the chain had decided.
  */
 export type Landing =
-  /** `landed`: the transaction itself, if the node gave it along with its status. */
-  | { readonly outcome: 'confirmed'; readonly slot: number; readonly landed?: LandedTransaction }
-  | { readonly outcome: 'failed'; readonly error: string; readonly slot: number }
+  /**
+   * `landed`: the transaction itself, if the node gave it along with its status. `signature`: its id,
+   * if it was found by something else.
+   */
+  | {
+      readonly outcome: 'confirmed';
+      readonly slot: number;
+      readonly landed?: LandedTransaction;
+      readonly signature?: string;
+    }
+  | {
+      readonly outcome: 'failed';
+      readonly error: string;
+      readonly slot: number;
+      readonly signature?: string;
+    }
   | { readonly outcome: 'expired' }
   | { readonly outcome: 'unknown' };
 

@@ -96,6 +96,12 @@ export function transferLamports(input: {
   return made(() => SystemProgram.transfer({ fromPubkey: key(from), toPubkey: key(to), lamports }));
 }
 
+/** Assigns an account to the System program: fails unless it is that program's, or no account. */
+export function assignToSystem(input: { readonly account: Address }): Instruction {
+  const { programId } = SystemProgram;
+  return made(() => SystemProgram.assign({ accountPubkey: key(input.account), programId }));
+}
+
 /** What the library made, in plain data. Whether it is what was meant is for tests to say. */
 function made(make: () => TransactionInstruction): Instruction {
   ensureBuffer();

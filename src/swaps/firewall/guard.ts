@@ -1,5 +1,6 @@
 import { transferChecked } from '../../solana/transactions/instructions.js';
 import {
+  assignToSystem,
   dropCloseAuthority,
   revoke,
   transferLamports,
@@ -33,14 +34,19 @@ export interface Floors {
  * it; dropping the close authority fails if it is another wallet's.
  * Revoking comes first: a venue that has made itself the owner can make the wallet its delegate and
  * the one that may close, and a delegate may move and revoke. The last one fails too if the
- * wallet was assigned to another program: its amount is never zero.
+ * wallet was assigned to another program. Of a wallet without lamports it is an assignment to the
+ * System program, which does nothing else: a transfer of zero would not notice.
  */
 export function guard(floors: Floors): Instruction[] {
-  const { wallet } = floors;
+  const { wallet, lamports } = floors;
   const tokens = floors.tokens
     .filter((token) => !token.closed)
     .flatMap((token) => guardToken(wallet, token));
-  return [...tokens, transferLamports({ from: wallet, to: wallet, lamports: floors.lamports })];
+  const last =
+    lamports === 0n
+      ? assignToSystem({ account: wallet })
+      : transferLamports({ from: wallet, to: wallet, lamports });
+  return [...tokens, last];
 }
 
 function guardToken(authority: Address, { account, least }: TokenFloor): Instruction[] {
@@ -71,5 +77,5 @@ export function holds({ tokens, lamports }: GuardsFound, floors: Floors): boolea
     );
     return revoked !== -1 && isOwned && own.some(({ kind }) => kind === 'close_authority');
   });
-  return kept && lamports > 0n && lamports >= floors.lamports;
+  return kept && lamports !== undefined && lamports >= floors.lamports;
 }

@@ -1,4 +1,4 @@
-import type { Address } from '../../solana/types.js';
+import type { Address, Instruction } from '../../solana/types.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import {
   type SurroundingsSubject,
@@ -8,6 +8,7 @@ import {
   SET_AUTHORITY,
   CLOSE_AUTHORITY,
   names,
+  keepsPlain,
   transferred,
 } from './placed.js';
 
@@ -55,8 +56,18 @@ export function guardOf(
 export interface GuardsFound {
   /** In the order in which they run. */
   readonly tokens: readonly TokenGuard[];
-  /** Lamports that the wallet must have; 0n if the transaction does not end with that. */
-  readonly lamports: bigint;
+  /**
+   * Lamports that the wallet must have; 0n if it must be a plain wallet and may have none, undefined
+   * if the transaction does not end with either.
+   */
+  readonly lamports: bigint | undefined;
+}
+
+/** A transfer of nothing would not notice that the wallet was handed to another program. */
+function floorIn(instruction: Instruction, wallet: Address): bigint | undefined {
+  const moved = transferred({ instruction }, wallet, wallet);
+  if (moved !== undefined) return moved === 0n ? undefined : moved;
+  return keepsPlain({ instruction }, wallet) ? 0n : undefined;
 }
 
 /** The unbroken row of guard instructions at the end of a transaction. */
@@ -66,11 +77,8 @@ export function guardsIn({
   expected,
 }: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): GuardsFound {
   const last = instructions[instructions.length - 1];
-  const lamports =
-    last === undefined
-      ? undefined
-      : transferred({ instruction: last }, expected.wallet, expected.wallet);
-  if (lamports === undefined) return { tokens: [], lamports: 0n };
+  const lamports = last === undefined ? undefined : floorIn(last, expected.wallet);
+  if (lamports === undefined) return { tokens: [], lamports };
   const tokens: TokenGuard[] = [];
   for (const instruction of instructions.slice(swapAt + 1, -1).reverse()) {
     const found = guardOf({ instruction, before: false, last: false }, expected);

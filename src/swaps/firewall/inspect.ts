@@ -167,7 +167,7 @@ class Inspection implements Findings {
     const guards = guardsIn(subject);
     this.guarded = holds(guards, floors);
     const guardFrom =
-      subject.instructions.length - guards.tokens.length - (guards.lamports > 0n ? 1 : 0);
+      subject.instructions.length - guards.tokens.length - (guards.lamports === undefined ? 0 : 1);
     const wire = assembleTransaction(message, new Map());
     const simulation = await node.simulate(wire, watchedAccounts(floors), {
       ...options,

@@ -5,6 +5,21 @@ import type { SwapCall, SwapDecoder } from '../provider.js';
 import { decoderOf, decodeSwap, programName } from './decoders.js';
 import type { Rule } from './rule.js';
 
+/**
+ * Another key pays the lamports of a swap, and takes a fee in one of its two tokens. No lamport of
+ * the wallet may move then.
+ */
+export interface Relay {
+  /** Signs first; pays the network fee, and the rent of accounts that are made. */
+  readonly feePayer: Address;
+  /** Owner of the associated token account that the fee goes to. */
+  readonly payTo: Address;
+  /** The token of the fee. */
+  readonly mint: Address;
+  /** The fee in base units. */
+  readonly amount: bigint;
+}
+
 /** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
 export interface SwapExpectation {
   /** What reads the instructions of each program that may swap. */
@@ -26,6 +41,8 @@ export interface SwapExpectation {
    * for the wallet's wrapped SOL account.
    */
   readonly temporary?: Address | undefined;
+  /** What pays the lamports of the transaction, if the wallet does not. */
+  readonly relay?: Relay | undefined;
 }
 
 /** The wallet's account for a token of the swap. */

@@ -6,6 +6,8 @@ import { isSwap } from './decoders.js';
 import { type Floors, holds } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import type { SwapExpectation } from './instruction-rules.js';
+import { placed } from './placed.js';
+import { feePayerOf, isRelayFee, relayFeeOf } from './relay.js';
 import { brokenBy } from './rule.js';
 import { shapeRules } from './shape.js';
 import { surroundingsRules } from './surroundings.js';
@@ -35,13 +37,18 @@ export function checkComposed(
     decoded === undefined ? undefined : resolveInstructions(decoded, lookupTables);
   if (decoded === undefined || instructions === undefined) throw failed('it cannot be read');
   const { header, staticAccounts } = decoded;
-  if (header.numRequiredSignatures !== 1 || staticAccounts[0] !== expected.wallet)
-    throw failed('the wallet is not its only signer');
+  const signers = staticAccounts.slice(0, header.numRequiredSignatures);
+  const meant = [...new Set([feePayerOf(expected), expected.wallet])];
+  if (signers.join() !== meant.join())
+    throw failed('the wallet is not its only signer, after what pays its fee');
   const swapAt = instructions.findIndex((one) => isSwap(expected.decoders, one, expected.wallet));
   const subject = { instructions, swapAt, expected, maxPriorityFee };
   const broken =
     brokenBy(shapeRules, { instructions, ...expected }) ?? brokenBy(surroundingsRules, subject);
   if (broken !== undefined) throw failed(`${broken.refuses} (rule ${broken.id})`);
+  const fees = placed(subject).filter((one) => isRelayFee(one, expected));
+  if (fees.length !== (relayFeeOf(expected) === undefined ? 0 : 1))
+    throw failed('it does not pay the fee of the relayer once');
   const own = [expected.wallet, ...floors.tokens.map(({ account }) => account.address)];
   if (!isSame(instructions[swapAt], instruction, own))
     throw failed('its swap is not the one that was checked');

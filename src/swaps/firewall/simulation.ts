@@ -87,11 +87,11 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     id: 'simulated_wallet',
     refuses: 'the wallet would no longer be a plain account of its own',
     why: 'A wallet that is assigned to another program keeps its balance and can never spend it.',
-    passes: ({ wallet }) =>
-      wallet !== null &&
-      wallet.owner === SYSTEM_PROGRAM &&
-      wallet.data.length === 0 &&
-      !wallet.executable,
+    // One without lamports is no account at all.
+    passes: ({ wallet, floors }) =>
+      wallet === null
+        ? floors.lamports === 0n
+        : wallet.owner === SYSTEM_PROGRAM && wallet.data.length === 0 && !wallet.executable,
   },
   onTokens(
     'simulated_account',
@@ -138,7 +138,7 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     id: 'simulated_lamports',
     refuses: 'more SOL would be taken than agreed',
     why: 'A venue can transfer SOL with the signature of the wallet, or make it pay for accounts of others.',
-    passes: ({ wallet, floors }) => wallet !== null && wallet.lamports >= floors.lamports,
+    passes: ({ wallet, floors }) => (wallet?.lamports ?? 0n) >= floors.lamports,
   },
 ];
 

@@ -17,9 +17,11 @@ import {
   CLOSE,
   SYNC,
   names,
+  keepsPlain,
   opcode,
   transferred,
 } from './placed.js';
+import { feePayerOf, isRelayFee } from './relay.js';
 import type { Rule } from './rule.js';
 
 /** A rule on every instruction of some programs. */
@@ -119,7 +121,10 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     'Approve, SetAuthority, Transfer, Burn and the batches of them give away what the wallet holds, now or later.',
     TOKEN_PROGRAMS,
     (one, { expected }) =>
-      opcode(one) === CLOSE || opcode(one) === SYNC || guardOf(one, expected) !== undefined,
+      opcode(one) === CLOSE ||
+      opcode(one) === SYNC ||
+      isRelayFee(one, expected) ||
+      guardOf(one, expected) !== undefined,
   ),
 ];
 
@@ -149,9 +154,13 @@ function wrappedBy(one: Placed, expected: SwapExpectation): bigint | undefined {
     : undefined;
 }
 
-/** The last line of the guard: at least so many lamports, moved from the wallet to itself. */
+/** The last line of the guard. */
 function isOwnFloor(one: Placed, wallet: Address): boolean {
-  return one.last && !one.before && transferred(one, wallet, wallet) !== undefined;
+  return (
+    one.last &&
+    !one.before &&
+    (transferred(one, wallet, wallet) !== undefined || keepsPlain(one, wallet))
+  );
 }
 
 /**
@@ -193,7 +202,7 @@ function createdBy(
   // Older builders name the rent sysvar as a seventh; no program reads it.
   const six = { ...instruction, accounts: accounts.slice(0, 6) };
   return accounts.length <= 7 &&
-    names(six, [wallet, account, wallet, mint, SYSTEM_PROGRAM, program])
+    names(six, [feePayerOf(expected), account, wallet, mint, SYSTEM_PROGRAM, program])
     ? account
     : undefined;
 }

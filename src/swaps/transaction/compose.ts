@@ -1,6 +1,10 @@
 import { WSOL_MINT } from '../../network.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
-import { computeUnitLimit, computeUnitPrice } from '../../solana/transactions/instructions.js';
+import {
+  computeUnitLimit,
+  computeUnitPrice,
+  transferChecked,
+} from '../../solana/transactions/instructions.js';
 import {
   closeTokenAccount,
   createAssociatedTokenAccount,
@@ -10,6 +14,7 @@ import {
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { guard } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import { feePayerOf, relayFeeOf } from '../firewall/relay.js';
 import type { ComputeBudget } from './budget.js';
 import type { OwnAccount } from './own-account.js';
 import { type SwapFacts, type SwapPlan, planSwap } from './plan.js';
@@ -46,26 +51,28 @@ export interface ComposedSwap {
 
 /**
  * Composes the transaction: compute budget, the accounts that are missing, wrapping, the swap,
- * unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source holds
+ * the fee of a relayer, unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source holds
  * less than the swap may take.
  */
 export function composeSwap(parts: SwapParts): ComposedSwap {
   const { expected, facts, compute } = parts;
   const { wallet } = expected;
+  const feePayer = feePayerOf(expected);
   const plan = planSwap(expected, facts, compute, parts.keepWrapped);
   const body = [
     ...computeInstructions(compute),
-    ...(plan.createSource ? [createOwn(wallet, facts.source)] : []),
-    ...(plan.createOutput ? [createOwn(wallet, facts.output)] : []),
+    ...(plan.createSource ? [createOwn(wallet, facts.source, feePayer)] : []),
+    ...(plan.createOutput ? [createOwn(wallet, facts.output, feePayer)] : []),
     ...wrapInto(wallet, facts.source.address, plan.wrap),
     ...plan.sync.map((account) => syncNative({ account })),
     parts.instruction,
+    ...payRelay(expected, facts),
     ...(plan.closeSource ? [closeOwn(wallet, facts.source)] : []),
     ...(plan.closeOutput ? [closeOwn(wallet, facts.output)] : []),
   ];
   const instructions = [...body, ...guard(plan.floors)];
   const { blockhash, lookupTables } = parts;
-  const message = compileMessage({ feePayer: wallet, instructions, blockhash, lookupTables });
+  const message = compileMessage({ feePayer, instructions, blockhash, lookupTables });
   return {
     instructions,
     message,
@@ -82,14 +89,24 @@ export function computeInstructions({ unitLimit, unitPrice }: ComputeBudget): In
 export function createOwn(
   wallet: Address,
   { address, mint, tokenProgram }: OwnAccount,
+  payer = wallet,
 ): Instruction {
   return createAssociatedTokenAccount({
-    payer: wallet,
+    payer,
     account: address,
     owner: wallet,
     mint,
     tokenProgram,
   });
+}
+
+/** After the swap: the fee may be in what that brings. */
+function payRelay(expected: SwapExpectation, { source, output }: SwapFacts): Instruction[] {
+  const fee = relayFeeOf(expected);
+  const { decimals } = fee?.mint === source.mint ? source : output;
+  return fee === undefined
+    ? []
+    : [transferChecked({ ...fee, authority: expected.wallet, decimals })];
 }
 
 /** Moves SOL into a wrapped SOL account and makes its balance count. */

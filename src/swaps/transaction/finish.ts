@@ -1,3 +1,4 @@
+import { isExactChangeError } from '../../errors.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
@@ -100,12 +101,14 @@ const COMPUTE_INSTRUCTIONS = 2;
 export async function finish(input: FinishInput): Promise<Finished> {
   const { blockhashes, limits, compose, options } = input;
   const reserved = await input.reserved();
-  const rehearsal = compose(
-    { unitLimit: MAX_UNITS, unitPrice: 1n },
-    (await blockhashes.fresh(options)).blockhash,
-    reserved,
-  );
-  const simulated = simulate(input, rehearsal);
+  const { blockhash } = await blockhashes.fresh(options);
+  const rehearsal = compose({ unitLimit: MAX_UNITS, unitPrice: 1n }, blockhash, reserved);
+  const simulated = simulate(input, rehearsal).catch(async (error: unknown) => {
+    if (isExactChangeError(error, 'insufficient_sol'))
+      // What is asked for has to be enough, also for the price of the market.
+      affordable(input, compose(await dearest(input), blockhash, reserved));
+    throw error;
+  });
   simulated.catch(() => undefined);
   const unitPrice = await input.unitPrice;
   const used = await simulated;
@@ -119,6 +122,12 @@ export async function finish(input: FinishInput): Promise<Finished> {
   if (sameApartFromBudget(rehearsal.instructions, draft.instructions)) affordable(input, draft);
   else await simulate(input, draft);
   return { draft, compute, lifetime };
+}
+
+/** The most that the market's price may cost, as long as no simulation has told the units. */
+async function dearest({ unitPrice, limits }: FinishInput): Promise<ComputeBudget> {
+  const price = boundedUnitPrice(await unitPrice, MAX_UNITS, limits.maxPriorityFeeLamports);
+  return { unitLimit: MAX_UNITS, unitPrice: price };
 }
 
 function affordable(

@@ -2,9 +2,10 @@ import { maxAmount, minAmount } from '../../amount.js';
 import { FundsError } from '../../errors.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
-import { amountText } from '../../token-text.js';
+import { amountText, fundingLink } from '../../token-text.js';
 import type { Floors } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import { relayFeeIn } from '../firewall/relay.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -82,7 +83,9 @@ export function planSwap(
   };
   const spendable = maxAmount(source.balance - reserved.input, 0n);
   const native = expected.inputMint === WSOL_MINT;
-  if (!native && spendable < expected.maxIn) throw shortOfInput(expected, spendable);
+  const takes = expected.maxIn + relayFeeIn(expected, expected.inputMint);
+  if (!native && spendable < takes) throw shortOfInput(expected, facts.source, takes, spendable);
+  const brings = expected.minOut - relayFeeIn(expected, expected.outputMint);
   const wrap = native ? maxAmount(expected.maxIn - spendable, 0n) : 0n;
   const closeSource = native && source.balance === 0n;
   const closeOutput = expected.outputMint === WSOL_MINT && !keepWrapped && output.balance === 0n;
@@ -102,16 +105,20 @@ export function planSwap(
   const rentOf = (closed: boolean) =>
     sum(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
   const budget: LamportBudget = {
-    networkFee: SIGNATURE_LAMPORTS,
-    priorityFee: priorityFee(compute),
-    rent: rentOf(false),
-    temporaryRent: rentOf(true),
+    ...(expected.relay === undefined
+      ? {
+          networkFee: SIGNATURE_LAMPORTS,
+          priorityFee: priorityFee(compute),
+          rent: rentOf(false),
+          temporaryRent: rentOf(true),
+        }
+      : { networkFee: 0n, priorityFee: 0n, rent: 0n, temporaryRent: 0n }),
     wrapped: wrap,
     returned: sum([
       // Of one that is missing too: its rent comes back with what lay at the address.
       closeSource ? source.lamports : 0n,
       closeOutput ? output.lamports : 0n,
-      closeOutput ? expected.minOut : 0n,
+      closeOutput ? brings : 0n,
     ]),
   };
   const outputUncounted = output.exists
@@ -127,12 +134,14 @@ export function planSwap(
     ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports },
     floors: {
       wallet: expected.wallet,
-      // Never zero: that would not notice a wallet assigned to another program. Whether it can be
-      // met is for `checkBudget`.
-      lamports: maxAmount(leastLamports(facts.lamports - leeway.lamports, budget), 1n),
+      // Whether it can be met is for `checkBudget`: a wallet that pays has something left.
+      lamports: maxAmount(
+        leastLamports(facts.lamports - leeway.lamports, budget),
+        expected.relay === undefined ? 1n : 0n,
+      ),
       tokens: [
-        { account: source, least: sourceLeast + wrap - expected.maxIn, closed: closeSource },
-        { account: output, least: outputLeast + expected.minOut, closed: closeOutput },
+        { account: source, least: sourceLeast + wrap - takes, closed: closeSource },
+        { account: output, least: outputLeast + brings, closed: closeOutput },
       ],
     },
   };
@@ -143,14 +152,22 @@ function sum(amounts: readonly bigint[]): bigint {
 }
 
 function shortOfInput(
-  { inputMint, maxIn }: SwapExpectation,
+  { wallet, inputMint }: SwapExpectation,
+  { decimals }: OwnAccount,
+  required: bigint,
   available: bigint,
 ): FundsError<'insufficient_funds'> {
-  const [most, spendable] = [maxIn, available].map((one) =>
-    amountText(SOLANA_MAINNET, inputMint, one),
+  const [most, spendable] = [required, available].map((one) =>
+    amountText(SOLANA_MAINNET, inputMint, one, decimals),
   );
-  const message = `The swap may take up to ${most}, and the wallet can spend ${spendable}. Fund it.`;
+  const link = fundingLink(wallet, inputMint, required - available, decimals);
+  const message = `The swap may take up to ${most}, and the wallet ${wallet} can spend ${spendable}. Fund it (${link}).`;
   return new FundsError('insufficient_funds', message, {
-    details: { mint: inputMint, required: maxIn.toString(), available: available.toString() },
+    details: {
+      mint: inputMint,
+      required: required.toString(),
+      available: available.toString(),
+      link,
+    },
   });
 }

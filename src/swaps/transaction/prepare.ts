@@ -1,10 +1,11 @@
 import type { Runtime } from '../../internal/runtime.js';
 import { WSOL_MINT } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
-import type { Signer } from '../../solana/signer.js';
+import type { Signer, SigningIntent } from '../../solana/signer.js';
 import type { Address } from '../../solana/types.js';
 import { checkSwap } from '../firewall/check-swap.js';
-import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import type { Relay, SwapExpectation } from '../firewall/instruction-rules.js';
+import { relayFeeIn } from '../firewall/relay.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
@@ -56,6 +57,8 @@ export interface SwapOrder {
   readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
   /** What others of our transactions may still take; read before and after the chain is. */
   readonly reserved?: (() => ReservedAmounts | Promise<ReservedAmounts>) | undefined;
+  /** What pays its lamports, if the wallet does not. */
+  readonly relay?: Relay | undefined;
   /** The guard lets nothing be missing: the swap fails if one of those lands meanwhile. */
   readonly isStrict?: boolean | undefined;
   /** The chain is read at this slot or later. */
@@ -77,6 +80,8 @@ export interface SwapOutlook extends SwapBounds {
   readonly leeway: ReservedAmounts;
   /** Base units that the output account held before. */
   readonly outputBefore: bigint;
+  readonly relay?: Relay | undefined;
+  /** Of the wallet: nothing of these if a relayer pays. */
   readonly networkFeeLamports: bigint;
   readonly priorityFeeLamports: bigint;
   /** Rent of accounts that stay. */
@@ -96,8 +101,10 @@ export interface PreparedSwap {
 export interface SignedSwap {
   /** Signed wire bytes. Nothing has been sent. */
   readonly bytes: Uint8Array;
-  /** Base58. */
+  /** Base58: the transaction's id, which is the fee payer's signature. */
   readonly signature: string;
+  /** Base58: the wallet's own. */
+  readonly payerSignature: string;
   readonly lifetime: DatedLifetime;
   readonly expected: SwapOutlook;
 }
@@ -127,7 +134,7 @@ export async function prepareSwap(
   order: SwapOrder,
 ): Promise<PreparedSwap> {
   const { rpc, limits, blockhashes, decoders } = deps;
-  const { bounds, keepWrapped = false, isStrict = false } = order;
+  const { bounds, keepWrapped = false, isStrict = false, relay } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const reserved = async () => order.reserved?.() ?? nothingReserved;
   const before = await reserved();
@@ -144,6 +151,7 @@ export async function prepareSwap(
     decoders,
     wallet,
     ...bounds,
+    relay,
     inputProgram: input.mint.tokenProgram,
     outputProgram: output.mint.tokenProgram,
   };
@@ -156,8 +164,15 @@ export async function prepareSwap(
     readRents(rpc, [input, output], options),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
-  const { walletMinimum } = rents;
-  const facts = { source: input.account, output: output.account, lamports, ...rents };
+  // What pays no fee may be empty.
+  const walletMinimum = relay === undefined ? rents.walletMinimum : 0n;
+  const facts = {
+    source: input.account,
+    output: output.account,
+    lamports,
+    ...rents,
+    walletMinimum,
+  };
   const finished = await finish({
     ...{
       rpc,
@@ -195,7 +210,7 @@ export async function prepareSwap(
     lookupTables,
     maxPriorityFee,
   });
-  return prepared(finished, bounds, facts, slot);
+  return prepared(finished, { ...bounds, relay }, facts, slot);
 }
 
 /**
@@ -206,10 +221,27 @@ export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<Signed
   const { signer, network } = deps;
   const { message, lifetime, expected } = await prepareSwap(deps, signer.address, order);
   await order.onPlanned?.(expected);
-  const { inputMint, outputMint, maxIn, minOut } = expected;
-  const amounts = { maxInAmount: maxIn.toString(), minOutAmount: minOut.toString() };
-  const intent = { kind: 'swap', network, inputMint, outputMint, ...amounts } as const;
+  const intent = intentOf(network, expected);
   return { ...(await signMessage(signer, message, intent, order.signal)), lifetime, expected };
+}
+
+/** What a swap takes and brings at most and least, the fee of a relayer counted. */
+export function swappedAtMost(
+  expected: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'maxIn' | 'minOut' | 'relay'>,
+): { readonly maxIn: bigint; readonly minOut: bigint } {
+  const { inputMint, outputMint, maxIn, minOut } = expected;
+  return {
+    maxIn: maxIn + relayFeeIn(expected, inputMint),
+    minOut: minOut - relayFeeIn(expected, outputMint),
+  };
+}
+
+/** A swap in the words that a signer is asked with. */
+export function intentOf(network: string, expected: SwapOutlook): SigningIntent {
+  const { inputMint, outputMint } = expected;
+  const { maxIn, minOut } = swappedAtMost(expected);
+  const amounts = { maxInAmount: maxIn.toString(), minOutAmount: minOut.toString() };
+  return { kind: 'swap', network, inputMint, outputMint, ...amounts };
 }
 
 /**
@@ -234,7 +266,7 @@ function mergedWith(
 /** @param readAt - The slot as of which the wallet was read. */
 function prepared(
   { draft, compute, lifetime }: Finished,
-  bounds: SwapBounds,
+  bounds: SwapBounds & Pick<SwapOrder, 'relay'>,
   facts: Omit<SwapFacts, 'reserved' | 'leeway'>,
   readAt: number,
 ): PreparedSwap {

@@ -1,4 +1,5 @@
 import { TransactionError } from '../../errors.js';
+import { base58 } from '../../internal/bytes.js';
 import { askSigner } from '../../solana/ask-signer.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import {
@@ -6,27 +7,47 @@ import {
   firstSignature,
   messageSigners,
 } from '../../solana/transactions/transaction.js';
+import type { Address } from '../../solana/types.js';
+
+const NONE: ReadonlyMap<Address, Uint8Array> = new Map();
 
 /**
  * Has the wallet sign a message of ours and puts the wire bytes together. Throws `signing_failed`
  * if the signer refuses or signs something else, and `self_check_failed` if the message asks for
- * another wallet's signature.
+ * another wallet's signature that is not there.
+ *
+ * @param others - Signatures of others that the message has already: with them it may not change.
  */
 export async function signMessage(
   signer: Signer,
   message: Uint8Array,
   intent: SigningIntent,
   signal?: AbortSignal,
-): Promise<{ bytes: Uint8Array; signature: string }> {
+  others = NONE,
+): Promise<{ bytes: Uint8Array; signature: string; payerSignature: string }> {
   const { address } = signer;
-  const signers = messageSigners(message);
-  if (signers.length !== 1 || signers[0] !== address) {
+  const missing = messageSigners(message).filter((one) => !others.has(one));
+  if (missing.length !== 1 || missing[0] !== address) {
     const reason = 'the transaction would need another signature';
     throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, {
       details: { reason },
     });
   }
-  const signed = await askSigner(signer, message, intent, signal);
-  const bytes = assembleTransaction(signed.message, new Map([[address, signed.signature]]));
-  return { bytes, signature: firstSignature(bytes) };
+  const signed = await askSigner(signer, message, intent, signal, others);
+  if (others.size > 0 && !isSameBytes(signed.message, message))
+    throw new TransactionError(
+      'signing_failed',
+      `The wallet ${address} changed the swap that a relayer has signed already, which voids that signature. Nothing was sent. Use another wallet, or send this one SOL.`,
+      { details: { address } },
+    );
+  const bytes = assembleTransaction(
+    signed.message,
+    new Map([...others, [address, signed.signature]]),
+  );
+  const payerSignature = base58.encode(signed.signature);
+  return { bytes, signature: firstSignature(bytes), payerSignature };
+}
+
+function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }

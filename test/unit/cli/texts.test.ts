@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, errorCodes, ExactChangeError, TransportError } from '../../../src/errors.js';
+import {
+  ConfigError,
+  errorCodes,
+  ExactChangeError,
+  FundsError,
+  TransportError,
+} from '../../../src/errors.js';
 import { cleanForTerminal, jsonText } from '../../../adapters/cli/clean.js';
 import { EXITS } from '../../../adapters/cli/exits.js';
-import { exitOf } from '../../../adapters/cli/failure.js';
+import { exitOf, failureReport } from '../../../adapters/cli/failure.js';
 import { chartRows, spendingBy } from '../../../adapters/cli/spending.js';
 import { csvHead, csvLine } from '../../../adapters/receipts/csv.js';
 import { ledgerText } from '../../../adapters/receipts/ledger.js';
@@ -16,6 +22,14 @@ describe('the end of a command', () => {
     expect(exitOf(error('timeout', 'uncertain'))).toBe('uncertain');
     expect(exitOf(error('already_spent', 'spent'))).toBe('spent');
     expect(exitOf(error('budget_exhausted', 'swapped'))).toBe('swapped');
+  });
+
+  it('has the link that funds the wallet, for a terminal to show as a QR code', () => {
+    const details = { requiredLamports: '2', availableLamports: '1' };
+    const link = 'solana:7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU?amount=0.000000001';
+    const short = (more: { readonly link?: string }) =>
+      failureReport(new FundsError('insufficient_sol', 'x', { details: { ...details, ...more } }));
+    expect([short({ link }).link, short({}).link]).toEqual([link, undefined]);
   });
 
   it('has a number for each code', () => {

@@ -93,8 +93,8 @@ def check_budget(
         raise failure(
             "insufficient_sol",
             f"The swap needs {sol_text(required)} for network fees, rent and what it sells; the "
-            f"wallet {wallet} can spend {sol_text(available)}. Send it the difference or more "
-            f"({link}).",
+            f"wallet {wallet} can spend {sol_text(available)}. Send it at least "
+            f"{sol_text(required - available)} ({link}).",
             {
                 "required_lamports": str(required),
                 "available_lamports": str(available),

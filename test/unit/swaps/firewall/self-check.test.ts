@@ -159,7 +159,7 @@ const swapped = (all: readonly Instruction[], a: number, b: number) =>
 
 const NO_GUARD = 'it does not end in the guard';
 const OTHER_SWAP = 'its swap is not the one that was checked';
-const SIGNERS = 'the wallet is not its only signer';
+const SIGNERS = 'the wallet is not its only signer, after what pays its fee';
 const UNREADABLE = 'it cannot be read';
 
 describe('a message that is not what was composed', () => {

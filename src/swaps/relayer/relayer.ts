@@ -1,0 +1,180 @@
+import { TransportError } from '../../errors.js';
+import { base64 } from '../../internal/bytes.js';
+import { createHttp, type HttpPeer } from '../../internal/http.js';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
+import type { Runtime } from '../../internal/runtime.js';
+import { isAddress } from '../../solana/address.js';
+import type { Address } from '../../solana/types.js';
+
+/** What a relayer says of itself. */
+export interface RelayerFacts {
+  /** Signs as fee payer. */
+  readonly feePayer: Address;
+  /** Owner of the token accounts that its fees go to. */
+  readonly payTo: Address;
+  /** The tokens that it takes fees in; undefined for any. */
+  readonly mints: readonly string[] | undefined;
+}
+
+/**
+ * A service that signs as fee payer, in the words of Kora's JSON-RPC. Its answers are hints: what
+ * it signed is judged before the wallet signs. Rejects with `TransportError`.
+ */
+export interface Relayer {
+  facts(signal: AbortSignal | undefined): Promise<RelayerFacts>;
+  /** The fee in base units of a mint, for a transaction as wire bytes. */
+  fee(
+    transaction: Uint8Array,
+    mint: Address,
+    facts: RelayerFacts,
+    signal: AbortSignal | undefined,
+  ): Promise<bigint>;
+  /** The transaction as it signed it. */
+  sign(
+    transaction: Uint8Array,
+    facts: RelayerFacts,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array>;
+}
+
+export interface RelayerSettings {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  readonly fetch: typeof fetch;
+  readonly timeoutMs: number;
+  readonly runtime: Runtime;
+}
+
+const PEER: HttpPeer = {
+  failing: ({ status }, { retryAfterMs }) =>
+    status === 429
+      ? new TransportError(
+          'rate_limited',
+          `The relayer is rate limiting this client. Wait ${retryAfterMs} ms.`,
+          { details: { retryAfterMs } },
+        )
+      : unavailable(`The relayer answered ${status}. Try again later.`, status),
+  lost: (cause) =>
+    unavailable('The relayer could not be reached. Try again, and check relayer.url.', 0, {
+      cause,
+    }),
+  late: (timeoutMs) =>
+    new TransportError(
+      'timeout',
+      `The relayer did not answer within ${timeoutMs} ms. Try again, or raise timeouts.service.`,
+      { details: { step: 'relayer', timeoutMs } },
+    ),
+  tooLong: (limitBytes) => unusable(`it is longer than ${limitBytes} bytes`),
+};
+
+/** More than any honest answer. */
+const MAX_BODY_BYTES = 256 * 1024;
+
+/** Makes one that speaks Kora's JSON-RPC; asks nothing by itself. */
+export function createRelayer(settings: RelayerSettings): Relayer {
+  const { url, apiKey, timeoutMs, runtime } = settings;
+  const http = createHttp({
+    ...{ peer: PEER, fetch: settings.fetch, timeoutMs, runtime },
+    ...{ attempts: 1, maxBodyBytes: MAX_BODY_BYTES },
+  });
+  const call = async (
+    method: string,
+    params: UnknownRecord | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<UnknownRecord> => {
+    const response = await http(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+      },
+      body: JSON.stringify({
+        ...{ jsonrpc: '2.0', id: 1, method },
+        ...(params === undefined ? {} : { params }),
+      }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return resultOf(await response.text(), response.status);
+  };
+  const common = (transaction: Uint8Array, { feePayer }: RelayerFacts) => ({
+    transaction: base64.encode(transaction),
+    signer_key: feePayer,
+    // Ours is still missing.
+    sig_verify: false,
+  });
+  return {
+    async facts(signal) {
+      const [payer, config] = await Promise.all([
+        call('getPayerSigner', undefined, signal),
+        call('getConfig', undefined, signal),
+      ]);
+      const { signer_address: feePayer, payment_address: payTo } = payer;
+      if (!isAddress(feePayer) || !isAddress(payTo)) throw unusable('it names no payer');
+      const rules = config['validation_config'];
+      const paid = isRecord(rules) ? rules['allowed_spl_paid_tokens'] : undefined;
+      return { feePayer, payTo, mints: Array.isArray(paid) ? paid.map(String) : undefined };
+    },
+    async fee(transaction, mint, facts, signal) {
+      const params = { ...common(transaction, facts), fee_token: mint };
+      const answer = await call('estimateTransactionFee', params, signal);
+      checkSame(answer['signer_pubkey'], facts.feePayer);
+      checkSame(answer['payment_address'], facts.payTo);
+      return readFee(answer['fee_in_token']);
+    },
+    async sign(transaction, facts, signal) {
+      const answer = await call('signTransaction', common(transaction, facts), signal);
+      const signed = answer['signed_transaction'];
+      try {
+        if (typeof signed === 'string') return base64.decode(signed);
+      } catch {
+        // refused below
+      }
+      throw unusable('its transaction is not base64');
+    },
+  };
+}
+
+function resultOf(body: string, status: number): UnknownRecord {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(body);
+  } catch {
+    // refused below
+  }
+  const { result, error } = isRecord(answer) ? answer : {};
+  if (isRecord(error)) {
+    const { message = '' } = error;
+    throw unavailable('The relayer refused; its reason is in untrusted.', status, {
+      untrusted: { message: String(message) },
+    });
+  }
+  if (!isRecord(result)) throw unusable('it is no JSON-RPC result');
+  return result;
+}
+
+function readFee(fee: unknown): bigint {
+  // Kora gives a JSON number, which holds 53 bits.
+  if (typeof fee !== 'number' || !Number.isSafeInteger(fee) || fee < 0)
+    throw unusable('its fee is no amount');
+  return BigInt(fee);
+}
+
+function checkSame(said: unknown, known: Address): void {
+  if (said !== known) throw unusable('it names another payer than before');
+}
+
+function unavailable(
+  message: string,
+  status: number,
+  more: { readonly cause?: unknown; readonly untrusted?: Readonly<Record<string, string>> } = {},
+): TransportError<'service_unavailable'> {
+  return new TransportError('service_unavailable', message, { details: { status }, ...more });
+}
+
+function unusable(reason: string): TransportError<'invalid_response'> {
+  return new TransportError(
+    'invalid_response',
+    `The relayer's answer cannot be used: ${reason}. Try again, and check relayer.url.`,
+    { details: { service: 'relayer', reason } },
+  );
+}
