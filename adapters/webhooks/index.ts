@@ -7,6 +7,7 @@ export { createWebhooks, type Webhooks } from './hub.js';
 export type { WebhooksOptions } from './options.js';
 export type {
   NewWebhookEndpoint,
+  WebhookDelivery,
   WebhookEndpoint,
   WebhookRegistry,
   WebhookRequest,

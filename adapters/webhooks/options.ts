@@ -3,6 +3,7 @@ import type { Journal } from '../../src/journal/types.js';
 import type { Outbox } from '../../src/outbox/outbox.js';
 import { isRecord } from './event.js';
 import type { TargetRules } from './target.js';
+import type { WebhookDelivery } from './types.js';
 
 export interface WebhooksOptions {
   /**
@@ -33,6 +34,8 @@ export interface WebhooksOptions {
    * Node says of a connection (`cause`).
    */
   readonly onError?: ((error: unknown) => void) | undefined;
+  /** Hears of each delivery of this process once it has ended, and its end is on record. */
+  readonly onDelivery?: ((delivery: WebhookDelivery) => void) | undefined;
 }
 
 /** Options, checked and complete. */
@@ -43,6 +46,7 @@ export interface WebhooksSettings {
   readonly concurrency: number;
   readonly perEndpoint: number;
   readonly onError: (error: unknown) => void;
+  readonly onDelivery: (delivery: WebhookDelivery) => void;
 }
 
 const NAMES: readonly string[] = [
@@ -53,6 +57,7 @@ const NAMES: readonly string[] = [
   'concurrency',
   'perEndpoint',
   'onError',
+  'onDelivery',
 ];
 
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
@@ -67,11 +72,14 @@ export function parseWebhooksOptions(options: WebhooksOptions): WebhooksSettings
     concurrency: at = 16,
     perEndpoint,
     onError,
+    onDelivery,
   } = options;
   if (typeof allowPrivateTargets !== 'boolean')
     throw refuse('allowPrivateTargets', 'must be true or false.');
   if (onError !== undefined && typeof onError !== 'function')
     throw refuse('onError', 'must be a function.');
+  if (onDelivery !== undefined && typeof onDelivery !== 'function')
+    throw refuse('onDelivery', 'must be a function.');
   const concurrency = readWhole('concurrency', at, 1_000);
   return {
     outbox: readOutbox(journal),
@@ -84,6 +92,7 @@ export function parseWebhooksOptions(options: WebhooksOptions): WebhooksSettings
       concurrency,
     ),
     onError: onError ?? (() => undefined),
+    onDelivery: onDelivery ?? (() => undefined),
   };
 }
 

@@ -22,6 +22,23 @@ export interface WebhookEndpoint {
   readonly disabledAt?: number;
 }
 
+/** One delivery that has ended. */
+export interface WebhookDelivery {
+  /** The ids of the event and of the endpoint that was told. */
+  readonly event: string;
+  readonly endpoint: string;
+  readonly type: WebhookEventName;
+  /** When it ended, and how long it took. Milliseconds since the epoch, and milliseconds. */
+  readonly at: number;
+  readonly ms: number;
+  /** How the endpoint answered; 0: not at all. Absent: it took the event. */
+  readonly failed?: number;
+  /** How often it was tried by then. */
+  readonly tries: number;
+  /** When it is made again; milliseconds since the epoch. Absent: never. */
+  readonly nextAt?: number;
+}
+
 /** An endpoint, and the secret that its messages are signed with, which is shown this once. */
 export interface NewWebhookEndpoint extends WebhookEndpoint {
   /** `whsec_` and base64, as Standard Webhooks have it. */

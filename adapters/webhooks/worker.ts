@@ -6,6 +6,7 @@ import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
 import { nextTry, restAfter } from './schedule.js';
 import { DISABLED, GONE, givenUp, SKIPPED, tell, type Failure } from './tell.js';
+import type { WebhookDelivery } from './types.js';
 
 export interface WorkerParts {
   readonly outbox: Outbox;
@@ -16,6 +17,7 @@ export interface WorkerParts {
   readonly concurrency: number;
   readonly perEndpoint: number;
   readonly onError: (error: unknown) => void;
+  readonly onDelivery: (delivery: WebhookDelivery) => void;
 }
 
 /** Takes what is due out of an outbox and delivers it. */
@@ -47,8 +49,8 @@ const GAVE_WAY_MS = 5_000;
 const CLOSE_MS = 10_000;
 
 export function createWorker(parts: WorkerParts): Worker {
-  const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } =
-    parts;
+  const { outbox, endpoints, deliver, runtime, onError, onDelivery } = parts;
+  const { timeoutMs, concurrency, perEndpoint } = parts;
   const neededMs = timeoutMs + DRAIN_MS + WRITE_MS;
   const leaseMs = neededMs + WAIT_MS;
   const lanes = createLanes({ concurrency, perEndpoint, neededMs });
@@ -194,8 +196,20 @@ export function createWorker(parts: WorkerParts): Worker {
         asTarget((await endpoints.all()).get(endpoint)) ??
         asTarget((await endpoints.now()).get(endpoint));
       if (target === undefined) return await end(job, []);
+      const began = runtime.now();
       const outcome = await tell(deliver, target, job.event, runtime, stopped);
-      await end(job, outcome.told ? [] : await afterFailure(job, target, outcome, stopped));
+      const at = runtime.now();
+      const next = outcome.told ? [] : await afterFailure(job, target, outcome, stopped);
+      await end(job, next);
+      const [{ dueAt: nextAt } = {}] = next;
+      notify(() =>
+        onDelivery({
+          ...{ event: job.event.id, endpoint, type: job.event.type },
+          ...{ at, ms: at - began, tries: job.failures + 1 },
+          ...(outcome.told ? {} : { failed: outcome.status }),
+          ...(nextAt === undefined ? {} : { nextAt }),
+        }),
+      );
       const now = runtime.now();
       // After the job: what is known of the endpoint is of less weight.
       if (outcome.told && isNews(target, now)) await endpoints.change(endpoint, accepting(now));
@@ -230,8 +244,11 @@ export function createWorker(parts: WorkerParts): Worker {
   }
 
   /** A log that fails must not stop what it tells of. */
+  function notify(hook: () => void): void {
+    new Promise<void>((resolve) => resolve(hook())).catch(() => undefined);
+  }
   function report(error: unknown): void {
-    new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
+    notify(() => onError(error));
   }
 
   async function stop(forget: () => void): Promise<void> {

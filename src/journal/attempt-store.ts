@@ -68,8 +68,11 @@ export interface AttemptStore {
   /** Takes down that an attempt was released. */
   remove(id: string): void;
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
-  /** In the order they were made. What is over may be gone by the time that it is read. */
-  attempts(owner: Owner, filter?: AttemptFilter): Iterable<Attempt>;
+  /**
+   * In the order they were made; without an owner, those of all. What is over may be gone by the
+   * time that it is read.
+   */
+  attempts(owner: Owner | undefined, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
   get(id: string): Attempt | undefined;
@@ -93,6 +96,8 @@ interface Open extends Entry {
 /** An attempt that the chain has decided, or that came to nothing: few are looked at again. */
 interface Over {
   readonly made: number;
+  /** When it was made: what is too old for a question is not parsed. */
+  readonly at: number;
   /** Its JSON: an object takes three times as much. */
   readonly text: string;
 }
@@ -176,7 +181,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       ages.add({ id, at: one.at });
       return;
     }
-    over.set(id, { made: number, text: JSON.stringify(attempt) });
+    over.set(id, { made: number, at: attempt.at, text: JSON.stringify(attempt) });
     if (!isClosed(attempt)) return;
     whole.add(id);
     prune();
@@ -253,13 +258,14 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       idempotencyKey === undefined
         ? named(owner, requestName(fingerprint))
         : bearing(owner, idempotencyKey),
-    *attempts(owner, { state, since } = {}) {
-      const kept = state !== undefined && openStates.includes(state) ? [open] : [open, over];
-      const ids = kept.flatMap((all) => [...all].map(([id, one]) => [id, one.made] as const));
+    *attempts(owner, { state, since = -Infinity } = {}) {
+      const isOver = state === undefined || !openStates.includes(state);
+      const old = isOver ? [...over].filter(([, { at }]) => at >= since) : [];
+      const ids = [...open, ...old].map(([id, one]) => [id, one.made] as const);
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const one = get(id);
-        if (one === undefined || !isOf(one, owner)) continue;
-        if ((state ?? one.state) === one.state && one.at >= (since ?? one.at)) yield one;
+        if (one === undefined || !(owner === undefined || isOf(one, owner))) continue;
+        if ((state ?? one.state) === one.state && one.at >= since) yield one;
       }
     },
     owners() {
