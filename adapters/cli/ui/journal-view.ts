@@ -8,7 +8,7 @@ import {
   type Spending,
 } from '../spending.js';
 import { openRow, receiptRow, swapRow } from './rows.js';
-import type { OpenRow, ReceiptPage, ReceiptRow, SwapRow } from './shown.js';
+import type { OpenRow, Overview, ReceiptPage, ReceiptRow, SwapRow } from './shown.js';
 
 /** Which receipts; all that is given must hold. */
 export interface ReceiptQuery {
@@ -20,18 +20,8 @@ export interface ReceiptQuery {
   readonly from: number;
 }
 
-/** The money of one wallet, or of all. */
-export interface Sums {
-  readonly receipts: number;
-  readonly days: readonly Spending[];
-  readonly inDays: Spending;
-  readonly hosts: readonly Spending[];
-  readonly tokens: readonly Spending[];
-  readonly open: readonly OpenRow[];
-  readonly swaps: readonly SwapRow[];
-  readonly swapCount: number;
-  readonly swapLoss: string;
-}
+/** What an overview has of one wallet, or of all. */
+export type Sums = Omit<Overview, 'wallets' | 'wallet' | 'caps' | 'endpoints' | 'deliveries'>;
 
 /**
  * What a journal says, at hand for pages: read once, and from then on only what may have changed.
@@ -78,18 +68,26 @@ const MOST_SHOWN = 100;
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
 /** Clocks of a machine are set back by less. */
-const SLACK_MS = 300_000;
+const SLACK_MS = 10_000;
 const USD_DECIMALS = 6;
 
-/** @param now - Milliseconds since the epoch. */
-export function createJournalView(journal: Attempts, now: () => number): JournalView {
+/**
+ * @param stamp - What is another once the journal was written, such as the length of its file.
+ * @param now - Milliseconds since the epoch.
+ */
+export function createJournalView(
+  journal: Attempts,
+  stamp: () => Promise<string>,
+  now: () => number,
+): JournalView {
   const receipts = new Map<string, Kept>();
   const swaps = new Map<string, Swap>();
   const wallets = new Set<string>();
   /** Attempts that may still change. */
   let open = new Map<string, Open>();
   let newest = -Infinity;
-  let reading: Promise<void> | undefined;
+  let seen: string | undefined;
+  let reading = Promise.resolve();
 
   const take = (attempt: Attempt): void => {
     const { id, at, wallet, receipt, swapped } = attempt;
@@ -101,6 +99,8 @@ export function createJournalView(journal: Attempts, now: () => number): Journal
     if (swap !== undefined) swaps.set(id, { wallet, microUsd, row: swap });
   };
   const read = async (): Promise<void> => {
+    const current = await stamp();
+    if (current === seen) return;
     const since = Math.min(newest - SLACK_MS, ...[...open.values()].map(({ at }) => at));
     const found = new Map<string, Open>();
     for await (const attempt of journal.attempts(undefined, { since })) {
@@ -113,12 +113,14 @@ export function createJournalView(journal: Attempts, now: () => number): Journal
     open = found;
     trim(receipts);
     trim(swaps);
+    seen = current;
   };
   const of = <T extends { readonly wallet: string }>(all: Iterable<T>, wallet?: string): T[] =>
     [...all].filter((one) => wallet === undefined || one.wallet === wallet);
 
   return {
-    refresh: () => (reading ??= read().finally(() => (reading = undefined))),
+    // After one that is under way: that may have begun before what is asked about.
+    refresh: () => (reading = reading.catch(() => undefined).then(read)),
     wallets: () => [...wallets],
     receipts({ wallet, state, text = '', from }) {
       const words = text.trim().toLowerCase();
@@ -138,14 +140,12 @@ export function createJournalView(journal: Attempts, now: () => number): Journal
       const by = (group: Group) => spendingBy(group, spends);
       const days = lastDays(by('day'), now());
       const ofSwaps = of(swaps.values(), wallet);
+      const ofOpen = of(open.values(), wallet).flatMap(({ row }) => row ?? []);
       const rows = ofSwaps.slice(-MOST_SHOWN).map(({ row }) => row);
       return {
         ...{ receipts: mine.length, days, inDays: together('days', days) },
         ...{ hosts: topOf(by('host')), tokens: topOf(by('token')) },
-        open: of(open.values(), wallet)
-          .flatMap(({ row }) => row ?? [])
-          .reverse()
-          .slice(0, MOST_SHOWN),
+        ...{ open: ofOpen.slice(-MOST_SHOWN).reverse(), openCount: ofOpen.length },
         ...{ swaps: rows.reverse(), swapCount: ofSwaps.length },
         swapLoss: formatUiAmount(
           ofSwaps.reduce((sum, { microUsd }) => sum + microUsd, 0n),

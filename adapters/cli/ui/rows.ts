@@ -25,7 +25,7 @@ export function receiptRow(receipt: Receipt): ReceiptRow {
       parts && `price ${parts.payments}, swap ${parts.swaps}, fees and rent ${parts.fees}`,
     ],
     ['Fees and rent', solText(lamports)],
-    ['The seller says', settlement && cleanLine(JSON.stringify(settlement))],
+    ['The seller names', settlement && cleanLine(settlement.transaction)],
     ['Steps', stepsText(timings)],
     ['Id', id],
   ];

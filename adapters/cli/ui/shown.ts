@@ -86,8 +86,9 @@ export interface Overview {
   readonly inDays: Spending;
   readonly hosts: readonly Spending[];
   readonly tokens: readonly Spending[];
+  /** The newest first of these and of swaps; what is counted or summed up is all. */
   readonly open: readonly OpenRow[];
-  /** The newest first; the sums are of all. */
+  readonly openCount: number;
   readonly swaps: readonly SwapRow[];
   readonly swapCount: number;
   readonly swapLoss: string;

@@ -39,14 +39,15 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   const sessions = createSessions(now);
   const caps = capsReader(options);
   const deliveries: WebhookDelivery[] = [];
-  const stamps = async () =>
-    (await Promise.all([stampOf(path), stampOf(`${path}.history`)])).join(' ');
-  const changes = createChanges(stamps);
+  const stamp = () => stampOf(path);
+  const changes = createChanges(stamp);
+  const view = createJournalView(journal, stamp, now);
+  // A journal of years takes a moment: less of it is left when the page asks.
+  view.refresh().catch(onError);
   return {
     handle: createDashboard({
-      ...{ sessions, changes, authorize, onError, own: wallet },
+      ...{ view, sessions, changes, authorize, onError, own: wallet },
       assets: await readAssets(),
-      view: createJournalView(journal, now),
       more: async (about) => ({
         caps: await caps.of(about),
         endpoints: await endpointRows(journal),

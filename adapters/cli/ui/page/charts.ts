@@ -1,7 +1,7 @@
 import type { CapUse } from 'exact-change';
 import type { Spending } from '../../spending.js';
 import { h, s, table, type Child } from './dom.js';
-import { countText, short, usdText } from './text.js';
+import { countText, short, solText, usdText } from './text.js';
 
 const WIDTH = 1000;
 
@@ -38,7 +38,7 @@ const UNITS: Readonly<Record<string, string>> = {
   USD: 'Dollars',
   payments: 'Payments',
   swaps: 'Swaps',
-  lamports: 'Lamports of fees and rent',
+  lamports: 'Fees and rent',
 };
 const NEARLY = 0.8;
 
@@ -52,9 +52,8 @@ export function capBars(caps: readonly CapUse[]): Child[] {
 
 function capBar(cap: CapUse): HTMLElement {
   const { used, limit, unit, parts } = cap;
-  const inUnit = (value: string) => (unit === 'USD' ? usdText(value) : value);
-  const ofWhat = `${inUnit(used)} of ${inUnit(limit)}`;
-  const pieces = parts ?? { payments: used, swaps: '0', fees: '0' };
+  const ofWhat = `${inUnit(used, unit)} of ${inUnit(limit, unit)}`;
+  const pieces = parts ?? { [unit === 'lamports' ? 'fees' : 'payments']: used };
   const [full, name] = [share(used, limit), capName(cap)];
   const state = full >= 1 ? ' (used up)' : full >= NEARLY ? ' (nearly used up)' : '';
   const details =
@@ -70,6 +69,11 @@ function capBar(cap: CapUse): HTMLElement {
       `${name}: ${ofWhat}${state}${details}`,
     ),
   );
+}
+
+function inUnit(value: string, unit: string): string {
+  if (unit === 'USD') return usdText(value);
+  return unit === 'lamports' ? solText(value) : value;
 }
 
 function capName({ unit, windowMs, host, payee, mint }: CapUse): string {

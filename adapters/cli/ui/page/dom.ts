@@ -58,7 +58,10 @@ export interface Column<Row> {
   cell(row: Row): Child;
 }
 
-/** A table, or a note if it has no rows. */
+/**
+ * A table, or a note if it has no rows. Its parts have their roles by name: on a phone each row is
+ * laid out as a card, and browsers take what is laid out otherwise for no table.
+ */
 export function table<Row>(
   labelledBy: string,
   columns: readonly Column<Row>[],
@@ -67,15 +70,23 @@ export function table<Row>(
   after: (row: Row) => Child = () => undefined,
 ): HTMLElement {
   if (rows.length === 0) return h('p', { class: 'note' }, none);
-  const head = columns.map(({ title, kind = '' }) => h('th', { scope: 'col', class: kind }, title));
+  const head = columns.map(({ title, kind = '' }) =>
+    h('th', { scope: 'col', role: 'columnheader', class: kind }, title),
+  );
   const body = rows.flatMap((row) => [
-    h('tr', {}, ...columns.map(({ kind = '', cell }) => h('td', { class: kind }, cell(row)))),
+    h(
+      'tr',
+      { role: 'row' },
+      ...columns.map(({ title, kind = '', cell }) =>
+        h('td', { role: 'cell', class: kind, 'data-title': title }, h('div', {}, cell(row))),
+      ),
+    ),
     after(row),
   ]);
   return h(
     'table',
-    { 'aria-labelledby': labelledBy },
-    h('thead', {}, h('tr', {}, ...head)),
-    h('tbody', {}, ...body),
+    { role: 'table', 'aria-labelledby': labelledBy },
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ...head)),
+    h('tbody', { role: 'rowgroup' }, ...body),
   );
 }

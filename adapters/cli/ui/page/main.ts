@@ -46,13 +46,13 @@ function showWallets({ wallets, wallet: about = '' }: Overview): void {
   find('wallet-choice', HTMLElement).hidden = wallets.length === 0;
 }
 
-function showTotals({ days, inDays, receipts, open, swapCount, swapLoss }: Overview): void {
+function showTotals({ days, inDays, receipts, openCount, swapCount, swapLoss }: Overview): void {
   const today = days[days.length - 1]?.usd ?? '0';
   const rows: readonly (readonly [string, string])[] = [
     ['Spent today (UTC)', usdText(today)],
     ['In 30 days', usdText(inDays.usd)],
     ['Receipts', receipts.toLocaleString('en')],
-    ['Open', open.length.toLocaleString('en')],
+    ['Open', openCount.toLocaleString('en')],
     ['Lost in swaps', `${usdText(swapLoss)} (${countText(swapCount, 'swap', 'swaps')})`],
   ];
   draw('totals', rows, () => rows.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));

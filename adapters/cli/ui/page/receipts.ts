@@ -59,7 +59,7 @@ function toggle({ id, host, path }: ReceiptRow): Child {
       class: 'quiet',
       'aria-expanded': `${opened.has(id)}`,
       'aria-controls': `details-${id}`,
-      'aria-label': `Details of ${host}${path}`,
+      'aria-label': `Show details of ${host}${path}`,
     },
     'Show',
   );
@@ -76,10 +76,10 @@ function details({ id, details: rows, link }: ReceiptRow): Child {
   const facts = rows.map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text)));
   const made = h(
     'tr',
-    { id: `details-${id}`, class: 'details' },
+    { id: `details-${id}`, class: 'details', role: 'row' },
     h(
       'td',
-      { colspan: `${COLUMNS.length}` },
+      { role: 'cell', colspan: `${COLUMNS.length}` },
       h('dl', {}, ...facts),
       link === undefined ? undefined : h('p', {}, chainLink(link, 'See the payment on chain')),
     ),

@@ -4,6 +4,15 @@ export function usdText(usd: string): string {
   return `$${whole}.${fraction.padEnd(2, '0')}`;
 }
 
+const SOL_DECIMALS = 9;
+
+/** Lamports as SOL; exact. */
+export function solText(lamports: string): string {
+  const digits = lamports.padStart(SOL_DECIMALS + 1, '0');
+  const fraction = digits.slice(-SOL_DECIMALS).replace(/0+$/, '');
+  return `${digits.slice(0, -SOL_DECIMALS)}${fraction && `.${fraction}`} SOL`;
+}
+
 /** An address, as far as people compare it. */
 export function short(address: string): string {
   return address.length > 12 ? `${address.slice(0, 4)}…${address.slice(-4)}` : address;
