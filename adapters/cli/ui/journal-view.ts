@@ -159,7 +159,13 @@ export function createJournalView(
 function keptOf(wallet: string, receipt: Receipt): Kept {
   const { id, state, url, payment } = receipt;
   const words = [url, payment.payTo, payment.signature ?? '', id].join(' ').toLowerCase();
-  return { wallet, state, words, spend: spendOf(receipt), row: JSON.stringify(receiptRow(receipt)) };
+  return {
+    wallet,
+    state,
+    words,
+    spend: spendOf(receipt),
+    row: JSON.stringify(receiptRow(receipt)),
+  };
 }
 
 /** Drops what was made first. */

@@ -24,7 +24,8 @@ function bar(pieces: readonly Piece[], label?: string): SVGElement {
     from += width;
     return rect;
   });
-  const named = label === undefined ? { 'aria-hidden': 'true' } : { role: 'img', 'aria-label': label };
+  const named =
+    label === undefined ? { 'aria-hidden': 'true' } : { role: 'img', 'aria-label': label };
   const box = { viewBox: `0 0 ${WIDTH} 14`, preserveAspectRatio: 'none', class: 'bar' };
   return s('svg', { ...box, ...named }, ...rects);
 }
@@ -79,7 +80,8 @@ function inUnit(value: string, unit: string): string {
 function capName({ unit, windowMs, host, payee, mint }: CapUse): string {
   const period = PERIODS.find(([ms]) => ms === windowMs)?.[1];
   const during =
-    period ?? (windowMs === undefined ? 'all time' : countText(windowMs / 3_600_000, 'hour', 'hours'));
+    period ??
+    (windowMs === undefined ? 'all time' : countText(windowMs / 3_600_000, 'hour', 'hours'));
   const about = [host, payee && short(payee), mint && short(mint)].filter(Boolean).join(', ');
   return `${UNITS[unit] ?? `Base units of ${short(unit)}`} in ${during}${about && `: ${about}`}`;
 }
@@ -110,9 +112,20 @@ export function dayColumns(days: readonly Spending[]): Child[] {
   });
   const label = `Dollars a day in 30 days; the most is ${usdText(top.usd)} on ${top.group}.`;
   const box = { viewBox: `0 0 ${days.length * STEP} ${HEIGHT + 1}`, preserveAspectRatio: 'none' };
-  const floor = { x: '0', y: `${HEIGHT}`, width: `${days.length * STEP}`, height: '1', class: 'floor' };
+  const floor = {
+    x: '0',
+    y: `${HEIGHT}`,
+    width: `${days.length * STEP}`,
+    height: '1',
+    class: 'floor',
+  };
   return [
-    s('svg', { ...box, class: 'days', role: 'img', 'aria-label': label }, ...columns, s('rect', floor)),
+    s(
+      'svg',
+      { ...box, class: 'days', role: 'img', 'aria-label': label },
+      ...columns,
+      s('rect', floor),
+    ),
     h(
       'p',
       { class: 'axis' },

@@ -55,7 +55,9 @@ function showTotals({ days, inDays, receipts, openCount, swapCount, swapLoss }: 
     ['Open', openCount.toLocaleString('en')],
     ['Lost in swaps', `${usdText(swapLoss)} (${countText(swapCount, 'swap', 'swaps')})`],
   ];
-  draw('totals', rows, () => rows.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+  draw('totals', rows, () =>
+    rows.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))),
+  );
 }
 
 async function loadReceipts(): Promise<void> {
@@ -116,7 +118,8 @@ async function follow(): Promise<void> {
 function showSignIn(reason: string): void {
   isFollowing = false;
   say('Not signed in');
-  const way = 'Open the address that exact-change serve --ui prints, or give the key of the service.';
+  const way =
+    'Open the address that exact-change serve --ui prints, or give the key of the service.';
   draw('sign-in-reason', reason, () => [`${reason} ${way}`.trim()]);
   find('board', HTMLElement).hidden = true;
   find('sign-in', HTMLElement).hidden = false;
