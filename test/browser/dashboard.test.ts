@@ -107,7 +107,8 @@ describe('the page of a service', () => {
     expect(await button.getAttribute('id')).toBe(id);
     await page.keyboard.press('Enter');
     expect(await button.getAttribute('aria-expanded')).toBe('true');
-    expect(await page.getByText('See the payment on chain').count()).toBe(1);
+    const shown = page.getByText('See the payment on chain');
+    await shown.filter({ visible: true }).waitFor();
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await violations(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });

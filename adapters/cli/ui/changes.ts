@@ -2,7 +2,7 @@
 export interface Changes {
   /** A stream of events until its reader goes; undefined if there are too many. */
   stream(signal: AbortSignal): ReadableStream<Uint8Array> | undefined;
-  /** Ends all streams. */
+  /** Ends all streams; there are none after it. */
   close(): void;
 }
 
@@ -24,6 +24,7 @@ export function createChanges(look: () => Promise<string>): Changes {
   let timer: ReturnType<typeof setInterval> | undefined;
   let seen: string | undefined;
   let looks = 0;
+  let isClosed = false;
 
   const send = (part: Uint8Array): void => {
     for (const [controller, end] of ends) {
@@ -47,7 +48,7 @@ export function createChanges(look: () => Promise<string>): Changes {
 
   return {
     stream(signal) {
-      if (ends.size >= MOST_STREAMS) return undefined;
+      if (isClosed || ends.size >= MOST_STREAMS) return undefined;
       let end = (): void => undefined;
       return new ReadableStream<Uint8Array>(
         {
@@ -69,6 +70,9 @@ export function createChanges(look: () => Promise<string>): Changes {
         { highWaterMark: 8 },
       );
     },
-    close: () => [...ends.values()].forEach((end) => end()),
+    close() {
+      isClosed = true;
+      for (const end of [...ends.values()]) end();
+    },
   };
 }

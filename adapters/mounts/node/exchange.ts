@@ -65,6 +65,8 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
     headers.set(name, before === undefined ? value : [before, value].flat());
   }
   if (body !== undefined) headers.set('content-length', String(body.length));
+  // Its connection is of no use after it, and would hold up a service that closes.
+  if (isEndless) outgoing.shouldKeepAlive = false;
   outgoing.writeHead(response.status, Object.fromEntries(headers));
   if (stream === null || !isEndless) return void outgoing.end(body);
   outgoing.flushHeaders();
