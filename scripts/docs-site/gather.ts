@@ -50,11 +50,11 @@ function pageOf(path: string): { readonly text: string; readonly links: readonly
   if (!path.endsWith('.md')) return { text: codePage(path, text), links: [] };
   const links: string[] = [];
   const from = posix.dirname(path);
-  const shown = text.replace(LINK, (whole, code: string | undefined, to = '', hash = '') => {
+  const shown = text.replace(LINK, (whole, code?: string, to: string = '', hash: string = '') => {
     if (code !== undefined) return whole;
     const file = posix.join(from, to);
     links.push(file);
-    return `](${posix.relative(from, pathOf(file)) || posix.basename(pathOf(file))}${String(hash)})`;
+    return `](${posix.relative(from, pathOf(file)) || posix.basename(pathOf(file))}${hash})`;
   });
   return { text: shown, links };
 }

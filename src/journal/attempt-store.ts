@@ -96,8 +96,7 @@ interface Open extends Entry {
 /** An attempt that the chain has decided, or that came to nothing: few are looked at again. */
 interface Over {
   readonly made: number;
-  /** When it was made: what is too old for a question is not parsed. */
-  readonly at: number;
+  readonly at: number; // What is too old for a question is not parsed.
   /** Its JSON: an object takes three times as much. */
   readonly text: string;
 }
@@ -259,8 +258,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
         ? named(owner, requestName(fingerprint))
         : bearing(owner, idempotencyKey),
     *attempts(owner, { state, since = -Infinity } = {}) {
-      const isOver = state === undefined || !openStates.includes(state);
-      const old = isOver ? [...over].filter(([, { at }]) => at >= since) : [];
+      const isAnOpenState = state !== undefined && openStates.includes(state);
+      const old = isAnOpenState ? [] : [...over].filter(([, { at }]) => at >= since);
       const ids = [...open, ...old].map(([id, one]) => [id, one.made] as const);
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const one = get(id);

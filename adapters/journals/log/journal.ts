@@ -201,11 +201,7 @@ export function journalOver(
   }
 }
 
-function madeIn(
-  { attempts }: State,
-  owner: Owner | undefined,
-  filter: AttemptFilter,
-): Made[] {
+function madeIn({ attempts }: State, owner: Owner | undefined, filter: AttemptFilter): Made[] {
   const found = [...attempts.attempts(owner, filter)];
   return found.map((attempt) => ({ made: attempts.madeBefore(attempt.id), attempt }));
 }

@@ -55,8 +55,7 @@ const EVENTS = /^text\/event-stream\b/;
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {
   const { body: stream } = response;
   const isEndless = EVENTS.test(response.headers.get('content-type') ?? '');
-  const body =
-    stream === null || isEndless ? undefined : Buffer.from(await response.arrayBuffer());
+  const body = stream === null || isEndless ? undefined : Buffer.from(await response.arrayBuffer());
   if (outgoing.destroyed) return isEndless ? stream?.cancel() : undefined;
   const headers = new Map<string, string | string[]>();
   for (const [name, value] of response.headers) {

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { URL } from 'node:url';
 import { defineConfig } from 'vitepress';
 
 const pages = new URL('../pages/', import.meta.url);

@@ -54,7 +54,8 @@ export function capBars(caps: readonly CapUse[]): Child[] {
 function capBar(cap: CapUse): HTMLElement {
   const { used, limit, unit, parts } = cap;
   const ofWhat = `${inUnit(used, unit)} of ${inUnit(limit, unit)}`;
-  const pieces = parts ?? { [unit === 'lamports' ? 'fees' : 'payments']: used };
+  const own = { [unit === 'lamports' ? 'fees' : 'payments']: used };
+  const pieces = Object.entries<string>({ ...(parts ?? own) });
   const [full, name] = [share(used, limit), capName(cap)];
   const state = full >= 1 ? ' (used up)' : full >= NEARLY ? ' (nearly used up)' : '';
   const details =
@@ -66,7 +67,7 @@ function capBar(cap: CapUse): HTMLElement {
     full >= NEARLY ? { class: 'nearly' } : {},
     h('figcaption', {}, h('span', {}, name), h('strong', {}, `${ofWhat}${state}`)),
     bar(
-      Object.entries(pieces).map(([kind, value]) => ({ kind, share: share(value, limit) })),
+      pieces.map(([kind, value]) => ({ kind, share: share(value, limit) })),
       `${name}: ${ofWhat}${state}${details}`,
     ),
   );

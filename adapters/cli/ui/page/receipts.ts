@@ -47,7 +47,7 @@ export function showReceipts({ rows, total, from }: ReceiptPage): void {
     ['oldest', from + rows.length >= total],
   ] as const)
     // Disabled, a button would lose the focus.
-    find(id, HTMLButtonElement).setAttribute('aria-disabled', `${isOff}`);
+    find(id, HTMLButtonElement).setAttribute('aria-disabled', String(isOff));
 }
 
 function toggle({ id, host, path }: ReceiptRow): Child {
@@ -57,7 +57,7 @@ function toggle({ id, host, path }: ReceiptRow): Child {
       type: 'button',
       id: `toggle-${id}`,
       class: 'quiet',
-      'aria-expanded': `${opened.has(id)}`,
+      'aria-expanded': String(opened.has(id)),
       'aria-controls': `details-${id}`,
       'aria-label': `Show details of ${host}${path}`,
     },
@@ -66,7 +66,7 @@ function toggle({ id, host, path }: ReceiptRow): Child {
   button.addEventListener('click', () => {
     const isOpen = !opened.delete(id);
     if (isOpen) opened.add(id);
-    button.setAttribute('aria-expanded', `${isOpen}`);
+    button.setAttribute('aria-expanded', String(isOpen));
     find(`details-${id}`, HTMLElement).hidden = !isOpen;
   });
   return button;
