@@ -68,6 +68,8 @@ export default defineConfig(
     ignores: [
       '**/dist',
       'docs/api',
+      'docs/site/pages',
+      'docs/site/.vitepress/cache',
       'coverage',
       'node_modules',
       'python',

@@ -1,5 +1,5 @@
 import type { KnipConfig } from 'knip';
-import { BIN, ENTRIES } from './scripts/entries.js';
+import { BIN, ENTRIES, PAGE } from './scripts/entries.js';
 
 const config: KnipConfig = {
   workspaces: {
@@ -7,6 +7,7 @@ const config: KnipConfig = {
       entry: [
         ...Object.values(ENTRIES),
         ...Object.values(BIN),
+        PAGE.page,
         'bench/**/*.child.ts',
         'examples/*.ts',
         'examples/browser/{main,start}.ts',

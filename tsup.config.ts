@@ -9,11 +9,12 @@ import {
   importBuiltins,
   writeLicenses,
 } from './scripts/bundling.js';
-import { BIN, COMMAND, ENTRIES } from './scripts/entries.js';
+import { BIN, COMMAND, ENTRIES, PAGE } from './scripts/entries.js';
 
 /**
  * The command is an ES module alone. It loads the library by its name, so that nothing of that is in
- * it, and the library is cut into files as it is without it.
+ * it, and the library is cut into files as it is without it. The page that it serves is three files
+ * beside it, which `serve --ui` alone reads.
  */
 export default defineConfig(async () => {
   // tsup would clean for both at the same time, each what the other writes.
@@ -41,6 +42,16 @@ export default defineConfig(async () => {
         COMMON.esbuildOptions(options);
         options.minifyWhitespace = true;
       },
+    },
+    {
+      entry: PAGE,
+      format: 'esm',
+      platform: 'browser',
+      target: 'es2022',
+      outDir: 'dist/adapters/cli/ui',
+      loader: { '.html': 'copy' },
+      minify: true,
+      splitting: false,
     },
   ];
 });

@@ -38,6 +38,13 @@ export const BIN = { 'exact-change': 'adapters/cli/bin.ts' } as const;
 /** What the bin loads first, under a name of its own: its size is a gate. */
 export const COMMAND = 'adapters/cli/main.ts';
 
+/** The page of `serve --ui`: scripts for a browser, and what they come with. */
+export const PAGE = {
+  page: 'adapters/cli/ui/page/main.ts',
+  style: 'adapters/cli/ui/page/style.css',
+  index: 'adapters/cli/ui/page/index.html',
+} as const;
+
 /** The sandbox is a package of its own, which the tests and the reference know too. */
 const SANDBOX = { name: 'exact-change-sandbox', path: 'adapters/sandbox/index.ts' } as const;
 

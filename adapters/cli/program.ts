@@ -133,6 +133,7 @@ export function buildProgram(run: Runner): Command {
     .description('the REST service with webhooks, on this machine; it holds no key')
     .option('--port <number>', 'where it listens', port, 4021)
     .option('--hostname <name>', 'default 127.0.0.1: this machine alone')
+    .option('--ui', 'with a page that shows payments, budgets and webhooks as they happen')
     .action(runs(async () => (await import('./commands/serve.js')).serveCommand));
 
   program

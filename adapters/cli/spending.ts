@@ -4,14 +4,17 @@ import { cleanLine } from './clean.js';
 
 const USD_DECIMALS = 6;
 
-/** What spending is summed up by. */
-export const GROUPS = {
-  day: ({ at }) => new Date(at).toISOString().slice(0, 10),
-  host: ({ url }) => cleanLine(new URL(url).host),
-  token: ({ payment }) => payment.symbol ?? payment.mint,
-} as const satisfies Readonly<Record<string, (receipt: Receipt) => string>>;
+/** What left for one payment. */
+export interface Spend {
+  readonly microUsd: bigint;
+  /** In UTC. */
+  readonly day: string;
+  readonly host: string;
+  readonly token: string;
+}
 
-export type Group = keyof typeof GROUPS;
+/** What spending is summed up by. */
+export type Group = 'day' | 'host' | 'token';
 
 export interface Spending {
   readonly group: string;
@@ -20,15 +23,24 @@ export interface Spending {
   readonly payments: number;
 }
 
-/** All that left the wallet, by group: days in their order, others by what they cost. */
-export function spendingBy(group: Group, receipts: readonly Receipt[]): Spending[] {
+/** All that left the wallet for a payment; undefined if nothing did. */
+export function spendOf({ at, state, swap, url, payment, cost }: Receipt): Spend | undefined {
+  if (state === 'unsettled' && swap === undefined) return undefined;
+  return {
+    microUsd: microOf(cost.usd ?? '0'),
+    day: new Date(at).toISOString().slice(0, 10),
+    host: cleanLine(new URL(url).host),
+    token: payment.symbol ?? payment.mint,
+  };
+}
+
+/** What left, by group: days in their order, others by what they cost. */
+export function spendingBy(group: Group, spends: readonly Spend[]): Spending[] {
   const sums = new Map<string, { microUsd: bigint; payments: number }>();
-  for (const receipt of receipts) {
-    if (receipt.state === 'unsettled' && receipt.swap === undefined) continue;
-    const name = GROUPS[group](receipt);
+  for (const spend of spends) {
+    const name = spend[group];
     const { microUsd = 0n, payments = 0 } = sums.get(name) ?? {};
-    const cost = parseUiAmount(receipt.cost.usd ?? '0', USD_DECIMALS) ?? 0n;
-    sums.set(name, { microUsd: microUsd + cost, payments: payments + 1 });
+    sums.set(name, { microUsd: microUsd + spend.microUsd, payments: payments + 1 });
   }
   const rows = [...sums];
   rows.sort(([a, { microUsd: one }], [b, { microUsd: other }]) =>
@@ -37,6 +49,17 @@ export function spendingBy(group: Group, receipts: readonly Receipt[]): Spending
   return rows.map(([name, { microUsd, payments }]) => ({
     ...{ group: name, usd: formatUiAmount(microUsd, USD_DECIMALS), payments },
   }));
+}
+
+/** Some groups as one. */
+export function together(group: string, rows: readonly Spending[]): Spending {
+  const microUsd = rows.reduce((sum, { usd }) => sum + microOf(usd), 0n);
+  const payments = rows.reduce((sum, one) => sum + one.payments, 0);
+  return { group, usd: formatUiAmount(microUsd, USD_DECIMALS), payments };
+}
+
+function microOf(usd: string): bigint {
+  return parseUiAmount(usd, USD_DECIMALS) ?? 0n;
 }
 
 /** A bar for each group, the longest for what cost most. */

@@ -1,12 +1,12 @@
 import type { PaymentResult } from '../../src/transport.js';
-import type { DeliveryReport } from '../webhooks/types.js';
+import type { WebhookDelivery } from '../webhooks/types.js';
 
 /** What a service counts, in the text format of Prometheus. */
 export interface Metrics {
   /** All of it as it stands. */
   text(): string;
   /** Counts a delivery: give it to `createWebhooks` as `onDelivery`. */
-  readonly onDelivery: (report: DeliveryReport) => void;
+  readonly onDelivery: (report: WebhookDelivery) => void;
   /** @internal Counts a step of a payment, by the state that it came to. */
   step(state: PaymentResult['state']): void;
   /** @internal Counts a request, from now until it has a status. */

@@ -163,6 +163,8 @@ export function serve(handler: FetchHandler, options: ServeOptions): Promise<Ser
  */
 function boundAnswer(outgoing: ServerResponse, ms: number): void {
   outgoing.once('prefinish', () => {
+    // Its caller has gone in the middle of it.
+    if (outgoing.destroyed) return;
     const late = setTimeout(() => outgoing.destroy(), ms);
     outgoing.once('close', () => clearTimeout(late));
   });

@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/api';
 import type { Client } from '../../src/client.js';
 import { refuseUnknown } from '../../src/internal/options.js';
-import type { DeliveryReport } from '../webhooks/types.js';
+import type { WebhookDelivery } from '../webhooks/types.js';
 import { errorAttributes } from './attributes.js';
 import { createInstruments } from './instruments.js';
 import { createSpans } from './spans.js';
@@ -64,7 +64,7 @@ export function observe(client: Client, options: ObserveOptions = {}): Client {
  * @example
  * const webhooks = createWebhooks({ journal, onDelivery: observeDeliveries() });
  */
-export function observeDeliveries(options: ObserveOptions = {}): (report: DeliveryReport) => void {
+export function observeDeliveries(options: ObserveOptions = {}): (report: WebhookDelivery) => void {
   const { tracer, meter } = toolsOf(options);
   const duration = meter.createHistogram('exact_change.webhook.duration', {
     ...{ description: 'Deliveries of webhooks.', unit: 's' },

@@ -57,11 +57,11 @@ export function webhooksOver(
   settings: WebhooksSettings,
   parts: { readonly runtime: Runtime; readonly deliver: Deliver },
 ): Webhooks {
-  const { rules, timeoutMs, concurrency, perEndpoint, onError, onDelivery } = settings;
+  const { outbox: _, rules, ...work } = settings;
+  const { onError } = settings;
   const outbox = guardOutbox(settings.outbox);
   const shared = { ...parts, outbox, endpoints: endpointsOf(outbox, parts.runtime) };
-  const limits = { timeoutMs, concurrency, perEndpoint };
-  const worker = createWorker({ ...shared, ...limits, onError, onDelivery });
+  const worker = createWorker({ ...shared, ...work });
   const forget = tellOfDropped(outbox, parts.runtime, onError);
   let isClosed = false;
   return {

@@ -6,8 +6,8 @@
 export { createWebhooks, type Webhooks } from './hub.js';
 export type { WebhooksOptions } from './options.js';
 export type {
-  DeliveryReport,
   NewWebhookEndpoint,
+  WebhookDelivery,
   WebhookEndpoint,
   WebhookRegistry,
   WebhookRequest,

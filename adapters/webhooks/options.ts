@@ -3,7 +3,7 @@ import type { Journal } from '../../src/journal/types.js';
 import type { Outbox } from '../../src/outbox/outbox.js';
 import { isRecord } from './event.js';
 import type { TargetRules } from './target.js';
-import type { DeliveryReport } from './types.js';
+import type { WebhookDelivery } from './types.js';
 
 export interface WebhooksOptions {
   /**
@@ -34,8 +34,8 @@ export interface WebhooksOptions {
    * Node says of a connection (`cause`).
    */
   readonly onError?: ((error: unknown) => void) | undefined;
-  /** Hears how each delivery went, for logs and metrics. */
-  readonly onDelivery?: ((report: DeliveryReport) => void) | undefined;
+  /** Hears of each delivery of this process once it has ended, and its end is on record. */
+  readonly onDelivery?: ((delivery: WebhookDelivery) => void) | undefined;
 }
 
 /** Options, checked and complete. */
@@ -46,7 +46,7 @@ export interface WebhooksSettings {
   readonly concurrency: number;
   readonly perEndpoint: number;
   readonly onError: (error: unknown) => void;
-  readonly onDelivery: (report: DeliveryReport) => void;
+  readonly onDelivery: (delivery: WebhookDelivery) => void;
 }
 
 const NAMES: readonly string[] = [

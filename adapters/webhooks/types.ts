@@ -29,7 +29,7 @@ export interface NewWebhookEndpoint extends WebhookEndpoint {
 }
 
 /** How one delivery went. No address, secret or word of a receiver is in it. */
-export interface DeliveryReport {
+export interface WebhookDelivery {
   readonly event: WebhookEventName;
   readonly eventId: string;
   /** Its id. */
@@ -42,6 +42,8 @@ export interface DeliveryReport {
   readonly told: boolean;
   /** Of the answer; 0 if there was none. */
   readonly status: number;
+  /** When it is made again; milliseconds since the epoch. Absent: never. */
+  readonly nextAt?: number;
 }
 
 /**

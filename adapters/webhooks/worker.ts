@@ -6,7 +6,7 @@ import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
 import { nextTry, restAfter } from './schedule.js';
 import { DISABLED, GONE, givenUp, SKIPPED, tell, type Failure } from './tell.js';
-import type { DeliveryReport } from './types.js';
+import type { WebhookDelivery } from './types.js';
 
 export interface WorkerParts {
   readonly outbox: Outbox;
@@ -17,7 +17,7 @@ export interface WorkerParts {
   readonly concurrency: number;
   readonly perEndpoint: number;
   readonly onError: (error: unknown) => void;
-  readonly onDelivery: (report: DeliveryReport) => void;
+  readonly onDelivery: (delivery: WebhookDelivery) => void;
 }
 
 /** Takes what is due out of an outbox and delivers it. */
@@ -198,16 +198,18 @@ export function createWorker(parts: WorkerParts): Worker {
       if (target === undefined) return await end(job, []);
       const startedAt = runtime.now();
       const outcome = await tell(deliver, target, job.event, runtime, stopped);
+      const at = runtime.now();
+      const next = outcome.told ? [] : await afterFailure(job, target, outcome, stopped);
+      await end(job, next);
       // What was cut off by this process says nothing of the endpoint.
       if (!stopped.aborted) {
         const { told, status } = outcome;
         const { event, failures: before } = job;
-        const at = runtime.now();
-        const ms = Math.max(0, at - startedAt);
+        const [{ dueAt: nextAt } = {}] = next;
         const about = { event: event.type, eventId: event.id, endpoint, failures: before };
-        inform(() => onDelivery({ ...about, at, ms, told, status }));
+        const ends = { at, ms: Math.max(0, at - startedAt), told, status };
+        inform(() => onDelivery({ ...about, ...ends, ...(nextAt === undefined ? {} : { nextAt }) }));
       }
-      await end(job, outcome.told ? [] : await afterFailure(job, target, outcome, stopped));
       const now = runtime.now();
       // After the job: what is known of the endpoint is of less weight.
       if (outcome.told && isNews(target, now)) await endpoints.change(endpoint, accepting(now));

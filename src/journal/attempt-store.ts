@@ -29,6 +29,7 @@ interface Open extends Entry {
 /** An attempt that the chain has decided, or that came to nothing: few are looked at again. */
 interface Over {
   readonly made: number;
+  readonly at: number; // What is too old for a question is not parsed.
   /** Its JSON: an object takes three times as much. */
   readonly text: string;
 }
@@ -112,7 +113,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       ages.add({ id, at: one.at });
       return;
     }
-    over.set(id, { made: number, text: JSON.stringify(attempt) });
+    over.set(id, { made: number, at: attempt.at, text: JSON.stringify(attempt) });
     if (!isClosed(attempt)) return;
     whole.add(id);
     prune();
@@ -190,13 +191,14 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       idempotencyKey === undefined
         ? named(owner, requestName(fingerprint))
         : bearing(owner, idempotencyKey),
-    *attempts(owner, { state, since } = {}) {
-      const kept = state !== undefined && openStates.includes(state) ? [open] : [open, over];
-      const ids = kept.flatMap((all) => [...all].map(([id, one]) => [id, one.made] as const));
+    *attempts(owner, { state, since = -Infinity } = {}) {
+      const isAnOpenState = state !== undefined && openStates.includes(state);
+      const old = isAnOpenState ? [] : [...over].filter(([, { at }]) => at >= since);
+      const ids = [...open, ...old].map(([id, one]) => [id, one.made] as const);
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const one = get(id);
-        if (one === undefined || !isOf(one, owner)) continue;
-        if ((state ?? one.state) === one.state && one.at >= (since ?? one.at)) yield one;
+        if (one === undefined || !(owner === undefined || isOf(one, owner))) continue;
+        if ((state ?? one.state) === one.state && one.at >= since) yield one;
       }
     },
     owners() {

@@ -50,8 +50,11 @@ export interface AttemptStore {
   /** Takes down that an attempt was released. */
   remove(id: string): void;
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
-  /** In the order they were made. What is over may be gone by the time that it is read. */
-  attempts(owner: Owner, filter?: AttemptFilter): Iterable<Attempt>;
+  /**
+   * In the order they were made; without an owner, those of all. What is over may be gone by the
+   * time that it is read.
+   */
+  attempts(owner: Owner | undefined, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
   get(id: string): Attempt | undefined;

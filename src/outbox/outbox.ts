@@ -178,6 +178,8 @@ export interface Outbox {
    * ended meanwhile.
    */
   finish(job: OutboxJob, next: readonly NextJob[]): Promise<void>;
+  /** What waits in it now, taken or not: to be looked at. Absent: it cannot be listed. */
+  waiting?(): Promise<OutboxJob[]>;
   /** All of them, in the order in which they were made. */
   endpoints(): Promise<Endpoint[]>;
   /**

@@ -65,6 +65,7 @@ export function outboxOver(run: OutboxRun, { added, dropped }: OutboxListeners):
   return {
     take: (options) => run((store) => store.taking(options)),
     finish: (job, next) => run((store) => store.finishing(job.id, next)),
+    waiting: () => run((store) => ({ records: [], result: store.waiting() })),
     endpoints: () => run((store) => ({ records: [], result: store.endpoints() })),
     addEndpoint: (endpoint, most) => run((store) => store.addingEndpoint(endpoint, most)),
     changeEndpoint: (id, change) => run((store) => store.changingEndpoint(id, change)),

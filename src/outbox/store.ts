@@ -59,6 +59,7 @@ export interface OutboxStore {
   adding(next: readonly NextJob[]): OutboxRecord[];
   taking(options: TakeOptions): OutboxStep<OutboxJob[]>;
   finishing(id: string, next: readonly NextJob[]): OutboxStep<void>;
+  waiting(): OutboxJob[];
   endpoints(): Endpoint[];
   addingEndpoint(endpoint: Endpoint, most: number): OutboxStep<boolean>;
   changingEndpoint(
@@ -168,6 +169,7 @@ export function createOutboxStore(): OutboxStore {
       records: jobs.has(id) ? [{ jobDone: id }, ...next.map(named)] : [],
       result: undefined,
     }),
+    waiting: () => [...jobs.values()].map(({ job }) => job),
     endpoints: () => [...endpoints.values()],
     addingEndpoint(given, most) {
       const endpoint = copyOfEndpoint(given);

@@ -405,6 +405,30 @@ describe('a service that closes', () => {
   });
 });
 
+describe('a stream of events', () => {
+  it('is given part by part, until its reader goes', async () => {
+    let send = (_: string): void => undefined;
+    let gone: Promise<void> | undefined;
+    const service = await serving({}, async ({ signal }) => {
+      gone = new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          send = (text) => controller.enqueue(new TextEncoder().encode(text));
+          signal.addEventListener('abort', () => controller.close());
+        },
+      });
+      return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+    });
+    const reader = (await fetch(service.url)).body!.getReader();
+    for (const part of ['data: 1\n\n', 'data: 2\n\n']) {
+      send(part);
+      expect(new TextDecoder().decode((await reader.read()).value)).toBe(part);
+    }
+    await reader.cancel();
+    await gone;
+  });
+});
+
 describe('a handler that throws', () => {
   it('is answered with 500 and told to the host alone', async () => {
     const heard: unknown[] = [];

@@ -4,7 +4,7 @@ import { csvHead, csvLine } from '../../receipts/csv.js';
 import { ledgerText, type Ledger } from '../../receipts/ledger.js';
 import { withClient } from '../client.js';
 import type { Command } from '../report.js';
-import { chartRows, spendingBy, type Group } from '../spending.js';
+import { chartRows, spendingBy, spendOf, type Group } from '../spending.js';
 import { tableText } from '../table.js';
 import type { Terminal } from '../terminal.js';
 import { mintOf } from '../tokens.js';
@@ -37,7 +37,8 @@ export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
       for await (const receipt of client.receipts(filterOf(flags, network))) all.push(receipt);
       const receipts = last === undefined ? all : all.slice(Math.max(0, all.length - last));
       if (chart !== undefined) {
-        const spending = spendingBy(chart, receipts);
+        const spends = receipts.flatMap((receipt) => spendOf(receipt) ?? []);
+        const spending = spendingBy(chart, spends);
         const head = [chart, 'spent', '', 'payments'];
         return { json: { spending }, text: tableText(terminal, head, chartRows(spending)) };
       }

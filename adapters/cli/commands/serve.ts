@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { local } from 'exact-change';
+import { isLoopback } from '../../../src/internal/loopback.js';
+import { refuse } from '../../../src/internal/options.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { apiKeys, createHandler, createMetrics } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
 import { serve } from 'exact-change/node';
 import { createWebhooks } from 'exact-change/webhooks';
 import { stateFolder } from '../paths.js';
+import { openWallet } from '../wallet.js';
 import type { Command } from '../report.js';
 import { nodeOptions, readSettings, type Settings } from '../settings.js';
 import type { Terminal } from '../terminal.js';
@@ -17,42 +20,88 @@ import { cleanLine, jsonText } from '../clean.js';
 export interface ServeFlags {
   readonly port: number;
   readonly hostname?: string;
+  readonly ui?: boolean;
 }
 
-/** The REST service with webhooks, on the journal of all commands, until Ctrl-C. It holds no key. */
+/**
+ * The REST service with webhooks, on the journal of all commands, until Ctrl-C. It holds no key.
+ * With a page for people, on this machine alone: nothing in between is encrypted.
+ */
 export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => {
+  const { hostname } = flags;
+  if (flags.ui === true && hostname !== undefined && !isLoopback(hostname))
+    throw refuse('--hostname', 'must be 127.0.0.1 with --ui. Reach it from elsewhere over SSH.');
   const settings = readSettings(flags, terminal.env);
   const { key, source } = await serviceKey(settings, terminal.env);
   await mkdir(dirname(settings.journal), { recursive: true, mode: 0o700 });
   const journal = fileJournal(settings.journal, { outbox: true });
   const onError = (error: unknown): void => terminal.say(`exact-change: ${messageOf(error)}`);
   const { apiUrl: _url, apiKey: _key, autoSwap: _swap, ...node } = nodeOptions(settings);
+  const authorize = apiKeys([key]);
+  const ui = flags.ui === true ? await openUi() : undefined;
   const transport = local({ ...node, journal });
   const metrics = createMetrics();
-  const webhooks = createWebhooks({ journal, onError, onDelivery: metrics.onDelivery });
-  const service = await serve(
-    createHandler(transport, { authorize: apiKeys([key]), webhooks, metrics, onError }),
-    { port: flags.port, ...(flags.hostname === undefined ? {} : { hostname: flags.hostname }) },
-  );
+  const webhooks = createWebhooks({
+    journal,
+    onError,
+    onDelivery(delivery) {
+      metrics.onDelivery(delivery);
+      ui?.onDelivery(delivery);
+    },
+  });
+  const handler = createHandler(transport, { authorize, webhooks, metrics, onError });
+  const service = await serve((request) => ui?.handle(request) ?? handler(request), {
+    port: flags.port,
+    ...(hostname === undefined ? {} : { hostname }),
+  });
   try {
     webhooks.start();
-    tell(terminal, flags.json === true, service.url, source);
+    const page = ui?.link(service.url);
+    tell(terminal, flags.json === true, { url: service.url, source, page });
     // What an earlier run left open goes on meanwhile.
     transport.resume().catch(onError);
     await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   } finally {
+    await ui?.close();
     await service.close();
     await webhooks.close();
     await transport.close();
     await journal.close();
   }
   return {};
+
+  async function openUi() {
+    const { startUi } = await import('../ui/start.js');
+    const wallet = addressOf(settings, terminal);
+    const path = settings.journal;
+    return startUi({ journal, path, client: node, wallet, authorize, onError });
+  }
 };
 
-function tell(terminal: Terminal, isJson: boolean, url: string, source: string): void {
-  if (isJson) return terminal.print(jsonText({ ok: true, funds: 'untouched', url, source }));
+/** Of the wallet of the settings; a service needs none. */
+function addressOf({ wallet }: Settings, terminal: Terminal): string | undefined {
+  try {
+    return openWallet(wallet, { terminal, fd: undefined }).signer.address;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Told {
+  readonly url: string;
+  readonly source: string;
+  /** Opens the page, once. */
+  readonly page: string | undefined;
+}
+
+function tell(terminal: Terminal, isJson: boolean, { url, source, page }: Told): void {
+  if (isJson) {
+    const ui = page === undefined ? {} : { ui: page };
+    return terminal.print(jsonText({ ok: true, funds: 'untouched', url, source, ...ui }));
+  }
   terminal.print(url);
   terminal.say(`Callers send the key in ${source} as x-api-key. Ctrl-C ends it.`);
+  if (page !== undefined) terminal.say(`Open the page, once and within ten minutes: ${page}`);
 }
 
 /** The key that callers have to send: the setting, or one that is made once and kept. */

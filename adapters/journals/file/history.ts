@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
+import { isOf } from '../../../src/journal/attempt-names.js';
 import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt, Owner } from '../../../src/journal/types.js';
 import { hasCode, type Disk, type OpenFile } from './disk.js';
@@ -31,11 +32,11 @@ export interface History {
     now: number,
   ): Promise<{ readonly places: readonly number[]; readonly length: number }>;
   /**
-   * The attempts among so many bytes, in the order they were made.
+   * The attempts among so many bytes, in the order they were made; without an owner, those of all.
    *
    * @param since - Those that were written before it may be left out.
    */
-  attempts(length: number, owner: Owner, since: number): AsyncIterable<Made>;
+  attempts(length: number, owner: Owner | undefined, since: number): AsyncIterable<Made>;
   close(): void;
 }
 
@@ -142,7 +143,7 @@ export function historyAt(path: string, disk: Disk): History {
       for (const [index, { place }] of found.sort((a, b) => a.made - b.made).entries()) {
         if (index % TURN === TURN - 1) await setImmediate();
         const one = madeAt(place);
-        if (one.attempt.wallet === owner.wallet && one.attempt.network === owner.network) yield one;
+        if (owner === undefined || isOf(one.attempt, owner)) yield one;
       }
     },
     close: () => file?.close(),

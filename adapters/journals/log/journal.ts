@@ -23,6 +23,8 @@ import { alongRecords, holdStep, inverseOf, isSigned, toldRecords } from './step
 
 /** A journal over a log. */
 export interface LogJournal extends Journal {
+  /** As the port has it; without an owner, the attempts of all. */
+  attempts(owner: Owner | undefined, filter?: AttemptFilter): AsyncIterable<Attempt>;
   coordination(owner: Owner): Coordination;
   /**
    * Frees what this journal holds: its claims, and its locks, whatever is still being done under
@@ -199,7 +201,7 @@ export function journalOver(
   }
 }
 
-function madeIn({ attempts }: State, owner: Owner, filter: AttemptFilter): Made[] {
+function madeIn({ attempts }: State, owner: Owner | undefined, filter: AttemptFilter): Made[] {
   const found = [...attempts.attempts(owner, filter)];
   return found.map((attempt) => ({ made: attempts.madeBefore(attempt.id), attempt }));
 }

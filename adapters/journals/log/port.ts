@@ -39,9 +39,13 @@ export interface JournalLog {
 /** Where the closed attempts are that a journal has no more. */
 export interface Past {
   /**
-   * Those among so many bytes, in the order they were made.
+   * Those among so many bytes, in the order they were made; without an owner, those of all.
    *
    * @param since - Those that were written before it may be left out.
    */
-  attempts(length: number, owner: Owner, since: number): AsyncIterable<Made> | Iterable<Made>;
+  attempts(
+    length: number,
+    owner: Owner | undefined,
+    since: number,
+  ): AsyncIterable<Made> | Iterable<Made>;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { PROBLEM_TYPE } from '../../../src/wire/problem.js';
 import { ALWAYS, requestIdOf } from '../../http/headers.js';
@@ -49,9 +50,13 @@ function refused(error: unknown): Response {
   });
 }
 
+const EVENTS = /^text\/event-stream\b/;
+
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {
-  const body = response.body === null ? undefined : Buffer.from(await response.arrayBuffer());
-  if (outgoing.destroyed) return;
+  const { body: stream } = response;
+  const isEndless = EVENTS.test(response.headers.get('content-type') ?? '');
+  const body = stream === null || isEndless ? undefined : Buffer.from(await response.arrayBuffer());
+  if (outgoing.destroyed) return isEndless ? stream?.cancel() : undefined;
   const headers = new Map<string, string | string[]>();
   for (const [name, value] of response.headers) {
     const before = headers.get(name);
@@ -59,6 +64,20 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
     headers.set(name, before === undefined ? value : [before, value].flat());
   }
   if (body !== undefined) headers.set('content-length', String(body.length));
+  // Its connection is of no use after it, and would hold up a service that closes.
+  if (isEndless) outgoing.shouldKeepAlive = false;
   outgoing.writeHead(response.status, Object.fromEntries(headers));
-  outgoing.end(body);
+  if (stream === null || !isEndless) return void outgoing.end(body);
+  outgoing.flushHeaders();
+  // It ends when its reader goes, which the request's signal tells the handler.
+  await pipeline(partsOf(stream), outgoing).catch(() => undefined);
+}
+
+async function* partsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+  } finally {
+    await reader.cancel();
+  }
 }

@@ -9,7 +9,7 @@ import {
 import { cleanForTerminal, jsonText } from '../../../adapters/cli/clean.js';
 import { EXITS } from '../../../adapters/cli/exits.js';
 import { exitOf, failureReport } from '../../../adapters/cli/failure.js';
-import { chartRows, spendingBy } from '../../../adapters/cli/spending.js';
+import { chartRows, spendingBy, spendOf } from '../../../adapters/cli/spending.js';
 import { csvHead, csvLine } from '../../../adapters/receipts/csv.js';
 import { ledgerText } from '../../../adapters/receipts/ledger.js';
 import { receiptWith } from '../../helpers/receipts.js';
@@ -137,20 +137,21 @@ describe('spending', () => {
     receiptWith({ at: Date.UTC(2026, 6, 2), cost: '0.7' }),
     receiptWith({ at: Date.UTC(2026, 6, 2), cost: '9', state: 'unsettled' }),
   ];
+  const spends = receipts.flatMap((receipt) => spendOf(receipt) ?? []);
 
   it('is summed up exactly by day, and by host from the dearest on', () => {
-    expect(spendingBy('day', receipts)).toEqual([
+    expect(spendingBy('day', spends)).toEqual([
       { group: '2026-07-01', usd: '0.01', payments: 1 },
       { group: '2026-07-02', usd: '1', payments: 2 },
     ]);
-    expect(spendingBy('host', receipts)).toEqual([
+    expect(spendingBy('host', spends)).toEqual([
       { group: 'api.example.com', usd: '0.71', payments: 2 },
       { group: 'b.example.com', usd: '0.3', payments: 1 },
     ]);
   });
 
   it('has the longest bar for what cost most', () => {
-    const [first, second] = chartRows(spendingBy('day', receipts)).map(([, bar = '']) => bar);
+    const [first, second] = chartRows(spendingBy('day', spends)).map(([, bar = '']) => bar);
     expect(second).toMatch(/^█+$/);
     expect(first).toMatch(/^░+$/);
   });

@@ -332,5 +332,8 @@ describe('a file that has grown', () => {
     const again = journalOf();
     expect(await again.used(OWNER, used, NOW)).toEqual([30_121n, 1n, 10_041n]);
     expect(await listOf(again.attempts(OWNER))).toHaveLength(10_041);
+    await again.reserve(attemptOf({ id: 'of another', wallet: 'another', at: NOW }), []);
+    expect(await listOf(again.attempts(undefined))).toHaveLength(10_042);
+    expect(await idsOf(again.attempts(undefined, { since: NOW }))).toEqual([last.id, 'of another']);
   });
 });

@@ -1,11 +1,10 @@
 import { memoryJournal } from 'exact-change';
-import { verifyWebhook } from 'exact-change/webhooks';
+import { verifyWebhook, type WebhookDelivery } from 'exact-change/webhooks';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../../adapters/webhooks/deliver.js';
 import { webhooksOver } from '../../../adapters/webhooks/hub.js';
 import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
 import { SCHEDULE_MS } from '../../../adapters/webhooks/schedule.js';
-import type { DeliveryReport } from '../../../adapters/webhooks/types.js';
 import { attemptOf } from '../../helpers/attempts.js';
 import {
   answered,
@@ -48,7 +47,7 @@ const leftIn = async ({ journal, clock }: Hub) =>
 
 describe('onDelivery', () => {
   it('hears how each delivery went, also if it throws', async () => {
-    const reports: DeliveryReport[] = [];
+    const reports: WebhookDelivery[] = [];
     const { register, webhooks, clock, fail, deliveries } = hub(
       (path) => (path === '/bad' ? answered(503) : ok),
       {
@@ -259,12 +258,14 @@ describe('an event', () => {
 
 describe('an event that does not arrive', () => {
   it('is told again by the schedule with the same id and body and a new time; after the last try the endpoint is told nothing more', async () => {
-    const one = hub(() => answered(500));
+    const ends: WebhookDelivery[] = [];
+    const one = hub(() => answered(500), { onDelivery: (delivery) => ends.push(delivery) });
     const { register, webhooks, clock, fail, deliveries, errors } = one;
     const { id, secret, url } = await register('/a');
     webhooks.start();
     const attempt = await fail();
     await clock.pass(0);
+    expect(ends).toMatchObject([{ endpoint: id, event: 'payment.failed', status: 500, failures: 0 }]);
     for (const [failures, delay] of SCHEDULE_MS.entries()) {
       expect(deliveries).toHaveLength(failures + (failures === 0 ? 1 : 0));
       if (failures === 0) continue;
@@ -281,6 +282,8 @@ describe('an event that does not arrive', () => {
     ).toBe(1);
     for (const { message, at } of deliveries)
       verifyWebhook({ secret, headers: message.headers, body: message.body, now: at });
+    expect(ends).toHaveLength(SCHEDULE_MS.length);
+    expect(ends.filter(({ nextAt }) => nextAt === undefined)).toEqual(ends.slice(-1));
     expect(errors).toHaveLength(1);
     expect(errors[0]).toMatchObject({
       code: 'service_unavailable',

@@ -1,0 +1,78 @@
+/** Tells pages that something changed, as server-sent events. */
+export interface Changes {
+  /** A stream of events until its reader goes; undefined if there are too many. */
+  stream(signal: AbortSignal): ReadableStream<Uint8Array> | undefined;
+  /** Ends all streams; there are none after it. */
+  close(): void;
+}
+
+const MOST_STREAMS = 32;
+const LOOK_MS = 500;
+/** So that a reader that is gone is found, and nothing in between takes the stream for idle. */
+const BEAT_LOOKS = 30;
+
+const text = new TextEncoder();
+const CHANGE = text.encode('event: change\ndata: {}\n\n');
+const BEAT = text.encode(': still here\n\n');
+
+/**
+ * @param look - What changes with what pages show, such as the size of a file. Asked twice a second
+ *   while there are readers.
+ */
+export function createChanges(look: () => Promise<string>): Changes {
+  const ends = new Map<ReadableStreamDefaultController<Uint8Array>, () => void>();
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let seen: string | undefined;
+  let looks = 0;
+  let isClosed = false;
+
+  const send = (part: Uint8Array): void => {
+    for (const [controller, end] of ends) {
+      // One that does not read has enough to read.
+      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(part);
+      else if (part === BEAT) end();
+    }
+  };
+  const check = async (): Promise<void> => {
+    const now = await look().catch(() => seen);
+    if (now !== seen) send(CHANGE);
+    else if ((looks += 1) % BEAT_LOOKS === 0) send(BEAT);
+    seen = now;
+  };
+  const watch = (): void => {
+    timer ??= setInterval(() => void check(), LOOK_MS).unref();
+    if (ends.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+
+  return {
+    stream(signal) {
+      if (isClosed || ends.size >= MOST_STREAMS) return undefined;
+      let end = (): void => undefined;
+      return new ReadableStream<Uint8Array>(
+        {
+          start(controller) {
+            end = () => {
+              if (!ends.delete(controller)) return;
+              signal.removeEventListener('abort', end);
+              controller.close();
+              watch();
+            };
+            ends.set(controller, end);
+            signal.addEventListener('abort', end, { once: true });
+            // What was read before may be old by now.
+            controller.enqueue(CHANGE);
+            watch();
+          },
+          cancel: () => end(),
+        },
+        { highWaterMark: 8 },
+      );
+    },
+    close() {
+      isClosed = true;
+      for (const end of [...ends.values()]) end();
+    },
+  };
+}
