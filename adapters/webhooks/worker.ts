@@ -208,7 +208,9 @@ export function createWorker(parts: WorkerParts): Worker {
         const [{ dueAt: nextAt } = {}] = next;
         const about = { event: event.type, eventId: event.id, endpoint, failures: before };
         const ends = { at, ms: Math.max(0, at - startedAt), told, status };
-        inform(() => onDelivery({ ...about, ...ends, ...(nextAt === undefined ? {} : { nextAt }) }));
+        inform(() =>
+          onDelivery({ ...about, ...ends, ...(nextAt === undefined ? {} : { nextAt }) }),
+        );
       }
       const now = runtime.now();
       // After the job: what is known of the endpoint is of less weight.

@@ -48,7 +48,7 @@ export async function findTogether<T extends { readonly found: object }>(
  * What a search finds beside a swap that there is already: it gives way to other work, is waited
  * for a while, and may fail.
  */
-export async function foundBeside<T>(
+async function foundBeside<T>(
   { config, closing }: Pick<PaymentContext, 'config' | 'closing'>,
   search: (signal: AbortSignal) => Promise<readonly T[]>,
   signal: AbortSignal | undefined,
@@ -67,8 +67,25 @@ export async function foundBeside<T>(
   }
 }
 
+/**
+ * The swap into one token that loses the least by the client's own prices; the first of those that
+ * lose about the same.
+ *
+ * @param others - Searches among what comes later: called if each of the first is dear.
+ */
+export async function cheapestOfAll<T extends { readonly quote: SwapQuote }>(
+  context: PaymentContext,
+  [first, ...more]: readonly [T, ...T[]],
+  others: (signal: AbortSignal) => Promise<readonly T[]>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const best = await cheapest(context, first, more, signal);
+  if (!(await isDear(context, best, signal))) return best;
+  return cheapest(context, best, await foundBeside(context, others, signal), signal);
+}
+
 /** Whether a swap costs so much that one of the tokens that come later may cost less. */
-export async function isDear(
+async function isDear(
   context: PaymentContext,
   { quote }: { readonly quote: SwapQuote },
   signal: AbortSignal | undefined,
@@ -82,7 +99,7 @@ export async function isDear(
  * those that lose about the same. Fees and rent are left out: they are the same for all. What has
  * no price comes last.
  */
-export async function cheapest<T extends { readonly quote: SwapQuote }>(
+async function cheapest<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
   first: T,
   others: readonly T[],

@@ -1,4 +1,4 @@
-import { maxAmount, U64_MAX } from '../../amount.js';
+import { maxAmount } from '../../amount.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
@@ -17,14 +17,14 @@ import {
   firstThatPays,
   mayPay,
 } from './candidate-queue.js';
-import { cheapest, findTogether, foundBeside, isDear } from './cheapest.js';
+import { cheapestOfAll, findTogether } from './cheapest.js';
 import { outdateHoldings, reservedOf, shareHoldings } from './holdings.js';
 import { forgetBalance, type OfferFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { withRelay } from './relay.js';
 import { short } from './short-of.js';
 import { quoteForPayment, checkAvailable } from './swap-quote.js';
-import { usdPriceOf } from './usd-price.js';
+import { floatOf } from './usd-price.js';
 
 /** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
 export type Funding = {
@@ -153,14 +153,12 @@ async function fundingOutOf(
     const tried = await findTogether(context, together, signal);
     const [first, ...more] = tried.flatMap(({ found }) => quoted(found));
     if (first !== undefined) {
-      const best = await cheapest(context, first, more, signal);
-      if (!(await isDear(context, best, signal))) return best;
-      const beside = async (later: AbortSignal) => {
-        const others = (await inOrder.others(later)).slice(0, MAX_COMPARED);
-        return Promise.all(others.map((candidate) => search(candidate, amount, later)));
+      const others = async (later: AbortSignal) => {
+        const next = (await inOrder.others(later)).slice(0, MAX_COMPARED);
+        const found = next.map((candidate) => search(candidate, amount, later));
+        return (await Promise.all(found)).flatMap(quoted);
       };
-      const found = await foundBeside(context, beside, signal);
-      return cheapest(context, best, found.flatMap(quoted), signal);
+      return cheapestOfAll(context, [first, ...more], others, signal);
     }
     const known = new Map(tried.map(({ candidate, found }) => [candidate.mint, found]));
     let compared = 0;
@@ -274,23 +272,6 @@ export async function askAbout<T>(
   if (isPinned(context, mint)) return ask(signal);
   const lowPriority = startLowPriority(signal ?? context.closing.signal);
   return ask(lowPriority.signal).finally(() => lowPriority.end());
-}
-
-/**
- * `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no
- * account could hold so much of it.
- */
-async function floatOf(
-  context: PaymentContext,
-  mint: Address,
-  decimals: number,
-  signal: AbortSignal | undefined,
-): Promise<bigint> {
-  if (!isPinned(context, mint)) return 0n;
-  const float =
-    (await usdPriceOf(context, mint, signal, decimals))?.amountOf(context.config.policy.minSwap) ??
-    0n;
-  return float > U64_MAX ? 0n : float;
 }
 
 function noneWithoutPrice(error: unknown): bigint {

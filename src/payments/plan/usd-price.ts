@@ -1,4 +1,4 @@
-import { ceilDiv, USD_DECIMALS } from '../../amount.js';
+import { ceilDiv, U64_MAX, USD_DECIMALS } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { isLowPriority } from '../../internal/low-priority.js';
@@ -68,6 +68,23 @@ export async function usdPriceOf(
   if (known !== undefined || isUnpriced(context, mint)) return known;
   const price = await searchTogether(context, mint, decimals, signal);
   return price === undefined ? undefined : worthAt(price, lowsOf(context, mint));
+}
+
+/**
+ * `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no
+ * account could hold so much of it.
+ */
+export async function floatOf(
+  context: PaymentContext,
+  mint: Address,
+  decimals: number,
+  signal: AbortSignal | undefined,
+): Promise<bigint> {
+  if (pinnedMint(context.config.network, mint) === undefined) return 0n;
+  const float =
+    (await usdPriceOf(context, mint, signal, decimals))?.amountOf(context.config.policy.minSwap) ??
+    0n;
+  return float > U64_MAX ? 0n : float;
 }
 
 /** Whether the next call with a mint has to ask for its price, with no other that asks already. */

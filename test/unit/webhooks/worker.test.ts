@@ -265,7 +265,9 @@ describe('an event that does not arrive', () => {
     webhooks.start();
     const attempt = await fail();
     await clock.pass(0);
-    expect(ends).toMatchObject([{ endpoint: id, event: 'payment.failed', status: 500, failures: 0 }]);
+    expect(ends).toMatchObject([
+      { endpoint: id, event: 'payment.failed', status: 500, failures: 0 },
+    ]);
     for (const [failures, delay] of SCHEDULE_MS.entries()) {
       expect(deliveries).toHaveLength(failures + (failures === 0 ? 1 : 0));
       if (failures === 0) continue;
