@@ -102,6 +102,12 @@ describe('the example of a page', () => {
     await page.getByRole('button', { name: 'Wallet of a test' }).click();
     await page.getByText('It is empty.').waitFor();
     const owner = await page.evaluate(() => walletOfTest.accounts[0]?.address ?? '');
+    // What it lacks is a link, and a QR code of it.
+    await page.getByRole('button', { name: 'One cent in USDC' }).click();
+    await page.getByRole('img', { name: /QR code/ }).waitFor();
+    const link = page.getByRole('link', { name: 'Open a wallet app that sends it' });
+    expect(await link.getAttribute('href')).toMatch(`solana:${owner}?amount=0.01&spl-token=`);
+    expect(await violations(page)).toEqual([]);
     sandbox.chain.fundSol(address(owner), 200_000_000n);
     const before = await earned();
     await page.getByRole('button', { name: 'One cent in USDC' }).click();

@@ -149,6 +149,22 @@ describe('a wallet without SOL, and a relayer', () => {
     expect([bounded.signed, relayer.signed]).toEqual([[], []]);
   });
 
+  it('is signed after by a wallet that takes whole transactions', async () => {
+    const wallet = await sandbox.createWallet({ USDT: '5' });
+    const { signer } = recordingSigner(wallet.address, wallet.secretKey);
+    const whole = changingWallet(signer, (message) => message);
+    const client = payerOf(sandbox, wallet).again({ ...relayed, signer: whole });
+    const { state, swap } = await decided(await client.fetch(url));
+    expect([state, swap?.relayFee === undefined]).toEqual(['settled', false]);
+  });
+
+  it('keeps what little SOL there is, to the lamport', async () => {
+    const payer = await broke({ USDT: '5', SOL: '0.0001' });
+    const { swap } = await decided(await payer.client.fetch(url));
+    expect(swap?.relayFee).toBeDefined();
+    expect(await sandbox.balance(payer.address, 'SOL')).toBe(100_000n);
+  });
+
   it('is left out if the wallet changes what the relayer has signed', async () => {
     deployLighthouse(sandbox);
     const wallet = await sandbox.createWallet({ USDT: '5' });
