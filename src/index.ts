@@ -33,6 +33,7 @@ export {
   type FreedReceipt,
   type Receipt,
   type ReceiptFilter,
+  type RelayFee,
 } from './receipt.js';
 export { explorerUrl, formatReceipt } from './receipt-text.js';
 export { memoryJournal } from './memory-journal.js';
