@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from .._base.network import SOLANA_MAINNET, WSOL_MINT
-from .._base.token_text import amount_text
+from .._base.token_text import amount_text, funding_link
 from .._firewall.expected import SwapExpectation
 from .._firewall.guard import Floors, OwnAccount, TokenFloor, guard
 from .._solana.address import Address
@@ -100,7 +100,7 @@ def plan_swap(
     spendable = max(0, source.balance - facts.reserved.input)
     native = expected.input_mint == WSOL_MINT
     if not native and spendable < expected.max_in:
-        raise _short(expected, spendable)
+        raise _short(expected, source.decimals, spendable)
     wrap = max(0, expected.max_in - spendable) if native else 0
     close_source = native and source.balance == 0
     is_wrapped = expected.output_mint == WSOL_MINT
@@ -257,12 +257,20 @@ def _close_own(wallet: Address, account: OwnAccount) -> Instruction:
     return close_token_account(account.address, wallet, wallet, account.token_program)
 
 
-def _short(expected: SwapExpectation, available: int) -> Exception:
-    mint = expected.input_mint
-    most = amount_text(SOLANA_MAINNET, mint, expected.max_in)
-    spendable = amount_text(SOLANA_MAINNET, mint, available)
+def _short(expected: SwapExpectation, decimals: int, available: int) -> Exception:
+    mint, wallet, required = expected.input_mint, expected.wallet, expected.max_in
+    most, spendable = (
+        amount_text(SOLANA_MAINNET, mint, one, decimals) for one in (required, available)
+    )
+    link = funding_link(wallet, mint, required - available, decimals)
     return failure(
         "insufficient_funds",
-        f"The swap may take up to {most}, and the wallet can spend {spendable}. Fund it.",
-        {"mint": mint, "required": str(expected.max_in), "available": str(available)},
+        f"The swap may take up to {most}, and the wallet {wallet} can spend {spendable}. "
+        f"Fund it ({link}).",
+        {
+            "mint": mint,
+            "required": str(required),
+            "available": str(available),
+            "link": link,
+        },
     )
