@@ -13,6 +13,9 @@ const USD_DECIMALS = 6;
 /** Of the conventions for calls, in seconds. A payment takes longer than a call. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** What is begun and not ended is remembered of so many. */
+const MOST_BEGUN = 4_096;
+
 /**
  * Counts what a client tells. Labels are words of ours alone, of which there are few: no host,
  * seller, amount or signature is one.
@@ -37,7 +40,11 @@ export function createInstruments(meter: Meter): Instruments {
   });
   const begun = new Map<string, number>();
   const begin = (name: string, at: number) => {
-    if (!begun.has(name)) begun.set(name, at);
+    if (begun.has(name)) return;
+    begun.set(name, at);
+    // A call that its caller gives up says no more of its end.
+    const [oldest] = begun.keys();
+    if (begun.size > MOST_BEGUN && oldest !== undefined) begun.delete(oldest);
   };
   const finish = (name: string, at: number): number | undefined => {
     const startedAt = begun.get(name);

@@ -40,13 +40,13 @@ export function ledgerText(
   decimalsOf: DecimalsOf,
 ): string {
   const entries = receipts.flatMap((receipt) => entriesOf(receipt, decimalsOf));
-  const [first] = entries;
-  if (first === undefined) return '';
+  if (entries.length === 0) return '';
+  const [first] = entries.map(({ day }) => day).sort();
   const accounts = new Set(entries.flatMap(({ postings }) => postings.map((one) => one.account)));
   const opened =
     ledger === 'hledger'
       ? []
-      : [[...accounts].map((account) => `${first.day} open ${account}\n`).join('')];
+      : [[...accounts].map((account) => `${first} open ${account}\n`).join('')];
   return [...opened, ...entries.map(entryText)].join('\n');
 }
 
@@ -69,7 +69,7 @@ function entriesOf(receipt: Receipt, decimalsOf: DecimalsOf): Entry[] {
       ? []
       : [
           {
-            ...{ ...common, flag: '*' as const, narration: `swap by ${swap.provider}` },
+            ...{ ...common, flag: '*' as const, narration: `swap by ${clean(swap.provider)}` },
             comments: [
               `id: ${id}`,
               `mints: ${swap.inputMint} ${swap.outputMint}`,

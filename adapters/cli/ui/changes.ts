@@ -49,15 +49,18 @@ export function createChanges(look: () => Promise<string>): Changes {
   return {
     stream(signal) {
       if (isClosed || ends.size >= MOST_STREAMS) return undefined;
-      let end = (): void => undefined;
+      let forget = (): boolean => false;
       return new ReadableStream<Uint8Array>(
         {
           start(controller) {
-            end = () => {
-              if (!ends.delete(controller)) return;
+            forget = () => {
+              if (!ends.delete(controller)) return false;
               signal.removeEventListener('abort', end);
-              controller.close();
               watch();
+              return true;
+            };
+            const end = () => {
+              if (forget()) controller.close();
             };
             ends.set(controller, end);
             signal.addEventListener('abort', end, { once: true });
@@ -65,7 +68,8 @@ export function createChanges(look: () => Promise<string>): Changes {
             controller.enqueue(CHANGE);
             watch();
           },
-          cancel: () => end(),
+          // Its reader is gone: it is closed already.
+          cancel: () => void forget(),
         },
         { highWaterMark: 8 },
       );

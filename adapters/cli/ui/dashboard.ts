@@ -108,6 +108,8 @@ async function read(
   }
   const wallets = [...new Set([...(own === undefined ? [] : [own]), ...view.wallets()])];
   const wallet = given('wallet') ?? wallets[0];
+  if (wallet !== undefined && !wallets.includes(wallet))
+    return problem(400, 'invalid_request', 'wallet must be one of the wallets of the journal.');
   return json({
     ...{ wallets, ...(wallet === undefined ? {} : { wallet }) },
     ...view.sums(wallet),

@@ -1,3 +1,5 @@
+import { minAmount } from '../../amount.js';
+import { isExactChangeError } from '../../errors.js';
 import { stopwatch } from '../../internal/runtime.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
@@ -11,6 +13,7 @@ import { boundsOf, type SwapDeps, type SwapOutlook } from '../../swaps/transacti
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
+import { pastApproval, type WorstPrice } from '../plan/quote-within.js';
 import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
@@ -65,7 +68,7 @@ export async function swapOnce(
   const mostIn =
     approved && available !== undefined
       ? new Map([[quote.inputMint, available]])
-      : context.config.policy.maxInAmount;
+      : withApproved(context.config.policy.maxInAmount, quote.inputMint, task.worst);
   let planned: SwapOutlook | undefined;
   let building: Promise<SwapBuild> | undefined;
   const order = {
@@ -95,15 +98,39 @@ export async function swapOnce(
   };
   const deps = depsOf(context, task.signal);
   const sign = () =>
-    signSwapPaid(context, deps, order, task).catch(async (error: unknown) => {
-      if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
-      // Refused without its leeway too, it ends here.
-      await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
-      await noneInFlight(context, order.reserved, task.signal);
-      guard.isStrict = true;
-      return signSwapPaid(context, deps, { ...order, isStrict: true }, task);
-    });
+    signSwapPaid(context, deps, order, task)
+      .catch(async (error: unknown) => {
+        if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
+        // Refused without its leeway too, it ends here.
+        await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
+        await noneInFlight(context, order.reserved, task.signal);
+        guard.isStrict = true;
+        return signSwapPaid(context, deps, { ...order, isStrict: true }, task);
+      })
+      .catch((error: unknown) => {
+        throw isPastApproval(error, task.worst) ? pastApproval() : error;
+      });
   return exclusively(context, [quote.inputMint, quote.outputMint], task, sign, record);
+}
+
+/** The caller's own bounds, and what was approved of the input: a relayer's fee is in it too. */
+function withApproved(
+  bounds: ReadonlyMap<string, bigint>,
+  mint: Address,
+  worst: WorstPrice | undefined,
+): ReadonlyMap<string, bigint> {
+  if (worst === undefined) return bounds;
+  const most = BigInt(worst.maxInAmount);
+  return new Map([...bounds, [mint, minAmount(most, bounds.get(mint) ?? most)]]);
+}
+
+/** Whether a swap was refused for what was approved, not for the caller's own bound. */
+function isPastApproval(error: unknown, worst: WorstPrice | undefined): boolean {
+  return (
+    isExactChangeError(error, 'amount_over_limit') &&
+    error.details.cap === 'maxInAmount' &&
+    error.details.limit === worst?.maxInAmount
+  );
 }
 
 const LOOK_MS = 100;

@@ -28,9 +28,14 @@ export async function quoteWithin(
     if (left < 0) break;
     slippageBps = Math.min(left, slippageBps);
   }
-  throw new PolicyError(
+  throw pastApproval();
+}
+
+/** What was approved is not enough any more. */
+export function pastApproval(): PolicyError {
+  return new PolicyError(
     'approval_refused',
-    'The price moved past what was approved, so nothing was signed. Ask for a new quote.',
+    'The swap would take more than was approved by now, so nothing was signed. Ask for a new quote.',
     { details: { reason: 'changed' }, retry: 'fresh' },
   );
 }

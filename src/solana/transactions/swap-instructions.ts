@@ -96,10 +96,9 @@ export function transferLamports(input: {
   return made(() => SystemProgram.transfer({ fromPubkey: key(from), toPubkey: key(to), lamports }));
 }
 
-/** Assigns an account to the System program: fails unless it is that program's, or no account. */
-export function assignToSystem(input: { readonly account: Address }): Instruction {
-  const { programId } = SystemProgram;
-  return made(() => SystemProgram.assign({ accountPubkey: key(input.account), programId }));
+/** Allocates no bytes on an account: fails unless it is a plain one of the System program, or none. */
+export function allocateNothing(input: { readonly account: Address }): Instruction {
+  return made(() => SystemProgram.allocate({ accountPubkey: key(input.account), space: 0 }));
 }
 
 /** What the library made, in plain data. Whether it is what was meant is for tests to say. */

@@ -1,6 +1,6 @@
 import { transferChecked } from '../../solana/transactions/instructions.js';
 import {
-  assignToSystem,
+  allocateNothing,
   dropCloseAuthority,
   revoke,
   transferLamports,
@@ -34,8 +34,9 @@ export interface Floors {
  * it; dropping the close authority fails if it is another wallet's.
  * Revoking comes first: a venue that has made itself the owner can make the wallet its delegate and
  * the one that may close, and a delegate may move and revoke. The last one fails too if the
- * wallet was assigned to another program. Of a wallet without lamports it is an assignment to the
- * System program, which does nothing else: a transfer of zero would not notice.
+ * wallet was assigned to another program, or was given data, as a nonce account has. Of a wallet
+ * without lamports it allocates no bytes, which fails for both and does nothing else: a transfer of
+ * zero would not notice.
  */
 export function guard(floors: Floors): Instruction[] {
   const { wallet, lamports } = floors;
@@ -44,7 +45,7 @@ export function guard(floors: Floors): Instruction[] {
     .flatMap((token) => guardToken(wallet, token));
   const last =
     lamports === 0n
-      ? assignToSystem({ account: wallet })
+      ? allocateNothing({ account: wallet })
       : transferLamports({ from: wallet, to: wallet, lamports });
   return [...tokens, last];
 }

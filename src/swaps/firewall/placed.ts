@@ -57,14 +57,14 @@ export function opcode({ instruction }: Pick<Placed, 'instruction'>): number | u
 }
 
 /**
- * Whether an instruction assigns the wallet to the System program: it does nothing to a wallet that
- * is plain, and fails for one that was handed to another program.
+ * Whether an instruction allocates no bytes on the wallet: it does nothing to a wallet that is plain,
+ * and fails for one that was handed to another program, or was given data.
  */
 export function keepsPlain({ instruction }: Pick<Placed, 'instruction'>, wallet: Address): boolean {
   const { program, data } = instruction;
-  // 4 bytes of operation, then the program that it is assigned to, which is 32 zeros.
-  const isAssign = data.length === 36 && data.every((byte, at) => byte === (at === 0 ? 1 : 0));
-  return program === SYSTEM_PROGRAM && isAssign && names(instruction, [wallet]);
+  // 4 bytes of operation, 8 of space.
+  const isNothing = data.length === 12 && data.every((byte, at) => byte === (at === 0 ? 8 : 0));
+  return program === SYSTEM_PROGRAM && isNothing && names(instruction, [wallet]);
 }
 
 /**

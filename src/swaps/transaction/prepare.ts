@@ -11,7 +11,7 @@ import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
 import { readMarket, readRents } from '../quote/market.js';
 import type { SwapQuote } from '../types.js';
-import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
+import { type ComputeBudget, type LamportBudget, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
 import {
   type BlockhashSource,
@@ -282,7 +282,7 @@ function prepared(
     leeway: draft.leeway,
     outputBefore: facts.output.balance,
     networkFeeLamports: budget.networkFee,
-    priorityFeeLamports: priorityFee(compute),
+    priorityFeeLamports: budget.priorityFee,
     rentLamports: budget.rent,
     requiredLamports: requiredLamports(budget, facts.walletMinimum),
   };

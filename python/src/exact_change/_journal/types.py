@@ -74,6 +74,14 @@ class SwapOutcome(TypedDict):
     code: NotRequired[str]
 
 
+class SwapRelay(TypedDict):
+    """A relayer paid a swap's lamports: what it took, and our own signature in the transaction."""
+
+    payerSignature: str
+    mint: str
+    fee: str
+
+
 class SignedSwap(TypedDict):
     """A swap that an attempt signed: bytes first, outcome later."""
 
@@ -92,6 +100,8 @@ class SignedSwap(TypedDict):
     lastValidBlockHeight: str
     # What it was to take and bring.
     quoted: SwapAmounts
+    # Of a swap that TypeScript signed: `signature` is the relayer's then, as it pays the fee.
+    relay: NotRequired[SwapRelay]
     # Absent until the chain has decided.
     outcome: NotRequired[SwapOutcome]
 

@@ -9,7 +9,7 @@ from .._kernel.signals import Signal
 from .._kernel.steps import all_of, join, quiet, settled, start
 from .._kernel.task import Steps, Task
 from .context import PaymentContext
-from .saving import written
+from .saving import start_apart, written
 
 
 def body_claim(id_: str) -> str:
@@ -47,7 +47,7 @@ def start_release(
 
 def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> Steps[Task[Any]]:
     """Has the next call at this wallet wait for work that is begun. It never raises."""
-    task = yield from start(quiet(work()))
+    task = yield from start_apart(context, quiet(work()))
     releasing = context.wallet.releasing
     if not task.is_settled:
         releasing[task] = None

@@ -6,8 +6,9 @@ from typing import Any, Callable
 
 from .._journal.registry import OpenPayment
 from .._journal.types import ALONE, Along, Attempt
+from .._kernel.hosts import threads
 from .._kernel.steps import join, settled, start
-from .._kernel.task import Steps, Task
+from .._kernel.task import Steps, Task, begin
 from .context import PaymentContext
 
 Change = Callable[[Attempt], Attempt]
@@ -42,9 +43,20 @@ def start_saving(
         # To what it is by now: others may have changed it while it was written.
         open_.attempt = change(open_.attempt)
 
-    task = yield from start(write())
+    task = yield from start_apart(context, write())
     open_.last_write = task
     return task
+
+
+def start_apart(context: PaymentContext, steps: Steps[Any]) -> Steps[Task[Any]]:
+    """Starts what has to end though the caller's event loop is closed before.
+
+    A durable journal answers from other threads: on a loop that is gone nothing would hear it, and
+    the attempt would seem to be under way for as long as the process lives.
+    """
+    if context.config.journal is None:
+        return (yield from start(steps))
+    return begin(threads, steps)
 
 
 def written(open_: OpenPayment) -> Steps[Any]:

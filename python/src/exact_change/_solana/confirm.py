@@ -25,6 +25,8 @@ class Landing(NamedTuple):
     outcome: Literal["confirmed", "failed", "expired", "unknown"]
     slot: int = 0
     error: str = ""
+    # Its id, if it was found by something else.
+    signature: str | None = None
 
 
 UNKNOWN = Landing("unknown")

@@ -80,6 +80,10 @@ class Connection:
             target=self._watch, args=(lost,), name="exact-change postgres", daemon=True
         ).start()
 
+    def is_usable(self) -> bool:
+        """Whether an idle one may be asked: a server that ends it says so unasked."""
+        return not self.is_over and not _ready([self._descriptor], False, 0)
+
     def close(self) -> None:
         """Ends it, from any thread but one that is in a query."""
         with self._lock:

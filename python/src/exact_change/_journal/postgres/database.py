@@ -39,10 +39,7 @@ class Pool:
 
     def use(self, end: float, work: Callable[[Query], T]) -> T:
         """Work with a connection; blocks."""
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            connection = self.connect(end)
+        connection = self._idle_one() or self.connect(end)
         try:
             result = work(functools.partial(connection.query, end=end))
         except BaseException:
@@ -55,6 +52,17 @@ class Pool:
         if not is_kept:
             connection.close()
         return result
+
+    def _idle_one(self) -> Connection | None:
+        """One that the server has not ended, as it does with all when it starts anew."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            if connection.is_usable():
+                return connection
+            connection.close()
 
     def close(self) -> None:
         """Ends what is idle; what is in use ends after it."""

@@ -270,6 +270,6 @@ def landing_of(fate: Fate) -> Landing:
     """A fate as what became of a transaction of ours that is being sent."""
     if isinstance(fate, Landed):
         if fate.error is None:
-            return Landing("confirmed", fate.slot)
-        return Landing("failed", fate.slot, fate.error)
+            return Landing("confirmed", fate.slot, signature=fate.signature)
+        return Landing("failed", fate.slot, fate.error, fate.signature)
     return UNKNOWN if fate == "open" else Landing("expired")

@@ -42,15 +42,20 @@ class Sent(NamedTuple):
 def sent_swap(swap: SignedSwap, wallet: Address) -> Sent:
     """A signed swap. One that sells SOL takes lamports of the wallet, and pays its fee there."""
     sells_sol = swap["inputMint"] == WSOL_MINT
+    relay = swap.get("relay")
+    # A relayer can sign the same message again: only our own signature is sure to be in what lands.
+    signature = swap["signature"] if relay is None else relay["payerSignature"]
     return Sent(
-        swap["signature"],
-        True,
+        signature,
+        relay is None,
         Source(wallet, "lamports") if sells_sol else Source(swap["source"], "tokens"),
         max(0, swap["blockhashSlot"] - SLOT_MARGIN),
         swap["blockhash"],
         swap["blockhashSlot"],
         int(swap["lastValidBlockHeight"]),
         _reading_of(swap.get("before")),
+        claim=None if relay is None else swap["signature"],
+        mint=None if relay is None else swap["inputMint"],
     )
 
 

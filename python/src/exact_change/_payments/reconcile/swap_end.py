@@ -15,7 +15,14 @@ from ...errors import ExactChangeError, failure
 from ..context import PaymentContext
 from .fate import fate_of, landing_of
 from .sent import sent_swap
-from .swap_outcome import Sides, failure_fee, read_landed, rent_in, swap_amounts_of
+from .swap_outcome import (
+    Sides,
+    failure_fee,
+    own_fee,
+    read_landed,
+    rent_in,
+    swap_amounts_of,
+)
 
 # How often a transaction of ours that has not landed is sent again, in milliseconds.
 _RESEND_MS = 2_000
@@ -79,9 +86,10 @@ def end_of_swap(
     if landing.outcome == "expired":
         expired: SwapOutcome = {"state": "failed", "code": "swap_expired"}
         return SwapEnd(None, swap_expired(signature), expired)
+    signature = landing.signature or signature
     landed = yield from read_landed(context, signature)
     if landing.outcome == "failed":
-        fee = failure_fee(landed, wallet)
+        fee = failure_fee(landed, wallet, "relay" in swap)
         outcome: SwapOutcome = {"state": "failed", "code": "swap_failed"}
         if fee is not None:
             outcome["feeLamports"] = str(fee)
@@ -91,7 +99,7 @@ def end_of_swap(
             "fee_lamports": outcome.get("feeLamports", swap["quoted"]["feeLamports"]),
         }
         return SwapEnd(None, swap_failed(details), outcome)
-    swapped = _swapped_by(swap, landed, wallet)
+    swapped = _swapped_by(swap, signature, landed, wallet)
     confirmed: SwapOutcome = {
         "state": "confirmed",
         "inAmount": swapped.record.in_amount,
@@ -103,15 +111,18 @@ def end_of_swap(
     return SwapEnd(swapped, None, confirmed, landed)
 
 
-def _swapped_by(swap: SignedSwap, landed: LandedTransaction | None, wallet: str) -> Swapped:
-    quoted = swap["quoted"]
-    sides = Sides(swap["inputMint"], swap["outputMint"], swap["source"], swap["output"])
+def _swapped_by(
+    swap: SignedSwap, signature: str, landed: LandedTransaction | None, wallet: str
+) -> Swapped:
+    quoted, is_relayed = swap["quoted"], "relay" in swap
+    mints = swap["inputMint"], swap["outputMint"]
+    sides = Sides(*mints, swap["source"], swap["output"], is_relayed)
     taken, brought = int(quoted["inAmount"]), int(quoted["outAmount"])
     # What is wrapped stays on own accounts: the sum of their changes says nothing of it.
     if landed is not None and sides.input_mint != sides.output_mint:
         taken, brought = swap_amounts_of(landed, wallet, sides)
     record = PaidSwap(
-        swap["signature"],
+        signature,
         sides.input_mint,
         str(taken),
         sides.output_mint,
@@ -120,7 +131,8 @@ def _swapped_by(swap: SignedSwap, landed: LandedTransaction | None, wallet: str)
     )
     if landed is None:
         return Swapped(record, int(quoted["feeLamports"]))
-    return Swapped(record, landed.fee_lamports, rent_in(landed, wallet, sides))
+    fee = own_fee(landed, is_relayed)
+    return Swapped(record, fee, rent_in(landed, wallet, sides))
 
 
 def swap_failed(details: Mapping[str, Any], cause: Exception | None = None) -> ExactChangeError:

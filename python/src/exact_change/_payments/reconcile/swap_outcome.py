@@ -23,6 +23,13 @@ class Sides(NamedTuple):
     output_mint: Address
     source: Address
     output: Address
+    # Whether a relayer paid the fee and the rents.
+    is_relayed: bool = False
+
+
+def own_fee(landed: LandedTransaction, is_relayed: bool) -> int:
+    """What the wallet paid of the network fee: nothing if a relayer did."""
+    return 0 if is_relayed else landed.fee_lamports
 
 
 def read_landed(context: PaymentContext, signature: str) -> Steps[LandedTransaction | None]:
@@ -43,7 +50,8 @@ def swap_amounts_of(landed: LandedTransaction, wallet: Address, sides: Sides) ->
     # Lamports on all own accounts together: rent moves between them and cancels out, what SOL was
     # swapped does not.
     own = dict.fromkeys((wallet, sides.source, sides.output))
-    lamports = landed.fee_lamports + sum(_lamport_change(landed, one) for one in own)
+    fee = own_fee(landed, sides.is_relayed)
+    lamports = fee + sum(_lamport_change(landed, one) for one in own)
     taken, brought = -_token_change(landed, sides.source), _token_change(landed, sides.output)
     return (
         -lamports if sides.input_mint == WSOL_MINT else taken,
@@ -69,21 +77,25 @@ def rent_in(landed: LandedTransaction, wallet: Address, sides: Sides) -> int | N
         rent += _lamport_change(landed, account) - wrapped
     # If no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
     if WSOL_MINT in (sides.input_mint, sides.output_mint):
-        return max(0, rent)
-    return max(0, rent, -_lamport_change(landed, wallet) - landed.fee_lamports)
+        return 0 if sides.is_relayed else max(0, rent)
+    left = -_lamport_change(landed, wallet) - own_fee(landed, sides.is_relayed)
+    return max(0, 0 if sides.is_relayed else rent, left)
 
 
-def failure_fee(landed: LandedTransaction | None, wallet: Address) -> int | None:
+def failure_fee(
+    landed: LandedTransaction | None, wallet: Address, is_relayed: bool = False
+) -> int | None:
     """The fee of a transaction that landed and failed, which is all that it took.
 
     None if what a node gave of it does not agree with that.
     """
     if landed is None or landed.error is None or not _is_whole(landed):
         return None
-    has_moved = _lamport_change(landed, wallet) != -landed.fee_lamports or any(
+    fee = own_fee(landed, is_relayed)
+    has_moved = _lamport_change(landed, wallet) != -fee or any(
         one.before != one.after for one in landed.token_changes
     )
-    return None if has_moved else landed.fee_lamports
+    return None if has_moved else fee
 
 
 def remember_after(

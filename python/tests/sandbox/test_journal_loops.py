@@ -1,0 +1,77 @@
+"""What a durable journal is left with if the caller's event loop ends before its writes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from exact_change import AsyncClient, Client, ExactChangeError
+
+from ..buyer import journal_of
+from ..conftest import MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE
+from ..seller import Reply, Seen
+
+
+@pytest.mark.parametrize("key", [None, "order-1"])
+@pytest.mark.parametrize("kind", ["file", "Postgres"])
+def test_a_loop_that_ends_after_the_payment_was_sent_pays_once(
+    kind: str, key: str | None, sandbox: Sandbox, make_seller: MakeSeller, tmp_path: Path
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    is_there, may_end = threading.Event(), threading.Event()
+
+    def forward(seen: Seen) -> Reply:
+        paying = {name: value for name, value in seen.headers.items() if "payment" in name}
+        answer = httpx.get(f"{sandbox.api_url}/usdc", headers=paying)
+        if seen.is_paid and not is_there.is_set():
+            is_there.set()
+            may_end.wait(60)
+        terms = {name: value for name, value in answer.headers.items() if "payment" in name}
+        return Reply(answer.status_code, terms, answer.content)
+
+    seller = make_seller(forward)
+    before = sandbox.balance(sandbox.merchant, "USDC")
+    place = {"path": str(tmp_path / "journal")}
+    if kind == "Postgres":
+        place = {"connectionString": sandbox.call("createDatabase")}
+    journal = journal_of(place)
+    options = {} if key is None else {"idempotency_key": key}
+
+    async def buy(gives_up: bool) -> int:
+        client = AsyncClient(**sandbox.options(wallet), journal=journal)
+        task = asyncio.ensure_future(client.get(seller.url, **options))
+        while gives_up and not is_there.is_set() and not task.done():
+            await asyncio.sleep(0.01)
+        return (await asyncio.wait_for(task, 0.05 if gives_up else 60)).status_code
+
+    with journal:
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(buy(gives_up=True))
+        with pytest.raises(ExactChangeError) as caught:
+            asyncio.run(buy(gives_up=False))
+        may_end.set()
+    assert caught.value.code == "already_spent"
+    assert sandbox.balance(sandbox.merchant, "USDC") - before == PRICE
+
+
+def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    journal = journal_of({"connectionString": sandbox.call("createDatabase")})
+    with journal, Client(**sandbox.options(wallet), journal=journal) as client:
+        threads = [
+            threading.Thread(target=client.get, args=(f"{sandbox.api_url}/usdc?n={number}",))
+            for number in range(8)
+        ]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        sandbox.call("restartPostgres")
+        answers = [client.get(f"{sandbox.api_url}/usdc?again={number}") for number in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
