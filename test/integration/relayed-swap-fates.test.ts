@@ -153,6 +153,22 @@ describe('a venue that turns hostile once a relayed swap is signed', () => {
   });
 });
 
+describe('a wallet without lamports that is given data once its relayed swap is signed', () => {
+  it('keeps all that it had: as a nonce account, its lamports would be of another authority', async () => {
+    const payer = await payerOn(sandbox, { USDT: '5', USDC: '0.001' }, relayed);
+    const wallet = address(payer.address);
+    payer.client.on('swap.signed', () =>
+      sandbox.chain.setAccount(wallet, {
+        ...{ lamports: 1_500_000n, data: new Uint8Array(80), executable: false },
+        owner: address('11111111111111111111111111111111'),
+      }),
+    );
+    const error = await failureOf(payer.client.fetch(url));
+    expect(error.code).toBe('swap_failed');
+    expect([await leftOf(payer), await sandbox.balance(wallet, 'USDC')]).toEqual([HELD, 1_000n]);
+  });
+});
+
 /** How a relayer may spoil bytes. */
 const spoiling = fc.oneof(
   fc.record({ at: fc.nat(1_231), xor: fc.integer({ min: 1, max: 255 }) }).map(({ at, xor }) => ({

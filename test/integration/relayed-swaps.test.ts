@@ -35,6 +35,21 @@ async function movedOf(payer: Payer, signature: string) {
   return { lamports: lamports.get(payer.address) ?? 0n, own, error, signatures, tokens };
 }
 
+describe('a swap that was approved by its bounds', () => {
+  it('pays no relayer beyond them', async () => {
+    const payer = await broke();
+    const order = { inputMint: 'USDT', outputMint: 'SOL', amount: '1000000' } as const;
+    const noWorseThan = await payer.client.quote(order);
+    const error = await failureOf(payer.client.swap(order, { noWorseThan }));
+    const why = error.cause ?? error;
+    expect(why).toMatchObject({ code: 'approval_refused', details: { reason: 'changed' } });
+    expect([await sandbox.balance(payer.address, 'USDT'), relayer.signed]).toEqual([
+      5_000_000n,
+      [],
+    ]);
+  });
+});
+
 describe('a wallet without SOL, and a relayer', () => {
   it.each([
     { held: 'USDT', funds: { USDT: '5' } },
