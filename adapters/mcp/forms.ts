@@ -17,7 +17,10 @@ const PAYMENT_CODES: readonly unknown[] = [402, -32042];
  * no payment.
  */
 export function askedInResult(result: unknown): Asked | undefined {
-  if (!isRecord(result) || result['isError'] !== true) return undefined;
+  if (!isRecord(result)) return undefined;
+  const asked = termsOfType(result);
+  if (asked !== undefined) return { terms: asked, takes: 'object' };
+  if (result['isError'] !== true) return undefined;
   const { _meta: meta, structuredContent, content } = result;
   if (isRecord(meta) && isTerms(meta['x402/error']))
     return { terms: meta['x402/error'], takes: 'base64' };
@@ -26,6 +29,24 @@ export function askedInResult(result: unknown): Asked | undefined {
   const text = isRecord(first) ? parsed(first['text']) : undefined;
   const early = isRecord(text) && isRecord(text['x402/error']) ? text['x402/error']['data'] : text;
   return isTerms(early) ? { terms: early, takes: 'object' } : undefined;
+}
+
+/** The terms in a result of the type that the extension `org.x402/payment` has for them. */
+function termsOfType({ resultType, paymentRequired }: Json): Json | undefined {
+  return resultType === 'payment_required' && isTerms(paymentRequired)
+    ? paymentRequired
+    : undefined;
+}
+
+/**
+ * A message of JSON-RPC; one whose result is of that type as if its terms stood in the structured
+ * content of a failure. The newer SDK refuses types that it does not know.
+ */
+export function withKnownType(message: unknown): unknown {
+  const result = isRecord(message) ? message['result'] : undefined;
+  const terms = isRecord(result) ? termsOfType(result) : undefined;
+  if (!isRecord(message) || terms === undefined) return message;
+  return { ...message, result: { content: [], isError: true, structuredContent: terms } };
 }
 
 /** The terms in an error of JSON-RPC. */

@@ -1,3 +1,5 @@
+import { withKnownType } from './forms.js';
+
 /** `params` of a call of a tool. */
 export interface ToolCall {
   readonly name: string;
@@ -10,8 +12,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Where the messages of a server come in. */
+interface Incoming {
+  onmessage?: ((message: never, ...rest: never[]) => void) | undefined;
+}
+
 /** What of an MCP client is used, of either SDK. */
 export interface McpLike {
+  /** Undefined until it is connected. */
+  readonly transport?: Incoming | undefined;
   callTool(call: ToolCall, ...rest: unknown[]): Promise<unknown>;
   request(
     request: { readonly method: 'tools/call'; readonly params: Record<string, unknown> },
@@ -32,8 +41,12 @@ export function senderOf(mcp: McpLike): {
 } {
   if ('getProtocolEra' in mcp) {
     const callTool = mcp.callTool.bind(mcp);
+    let known: Incoming | undefined;
     return {
-      send: (call, options) => callTool(call, options),
+      send(call, options) {
+        if (mcp.transport !== known) known = withTerms(mcp.transport);
+        return callTool(call, options);
+      },
       optionsOf: ([first]) => object(first),
     };
   }
@@ -43,6 +56,16 @@ export function senderOf(mcp: McpLike): {
     // The schema of the result comes first.
     optionsOf: ([, second]) => object(second),
   };
+}
+
+/** Has what asks for payment come in as the SDK knows it. */
+function withTerms(transport: Incoming | undefined): Incoming | undefined {
+  const receive = transport?.onmessage;
+  if (transport === undefined || receive === undefined) return undefined;
+  transport.onmessage = (message: never, ...rest: never[]) => {
+    Reflect.apply(receive, transport, [withKnownType(message), ...rest]);
+  };
+  return transport;
 }
 
 /** A schema to the older SDK, which takes any result. */

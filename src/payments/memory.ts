@@ -20,6 +20,8 @@ export interface Memory {
   readonly prices: Map<Address, readonly PriceSeen[]>;
   /** When a mint was found to have no price. Milliseconds since the epoch. */
   readonly unpriced: Map<Address, number>;
+  /** When a swap out of a token that is not pinned came to nothing. Milliseconds since the epoch. */
+  readonly failedInputs: Map<Address, number>;
   /** Prices that are being asked for, by mint and whether the question gives way to others. */
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
   /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
@@ -60,6 +62,7 @@ export function createMemory(): Memory {
     payees: new Set(),
     prices: new Map(),
     unpriced: new Map(),
+    failedInputs: new Map(),
     pricesAsked: new Map(),
     holdings: undefined,
     charging: new Set(),

@@ -1,7 +1,7 @@
 import type { ClientOptions } from 'exact-change';
 import { receiptOf } from 'exact-change';
 import { describe, expect, it } from 'vitest';
-import { payerOn } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
@@ -48,6 +48,17 @@ describe('a swap for a payment is made', () => {
   it('from a token that is not pinned, if all that are pinned cost more than that', async () => {
     aggregator.setPriceImpact('USDT', 'USDC', 80);
     expect(await swappedFrom({}, HELD)).toBe('BONK');
+  });
+
+  it('from a token that is not pinned no more for a while, once a swap out of it came to nothing', async () => {
+    aggregator.setPriceImpact('USDT', 'USDC', 80);
+    const { client } = await payerOn(sandbox, HELD, { autoSwap: true });
+    const url = `${sandbox.apiUrl}/usdc`;
+    aggregator.setVenue({ deviationBps: 80 });
+    await failureOf(client.fetch(url), 'simulation_failed');
+    aggregator.setVenue({});
+    const receipt = receiptOf(await client.fetch(url));
+    expect(receipt?.swap?.inputMint).toBe(sandbox.mints.USDT.address);
   });
 
   it('without more questions, if what is pinned costs little', async () => {

@@ -84,6 +84,10 @@ const FORMS: Readonly<Record<string, (asked: Json, sdk: Sdk) => Json>> = {
     structuredContent: asked,
     content: text(asked),
   }),
+  'of the extension': (asked) => ({
+    resultType: 'payment_required',
+    paymentRequired: asked,
+  }),
   'of text alone': (asked) => ({ isError: true, content: text(asked) }),
   'of Cloudflare': (asked) => ({
     isError: true,

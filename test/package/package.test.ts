@@ -39,7 +39,11 @@ describe('the packed package', () => {
     ]);
     expect(
       files.filter((path) => path.startsWith('dist') && !/\.(js|cjs|d\.ts|d\.cts)$/.test(path)),
-    ).toEqual(['dist/LICENSES.txt']);
+    ).toEqual([
+      'dist/LICENSES.txt',
+      'dist/adapters/cli/ui/index.html',
+      'dist/adapters/cli/ui/style.css',
+    ]);
   });
 
   it('hands on the license of every package whose code it holds', () => {

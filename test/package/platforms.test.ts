@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { build as esbuild, version as esbuildVersion } from 'esbuild';
 import { build as vite, version as viteVersion } from 'vite';
@@ -25,6 +27,26 @@ async function pays(binary: string, args: readonly string[]): Promise<void> {
   const { rpcUrl, wsUrl, jupiterUrl, apiUrl } = sandbox;
   const options = JSON.stringify({ walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl });
   expect(await printed(binary, [...args, `${apiUrl}/usdc`, options])).toBe('200 10000 true');
+}
+
+/** Has a script serve the REST interface, and asks it as two callers do, one without a key. */
+async function serves(binary: string, args: readonly string[]): Promise<void> {
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const options = JSON.stringify({ rpcUrl, wsUrl, jupiterUrl });
+  const server = spawn(binary, [...args, options], { cwd: consumer, stdio: 'pipe' });
+  try {
+    const [url = ''] = (await once(createInterface(server.stdout), 'line')) as string[];
+    const { address } = await sandbox.createWallet({ SOL: '0.5' });
+    const ask = (key: string) =>
+      fetch(`${url}/api/balance?wallet=${address}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+    const [answer, refused] = [await ask('the-key-of-a-caller'), await ask('another')];
+    expect([answer.status, refused.status]).toEqual([200, 401]);
+    expect(await answer.text()).toContain('500000000');
+  } finally {
+    server.kill();
+  }
 }
 
 /** A row of the table in docs, and how it comes true. */
@@ -58,8 +80,11 @@ const onOthers: Platform[] = [
 ].map(({ name, version, binary, args }) => ({
   name,
   version,
-  done: 'Swaps and pays',
-  run: () => pays(binary, [...args, 'pay.cjs']),
+  done: 'Swaps and pays; serves the REST interface',
+  async run() {
+    await pays(binary, [...args, 'pay.cjs']);
+    await serves(binary, [...args, 'serve.mjs']);
+  },
 }));
 
 /** Each gives the file of a page's bundle that is loaded first. */
@@ -152,12 +177,12 @@ const here = createRequire(import.meta.url);
 const inTypes: Platform[] = [
   {
     version: '5.2.2',
-    resolutions: ['node16'],
+    resolutions: ['nodenext'],
     path: join(platforms, 'node_modules/typescript-5.2'),
   },
   {
     version: '5.9.3',
-    resolutions: ['node16', 'bundler', 'node10'],
+    resolutions: ['nodenext', 'bundler', 'node10'],
     path: join(here.resolve('typescript/package.json'), '..'),
   },
 ].flatMap(({ version, resolutions, path }) =>

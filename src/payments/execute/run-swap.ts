@@ -1,10 +1,12 @@
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { sinceThen } from '../../internal/runtime.js';
+import { pinnedMint } from '../../network.js';
 import { decodersOf } from '../../swaps/sources.js';
 import { maxAccountsLadder } from '../../swaps/transaction/compose.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
+import { makeRoom } from '../memory.js';
 import { askAbout } from '../plan/funding.js';
 import { quoteWithin } from '../plan/quote-within.js';
 import { quoteByName, quoteForPayment, checkAvailable } from '../plan/swap-quote.js';
@@ -55,6 +57,7 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
       const swapped = await swapOnce(context, task, quote, built, guard);
       return { ...swapped, feeLamports: swapped.feeLamports + feesOf(failed) };
     } catch (error) {
+      if (isExactChangeError(error)) noteFailure(context, quote);
       const maxAccounts = isExactChangeError(error, 'transaction_too_large')
         ? ladder.shift()
         : undefined;
@@ -84,6 +87,13 @@ async function quoteAnew(
   );
   if (task.available !== undefined) checkAvailable(context.config.network, quote, task.available);
   return quote;
+}
+
+/** A stranger's token, with a market of its own, is chosen for its price no more for a while. */
+function noteFailure({ config, memory }: PaymentContext, { inputMint }: SwapQuote): void {
+  if (pinnedMint(config.network, inputMint) !== undefined) return;
+  makeRoom(memory.failedInputs);
+  memory.failedInputs.set(inputMint, config.runtime.now());
 }
 
 function feesOf(failed: ExactChangeError<'swap_failed'> | undefined): bigint {

@@ -1,4 +1,5 @@
 import { isExactChangeError } from '../../errors.js';
+import { sinceThen } from '../../internal/runtime.js';
 import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { Candidate } from '../../swaps/quote/candidates.js';
@@ -9,6 +10,8 @@ import { isPriceUnknown, usdPriceOf, type UsdPrice } from './usd-price.js';
 export const MAX_UNSELLABLE = 8;
 
 const MAX_VALUED = 5;
+/** For so long a token that a swap failed out of is not looked at beside those that are pinned. */
+const FAILED_MS = 10 * 60_000;
 /** So many are quoted side by side. */
 export const MAX_COMPARED = 3;
 
@@ -85,12 +88,17 @@ export function candidatesByValue(
   const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
   const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
   const others = candidates.filter((candidate) => !first.includes(candidate));
+  const isSound = ({ mint }: Candidate) => {
+    const failedAt = context.memory.failedInputs.get(mint);
+    return failedAt === undefined || sinceThen(context.config.runtime, failedAt) > FAILED_MS;
+  };
   let sorted: readonly Candidate[] | undefined;
   const rest = async () =>
     (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
   return {
     comparable: swapFrom === undefined ? first.slice(0, MAX_COMPARED) : [],
-    others: async (beside) => (swapFrom === undefined ? byValue(context, others, beside) : []),
+    others: async (beside) =>
+      swapFrom === undefined ? byValue(context, others.filter(isSound), beside) : [],
     first: async () => (first.length > 0 ? first : rest()),
     async *all() {
       yield* first;

@@ -35,7 +35,7 @@ export async function quoteWithin(
 export function pastApproval(): PolicyError {
   return new PolicyError(
     'approval_refused',
-    'The swap would take more than was approved by now, so nothing was signed. Ask for a new quote.',
+    'What the swap takes moved past what was approved, so nothing was signed. Ask for a new quote.',
     { details: { reason: 'changed' }, retry: 'fresh' },
   );
 }
