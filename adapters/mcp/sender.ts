@@ -12,15 +12,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Where the messages of a server come in. */
-interface Incoming {
-  onmessage?: ((message: never, ...rest: never[]) => void) | undefined;
-}
-
 /** What of an MCP client is used, of either SDK. */
 export interface McpLike {
   /** Undefined until it is connected. */
-  readonly transport?: Incoming | undefined;
+  readonly transport?:
+    { onmessage?: ((message: never, ...rest: never[]) => void) | undefined } | undefined;
   callTool(call: ToolCall, ...rest: unknown[]): Promise<unknown>;
   request(
     request: { readonly method: 'tools/call'; readonly params: Record<string, unknown> },
@@ -41,7 +37,7 @@ export function senderOf(mcp: McpLike): {
 } {
   if ('getProtocolEra' in mcp) {
     const callTool = mcp.callTool.bind(mcp);
-    let known: Incoming | undefined;
+    let known: McpLike['transport'];
     return {
       send(call, options) {
         if (mcp.transport !== known) known = withTerms(mcp.transport);
@@ -59,7 +55,7 @@ export function senderOf(mcp: McpLike): {
 }
 
 /** Has what asks for payment come in as the SDK knows it. */
-function withTerms(transport: Incoming | undefined): Incoming | undefined {
+function withTerms(transport: McpLike['transport']): McpLike['transport'] {
   const receive = transport?.onmessage;
   if (transport === undefined || receive === undefined) return undefined;
   transport.onmessage = (message: never, ...rest: never[]) => {
