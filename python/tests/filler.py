@@ -9,7 +9,7 @@ import sys
 from typing import Any, Callable
 
 from exact_change._journal.file.failures import closed, unavailable
-from exact_change._journal.file.log import open_log
+from exact_change._journal.file.open_log import open_log
 from exact_change._journal.log.journal import LogJournal
 from exact_change._journal.log.port import Share
 from exact_change._kernel.hosts import threads

@@ -18,7 +18,7 @@ from exact_change._journal.log.state import State
 from exact_change._journal.notices import events_of
 from exact_change._journal.postgres.attempts import cap_values, columns_of
 from exact_change._journal.postgres.keys import digest, lock_key, lock_name
-from exact_change._journal.store import Archive
+from exact_change._journal.store_types import Archive
 from exact_change._journal.types import Attempt, Owner
 from exact_change._kernel.hosts import threads
 from exact_change._policy.caps import taken_of

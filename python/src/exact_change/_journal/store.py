@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Iterator, Sequence
 
 from .._base.js import stringify
 from .._policy.caps import Cap, counts
@@ -17,7 +17,6 @@ from .attempts import Entry, entry_of, is_closed, is_of, key_name, request_name
 from .spending import Spending
 from .spent_keys import (
     Remembered,
-    SpentKey,
     SpentKeys,
     brief_of,
     lean_of,
@@ -36,6 +35,7 @@ from .states import (
     may_follow,
     may_release,
 )
+from .store_types import Archive, Made, StoreContent
 from .types import Attempt, CapBlock, KeyTaken, Owner, State
 
 # Closed attempts are kept as long as there are no more than this, and the ids of as many.
@@ -43,35 +43,6 @@ _MOST_CLOSED = 10_000
 # The last of them as they are; of older ones no bytes that no call will present again.
 _MOST_WHOLE = 1_000
 _NEVER = float("-inf")
-
-
-class Made(NamedTuple):
-    """An attempt, and how many were made before it."""
-
-    made: int
-    attempt: Attempt
-
-
-class Archive(NamedTuple):
-    """Where a store that keeps all attempts puts those that are closed."""
-
-    # The attempt that stands there.
-    recall: Callable[[int], Attempt]
-    # So many stay, of those that were closed last: a call may still be at them.
-    recent: int
-    # Ids of some that were closed last, the oldest first.
-    past: Sequence[str] = ()
-
-
-class StoreContent(NamedTuple):
-    """All that a store knows, but for what is spent."""
-
-    # How many attempts were made.
-    made: int
-    # Those that stay, and those that are to go into an archive: in the order they were made.
-    kept: Sequence[Made]
-    closed: Sequence[Made]
-    keys: Sequence[SpentKey]
 
 
 class AttemptStore:

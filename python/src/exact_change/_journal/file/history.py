@@ -12,7 +12,7 @@ from ..._base.json_types import is_list
 from ..._kernel.steps import sleep
 from ..._kernel.task import Steps
 from ..attempts import is_attempt, is_of
-from ..store import Made
+from ..store_types import Made
 from ..types import Attempt, Owner
 from .disk import OpenFile, create_file, open_file, sync_directory
 from .line import Line, encode_line, read_line

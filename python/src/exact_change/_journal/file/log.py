@@ -13,25 +13,20 @@ from ..._kernel.task import Steps, Task, begin
 from ..log.port import Decide, Step
 from ..log.records import LogRecord
 from ..log.state import REWRITING, State
-from ..store import Archive, Made
+from ..store_types import Made
 from ..types import Owner
 from .disk import OpenFile, open_file, sync_directory
 from .failures import closed, locked_by, unavailable
 from .history import History
-from .only_path import open_journal_file
 from .rewrite import write_anew
 from .scan import Damage
 from .signs import Life, Verdict, clear, judge
 from .syncs import Syncs
-from .tail import Me, Tail, tail_of
+from .tail import Tail
 
 T = TypeVar("T")
 _FIRST_WAIT_MS = 1
 _LONGEST_WAIT_MS = 50
-# From how many bytes on a file may be worth writing anew.
-_COMPACT_FROM = 1024 * 1024
-# So many attempts stay in it then, of those that were closed last.
-_RECENT = 256
 
 
 class _Refusal(Exception):
@@ -42,35 +37,8 @@ class _Refusal(Exception):
         self.reason = reason
 
 
-def open_log(
-    path: str, *, compact_from: int = _COMPACT_FROM, recent: int = _RECENT
-) -> Steps[FileLog]:
-    """Opens, or makes, the journal at a path.
-
-    Raises ``journal_locked`` if a process may have it that nothing can be seen of,
-    ``journal_damaged``, ``invalid_option`` for the file of another version, or as the disk does.
-    """
-    directory = os.path.dirname(path)
-    life = yield from call(lambda: Life(directory))
-    history = History(f"{path}.history")
-    try:
-        file = yield from open_journal_file(path, life.id)
-        archive = Archive(history.recall, recent)
-        tail = yield from tail_of(path, file, Me(life.id, life.seat), archive)
-    except BaseException:
-        life.end()
-        raise
-    log = FileLog(path, life, history, tail, compact_from)
-    try:
-        yield from log.sit_down()
-        return log
-    except Exception:
-        yield from log.close()
-        raise
-
-
 class FileLog:
-    """See :func:`open_log`."""
+    """See :func:`~exact_change._journal.file.open_log.open_log`."""
 
     def __init__(
         self, path: str, life: Life, history: History, tail: Tail, compact_from: int

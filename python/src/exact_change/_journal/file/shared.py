@@ -9,7 +9,8 @@ from ..._kernel.hosts import threads
 from ..._kernel.steps import join, settled
 from ..._kernel.task import Steps, Task, begin
 from ..log.port import Share
-from .log import FileLog, open_log
+from .log import FileLog
+from .open_log import open_log
 
 
 class _Entry:

@@ -9,7 +9,7 @@ from ..._kernel.steps import sleep
 from ..._kernel.task import Steps
 from ..log.records import LogRecord, Said, read_records
 from ..log.state import State
-from ..store import Archive
+from ..store_types import Archive
 from .disk import FileId, OpenFile, identify
 from .header import VERSION, read_header
 from .line import encode_line

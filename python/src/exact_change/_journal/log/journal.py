@@ -15,7 +15,7 @@ from ...errors import ExactChangeError
 from ..attempts import copy_of
 from ..balances import Taken
 from ..states import OPEN_STATES
-from ..store import Made
+from ..store_types import Made
 from ..types import (
     ALONE,
     Along,

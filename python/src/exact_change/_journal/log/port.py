@@ -7,7 +7,7 @@ from typing import Callable, Generic, Iterable, NamedTuple, Sequence, TypeVar
 from typing_extensions import Protocol
 
 from ..._kernel.task import Steps
-from ..store import Made
+from ..store_types import Made
 from ..types import Owner
 from .records import LogRecord
 from .state import State

@@ -9,7 +9,7 @@ from ..balances import balance_json
 from ..spending import SpentAt
 from ..spent_keys import SpentKey, lean_of, spent_key_of
 from ..states import OPEN_STATES, counted_at
-from ..store import Made, StoreContent
+from ..store_types import Made, StoreContent
 from .records import LogRecord, Said
 from .state import REWRITING, State
 from .steps import owner_of

@@ -7,7 +7,8 @@ from typing import Any, Mapping, Sequence
 from ..._base.js import stringify
 from ..balances import EMPTY, AccountBalance, balance_of, changed
 from ..spending import spent_of
-from ..store import Archive, AttemptStore
+from ..store import AttemptStore
+from ..store_types import Archive
 from ..types import Owner
 from .outbox import Outbox
 from .records import LogRecord
