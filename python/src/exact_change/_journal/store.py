@@ -22,6 +22,7 @@ from .attempts import (
     request_name,
     takes_the_same,
 )
+from .name_index import NameIndex
 from .spending import Spending
 from .spent_keys import (
     Remembered,
@@ -72,7 +73,7 @@ class AttemptStore:
         # What is open counts whatever the time is, but for what is in no window any more.
         self._pending = Spending()
         # Ids by what a repeated call is found by: its fingerprint, or its key.
-        self._index: dict[str, dict[str, None]] = {}
+        self._index = NameIndex()
         # What is open, the oldest first, and what was.
         self._ages: list[tuple[float, str]] = []
         self._made = 0
@@ -122,8 +123,8 @@ class AttemptStore:
         id_, one = attempt["id"], entry_of(attempt)
         is_open, before = attempt["state"] in OPEN_STATES, self._open.get(id_)
         if before is not None and is_open and takes_the_same(before[1], one):
-            self._unname(id_, before[1].names)
-            self._name(id_, one.names)
+            self._index.discard(id_, before[1].names)
+            self._index.add(id_, one.names)
             self._open[id_] = before[0], one
             if before[1].at != one.at:
                 heapq.heappush(self._ages, (one.at, id_))
@@ -133,7 +134,7 @@ class AttemptStore:
             made = self._made
             self._made += 1
         self.remove(id_)
-        self._name(id_, one.names)
+        self._index.add(id_, one.names)
         sums, at = self._sums_of(one)
         sums.add(one.owner, one.place, at, one.cost)
         if is_open:
@@ -224,18 +225,7 @@ class AttemptStore:
     def _forget(self, id_: str, names: Sequence[str]) -> None:
         for kept in (self._open, self._over, self._whole, self._lean):
             kept.pop(id_, None)
-        self._unname(id_, names)
-
-    def _name(self, id_: str, names: Sequence[str]) -> None:
-        for name in names:
-            self._index.setdefault(name, {})[id_] = None
-
-    def _unname(self, id_: str, names: Sequence[str]) -> None:
-        for name in names:
-            ids = self._index.get(name, {})
-            ids.pop(id_, None)
-            if not ids:
-                self._index.pop(name, None)
+        self._index.discard(id_, names)
 
     def _prune(self) -> None:
         """Makes room: of what is closed for longest, its bytes go first, then all but its key."""
@@ -298,7 +288,7 @@ class AttemptStore:
         return first_full(caps, used, Counted(attempt, cost_in(attempt)), own)
 
     def _named(self, owner: Owner, name: str) -> list[Attempt]:
-        ids = sorted(self._index.get(name, ()), key=lambda id_: self._made_of(id_) or 0)
+        ids = sorted(self._index.find(name), key=lambda id_: self._made_of(id_) or 0)
         found = (self.get(id_) for id_ in ids)
         return [one for one in found if one is not None and is_of(one, owner)]
 
