@@ -2,7 +2,8 @@
 
 Both pay the same seller, which settles nothing and answers at once, from warm clients: over a node
 whose answers take 50 ms, and over one on this machine. Printed is what a payment takes beside the
-two legs to the seller, and what loading takes.
+two legs to the seller, and what loading takes; and of this client alone, what a payment takes that
+blocks its thread.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / one) for one in ("src", "example
 
 from settings import settings  # noqa: E402
 
-from exact_change import AsyncClient  # noqa: E402
+from exact_change import AsyncClient, Client  # noqa: E402
 
 CALLS = 60
 WARM = 3
@@ -83,6 +84,23 @@ async def side_by_side(calls: dict[str, Call]) -> dict[str, float]:
     return {name: statistics.median(took) for name, took in times.items()}
 
 
+def blocking(secret: str, url: str, rpc_url: str) -> float:
+    """Milliseconds of a payment beside its two legs, by the client that blocks."""
+    policy = {"max_per_day": "100.00"}
+    with httpx.Client() as plain, Client(
+        wallet_secret_key=secret, rpc_url=rpc_url, policy=policy
+    ) as ours:
+
+        async def leg() -> httpx.Response:
+            return plain.get(url)
+
+        async def payment() -> httpx.Response:
+            return ours.get(url)
+
+        took = asyncio.run(side_by_side({"leg": leg, "ours": payment}))
+    return took["ours"] - 2 * took["leg"]
+
+
 def loading(program: str) -> float:
     def once() -> float:
         code = f"import sys, time; sys.path[:0] = {sys.path[:2]!r}; t = time.process_time(); "
@@ -113,7 +131,7 @@ async def compare(what: str, secret: str, url: str, rpc_url: str) -> None:
     print(f"  this client {own:7.2f} ms, official {other:7.2f} ms, ratio {own / other:.2f}")
 
 
-async def main() -> None:
+def main() -> None:
     with settings() as at:
         asked = httpx.get(f"{at['API_URL']}/usdc")
         node = httpx.Client()
@@ -128,11 +146,12 @@ async def main() -> None:
             return node.post(at["RPC_URL"], content=body, headers=kind)
 
         url, secret = serve(sell), at["USDC_WALLET_SECRET_KEY"]
-        await compare("A node at 50 ms", secret, url, serve(delayed))
-        await compare("A node on this machine", secret, url, at["RPC_URL"])
+        asyncio.run(compare("A node at 50 ms", secret, url, serve(delayed)))
+        asyncio.run(compare("A node on this machine", secret, url, at["RPC_URL"]))
+        print(f"  this client, blocking {blocking(secret, url, at['RPC_URL']):7.2f} ms")
     own, other = loading(OURS), loading(OFFICIAL)
     print(f"loading: this client {own:.0f} ms of CPU, official {other:.0f} ms")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

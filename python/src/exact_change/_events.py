@@ -9,6 +9,7 @@ from typing_extensions import Literal, Protocol
 
 from ._kernel.steps import outside
 from ._kernel.task import Steps
+from ._receipt import read_receipt
 
 EventName = Literal[
     # A 402 with payment terms came in: url, method, offers.
@@ -63,7 +64,10 @@ class Emit(Protocol):
     """Tells events of one attempt."""
 
     def __call__(self, type_: EventName, **details: Any) -> Steps[None]:
-        """Tells one; what listeners raise changes nothing."""
+        """Tells one; what listeners raise changes nothing.
+
+        ``receipt``: as it is on record.
+        """
         ...
 
 
@@ -95,6 +99,8 @@ class Events:
             listeners = [*self._listeners.get(type_, ()), *self._listeners.get("*", ())]
             if not listeners:
                 return
+            if "receipt" in details:
+                details["receipt"] = read_receipt(details["receipt"])
             event = Event(type_, id_, self._now(), details)
             for listener in listeners:
                 yield from outside(lambda one=listener: _tell(one, event))  # type: ignore[misc]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence, cast
+from typing import Any, Callable, Mapping, NamedTuple, Sequence, cast
 
 from typing_extensions import Literal, TypedDict
 
-from ._base.names import camel_keys, snake
+from ._base.names import camel, snake
 from ._policy.caps import CostParts
 from ._x402.types import Settlement
 
@@ -148,8 +148,7 @@ def _read_cost(json: Mapping[str, Any]) -> Cost:
 
 def write(record: Any) -> dict[str, Any]:
     """A record as journals of both languages have it."""
-    written: dict[str, Any] = camel_keys(_plain(record))
-    return written
+    return _plain(record, camel)
 
 
 def _own(json: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -157,13 +156,13 @@ def _own(json: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: own[name] for name in names if name in own}
 
 
-def _plain(record: Any) -> dict[str, Any]:
-    fields = cast("dict[str, Any]", record._asdict())
-    return {name: _shown(one) for name, one in fields.items() if one is not None}
-
-
-def _shown(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        return _plain(value)
-    # Not `Mapping`, which is looked up by all that a type is made of.
-    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else value
+def _plain(record: Any, name_of: Callable[[str], str] = str) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for name, value in zip(cast("tuple[str, ...]", record._fields), record):
+        if isinstance(value, tuple):
+            plain[name_of(name)] = _plain(value, name_of)
+        elif value is not None:
+            # Not `Mapping`, which is looked up by all that a type is made of.
+            is_mapping = isinstance(value, dict)
+            plain[name_of(name)] = dict(cast("dict[str, Any]", value)) if is_mapping else value
+    return plain

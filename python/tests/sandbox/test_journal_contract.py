@@ -270,7 +270,7 @@ def test_a_balance_is_promised_once(kind: str, open_: Open) -> None:
     assert run(ledger.available("account", FRESH)) is None
 
 
-@durable
+@every
 def test_what_goes_along_with_a_write_happens_in_one_step(kind: str, open_: Open) -> None:
     one = open_(kind)
     ledger, claims = one.coordination.ledger, one.coordination.claims

@@ -10,7 +10,6 @@ USD_DECIMALS = 6
 
 _BASE_UNITS = re.compile("(?:0|[1-9][0-9]{0,19})")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(?:\.([0-9]{1,18}))?")
-_DIGITS = re.compile("[0-9]+")
 
 
 def parse_amount(value: object) -> int | None:
@@ -62,4 +61,4 @@ def ceil_div(numerator: int, denominator: int) -> int:
 
 def is_digits(value: object) -> bool:
     """Whether it is text of decimal digits, of any length."""
-    return isinstance(value, str) and _DIGITS.fullmatch(value) is not None
+    return isinstance(value, str) and value.isascii() and value.isdigit()

@@ -23,7 +23,7 @@ class Headers:
     @classmethod
     def of_bytes(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Headers:
         """Headers as a connection has them."""
-        return cls((name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs)
+        return cls([(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs])
 
     def get(self, name: str) -> str | None:
         """The value of a header; values of repeated ones are joined by a comma."""

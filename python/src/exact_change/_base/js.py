@@ -6,7 +6,7 @@ import json
 import math
 import re
 from decimal import Decimal
-from typing import cast
+from typing import Any, cast
 
 from .json_types import is_list, is_record
 
@@ -15,16 +15,35 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 # Wherever a float may stand in what Python writes; a text may look like it too.
-_FLOAT = re.compile(r"(?:^|[\[:,])-?(?:[0-9]+(?:\.|e[+-])|NaN|Infinity)")
+_FLOAT = re.compile(r"[\[:,]-?(?:[0-9]+(?:\.|e[+-])|NaN|Infinity)")
 
 
 def stringify(value: object) -> str:
     """What ``JSON.stringify`` gives: no spaces, numbers as JavaScript has them."""
     text = _encode(value)
-    if _FLOAT.search(text) is not None:
+    if isinstance(value, float) or _FLOAT.search(text) is not None:
         text = _written(value)
     # What UTF-8 cannot carry is escaped.
     return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def as_json(value: object) -> Any:
+    """A copy of a value, as its JSON is read. Raises ``TypeError`` for what JSON cannot carry."""
+    if is_record(value):
+        made: dict[str, Any] = {}
+        for key, one in cast("dict[object, object]", value).items():
+            if not isinstance(key, str):
+                raise TypeError("A key of JSON is text.")
+            made[key] = one if isinstance(one, (str, int)) else as_json(one)
+        return made
+    # A bool is an int to Python.
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if is_list(value) or isinstance(value, tuple):
+        return [as_json(one) for one in cast("list[object]", value)]
+    if isinstance(value, float):
+        return json.loads(js_number(value))
+    raise TypeError(f"JSON has no {type(value).__name__}.")
 
 
 def _written(value: object) -> str:

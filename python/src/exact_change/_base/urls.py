@@ -7,6 +7,7 @@ another place than its spelling says is refused, never guessed.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -41,7 +42,13 @@ class Address(NamedTuple):
 
 def parse_address(text: object) -> Address | None:
     """An absolute address whose host is in its one canonical spelling; None for anything else."""
-    if not isinstance(text, str) or _ODD.search(text) is not None:
+    return _parse(text) if isinstance(text, str) else None
+
+
+# One address is looked at by several checks, one after the other.
+@lru_cache(maxsize=16)
+def _parse(text: str) -> Address | None:
+    if _ODD.search(text) is not None:
         return None
     try:
         parts = urlsplit(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import AsyncIterator, Iterator
+from typing import AsyncIterator, Callable, Iterator
 
 import httpx
 
@@ -22,6 +22,7 @@ class Ending:
         self._host = host
         self._is_begun = False
         self._is_told = False
+        self._unwatch: Callable[[], object] | None = None
 
     def begin(self) -> None:
         """Something of it is asked for."""
@@ -29,17 +30,20 @@ class Ending:
 
     def read(self) -> Steps[None]:
         """It was read to its end."""
-        if self._is_told:
-            return done(None)
-        self._is_told = True
-        return self._end.read()
+        return self._tell(self._end.read)
 
     def lost(self) -> Steps[None]:
         """It failed, or was left, before its end."""
+        return self._tell(self._end.lost)
+
+    def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
         if self._is_told:
             return done(None)
         self._is_told = True
-        return self._end.lost()
+        # Threads are woken for what is forgotten: not for what has ended.
+        if self._unwatch is not None:
+            self._unwatch()
+        return end()
 
     @property
     def is_told(self) -> bool:
@@ -53,7 +57,9 @@ class Ending:
         """
         workers.watch_graves()
         # Wherever it is collected: no lock may be taken there.
-        weakref.finalize(reader, workers.bury, self._forgotten).atexit = False
+        grave = weakref.finalize(reader, workers.bury, self._forgotten)
+        grave.atexit = False
+        self._unwatch = grave.detach
 
     def _forgotten(self) -> None:
         if not self._is_told and not self._host.is_gone:

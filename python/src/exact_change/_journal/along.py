@@ -6,12 +6,13 @@ from typing import Callable, Sequence, TypeVar
 
 from .._kernel.task import Steps
 from .._policy.caps import Cap
+from .balances import Taken
+from .coordination import MemoryCoordination
 from .memory import MemoryJournal
 from .types import (
     ALONE,
     Along,
     Attempt,
-    Coordination,
     Hold,
     Reserved,
 )
@@ -22,7 +23,7 @@ T = TypeVar("T")
 class AlongMemory:
     """Done right before the write, or after it: nothing waits in between."""
 
-    def __init__(self, journal: MemoryJournal, shared: Coordination) -> None:
+    def __init__(self, journal: MemoryJournal, shared: MemoryCoordination) -> None:
         self._journal = journal
         self._shared = shared
         self.raise_ = journal.raise_
@@ -37,15 +38,20 @@ class AlongMemory:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """The tokens are taken by themselves."""
+        """As the journal's."""
+        id_, shared = attempt["id"], self._shared
 
-        def is_done(refused: Reserved) -> bool:
-            return refused is None
+        def is_done(result: Reserved) -> bool:
+            return result is None or isinstance(result, Taken)
 
         def reserve() -> Steps[Reserved]:
-            return self._journal.reserve(attempt, caps)
+            refused = yield from self._journal.reserve(attempt, caps)
+            if refused is not None or hold is None or shared.locks.is_held(hold.unless):
+                return refused
+            amount = int(attempt["amount"])
+            return (yield from shared.ledger.take(hold.account, id_, amount, hold.fresh))
 
-        return self._write(attempt["id"], along, reserve, is_done)
+        return self._write(id_, along, reserve, is_done)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
         """As the journal's."""

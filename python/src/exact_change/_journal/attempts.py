@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from typing_extensions import TypeGuard
 
-from .._base.js import stringify
+from .._base.amounts import is_digits
+from .._base.js import as_json
 from .._base.json_types import is_number, is_record
 from .._policy.cost import Cost, is_swap_cost
 from .spending import Place
@@ -22,7 +21,6 @@ _TEXTS = (
     *("host", "fingerprint", "payTo", "mint"),
 )
 _AMOUNTS = ("inAmount", "outAmount", "feeLamports")
-_AMOUNT = re.compile("[0-9]+")
 
 
 def is_attempt(value: object) -> TypeGuard[Attempt]:
@@ -30,7 +28,7 @@ def is_attempt(value: object) -> TypeGuard[Attempt]:
     if not is_record(value):
         return False
     state, swap = value.get("state"), value.get("swap")
-    optional = (value.get(name) for name in ("idempotencyKey", "resigns", "doubt"))
+    optional = [value[name] for name in _OPTIONAL_TEXTS if name in value]
     return (
         all(isinstance(value.get(name), str) for name in _TEXTS)
         and isinstance(state, str)
@@ -38,12 +36,13 @@ def is_attempt(value: object) -> TypeGuard[Attempt]:
         and isinstance(value.get("delivered"), bool)
         and is_number(value.get("at"))
         and ("leftAt" not in value or is_number(value["leftAt"]))
-        and _is_amount(value.get("amount"))
-        and ("microUsd" not in value or _is_amount(value["microUsd"]))
-        and all(text is None or isinstance(text, str) for text in optional)
-        and not any(name in value and value[name] is None for name in _OPTIONAL_TEXTS)
+        # An amount below zero would be credit.
+        and is_digits(value.get("amount"))
+        and ("microUsd" not in value or is_digits(value["microUsd"]))
+        and all(isinstance(text, str) for text in optional)
         and ("swap" not in value or _is_swap(swap))
-        and all(name not in value or is_swap_cost(value[name]) for name in ("swapped", "swapping"))
+        and ("swapped" not in value or is_swap_cost(value["swapped"]))
+        and ("swapping" not in value or is_swap_cost(value["swapping"]))
     )
 
 
@@ -52,7 +51,7 @@ _OPTIONAL_TEXTS = ("idempotencyKey", "resigns", "doubt")
 
 def copy_of(attempt: Mapping[str, Any]) -> Attempt:
     """An attempt as its JSON has it: the caller's object is not kept."""
-    copy = json.loads(stringify(attempt))
+    copy = as_json(attempt)
     if is_attempt(copy):
         return copy
     raise TypeError(
@@ -81,11 +80,6 @@ def _is_outcome(value: object) -> bool:
 
 def _has_texts(value: object, names: Sequence[str]) -> bool:
     return is_record(value) and all(isinstance(value.get(name), str) for name in names)
-
-
-def _is_amount(value: object) -> bool:
-    """An amount below zero would be credit."""
-    return isinstance(value, str) and _AMOUNT.fullmatch(value) is not None
 
 
 def is_from_service(attempt: Attempt) -> bool:
@@ -147,3 +141,9 @@ def entry_of(attempt: Attempt) -> Entry:
         Place(attempt["host"], attempt["payTo"], attempt["mint"]),
         counted_at(attempt),
     )
+
+
+def takes_the_same(before: Entry, after: Entry) -> bool:
+    """Whether nothing changes in what its attempt takes of caps, but for when."""
+    same = before.owner, before.place, before.cost
+    return same == (after.owner, after.place, after.cost)

@@ -67,7 +67,7 @@ class AccountBalance(NamedTuple):
     @property
     def held(self) -> int:
         """What is promised."""
-        return sum(one.amount for one in self.holds)
+        return sum([one.amount for one in self.holds])
 
     def available(self, fresh: Fresh) -> int | None:
         """What can be spent, None if it was not seen lately."""
@@ -140,11 +140,11 @@ class AccountBalance(NamedTuple):
 
     def is_spent(self, id_: str) -> bool:
         """Whether an attempt lately spent what it was promised."""
-        return any(one.id == id_ for one in self.spent)
+        return id_ in [one.id for one in self.spent]
 
     def is_held(self, id_: str) -> bool:
         """Whether an attempt has its promise."""
-        return any(one.id == id_ for one in self.holds)
+        return id_ in [one.id for one in self.holds]
 
 
 class Taken(NamedTuple):

@@ -63,6 +63,10 @@ class MemoryLocks:
             for name in reversed(held):
                 self._release(name)
 
+    def is_held(self, name: str) -> bool:
+        """Whether work is being done under a name."""
+        return name in self._queues
+
     def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:
         if name not in self._queues:
             self._queues[name] = deque()

@@ -63,13 +63,13 @@ class SpentSums:
 
     def add(self, at: float, value: int) -> None:
         """Adds what left."""
-        self._change(at, value, *_shortest(at))
+        self._change(at, value)
         if len(self._untils) > self._most:
             self._coarsen(at)
 
     def subtract(self, at: float, value: int) -> None:
         """Takes back what was added at the same time."""
-        self._change(at, -value, *_shortest(at))
+        self._change(at, -value)
 
     def since(self, moment: float) -> int:
         """What counts in a window that begins after this moment."""
@@ -87,15 +87,19 @@ class SpentSums:
     def restore(self, period: SpentPeriod) -> None:
         """Adds a period as it was; in whole seconds, as all that is added to it."""
         after, until = _shortest(period.after + 1)[0], _shortest(period.until)[1]
-        self._change(period.until, period.value, after, until)
+        self._change(period.until, period.value, (after, until))
 
-    def _change(self, at: float, by: int, after: int, until: int) -> None:
-        """Adds to the period that a moment is in; to a new one if there is none."""
+    def _change(self, at: float, by: int, ends: tuple[int, int] | None = None) -> None:
+        """Adds to the period that a moment is in; to a new one if there is none.
+
+        ``ends``: of a new one; without them it is as short as any.
+        """
         self._total += by
         place = bisect_left(self._untils, at)
         if place < len(self._untils) and self._afters[place] < at:
             self._values[place] += by
             return
+        after, until = _shortest(at) if ends is None else ends
         # In the order of both ends, so that none overlap.
         if place > 0:
             after = max(after, self._untils[place - 1])
@@ -114,7 +118,7 @@ class SpentSums:
             # After a clock was set back it may be longer already.
             is_longer = until - after > length
             ends = (after, until) if is_longer else (end - length, end)
-            self._change(until, value, *ends)
+            self._change(until, value, ends)
         self._most = max(_FEWEST, 2 * len(self._untils))
 
 
@@ -190,7 +194,9 @@ class Spending:
         """Adds a cost."""
         for sums in self._both(owner, place) if cost else ():
             for unit, value in cost.items():
-                sums.setdefault(unit, SpentSums()).add(at, value)
+                if unit not in sums:
+                    sums[unit] = SpentSums()
+                sums[unit].add(at, value)
 
     def subtract(self, owner: Owner, place: Place, at: float, cost: Cost) -> None:
         """Takes back what was added at the same place and time."""

@@ -13,7 +13,16 @@ from typing import Any, Iterator, Sequence
 
 from .._base.js import stringify
 from .._policy.caps import Cap, counts
-from .attempts import Entry, entry_of, is_closed, is_of, key_name, request_name
+from .attempts import (
+    Entry,
+    entry_of,
+    is_closed,
+    is_of,
+    key_name,
+    request_name,
+    takes_the_same,
+)
+from .name_index import NameIndex
 from .spending import Spending
 from .spent_keys import (
     Remembered,
@@ -28,6 +37,7 @@ from .states import (
     STATES,
     UNDECIDED_MS,
     Counted,
+    cost_in,
     counts_longer,
     drops_swap,
     first_full,
@@ -63,7 +73,7 @@ class AttemptStore:
         # What is open counts whatever the time is, but for what is in no window any more.
         self._pending = Spending()
         # Ids by what a repeated call is found by: its fingerprint, or its key.
-        self._index: dict[str, dict[str, None]] = {}
+        self._index = NameIndex()
         # What is open, the oldest first, and what was.
         self._ages: list[tuple[float, str]] = []
         self._made = 0
@@ -80,7 +90,7 @@ class AttemptStore:
         for bearer in () if key is None else self._bearing(owner, key):
             if is_counted(bearer["state"]) and bearer["id"] != attempt.get("resigns"):
                 return KeyTaken(bearer)
-        return self._blocked(entry_of(attempt), caps, None)
+        return self._blocked(attempt, caps, None)
 
     def replacing(self, attempt: Attempt, caps: Sequence[Cap] = ()) -> Attempt | CapBlock | None:
         """As the journal's ``put``, and with caps its ``raise_``: what it would replace.
@@ -101,7 +111,7 @@ class AttemptStore:
             raise RuntimeError(
                 f"The attempt {id_} has signed a swap by now: it must not end without it."
             )
-        return self._blocked(entry_of(attempt), caps, entry_of(before)) or before
+        return self._blocked(attempt, caps, before) or before
 
     def releasable(self, id_: str) -> Attempt | None:
         """The attempt of an id if it may be released."""
@@ -110,17 +120,24 @@ class AttemptStore:
 
     def keep(self, attempt: Attempt) -> None:
         """Takes down an attempt as it is from now on; no rule is asked."""
-        id_ = attempt["id"]
+        id_, one = attempt["id"], entry_of(attempt)
+        is_open, before = attempt["state"] in OPEN_STATES, self._open.get(id_)
+        if before is not None and is_open and takes_the_same(before[1], one):
+            self._index.discard(id_, before[1].names)
+            self._index.add(id_, one.names)
+            self._open[id_] = before[0], one
+            if before[1].at != one.at:
+                heapq.heappush(self._ages, (one.at, id_))
+            return
         made = self._made_of(id_)
         if made is None:
             made = self._made
             self._made += 1
         self.remove(id_)
-        one = entry_of(attempt)
-        for name in one.names:
-            self._index.setdefault(name, {})[id_] = None
-        self._sums_of(attempt).add(one.owner, one.place, one.at, one.cost)
-        if attempt["state"] in OPEN_STATES:
+        self._index.add(id_, one.names)
+        sums, at = self._sums_of(one)
+        sums.add(one.owner, one.place, at, one.cost)
+        if is_open:
             self._open[id_] = made, one
             heapq.heappush(self._ages, (one.at, id_))
             return
@@ -131,12 +148,13 @@ class AttemptStore:
 
     def remove(self, id_: str) -> None:
         """Takes down that an attempt was released."""
-        attempt = self.get(id_)
+        attempt, there = self.get(id_), self._open.get(id_)
         if attempt is None:
             return
-        one = entry_of(attempt)
+        one = entry_of(attempt) if there is None else there[1]
         self._forget(id_, one.names)
-        self._sums_of(attempt).subtract(one.owner, one.place, one.at, one.cost)
+        sums, at = self._sums_of(one)
+        sums.subtract(one.owner, one.place, at, one.cost)
 
     def similar(self, owner: Owner, fingerprint: str, idempotency_key: str | None) -> list[Attempt]:
         """As the journal's."""
@@ -195,8 +213,10 @@ class AttemptStore:
         """Ids of some that were closed last, the oldest first."""
         return [*self._past, *self._whole, *self._lean][-_MOST_CLOSED:]
 
-    def _sums_of(self, attempt: Attempt) -> Spending:
-        return self._pending if attempt["state"] in OPEN_STATES else self.spending
+    def _sums_of(self, one: Entry) -> tuple[Spending, float]:
+        """Where it counts, and at what time: what is open counts whatever the time is."""
+        is_open = one.attempt["state"] in OPEN_STATES
+        return (self._pending, 0) if is_open else (self.spending, one.at)
 
     def _made_of(self, id_: str) -> int | None:
         there: tuple[int, Any] | None = self._open.get(id_) or self._over.get(id_)
@@ -205,11 +225,7 @@ class AttemptStore:
     def _forget(self, id_: str, names: Sequence[str]) -> None:
         for kept in (self._open, self._over, self._whole, self._lean):
             kept.pop(id_, None)
-        for name in names:
-            ids = self._index.get(name, {})
-            ids.pop(id_, None)
-            if not ids:
-                self._index.pop(name, None)
+        self._index.discard(id_, names)
 
     def _prune(self) -> None:
         """Makes room: of what is closed for longest, its bytes go first, then all but its key."""
@@ -262,13 +278,17 @@ class AttemptStore:
         there = self._open.get(age[1])
         return there is not None and there[1].at == age[0]
 
-    def _blocked(self, one: Entry, caps: Sequence[Cap], before: Entry | None) -> CapBlock | None:
-        used = self.used(one.owner, caps, one.attempt["at"])
-        own = None if before is None else Counted(before.attempt, before.cost)
-        return first_full(caps, used, Counted(one.attempt, one.cost), own)
+    def _blocked(
+        self, attempt: Attempt, caps: Sequence[Cap], before: Attempt | None
+    ) -> CapBlock | None:
+        if not caps:
+            return None
+        used = self.used(Owner(attempt["wallet"], attempt["network"]), caps, attempt["at"])
+        own = None if before is None else Counted(before, cost_in(before))
+        return first_full(caps, used, Counted(attempt, cost_in(attempt)), own)
 
     def _named(self, owner: Owner, name: str) -> list[Attempt]:
-        ids = sorted(self._index.get(name, ()), key=lambda id_: self._made_of(id_) or 0)
+        ids = sorted(self._index.find(name), key=lambda id_: self._made_of(id_) or 0)
         found = (self.get(id_) for id_ in ids)
         return [one for one in found if one is not None and is_of(one, owner)]
 

@@ -58,6 +58,8 @@ class Workers:
 
     def watch_graves(self) -> None:
         """To be called before :meth:`bury`."""
+        if self._buries:
+            return
         with self._lock:
             is_first, self._buries = not self._buries, True
         if is_first:

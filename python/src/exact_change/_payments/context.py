@@ -60,7 +60,7 @@ class PaymentContext:
         given = config.journal
         if given is None:
             coordination: Coordination = self.wallet.coordination
-            self.journal: Journal = AlongMemory(self.wallet.journal, coordination)
+            self.journal: Journal = AlongMemory(self.wallet.journal, self.wallet.coordination)
         else:
             coordination = TimedCoordination(given.coordination(self.owner), timeouts.journal)
             self.journal = TimedJournal(given, timeouts.journal)

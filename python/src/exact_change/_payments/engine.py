@@ -78,7 +78,7 @@ class Engine:
         be called in no turn.
         """
         context = self.context
-        if has_charged(context, call):
+        if not context.blockhashes.is_fresh and has_charged(context, call):
             # What charged before mostly charges again: the payment finds its blockhash there.
             begin(host, quiet(context.blockhashes.recent()))
         terms = stable_terms_of(context, call)

@@ -173,7 +173,8 @@ def _choose_once(
     reads.
     """
     signal = task.signal
-    yield from background(quiet(context.blockhashes.recent(signal=signal)))
+    if not context.blockhashes.is_fresh:
+        yield from background(quiet(context.blockhashes.recent(signal=signal)))
     ready = yield from start(context.ready(signal))
     choosing = yield from start(choose(context, terms, task.purpose.host, signal, refuse=refuse))
     network = yield from settled(ready)

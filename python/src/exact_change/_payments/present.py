@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Union
+from typing import NamedTuple, Union
 
 from .._journal.registry import OpenPayment
 from .._journal.types import Along, Attempt
 from .._kernel.signals import Signal, check, follow, follow_also
 from .._kernel.steps import (
     background,
-    done,
     ensure,
     join,
     quiet,
     sleep,
-    start,
     start_deadline,
     until_aborted,
 )
 from .._kernel.task import Steps
-from .._receipt import read_receipt, write
+from .._receipt import write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, failure
@@ -155,12 +153,10 @@ class _Presenting:
         }
         # What is written at the end of the body needs no write now, unless other processes write of
         # this attempt too.
-        noted: Steps[Any] = done(None)
-        if not is_awaited or open_.is_foreign:
-            noted = self._note(as_it_is)
-        waiting = yield from start(noted)
         try:
-            yield from join(waiting, self._signal)
+            if not is_awaited or open_.is_foreign:
+                yield from until_aborted(self._note(as_it_is), self._signal)
+            check(self._signal)
         except Exception:
             yield from background(quiet(reply.dispose()))
             if open_.attempt["delivered"]:
@@ -175,7 +171,7 @@ class _Presenting:
         # pay anew, in this process or the next.
         if is_awaited:
             reply.on_body_end(_BodyEnd(self))
-        yield from emit("payment.answered", status=reply.status, receipt=read_receipt(receipt))
+        yield from emit("payment.answered", status=reply.status, receipt=receipt)
         return _Shown(reply, is_awaited)
 
     def _send(self, signal: Signal) -> Steps[Reply]:

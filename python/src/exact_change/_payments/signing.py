@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .._journal.balances import Reading
 from .._journal.types import SignedPayment
 from .._kernel.signals import Signal
-from .._kernel.steps import both, done, quiet
+from .._kernel.steps import both, quiet
 from .._kernel.task import Steps
 from .._solana.ask_signer import SignedMessage, ask_signer
 from .._solana.keys import SigningIntent, signature_text
@@ -83,10 +83,13 @@ def _compose(
     signal: Signal | None,
 ) -> Steps[Composed]:
     offer, facts = choice.offer, choice.facts
-    theirs: Steps[Lifetime | None] = done(None)
-    if offer.recent_blockhash is not None:
+    recent = context.blockhashes.recent(signal=signal)
+    given: Lifetime | None = None
+    if offer.recent_blockhash is None:
+        own = yield from recent
+    else:
         theirs = _judge_hash(context, offer.recent_blockhash, signal)
-    own, given = yield from both(context.blockhashes.recent(signal=signal), theirs)
+        own, given = yield from both(recent, theirs)
     lifetime = own
     if given is not None:
         # No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at

@@ -71,28 +71,34 @@ def cost_of(expense: Mapping[str, Any], is_paid: bool) -> Cost:
     with a counted input is in it already.
     """
     swapped, swapping = expense.get("swapped"), expense.get("swapping")
+    price = units_of(expense.get("microUsd") or "0") if is_paid else 0
+    paid = {PAYMENTS: 1, expense["mint"]: units_of(expense["amount"])} if is_paid else {}
+    if swapped is None and swapping is None:
+        return _positive({USD: price, **paid})
     if swapped is not None and swapping is not None:
         swaps = plus_swap(swapped, swapping)
     else:
         swaps = swapped or swapping or NO_SWAP_COST
     loss, fees = units_of(swaps["lossMicroUsd"]), units_of(swaps["feeMicroUsd"])
-    price = units_of(expense.get("microUsd") or "0") if is_paid else 0
-    cost: Cost = {}
-
-    def add(unit: str, value: int) -> None:
-        if value > 0:
-            cost[unit] = cost.get(unit, 0) + value
-
-    add(USD, max(0, price - units_of(swaps["boughtMicroUsd"])) + loss + fees)
-    add(USD_OF_SWAPS, loss)
-    add(USD_OF_FEES, fees)
-    add(PAYMENTS, 1 if is_paid else 0)
-    add(SWAPS, swaps["swaps"])
-    add(LAMPORTS, units_of(swaps["lamports"]))
-    add(expense["mint"], units_of(expense["amount"]) if is_paid else 0)
-    for mint, units in swaps["inputs"].items():
-        add(mint, units_of(units))
+    cost = _positive(
+        {
+            USD: max(0, price - units_of(swaps["boughtMicroUsd"])) + loss + fees,
+            USD_OF_SWAPS: loss,
+            USD_OF_FEES: fees,
+            PAYMENTS: 0,
+            SWAPS: swaps["swaps"],
+            LAMPORTS: units_of(swaps["lamports"]),
+            **paid,
+        }
+    )
+    inputs = {mint: units_of(units) for mint, units in swaps["inputs"].items()}
+    for mint, units in _positive(inputs).items():
+        cost[mint] = cost.get(mint, 0) + units
     return cost
+
+
+def _positive(cost: Cost) -> Cost:
+    return {unit: value for unit, value in cost.items() if value > 0}
 
 
 def plus_swap(one: SwapCost, other: SwapCost) -> SwapCost:

@@ -78,10 +78,15 @@ class _Cursor:
         return part
 
     def byte(self) -> int:
-        return self.take(1)[0]
+        if self.offset >= len(self.data):
+            raise _Malformed
+        self.offset += 1
+        return self.data[self.offset - 1]
 
     def length(self) -> int:
         """A compact-u16 in its one shortest form: the network refuses the others."""
+        if self.data[self.offset : self.offset + 1] < b"\x80":
+            return self.byte()
         value = 0
         for shift in (0, 7, 14):
             byte = self.byte()

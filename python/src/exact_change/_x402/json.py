@@ -64,6 +64,8 @@ def copy_json(value: object) -> JsonReading:
 
 def _check_depth(text: str) -> None:
     """Nested too deeply, it would exhaust the parser's stack."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
     depth = 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', text, re.DOTALL):
         mark = token[0]
@@ -109,7 +111,8 @@ def _number(value: float) -> float | int:
 
 
 def _bounded(text: str) -> str:
-    if utf16_length(text) > MAX_STRING:
+    # A character is two units at most.
+    if 2 * len(text) > MAX_STRING and utf16_length(text) > MAX_STRING:
         raise _Unreadable("it holds a text that is too long")
     return text
 

@@ -11,7 +11,7 @@ from ..._journal.attempts import copy_of
 from ..._journal.registry import Monitored, OpenPayment
 from ..._journal.types import Along, Attempt
 from ..._kernel.signals import Signal
-from ..._kernel.steps import background, ensure, join, quiet, sleep, start, start_deadline
+from ..._kernel.steps import ensure, join, quiet, sleep, start, start_deadline
 from ..._kernel.task import Steps, Task
 from ..._receipt import Receipt, read_receipt, write
 from ..context import PaymentContext
@@ -24,6 +24,8 @@ from .sent import sent_payment
 # The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
 _FIRST_WAIT_MS = 250
 _LONGEST_WAIT_MS = 10_000
+# The seller's answer goes to its caller first, who has its body to read.
+_ANSWER_MS = 10
 
 
 class _Decision(NamedTuple):
@@ -124,8 +126,7 @@ def _follow(context: PaymentContext, known: Monitored, emit: Emit) -> Steps[None
 
 def _watch(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[None]:
     signal = context.closing
-    # The seller's answer goes to its caller first.
-    yield from quiet(sleep(0, signal))
+    yield from quiet(sleep(_ANSWER_MS, signal))
     wait = _FIRST_WAIT_MS
     while not signal.aborted:
         # A node or journal that does not answer decides nothing: it is asked again.
@@ -169,11 +170,10 @@ def _close(
         yield from context.ledger.forget(source)
     # Several may have been told at once.
     if is_first:
-        receipt = read_receipt(open_.receipt)
         if verdict.state == "settled":
-            yield from emit("payment.settled", receipt=receipt)
+            yield from emit("payment.settled", receipt=open_.receipt)
         else:
-            yield from emit("payment.unsettled", receipt=receipt)
+            yield from emit("payment.unsettled", receipt=open_.receipt)
 
 
 def _is_up_to_date(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
@@ -217,4 +217,4 @@ def _ends_of(source: str, verdict: _Decision) -> Along:
 
 def follow_in_background(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[None]:
     """The same as :func:`monitor_payment`, for those that do not wait for it."""
-    yield from background(quiet(monitor_payment(context, open_, emit)))
+    yield from quiet(monitor_payment(context, open_, emit))

@@ -33,6 +33,11 @@ class BlockhashSource:
         self._cached: _Dated | None = None
         self._pending: Task[_Dated] | None = None
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing is fetched if a recent one is asked for."""
+        return self._cached is not None and self._is_fresh(self._cached)
+
     def fresh(
         self, *, min_slot: int | None = None, signal: Signal | None = None
     ) -> Steps[Lifetime]:
