@@ -20,6 +20,7 @@ export default defineConfig({
     include: ['test/chaos/**/*.test.ts', ...sampled],
     env: { EVERY_CASE: '1' },
     pool: 'forks',
+    isolate: false,
     maxWorkers: 4,
     execArgv: ['--max-semi-space-size=32'],
     testTimeout: 120_000,

@@ -60,6 +60,13 @@ const BODIES = {
   bytes: { method: 'POST', body: new Uint8Array(MEGABYTE) },
 };
 
+interface Replay {
+  /** Over how long they are spread, at most how many are written at once, and for how long. */
+  readonly spanMs?: number;
+  readonly atOnce?: number;
+  readonly mostMs?: number;
+}
+
 const client = {
   async open(kind: Kind, options: PayerOptions, place?: Place) {
     nodes = [options.rpcUrl, options.jupiterUrl];
@@ -127,10 +134,18 @@ const client = {
     }
     return pairs;
   },
-  /** Adds the attempts of a day, as the first was; `steps` is what was written of each. */
-  async replay(count: number, atOnce: number, mostMs?: number) {
+  /** Adds so many attempts as the first was; `steps` is what was written of each. */
+  async replay(count: number, { spanMs = DAY_MS, atOnce = 1, mostMs = Infinity }: Replay = {}) {
     if (recorded === undefined) throw new Error('No journal is recorded.');
-    return { ...(await recorded.replay(count, DAY_MS, atOnce, mostMs)), steps: recorded.steps() };
+    return { ...(await recorded.replay(count, spanMs, atOnce, mostMs)), steps: recorded.steps() };
+  },
+  /** What the journal counts of the last so many milliseconds, and of its first payment alone. */
+  async counted(windowMs: number) {
+    const first = recorded?.first();
+    if (recorded === undefined || first === undefined) throw new Error('Nothing is recorded.');
+    const caps = ['payments', 'USD'].map((unit) => ({ name: unit, unit, limit: 0n, windowMs }));
+    const [payments = 0n, microUsd = 0n] = await recorded.journal.used(first, caps, Date.now());
+    return { payments, microUsd, firstMicroUsd: BigInt(first.microUsd ?? '') };
   },
   /** Megabytes that are in use. */
   heap() {

@@ -55,7 +55,7 @@ export async function file() {
   await writer.call('yesterday');
   const syncs: number[] = [];
   while (syncs.length < RUNS) syncs.push((await writer.call('batch', url, 1)).each[0]!.syncs);
-  await writer.call('replay', ATTEMPTS, AT_ONCE);
+  await writer.call('replay', ATTEMPTS, { atOnce: AT_ONCE });
   await writer.end();
   const reader = start<Client>('client.child.ts');
   const opened = await reader.call('openJournal', place('large'), wallet.address);

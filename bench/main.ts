@@ -5,7 +5,7 @@ import { code } from './code.js';
 import { command } from './command.js';
 import { crowd } from './crowd.js';
 import { free } from './free.js';
-import { growth, memory } from './growth.js';
+import { day, growth, memory } from './growth.js';
 import { file, postgres } from './journals.js';
 import { load } from './load.js';
 import { payments } from './payments.js';
@@ -18,6 +18,7 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
   crowd,
   growth,
   memory,
+  day,
   load,
   swap,
   free,

@@ -49,6 +49,8 @@ export function recording(journal: Journal) {
 
   return {
     journal: recorder,
+    /** The attempt that was written down, as it was reserved. */
+    first: () => steps[0]?.attempt,
     steps: () => steps.map(({ method, attempt }) => `${method} ${attempt.state}`),
     /**
      * So many more in so many milliseconds from now on, some at once, and the clock goes with them.

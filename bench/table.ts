@@ -43,7 +43,11 @@ export const ROWS = {
   memory: {
     blocked: row('up to 100,000 attempts: the loop blocked', 'ms', undefined, 'ours <= 1'),
     hundred: row('heap grown by 100,000 payments of a day', 'MB', undefined, 'ours <= 60'),
+  },
+  day: {
     million: row('heap grown by 1,000,000 payments of a day', 'MB', undefined, 'ours <= 200'),
+    flat: row('24 h of 1,000 a minute: heap', 'MB', 'at noon', 'ratio <= 1.1'),
+    sums: row('24 h of 1,000 a minute: sums', '', undefined, 'ours = exact'),
   },
   load: {
     fresh: row('fresh process to the first paid answer', 'ms', 'official', 'ratio <= 0.9'),
