@@ -1,4 +1,4 @@
-import { minAmount } from '../../amount.js';
+import { minAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { stopwatch } from '../../internal/runtime.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
@@ -86,7 +86,6 @@ export async function swapOnce(
       );
       await task.onPlanned?.(taking);
     },
-    reserved: () => reservedFor(context, quote.inputMint, quote.outputMint),
     signal: task.signal,
   };
   const record = {
@@ -97,20 +96,30 @@ export async function swapOnce(
     provider: quote.provider,
   };
   const deps = depsOf(context, task.signal);
+  const { inputMint, outputMint } = quote;
+  const reserved = () => reservedFor(context, inputMint, outputMint);
   const sign = () =>
-    signSwapPaid(context, deps, order, task)
+    signSwapPaid(context, deps, { ...order, reserved }, task)
       .catch(async (error: unknown) => {
         if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
         // Refused without its leeway too, it ends here.
         await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
-        await noneInFlight(context, order.reserved, task.signal);
+        await noneInFlight(context, reserved, task.signal);
         guard.isStrict = true;
-        return signSwapPaid(context, deps, { ...order, isStrict: true }, task);
+        return signSwapPaid(context, deps, { ...order, reserved, isStrict: true }, task);
       })
       .catch((error: unknown) => {
         throw isPastApproval(error, task.worst) ? pastApproval() : error;
       });
-  return exclusively(context, [quote.inputMint, quote.outputMint], task, sign, record);
+  const alone = () => exclusively(context, [inputMint, outputMint], task, sign, record);
+  if (task.beside !== true) return alone();
+  // No more can be missing than there is.
+  const all = async () => ({ ...(await reserved()), output: U64_MAX });
+  const signBeside = () => signSwapPaid(context, deps, { ...order, reserved: all }, task);
+  return exclusively(context, [inputMint], task, signBeside, record).catch((error: unknown) => {
+    if (!isOverCap(error)) throw error;
+    return alone();
+  });
 }
 
 /** The caller's own bounds, and what was approved of the input: a relayer's fee is in it too. */
