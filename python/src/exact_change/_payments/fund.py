@@ -27,9 +27,10 @@ from .offer_accounts import OfferFacts, fresh_in, known_available, read_offer_ac
 from .reconcile.open_swaps import finish_open_swaps
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
-from .run_swap import SwapTask, run_swap, run_wrap
+from .run_swap import run_swap
 from .short import short_of
 from .swap_cost import SwapTaking, is_over_cap
+from .swap_once import SwapTask, run_wrap
 
 # The part that is tried next of what a swap brings that no cap had room for.
 _LESS = 4
@@ -251,6 +252,7 @@ class _Fund:
             funding.max_in if is_approved else funding.available,
             self._choice.offer.mint == WSOL_MINT,
             on_planned,
+            funding.relay,
         )
         try:
             return (yield from run_swap(context, task))

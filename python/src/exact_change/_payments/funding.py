@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 from .._base.amounts import U64_MAX
 from .._base.network import WSOL_MINT, pinned_mint
 from .._config.swap_request import ResolvedRequest
 from .._kernel.signals import Signal, follow
-from .._kernel.steps import done, ensure, quiet
+from .._kernel.steps import all_of, done, ensure, quiet
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.tokens import associated_token_address
@@ -18,18 +19,20 @@ from .._swap.types import SwapQuote
 from .._x402.types import Offer
 from ..errors import ExactChangeError, is_code
 from .candidates import (
+    MAX_COMPARED,
     MAX_UNSELLABLE,
     CandidateQueue,
     concerns_candidate,
     first_that_pays,
     may_pay,
 )
-from .cheapest import Tried, cheapest, find_together
+from .cheapest import Tried, cheapest_of_all, find_together, found_in
 from .context import PaymentContext
 from .funds import Funding, funded_by
 from .holdings import outdate_holdings, shared_holdings
 from .offer_accounts import OfferFacts
 from .prices import usd_price_of
+from .relay import with_relay
 from .service_plan import ask_service_plan
 from .short import short
 from .swap_quote import check_available, quote_for_payment
@@ -70,7 +73,8 @@ def find_funding(
     holdings = yield from shared_holdings(context, signal)
     search = _Search(context, holdings, offer, facts, needed, options, signal)
     try:
-        return (yield from search.run())
+        funding = yield from search.run()
+        return (yield from with_relay(context, funding, offer.mint, signal))
     except Exception:
         # What the caller does about it shows at once.
         outdate_holdings(context)
@@ -129,9 +133,10 @@ class _Search(NamedTuple):
             comparable = queue.comparable if is_pinned(context, mint) else ()
             together = [self._tried(one, amount) for one in comparable]
             tried = yield from find_together(together, signal)
-            best = yield from cheapest(context, tried, signal)
-            if best is not None:
-                return best
+            found_first = found_in(tried)
+            if found_first:
+                others = functools.partial(self._search_others, queue, amount)
+                return (yield from cheapest_of_all(context, found_first, others, signal))
             known = {one.candidate.mint: one.found for one in tried}
             compared, place = 0, -1
             while True:
@@ -161,6 +166,13 @@ class _Search(NamedTuple):
         # The best candidate's reason says the most, unless it merely holds too little.
         first_reason = next((one for one in reasons if one.code != "insufficient_funds"), None)
         raise self._short() if first_reason is None else first_reason
+
+    def _search_others(
+        self, queue: CandidateQueue, amount: int, signal: Signal
+    ) -> Steps[Sequence[Funding]]:
+        later = self._replace(signal=signal)
+        following = (yield from queue.others(signal))[:MAX_COMPARED]
+        return found_in((yield from all_of([later._tried(one, amount) for one in following])))
 
     def _tried(self, candidate: Candidate, amount: int) -> Steps[Tried]:
         context, mint, signal = self.context, self.offer.mint, self.signal

@@ -58,6 +58,9 @@ class Memory:
         self.prices: dict[Address, tuple[PriceSeen, ...]] = {}
         # When a mint was found to have no price. Milliseconds since the epoch.
         self.unpriced: dict[Address, int] = {}
+        # When a swap out of a token that is not pinned came to nothing. Milliseconds since the
+        # epoch.
+        self.failed_inputs: dict[Address, int] = {}
         # Prices that are being asked for, by mint and whether the question gives way to others.
         self.prices_asked: dict[tuple[Address, bool], Task[PriceSeen | None]] = {}
         # Origins that were paid before.

@@ -51,6 +51,16 @@ class PlannedPayment(NamedTuple):
     usd: str | None = None
 
 
+class PlannedRelayer(NamedTuple):
+    """What may pay a swap's fees and rents, as the wallet has too little SOL or just enough."""
+
+    fee_payer: str
+    # It takes so much of a token at most, to the account of `pay_to`. Base units.
+    pay_to: str
+    mint: str
+    max_amount: str
+
+
 class Plan(NamedTuple):
     """What paying for a call would take. Amounts are decimal strings of base units."""
 
@@ -74,6 +84,8 @@ class Plan(NamedTuple):
     max_fee_lamports: str
     # The rolling caps as they stand before it.
     caps: Sequence[CapUse]
+    # What may pay the swap's fees and rents; None if the wallet does.
+    relayer: PlannedRelayer | None = None
 
 
 def make_plan(
@@ -121,7 +133,7 @@ def plan_of(
         symbol_of(offer.network, offer.mint),
         None if choice.micro_usd is None else format_usd(choice.micro_usd),
     )
-    swap, wrap = None, None
+    swap, wrap, relayer = None, None, None
     cost, max_fee = cost_for(spend, 0), 0
     if funding is not None:
         max_fee = policy.max_fee_lamports
@@ -130,10 +142,14 @@ def plan_of(
             wrap = str(funding.max_in)
         else:
             swap = funding.quote._replace(raw=None)
+        if funding.relay is not None:
+            _, fee_payer, pay_to, mint, most = funding.relay
+            relayer = PlannedRelayer(fee_payer, pay_to, mint, str(most))
     caps = yield from uses_of(
         context, caps_for(policy.caps.caps, spend), spend if is_reserved else None
     )
-    return Plan(*place[:3], payment, swap, wrap, cost, choice.refused, str(max_fee), caps)
+    refused, most_fee = choice.refused, str(max_fee)
+    return Plan(*place[:3], payment, swap, wrap, cost, refused, most_fee, caps, relayer)
 
 
 def _most_for(
@@ -143,7 +159,10 @@ def _most_for(
     config, mint = context.config, spend["mint"]
     rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
     max_fee = config.policy.max_fee_lamports
-    taking = SwapTaking(funding.input_mint, mint, funding.max_in, funding.brings, max_fee + rent)
+    relay, brings = funding.relay, funding.brings
+    if relay is not None and relay.mint == mint:
+        brings -= relay.max_fee
+    taking = SwapTaking(funding.input_mint, mint, funding.max_in, brings, max_fee + rent)
     bound = yield from swap_bound(context, taking, spend, signal)
     return cost_for({**spend, "swapping": bound}, max_fee)
 
