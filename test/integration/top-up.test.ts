@@ -77,6 +77,7 @@ describe('a wallet that keeps a float', () => {
       if ((await held()) <= 2n * CENT) await until('the float is there', isTopped);
     }
     await until('the float is there', isTopped);
+    await confirmed(payer, ofType(payer, 'swap.signed').length);
     await payer.client.close();
     expect(swappedCalls(payer)).toEqual([]);
     expect(ofType(payer, 'balance.checked').map(({ missing }) => missing)).toEqual(

@@ -201,20 +201,24 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
     logger = given.get("logger")
     if logger is not None and not isinstance(logger, logging.Logger):
         raise refuse("logger", "must be a logging.Logger.")
+    policy = parse_policy(given.get("policy", {}), network)
+    auto_swap = parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"]))
+    if policy.top_up is not None and not auto_swap:
+        raise refuse("policy.top_up", "needs auto_swap=True, for it swaps.")
     return Config(
         parse_rpc_urls(given.get("rpc_url"), network),
         parse_jupiter_url(given.get("jupiter_url", _defaults["jupiterUrl"])),
         _parse_key("jupiter_api_key", given.get("jupiter_api_key")),
         network,
         parse_swap_from(given.get("swap_from"), network),
-        parse_policy(given.get("policy", {}), network),
+        policy,
         _parse_journal(given.get("journal")),
         parse_timeouts(given.get("timeouts", {})),
         runtime,
         parse_signer(given),
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,
-        parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"])),
+        auto_swap,
         _parse_relayer(given.get("relayer")),
         parse_presign(given.get("presign", _defaults["presign"])),
         parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),

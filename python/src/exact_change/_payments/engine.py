@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence, TypeVar
 
 from .._base.amounts import parse_amount, parse_ui_amount
 from .._base.json_types import mapping_of
@@ -14,7 +14,7 @@ from .._config.options import parse_bool
 from .._config.swap_request import ApprovedQuote, ResolvedRequest, check_names, parse_swap_request
 from .._journal.types import Attempt
 from .._kernel.signals import Signal
-from .._kernel.steps import quiet, until_aborted
+from .._kernel.steps import quiet, settled, until_aborted
 from .._kernel.task import Host, Steps, begin
 from .._policy.caps import CapUse, caps_seen
 from .._policy.read import read_mint
@@ -41,8 +41,10 @@ from .run_swap import run_swap
 from .stable_terms import has_charged, stable_terms_of
 from .swap_once import SwapTask
 from .swap_quote import check_fit
+from .top_up import keep_topped_up
 from .warm import warm
 
+R = TypeVar("R")
 _FILTER_NAMES = tuple(ReceiptFilter.__annotations__)
 
 
@@ -76,7 +78,8 @@ class Engine:
             return unpaid
         # The first answer is not read any more; unread, it would keep its connection.
         yield from let_go(unpaid)
-        return (yield from pay_for_call(context, call, unpaid, terms, options))
+        paid = yield from pay_for_call(context, call, unpaid, terms, options)
+        return (yield from self._then_top_up(paid))
 
     def ahead(self, call: Call, options: CallOptions, host: Host) -> Steps[Reply | None] | None:
         """Pays a call with its first request, by terms that are known from one before.
@@ -91,7 +94,12 @@ class Engine:
         terms = stable_terms_of(context, call)
         if terms is None or not call.is_replayable:
             return None
-        return pay_ahead(context, call, terms, options)
+
+        def paying() -> Steps[Reply | None]:
+            paid = yield from pay_ahead(context, call, terms, options)
+            return (yield from self._then_top_up(paid))
+
+        return paying()
 
     def terms(self, reply: Reply, signal: Signal | None) -> Steps[PaymentRequired | None]:
         """The payment terms of a response; None if it asks for no payment."""
@@ -107,7 +115,8 @@ class Engine:
 
     def pay(self, terms: PaymentRequired, url: str | None, signal: Signal | None) -> Steps[Payment]:
         """Makes the payment for terms."""
-        return pay_header(self.context, terms, url, signal)
+        payment = yield from pay_header(self.context, terms, url, signal)
+        return (yield from self._then_top_up(payment))
 
     def swap(self, options: Mapping[str, Any], signal: Signal | None) -> Steps[SwapResult]:
         """Swaps without any payment, and waits for confirmation."""
@@ -170,12 +179,20 @@ class Engine:
 
     def warm(self) -> Steps[None]:
         """Does ahead what the first payment would do."""
-        return warm(self.context)
+        yield from warm(self.context)
+        yield from self._then_top_up(None)
 
     def close(self) -> Steps[None]:
         """Ends background work, and its connections."""
         self.context.close()
+        running = self.context.memory.top_up.running
+        if running is not None:
+            yield from settled(running)
         yield from quiet(self.context.http.close())
+
+    def _then_top_up(self, result: R) -> Steps[R]:
+        yield from keep_topped_up(self.context)
+        return result
 
     def _request(self, given: Mapping[str, Any], signal: Signal | None) -> Steps[ResolvedRequest]:
         """A swap request with its amount in base units.

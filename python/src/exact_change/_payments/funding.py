@@ -7,7 +7,7 @@ import functools
 from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 from .._base.amounts import U64_MAX
-from .._base.network import WSOL_MINT, pinned_mint
+from .._base.network import WSOL_MINT, PinnedMint, pinned_mint
 from .._config.swap_request import ResolvedRequest
 from .._kernel.signals import Signal, follow
 from .._kernel.steps import all_of, done, ensure, quiet
@@ -54,11 +54,13 @@ class FundingOptions(NamedTuple):
     to_swap: bool = False
     # No more than what is missing, however small that is.
     exact: bool = False
+    # No payment waits for it: if there is none, what is known for payments stays.
+    is_beside: bool = False
 
 
 def find_funding(
     context: PaymentContext,
-    offer: Offer,
+    offer: Offer | PinnedMint,
     facts: OfferFacts,
     needed: int,
     options: FundingOptions,
@@ -78,14 +80,15 @@ def find_funding(
     except Exception:
         # What the caller does about it shows at once.
         outdate_holdings(context)
-        yield from quiet(context.ledger.forget(facts.source))
+        if not options.is_beside:
+            yield from quiet(context.ledger.forget(facts.source))
         raise
 
 
 class _Search(NamedTuple):
     context: PaymentContext
     holdings: Holdings
-    offer: Offer
+    offer: Offer | PinnedMint
     facts: OfferFacts
     needed: int
     options: FundingOptions
@@ -125,9 +128,10 @@ class _Search(NamedTuple):
         queue = CandidateQueue(context, candidates, signal)
         unsellable: set[Address] = set()
         for amount in wanted:
-            if self.options.to_swap and context.transport.is_distant:
+            offer = self.offer if self.options.to_swap else None
+            if isinstance(offer, Offer) and context.transport.is_distant:
                 first = yield from queue.first()
-                foreseen = yield from self._plan_at_service(first, amount)
+                foreseen = yield from self._plan_at_service(offer, first, amount)
                 if foreseen is not None:
                     return foreseen
             comparable = queue.comparable if is_pinned(context, mint) else ()
@@ -202,18 +206,18 @@ class _Search(NamedTuple):
         return Funding(WSOL_MINT, wrap, wrap) if native >= wrap else None
 
     def _plan_at_service(
-        self, candidates: Sequence[Candidate], amount: int
+        self, offer: Offer, candidates: Sequence[Candidate], amount: int
     ) -> Steps[Funding | None]:
         """The swap of the first candidate that holds enough, as a service plans it in one call.
 
         It is judged as the quote of that candidate would be; None if it would not pass for it, and
         each part has to be asked for.
         """
-        context, mint, signal = self.context, self.offer.mint, self.signal
+        context, mint, signal = self.context, offer.mint, self.signal
         candidate = yield from first_that_pays(context, candidates, mint, amount, signal)
         if candidate is None:
             return None
-        planned = yield from ask_service_plan(context, self.offer, candidate.mint, amount, signal)
+        planned = yield from ask_service_plan(context, offer, candidate.mint, amount, signal)
         if planned is None:
             return None
         try:

@@ -24,6 +24,11 @@ from .reconcile.swap_outcome import remember_after
 LAMPORTS_LOCK = "lamports"
 
 
+def swap_lock(mint: Address) -> str:
+    """The lock of what finds and makes a swap into a mint."""
+    return f"swap {mint}"
+
+
 def mint_lock(mint: Address) -> str:
     """The lock of what moves a mint's tokens out of or into the wallet."""
     return f"mint {mint}"

@@ -47,6 +47,16 @@ class SharedHoldings(NamedTuple):
     read: Task[Holdings]
 
 
+class TopUpState:
+    """What is known of top-ups."""
+
+    # The one that is under way.
+    running: Task[None] | None = None
+    # How many failed in a row, and until when none is tried. Milliseconds since the epoch.
+    failures = 0
+    rest_until: float = 0
+
+
 class Memory:
     """Of one context."""
 
@@ -68,6 +78,7 @@ class Memory:
         # Terms to pay the next call ahead by, by its method and address.
         self.stable_terms: dict[str, StableTerms] = {}
         self.holdings: SharedHoldings | None = None
+        self.top_up = TopUpState()
         # When the service failed to plan a swap last. Milliseconds since the epoch.
         self.service_plan_failed_at = 0
 

@@ -62,13 +62,16 @@ class PlannedRelayer(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What paying for a call would take. Amounts are decimal strings of base units."""
+    """What paying for a call would take, or the swap of a top-up.
+
+    Amounts are decimal strings of base units.
+    """
 
     url: str
     method: str
-    # Of the unpaid answer.
+    # Of the unpaid answer; 0 for a top-up, which has `top-up:` and its mint as its `url`.
     status: int
-    # None if the call asks for no payment.
+    # None if the call asks for no payment, and for a top-up.
     payment: PlannedPayment | None
     # The swap that would come first, if the wallet holds too little.
     swap: SwapQuote | None
@@ -117,7 +120,6 @@ def plan_of(
     ``is_reserved``: the caps count the payment already; the plan shows them as they stand before
     it.
     """
-    policy = context.config.policy
     spend = choice.spend(place.host)
     offer, facts = choice.offer, choice.facts
     payment = PlannedPayment(
@@ -133,6 +135,21 @@ def plan_of(
         symbol_of(offer.network, offer.mint),
         None if choice.micro_usd is None else format_usd(choice.micro_usd),
     )
+    plan = yield from plan_of_swap(context, place, spend, funding, signal, is_reserved=is_reserved)
+    return plan._replace(payment=payment, refused=choice.refused)
+
+
+def plan_of_swap(
+    context: PaymentContext,
+    place: Place,
+    spend: Mapping[str, Any],
+    funding: Funding | None,
+    signal: Signal | None,
+    *,
+    is_reserved: bool,
+) -> Steps[Plan]:
+    """What a spend signs besides its payment, if it has one: the swap that funds it."""
+    policy = context.config.policy
     swap, wrap, relayer = None, None, None
     cost, max_fee = cost_for(spend, 0), 0
     if funding is not None:
@@ -148,8 +165,7 @@ def plan_of(
     caps = yield from uses_of(
         context, caps_for(policy.caps.caps, spend), spend if is_reserved else None
     )
-    refused, most_fee = choice.refused, str(max_fee)
-    return Plan(*place[:3], payment, swap, wrap, cost, refused, most_fee, caps, relayer)
+    return Plan(*place[:3], None, swap, wrap, cost, (), str(max_fee), caps, relayer)
 
 
 def _most_for(

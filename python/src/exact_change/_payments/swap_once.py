@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple
 
+from .._base.amounts import U64_MAX
 from .._base.network import TOKEN_PROGRAMS, WSOL_MINT
 from .._base.runtime import stopwatch
 from .._config.swap_request import ResolvedRequest
@@ -66,6 +67,9 @@ class SwapTask(NamedTuple):
     relay: RelayOffer | None = None
     # Of a swap by name: what was approved, which no quote for it may be worse than.
     worst: WorstPrice | None = None
+    # Payments go on from what there is of the output while it lands, if the caps have room for
+    # that: its guard lets all of it be missing, so all of it counts as what the swap may take.
+    is_beside: bool = False
 
     def plan(self, taking: SwapTaking) -> Steps[None]:
         """Tells what it takes at most."""
@@ -166,7 +170,22 @@ def swap_once(
                 raise past_approval() from None
             raise
 
+    def all_reserved() -> Steps[ReservedAmounts]:
+        # No more can be missing than there is.
+        return (yield from reserved())._replace(output=U64_MAX)
+
     quoted = Quoted(*mints, int(quote.in_amount), int(quote.out_amount), quote.provider)
+    if task.is_beside:
+        beside = order._replace(reserved=all_reserved)
+        try:
+            return (
+                yield from exclusively(
+                    context, mints[:1], task.watch, lambda: sign_as(beside), quoted
+                )
+            )
+        except ExactChangeError as error:
+            if not is_over_cap(error):
+                raise
     return (yield from exclusively(context, mints, task.watch, sign_within, quoted))
 
 

@@ -86,10 +86,12 @@ def cost_of(expense: Mapping[str, Any], is_paid: bool) -> Cost:
     add(USD, max(0, price - units_of(swaps["boughtMicroUsd"])) + loss + fees)
     add(USD_OF_SWAPS, loss)
     add(USD_OF_FEES, fees)
-    add(PAYMENTS, 1 if is_paid else 0)
+    amount = units_of(expense["amount"]) if is_paid else 0
+    # What is for no payment costs 0.
+    add(PAYMENTS, 1 if amount > 0 else 0)
     add(SWAPS, swaps["swaps"])
     add(LAMPORTS, units_of(swaps["lamports"]))
-    add(expense["mint"], units_of(expense["amount"]) if is_paid else 0)
+    add(expense["mint"], amount)
     for mint, units in swaps["inputs"].items():
         add(mint, units_of(units))
     return cost
