@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { memoryJournal, type ClientEvent, type ClientOptions, type Plan } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { signaturesOf, landed, tokenAccount, until } from '../helpers/chain.js';
 import { journalFiles } from '../helpers/journal-files.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
@@ -215,6 +216,32 @@ describe('caps', () => {
     callOff();
     await next;
     await most(payer);
+  });
+});
+
+describe('a venue that brings less', () => {
+  const underpaid = { modes: [MODE.underpay], amount: 3n * CENT };
+
+  it('is refused, though payments may leave that much while the swap lands', async () => {
+    const payer = await payerWith(5);
+    sandbox.controls.aggregator.setVenue(underpaid);
+    await pay(payer);
+    const { message } = await until('it is told', () => ofType(payer, 'warning')[0]);
+    expect(message).toMatch(/failed with unsafe_swap/);
+    expect(await sandbox.balance(payer.address, 'USDC')).toBe(4n * CENT);
+  });
+
+  it('can take no more than what counted, if it pretends until the swap lands', async () => {
+    const payer = await payerWith(5);
+    const { node } = sandbox.controls;
+    const callOff = node.fault('sendTransaction', { kind: 'neverLands' }, 'client');
+    await pay(payer);
+    await until('the top-up is signed', () => ofType(payer, 'swap.signed')[0]);
+    sandbox.controls.aggregator.setVenue(underpaid);
+    callOff();
+    const { outAmount, cost } = await confirmed(payer);
+    expect(BigInt(outAmount)).toBeGreaterThanOrEqual(TO - 4n * CENT - 3n * CENT);
+    expect(microUsd(cost?.usd ?? '0')).toBeGreaterThanOrEqual(3n * CENT);
   });
 });
 

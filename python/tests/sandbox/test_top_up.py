@@ -14,6 +14,8 @@ from ..node import Sandbox
 from ..payer import PRICE, Payer, failure_of, until
 
 TO, BELOW = 20 * PRICE, 5 * PRICE
+# A venue that pays out less: adapters/sandbox/venue/venue.mjs.
+UNDERPAY = 6
 TOP_UP: Any = {"token": "USDC", "below": "0.05", "to": "0.20"}
 
 
@@ -203,3 +205,14 @@ def test_a_wrong_one_is_refused(
     assert error.details["option"] == f"policy.top_up.{option}"
     error = failure_of(lambda: make_payer(wallet, policy={"top_up": TOP_UP}), "invalid_option")
     assert error.details["option"] == "policy.top_up"
+
+
+def test_a_venue_has_to_bring_all_that_was_agreed(sandbox: Sandbox, kept: Kept) -> None:
+    """Though payments may leave that much while the swap lands."""
+    payer = kept()
+    sandbox.call("venue", {"modes": [UNDERPAY], "amount": str(3 * PRICE)})
+    kept.pay(payer)
+    payer.told("warning")
+    (warning,) = (one.details["message"] for one in payer.events if one.type == "warning")
+    assert "failed with unsafe_swap" in warning
+    assert payer.held() == 4 * PRICE

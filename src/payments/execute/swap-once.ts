@@ -1,4 +1,4 @@
-import { minAmount, U64_MAX } from '../../amount.js';
+import { minAmount } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { stopwatch } from '../../internal/runtime.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
@@ -113,11 +113,14 @@ export async function swapOnce(
       });
   const alone = () => exclusively(context, [inputMint, outputMint], task, sign, record);
   if (task.beside !== true) return alone();
-  // No more can be missing than there is.
-  const all = async () => ({ ...(await reserved()), output: U64_MAX });
-  const signBeside = () => signSwapPaid(context, deps, { ...order, reserved: all }, task);
+  const signBeside = () => {
+    // A payment that leaves meanwhile fails the rehearsal.
+    guard.isStrict = true;
+    return signSwapPaid(context, deps, { ...order, reserved, beside: true }, task);
+  };
   return exclusively(context, [inputMint], task, signBeside, record).catch((error: unknown) => {
     if (!isOverCap(error)) throw error;
+    guard.isStrict = false;
     return alone();
   });
 }

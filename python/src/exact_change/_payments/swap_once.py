@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple
 
-from .._base.amounts import U64_MAX
 from .._base.network import TOKEN_PROGRAMS, WSOL_MINT
 from .._base.runtime import stopwatch
 from .._config.swap_request import ResolvedRequest
@@ -170,13 +169,11 @@ def swap_once(
                 raise past_approval() from None
             raise
 
-    def all_reserved() -> Steps[ReservedAmounts]:
-        # No more can be missing than there is.
-        return (yield from reserved())._replace(output=U64_MAX)
-
     quoted = Quoted(*mints, int(quote.in_amount), int(quote.out_amount), quote.provider)
     if task.is_beside:
-        beside = order._replace(reserved=all_reserved)
+        # A payment that leaves meanwhile fails the rehearsal.
+        guard.is_strict = True
+        beside = order._replace(is_beside=True)
         try:
             return (
                 yield from exclusively(
@@ -186,6 +183,7 @@ def swap_once(
         except ExactChangeError as error:
             if not is_over_cap(error):
                 raise
+        guard.is_strict = False
     return (yield from exclusively(context, mints, task.watch, sign_within, quoted))
 
 

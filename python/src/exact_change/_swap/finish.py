@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, NamedTuple
 
+from .._base.amounts import U64_MAX
 from .._base.runtime import Runtime
 from .._firewall.decoders import Decoders
 from .._firewall.simulation import check_simulation, watched_accounts
@@ -51,6 +52,8 @@ class Finish(NamedTuple):
     # Micro-lamports per compute unit that the market asks for; what is signed waits for it.
     unit_price: Task[int]
     signal: Signal | None
+    # As the order has it.
+    is_beside: bool = False
 
     def run(self) -> Steps[tuple[Draft, ComputeBudget, Lifetime]]:
         """Only the compute budget and the guard's lamports may differ between the two.
@@ -71,6 +74,9 @@ class Finish(NamedTuple):
         compute = ComputeBudget(units, price)
         lifetime = yield from blockhashes.fresh(signal=signal)
         reserved = reserved.larger((yield from self.reserved()))
+        if self.is_beside:
+            # No more can be missing than there is.
+            reserved = reserved._replace(output=U64_MAX)
         draft = self.compose(compute, lifetime.blockhash, reserved)
         if _rest(rehearsal) == _rest(draft):
             self._check_affordable(draft)

@@ -81,6 +81,9 @@ class SwapOrder(NamedTuple):
     # Told what it takes at most before anything is signed; what it raises keeps it from being
     # signed.
     on_planned: Callable[[SwapOutlook], Steps[None]] | None = None
+    # Payments may begin while it lands, out of all that there is of the output: what is signed lets
+    # that be missing. It is rehearsed without, so that a venue has to bring all that was agreed.
+    is_beside: bool = False
 
     def plan(self, expected: SwapOutlook) -> Steps[None]:
         """Tells it."""
@@ -145,7 +148,17 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         # What was reserved before the chain was read counts on: it may have landed since.
         return before.larger((yield from order.reserved()))
 
-    finish = Finish(deps, expected.wallet, compose, reserved, minimum, raw.slot, unit_price, signal)
+    finish = Finish(
+        deps,
+        expected.wallet,
+        compose,
+        reserved,
+        minimum,
+        raw.slot,
+        unit_price,
+        signal,
+        order.is_beside,
+    )
     draft, compute, lifetime = yield from finish.run()
     check_composed(
         draft.message,
