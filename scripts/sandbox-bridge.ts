@@ -24,8 +24,8 @@ interface Call {
 }
 
 const sandbox = await createSandbox();
-const { rpcUrl, wsUrl, jupiterUrl, apiUrl, facilitatorUrl, merchant, feePayer } = sandbox;
-const { mints, routes } = sandbox;
+const { rpcUrl, wsUrl, jupiterUrl, apiUrl, facilitatorUrl, relayerUrl } = sandbox;
+const { merchant, feePayer, mints, routes } = sandbox;
 
 const say = (line: unknown) => process.stdout.write(`${JSON.stringify(plain(line))}\n`);
 
@@ -52,6 +52,10 @@ const own: Record<string, (...args: never[]) => unknown> = {
     sandbox.controls.aggregator.setVenue(amountsIn(behaviour)),
   createMint: (mint: Target) =>
     sandbox.createMint({ ...mint, picoUsd: BigInt(String(mint['picoUsd'])) } as never),
+  setPrice: (mint: keyof typeof mints, picoUsd: string) =>
+    sandbox.controls.aggregator.setPrice(mint, BigInt(picoUsd)),
+  fundSol: (owner: string, lamports: string) =>
+    sandbox.chain.fundSol(owner as never, BigInt(lamports)),
   fundToken: (owner: string, symbol: keyof typeof mints, amount: string) =>
     sandbox.chain.fundToken(owner as never, mints[symbol], BigInt(amount)),
   /** The HTTP service, over this sandbox. Resolves to its address. */
@@ -62,6 +66,11 @@ const own: Record<string, (...args: never[]) => unknown> = {
     return service.url;
   },
   deployLighthouse: () => deployLighthouse(sandbox),
+  /** Its key, with which a test signs as the relayer, and what it signed. */
+  relayer: () => {
+    const { secretKey, signed } = sandbox.controls.relayer;
+    return { secretKey, signed };
+  },
   served: () => sandbox.controls.api.served,
   /** Makes attempts that settle in the journal of a file, which is soon written anew for them. */
   fillJournal: async (path: string, prefix: string, times: number) => {
@@ -94,8 +103,9 @@ const own: Record<string, (...args: never[]) => unknown> = {
     await running?.start();
   },
   restore: async () => {
-    const { node, aggregator, facilitator, api } = sandbox.controls;
+    const { node, aggregator, facilitator, relayer, api } = sandbox.controls;
     aggregator.restore();
+    relayer.restore();
     for (const one of [node, facilitator, api]) one.clearFaults();
     node.latencyMs = 0;
     await facilitator.start();
@@ -129,7 +139,10 @@ async function answer({ call, args }: Call): Promise<unknown> {
   return typeof result === 'function' ? undefined : result;
 }
 
-say({ rpcUrl, wsUrl, jupiterUrl, apiUrl, facilitatorUrl, merchant, feePayer, mints, routes });
+say({
+  ...{ rpcUrl, wsUrl, jupiterUrl, apiUrl, facilitatorUrl, relayerUrl },
+  ...{ merchant, feePayer, mints, routes },
+});
 for await (const line of createInterface({ input: process.stdin })) {
   const call = JSON.parse(line) as Call;
   // Not awaited: a call that waits for something must not keep the next from making it happen.

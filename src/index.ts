@@ -119,6 +119,7 @@ export type {
 export type { Cap, CapUse, Spend } from './policy/caps.js';
 export type { SwapCost, SwapPrices } from './policy/cost.js';
 export type { LimitOptions } from './policy/limits.js';
+export type { TopUpOptions } from './policy/top-up.js';
 export type { ListOptions } from './policy/lists.js';
 export type { Plan } from './policy/plan.js';
 export type { PolicyOptions } from './policy/policy.js';

@@ -38,6 +38,7 @@ class Sandbox:
         self.jupiter_url: str = ready["jupiterUrl"]
         self.api_url: str = ready["apiUrl"]
         self.facilitator_url: str = ready["facilitatorUrl"]
+        self.relayer_url: str = ready["relayerUrl"]
         self.merchant: str = ready["merchant"]
         self.fee_payer: str = ready["feePayer"]
         self.mints: dict[str, Any] = ready["mints"]

@@ -59,13 +59,17 @@ export function parseOptions(
   runtime: Runtime = systemRuntime,
 ): ClientConfig {
   refuseUnknown(options, CLIENT_NAMES);
+  const settings = parseSettings(options, runtime);
+  const autoSwap = parseBoolean('autoSwap', options.autoSwap ?? false);
+  if (settings.policy.topUp !== undefined && !autoSwap)
+    throw refuse('policy.topUp', 'needs autoSwap: true, for it swaps.');
   return {
-    ...parseSettings(options, runtime),
+    ...settings,
     signer: parseSigner(options),
     apiUrl: parseApiUrl(options),
     apiKey: parseServiceKey(options),
     transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
-    autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
+    autoSwap,
     relayer: parseRelayer(options.relayer),
     presign: parsePresign(options.presign ?? false),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),

@@ -22,6 +22,7 @@ import { ownerOf } from './owner.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
 import { resume } from './reconcile/resume.js';
+import { keepToppedUp } from './top-up.js';
 import { warm } from './warm.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
@@ -85,12 +86,19 @@ export interface Engine {
 export function createEngine(config: Config, events: Events, parts: Parts): Engine {
   const context = createContext(config, events, parts);
   const more = () => import('./swap-engine.js');
+  const thenTopUp = <T>(result: T): T => {
+    keepToppedUp(context);
+    return result;
+  };
   return {
-    purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
-    payAhead: (call, options) => payAhead(context, call, options),
+    purchase: (call, unpaid, terms, options) =>
+      payForCall(context, call, unpaid, terms, options).then(thenTopUp),
+    payAhead: (call, options) => payAhead(context, call, options)?.then(thenTopUp),
     plan: async (call, unpaid, terms) => (await more()).makePlan(context, call, unpaid, terms),
     pay: async (paymentRequired, options) =>
-      (await import('./pay-header.js')).payHeader(context, paymentRequired, options),
+      (await import('./pay-header.js'))
+        .payHeader(context, paymentRequired, options)
+        .then(thenTopUp),
     swap: async (request, options) => (await more()).swap(context, request, options),
     quote: async (request, signal) => (await more()).quote(context, request, signal),
     balance: async (mint, signal) => (await more()).balance(context, mint, signal),
@@ -106,12 +114,13 @@ export function createEngine(config: Config, events: Events, parts: Parts): Engi
     },
     resume: () => resume(context),
     spent: async () => (await more()).spent(context),
-    warm: () => warm(context),
-    close() {
+    warm: () => warm(context).then(thenTopUp),
+    async close() {
       context.closing.abort(clientClosed());
       context.rpc.close();
+      await context.memory.topUp.running;
       // What calls that have ended are still writing, so that the journal can be closed next.
-      return claimsReleased(context, undefined);
+      await claimsReleased(context, undefined);
     },
   };
 }

@@ -32,6 +32,13 @@ export interface Memory {
   readonly stableTerms: Map<string, { readonly terms: PaymentRequired; readonly until: number }>;
   /** Which payment headers the browser lets a page send, each with its method and origin. */
   readonly allowedByCors: Set<string>;
+  /** The top-up that is under way, how many failed in a row, and until when none is tried. */
+  readonly topUp: {
+    running: Promise<void> | undefined;
+    failures: number;
+    /** Milliseconds since the epoch. */
+    restUntil: number;
+  };
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
 }
@@ -68,6 +75,7 @@ export function createMemory(): Memory {
     charging: new Set(),
     stableTerms: new Map(),
     allowedByCors: new Set(),
+    topUp: { running: undefined, failures: 0, restUntil: -Infinity },
     servicePlanFailedAt: -Infinity,
   };
 }

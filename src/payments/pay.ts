@@ -17,6 +17,7 @@ import { checkCors } from './plan/check-cors.js';
 import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
 import { fingerprintOf } from './plan/fingerprint.js';
+import type { Funding } from './plan/funding.js';
 import {
   forgetStableTerms,
   noteCharge,
@@ -26,6 +27,7 @@ import {
 import { resumeEarlierPayment, underKey } from './reconcile/earlier-payment.js';
 import { resumeOnce } from './reconcile/resume.js';
 import type { Buying, Task } from './task.js';
+import { onceToppedUp } from './top-up.js';
 
 /** What a caller says of one call besides the request itself. */
 export interface CallOptions {
@@ -233,13 +235,14 @@ export async function preparePayment(
     ...spendOf(choice, new URL(place.url).host),
   });
   try {
-    const taken = await reservation.reserve(holdFor(context, choice));
-    const approve = approvalFor(
-      context,
-      { url: place.url, method: place.method, status: 402 },
-      choice,
-      signal,
-    );
+    const hold = holdFor(context, choice);
+    const taken = await onceToppedUp(context, () => reservation.reserve(hold), signal);
+    const seen = { url: place.url, method: place.method, status: 402 };
+    const planFor = async (funding: Funding | undefined) => {
+      const { planOf } = await import('./swap-engine.js');
+      return planOf(context, seen, choice, funding, signal, true);
+    };
+    const approve = approvalFor(context, planFor, signal);
     const { swap, before } = await fundPayment(context, choice, {
       ...task,
       reservation,

@@ -3,6 +3,7 @@
  * client does. One door, so that it is one part of a bundle, and loaded by steps that need it.
  */
 export { swapAndHold } from './execute/swap-and-hold.js';
+export { topUp } from './execute/top-up.js';
 export { balance, quote, spent, swap } from './operations.js';
 export { searchPrice } from './plan/ask-price.js';
 export { chooseFunding } from './plan/choose-funding.js';

@@ -96,7 +96,8 @@ export function costOf(
   add(USD, (price > bought ? price - bought : 0n) + loss + fees);
   add(USD_OF_SWAPS, loss);
   add(USD_OF_FEES, fees);
-  add(PAYMENTS, isPaid ? 1n : 0n);
+  // What is for no payment costs 0.
+  add(PAYMENTS, isPaid && unitsOf(amount) > 0n ? 1n : 0n);
   add(SWAPS, BigInt(swaps.swaps));
   add(LAMPORTS, unitsOf(swaps.lamports));
   add(mint, isPaid ? unitsOf(amount) : 0n);

@@ -4,13 +4,16 @@ import type { Receipt } from '../receipt.js';
 import type { SwapQuote } from '../swaps/types.js';
 import type { CapUse } from './caps.js';
 
-/** What paying for a call would take. JSON-safe; amounts are decimal strings of base units. */
+/**
+ * What paying for a call would take, or the swap of a top-up. JSON-safe; amounts are decimal strings
+ * of base units.
+ */
 export interface Plan {
   readonly url: string;
   readonly method: string;
-  /** Of the unpaid answer. */
+  /** Of the unpaid answer; 0 for a top-up, which has `top-up:` and its mint as its `url`. */
   readonly status: number;
-  /** What would be paid; absent if the call asks for no payment. */
+  /** What would be paid; absent if the call asks for no payment, and for a top-up. */
   readonly payment?: {
     readonly x402Version: X402Version;
     readonly network: string;

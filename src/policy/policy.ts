@@ -7,6 +7,7 @@ import { readLists, type ListOptions, type ListRules } from './lists.js';
 import { DAY_MS, HOUR_MS } from './periods.js';
 import type { Plan } from './plan.js';
 import { readMint, readUnits, readUsd } from './read.js';
+import { readTopUp, type TopUp, type TopUpOptions } from './top-up.js';
 
 /**
  * The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six
@@ -60,6 +61,10 @@ export interface PolicyOptions {
    * `"0.05"`.
    */
   readonly minSwap?: string;
+  /**
+   * Keeps a float of a dollar token by swaps between calls, within these rules. Needs `autoSwap`.
+   */
+  readonly topUp?: TopUpOptions;
   /** Basis points; default 50. */
   readonly maxSlippageBps?: number;
   /** Basis points; default 100. */
@@ -82,6 +87,7 @@ export interface Policy extends CapRules, ListRules {
   readonly resign: 0 | 1;
   readonly maxInAmount: ReadonlyMap<string, bigint>;
   readonly minSwap: bigint;
+  readonly topUp: TopUp | undefined;
   readonly maxSlippageBps: number;
   readonly maxPriceImpactBps: number;
   readonly maxSwapLossBps: number;
@@ -104,6 +110,7 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
   'resign',
   'maxInAmount',
   'minSwap',
+  'topUp',
   'maxSlippageBps',
   'maxPriceImpactBps',
   'maxSwapLossBps',
@@ -162,6 +169,7 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
     resign,
     maxInAmount: units('maxInAmount'),
     minSwap: readUsd('policy.minSwap', options.minSwap ?? '0.05'),
+    topUp: readTopUp(options.topUp, network),
     maxSlippageBps: bps('maxSlippageBps', 50),
     maxPriceImpactBps: bps('maxPriceImpactBps', 100),
     maxSwapLossBps: bps('maxSwapLossBps', 100),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._config.options import ClientOptions
-    from ._config.swap_request import SwapRequest
+    from ._config.swap_request import SwapOptions, SwapRequest
     from ._payments.engine import SwapResult
     from ._payments.pay_header import Payment
     from ._payments.plan import Plan
@@ -165,10 +165,10 @@ class AsyncClient:
 
         return terms_in(response)
 
-    async def swap(self, **request: Unpack[SwapRequest]) -> SwapResult:
+    async def swap(self, **options: Unpack[SwapOptions]) -> SwapResult:
         """See :meth:`exact_change.Client.swap`."""
         engine, signal = self._payer.loop_engine(), Signal()
-        return await loop_host().run(engine.swap(request, signal), signal)
+        return await loop_host().run(engine.swap(options, signal), signal)
 
     async def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
         """Asks for a price."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._config.options import ClientOptions
-    from ._config.swap_request import SwapRequest
+    from ._config.swap_request import SwapOptions, SwapRequest
     from ._http.adapter import PayingAdapter
     from ._payments.engine import SwapResult
     from ._payments.pay_header import Payment
@@ -201,16 +201,17 @@ class Client:
 
         return terms_in(response)
 
-    def swap(self, **request: Unpack[SwapRequest]) -> SwapResult:
+    def swap(self, **options: Unpack[SwapOptions]) -> SwapResult:
         """Swaps without any payment, and waits for confirmation.
 
-        Slippage, price impact and fee bounds apply; payment caps do not. SOL goes in and comes out
-        native; if the wallet holds wrapped SOL already, what comes out stays wrapped beside it.
+        Slippage, price impact and fee bounds apply; payment caps do not, unless it is ``counted``.
+        SOL goes in and comes out native; if the wallet holds wrapped SOL already, what comes out
+        stays wrapped beside it.
 
         >>> client.swap(input_mint="SOL", output_mint="USDC", ui_amount="0.1")
         """
         engine, signal = self._payer.thread_engine(), Signal()
-        return threads.run(engine.swap(request, signal), signal)
+        return threads.run(engine.swap(options, signal), signal)
 
     def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
         """Asks for a price."""

@@ -32,6 +32,13 @@ class PaidPayment(NamedTuple):
     signature: str | None = None
 
 
+class RelayFee(NamedTuple):
+    """What a relayer took of a token, in base units."""
+
+    mint: str
+    amount: str
+
+
 class PaidSwap(NamedTuple):
     """A swap that is confirmed."""
 
@@ -41,6 +48,9 @@ class PaidSwap(NamedTuple):
     output_mint: str
     out_amount: str
     provider: str
+    # What a relayer took for paying the swap's fees and rents, if the wallet had too little SOL. It
+    # is in the amounts above, and in the cost.
+    relay_fee: RelayFee | None = None
 
 
 class Cost(NamedTuple):
@@ -133,10 +143,17 @@ def read_receipt(json: Mapping[str, Any]) -> Receipt:
     own["payment"] = PaidPayment(**_own(json["payment"], PaidPayment._fields))
     own["cost"] = _read_cost(json["cost"])
     if own.get("swap") is not None:
-        own["swap"] = PaidSwap(**_own(json["swap"], PaidSwap._fields))
+        own["swap"] = _read_swap(json["swap"])
     if own.get("settlement") is not None:
         own["settlement"] = Settlement(**_own(json["settlement"], Settlement._fields))
     return Receipt(**own)
+
+
+def _read_swap(json: Mapping[str, Any]) -> PaidSwap:
+    own = _own(json, PaidSwap._fields)
+    if own.get("relay_fee") is not None:
+        own["relay_fee"] = RelayFee(**_own(own["relay_fee"], RelayFee._fields))
+    return PaidSwap(**own)
 
 
 def _read_cost(json: Mapping[str, Any]) -> Cost:

@@ -18,7 +18,11 @@ from exact_change.errors import failure
 
 from ..conftest import MakePayer
 from ..node import Sandbox
+from ..payer import failure_of
+from ..proxy import Proxy
 
+# All of the SOL is kept for fees and rent.
+HELD = {"SOL": "0.008", "USDT": "5", "BONK": "1000000"}
 DEAR_DOLLARS = [("USDT", 80), ("PYUSD", 80)]
 
 
@@ -52,6 +56,40 @@ def test_a_payment_is_swapped_from(
     receipt = receipt_of(payer.client.get(url))
     assert plan.swap is not None and receipt is not None and receipt.swap is not None
     assert plan.swap.input_mint == receipt.swap.input_mint == sandbox.mint(symbol)
+
+
+def test_a_token_that_is_not_pinned_comes_first_if_all_that_are_pinned_cost_more(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    """And no more for a while, once a swap out of it came to nothing."""
+    url = f"{sandbox.api_url}/usdc"
+    sandbox.call("aggregator.setPriceImpact", "USDT", "USDC", 80)
+    receipt = receipt_of(make_payer(auto_swap=True, **HELD).client.get(url))
+    assert receipt is not None and receipt.swap is not None
+    assert receipt.swap.input_mint == sandbox.mint("BONK")
+    payer = make_payer(auto_swap=True, **HELD)
+    sandbox.call("venue", {"deviationBps": 80})
+    failure_of(lambda: payer.client.get(url), "simulation_failed")
+    sandbox.call("venue", {})
+    receipt = receipt_of(payer.client.get(url))
+    assert receipt is not None and receipt.swap is not None
+    assert receipt.swap.input_mint == sandbox.mint("USDT")
+
+
+def test_others_are_not_asked_about_if_what_is_pinned_costs_little(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    jupiter = Proxy(sandbox.jupiter_url)
+    try:
+        payer = make_payer(auto_swap=True, jupiter_url=jupiter.url, **HELD)
+        receipt = receipt_of(payer.client.get(f"{sandbox.api_url}/usdc"))
+        payer.client.close()
+    finally:
+        jupiter.close()
+    assert receipt is not None and receipt.swap is not None
+    assert receipt.swap.input_mint == sandbox.mint("USDT")
+    paths = [one.path for one in jupiter.seen]
+    assert paths and not any(sandbox.mint("BONK") in path for path in paths)
 
 
 CANDIDATE = Candidate("", 0)

@@ -1,9 +1,8 @@
 import { isExactChangeError, PolicyError } from '../../errors.js';
 import { bounded } from '../../internal/bounded.js';
 import type { PaymentContext } from '../context.js';
-import type { Choice } from '../plan/choose.js';
+import type { Plan } from '../../policy/plan.js';
 import type { Funding } from '../plan/funding.js';
-import type { PlanPlace } from '../plan/plan.js';
 
 /**
  * Asks whether what comes next may be signed: the payment, and the swap before it if there is
@@ -17,8 +16,7 @@ export type Approve = (funding: Funding | undefined) => Promise<boolean>;
  */
 export function approvalFor(
   context: PaymentContext,
-  place: PlanPlace,
-  choice: Choice,
+  planFor: (funding: Funding | undefined) => Promise<Plan>,
   signal: AbortSignal | undefined,
 ): Approve {
   const { policy, timeouts } = context.config;
@@ -29,8 +27,7 @@ export function approvalFor(
     if (funding === undefined && approved) return true;
     const late = () =>
       new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
-    const { planOf } = await import('../swap-engine.js');
-    const plan = await planOf(context, place, choice, funding, signal, true);
+    const plan = await planFor(funding);
     try {
       // In an async function: the hook may throw at once. Anything but true is a no.
       const answer: unknown = await bounded(

@@ -1,7 +1,7 @@
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { newId, type PaymentContext } from '../context.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import { reservationFor } from './reservation.js';
+import { reservationFor, type Reservation } from './reservation.js';
 import { runSwap } from './run-swap.js';
 import { swapRecord } from './swap-record.js';
 import type { SwapTaking } from './swap-bound.js';
@@ -9,33 +9,46 @@ import type { SwapTask } from './swap-task.js';
 
 /**
  * A swap that counts against the caps as one for a payment does, because something less trusted
- * than the caller ordered it: an attempt that is never paid. What it may take is reserved before it
- * is signed, and what it took stays counted. Throws `amount_over_limit` or `budget_exhausted`.
+ * than the caller ordered it. Throws `amount_over_limit` or `budget_exhausted`.
  */
 export async function countedSwap(
   context: PaymentContext,
   request: ResolvedRequest,
   { emit, signal, worst }: Pick<SwapTask, 'emit' | 'signal' | 'worst'>,
 ): Promise<Swapped> {
-  const { signer, network, runtime } = context.config;
   const { inputMint, outputMint } = request;
-  const id = newId(context);
-  const reservation = reservationFor(context, {
-    ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
-    ...{ url: `swap:${inputMint}/${outputMint}`, method: 'SWAP', host: '', payTo: '' },
-    // There is no other like it: each is an order of its own.
-    ...{ fingerprint: id, at: runtime.now(), mint: outputMint, amount: '0', microUsd: '0' },
-  });
-  const record = swapRecord(context, reservation);
-  let failure: unknown;
-  try {
-    await reservation.reserve();
-    return await runSwap(context, {
+  const url = `swap:${inputMint}/${outputMint}`;
+  return swapCounted(context, { id: newId(context), url, mint: outputMint }, (reservation) => {
+    const record = swapRecord(context, reservation);
+    return runSwap(context, {
       ...{ request, emit, signal, worst },
       onPlanned: (taking: SwapTaking) => record.planSwap(taking, signal),
       onSigned: record.recordSwap,
       onDecided: record.endSwap,
     });
+  });
+}
+
+/**
+ * Swaps on record of an attempt that is never paid. What it may take is reserved before it is
+ * signed, and what it took stays counted.
+ */
+export async function swapCounted(
+  context: PaymentContext,
+  { id, url, mint }: { readonly id: string; readonly url: string; readonly mint: string },
+  swap: (reservation: Reservation) => Promise<Swapped>,
+): Promise<Swapped> {
+  const { signer, network, runtime } = context.config;
+  const reservation = reservationFor(context, {
+    ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
+    ...{ url, method: 'SWAP', host: '', payTo: '' },
+    // There is no other like it: each is an order of its own.
+    ...{ fingerprint: id, at: runtime.now(), mint, amount: '0', microUsd: '0' },
+  });
+  let failure: unknown;
+  try {
+    await reservation.reserve();
+    return await swap(reservation);
   } catch (error) {
     failure = error;
     throw error;

@@ -56,7 +56,7 @@ async function findEnough(
   except: ReadonlySet<Address>,
 ): Promise<Funding> {
   const find = (amount: bigint) =>
-    findFunding(context, offer, facts, amount, { signal, except, toSwap: true });
+    findFunding(context, offer, facts, amount, { signal, except, toPay: offer });
   return needed <= offer.amount ? find(offer.amount) : find(needed).catch(() => find(offer.amount));
 }
 

@@ -76,7 +76,7 @@ export async function fundPayment(
     // Held by the call that swaps into this mint; the others wait and mostly find enough
     // afterwards.
     const work = context.locks.hold(
-      [`swap ${offer.mint}`],
+      [swapLock(offer.mint)],
       async () => (await import('../swap-engine.js')).swapAndHold(context, choice, task),
       [signal, context.closing.signal],
     );
@@ -90,6 +90,11 @@ export async function fundPayment(
     if (rest > 0n) waiting.set(offer.mint, rest);
     else waiting.delete(offer.mint);
   }
+}
+
+/** The lock of what finds and makes a swap into a mint. */
+export function swapLock(mint: Address): string {
+  return `swap ${mint}`;
 }
 
 /** The lock of what moves a mint's tokens out of or into the wallet. */

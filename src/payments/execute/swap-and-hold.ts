@@ -9,7 +9,7 @@ import { ownerOf } from '../owner.js';
 import { concernsCandidate } from '../plan/candidate-errors.js';
 import type { Choice } from '../plan/choose.js';
 import { askAbout, broughtBy, findFunding, MAX_CANDIDATES, type Funding } from '../plan/funding.js';
-import type { OfferFacts } from '../plan/offer-accounts.js';
+import type { OwnFacts } from '../plan/offer-accounts.js';
 import { shortOf } from '../plan/short-of.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import type { Swapped } from '../reconcile/swap-end.js';
@@ -51,7 +51,15 @@ export async function swapAndHold(
     if (task.signal?.aborted !== true)
       taken = await takeKnown(context, choice, id).catch(() => undefined);
   };
-  const swap = await swapFromBest(context, choice, facts, task, onConfirmed);
+  const find: FindSwap = (needed, signal, except) =>
+    needed === undefined
+      ? findForAll(context, choice, facts, signal, except)
+      : findFunding(context, offer, facts, needed, {
+          ...{ signal, except, exact: true },
+          toPay: offer,
+        });
+  const wanted = { mint: offer.mint, least: offer.amount, find };
+  const swap = await swapFromBest(context, wanted, facts, task, onConfirmed);
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
   task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
   taken ??= await holdNow(context, choice, id, task.signal);
@@ -62,41 +70,56 @@ export async function swapAndHold(
 }
 
 /**
+ * Finds a swap.
+ *
+ * @param needed - Base units that are to be there in the end; undefined for all that is wanted.
+ */
+export type FindSwap = (
+  needed: bigint | undefined,
+  signal: AbortSignal | undefined,
+  except: ReadonlySet<Address>,
+) => Promise<Funding>;
+
+/** What a swap is to bring. */
+export interface Wanted {
+  readonly mint: Address;
+  /** Base units that have to be there in the end. */
+  readonly least: bigint;
+  readonly find: FindSwap;
+  /** As a swap task has it. */
+  readonly beside?: boolean;
+}
+
+/**
  * Swaps from the best token that there is for it, or from the next if the fault is that token's
  * alone.
  */
-async function swapFromBest(
+export async function swapFromBest(
   context: PaymentContext,
-  choice: Choice,
-  facts: OfferFacts,
-  task: FundTask,
-  onConfirmed: () => Promise<void>,
+  wanted: Wanted,
+  facts: OwnFacts,
+  task: Pick<FundTask, 'emit' | 'signal' | 'reservation' | 'approve'>,
+  onConfirmed?: () => Promise<void>,
 ): Promise<Swapped> {
-  const { offer } = choice;
+  const { mint, least } = wanted;
   const except = new Set<Address>();
   let reason: ExactChangeError | undefined;
-  /** What the swap is to bring together with what is there; undefined for all that wait. */
   let needed: bigint | undefined;
   for (;;) {
-    const find = (signal: AbortSignal | undefined) =>
-      needed === undefined
-        ? findForAll(context, choice, facts, signal, except)
-        : findFunding(context, offer, facts, needed, { signal, except, toSwap: true, exact: true });
-    const funding = await askAbout(context, offer.mint, task.signal, find).catch(
-      (error: unknown) => {
-        // That nothing else is worth the difference says less than what was wrong with the best.
-        throw reason !== undefined && isExactChangeError(error, 'insufficient_funds')
-          ? reason
-          : error;
-      },
-    );
+    const find = (signal: AbortSignal | undefined) => wanted.find(needed, signal, except);
+    const funding = await askAbout(context, mint, task.signal, find).catch((error: unknown) => {
+      // That nothing else is worth the difference says less than what was wrong with the best.
+      throw reason !== undefined && isExactChangeError(error, 'insufficient_funds')
+        ? reason
+        : error;
+    });
     try {
-      return await swapInto(context, choice, funding, task, onConfirmed);
+      return await swapInto(context, wanted, funding, task, onConfirmed);
     } catch (error) {
       // All that a swap takes counts against the caps of this payment, whatever else it is for.
-      const isForMore = broughtBy(funding) > offer.amount - facts.available;
-      if (isOverCap(error) && isForMore && needed !== offer.amount) {
-        needed = maxAmount(offer.amount, lessThan(context, facts, funding));
+      const isForMore = broughtBy(funding) > least - facts.available;
+      if (isOverCap(error) && isForMore && needed !== least) {
+        needed = maxAmount(least, lessThan(context, facts, funding));
         continue;
       }
       if (!concernsCandidate(error)) throw error;
@@ -110,16 +133,16 @@ async function swapFromBest(
  * What to look for after no cap had room for a swap: less in steps, as each swap has a fee. No more
  * than the payment needs if each step would be asked of a person.
  */
-function lessThan({ config }: PaymentContext, facts: OfferFacts, funding: Funding): bigint {
+function lessThan({ config }: PaymentContext, facts: OwnFacts, funding: Funding): bigint {
   return config.policy.approve === undefined ? facts.available + broughtBy(funding) / LESS : 0n;
 }
 
 async function swapInto(
   context: PaymentContext,
-  { offer }: Choice,
+  { mint, beside }: Wanted,
   funding: Funding,
-  { emit, signal, reservation, approve }: FundTask,
-  onConfirmed: () => Promise<void>,
+  { emit, signal, reservation, approve }: Parameters<typeof swapFromBest>[3],
+  onConfirmed: (() => Promise<void>) | undefined,
 ): Promise<Swapped> {
   const record = swapRecord(context, reservation);
   const task = {
@@ -129,6 +152,7 @@ async function swapInto(
     onSigned: record.recordSwap,
     onDecided: record.endSwap,
     onConfirmed,
+    beside,
   };
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(context, funding.wrap, task);
@@ -141,7 +165,7 @@ async function swapInto(
     swapMode: 'ExactOut' as const,
     slippageBps: quote.slippageBps,
   };
-  const keepWrapped = offer.mint === WSOL_MINT;
+  const keepWrapped = mint === WSOL_MINT;
   if (!approved)
     return runSwap(context, { ...task, request, quote, built, available, relay, keepWrapped });
   // Quoted anew, it may take no more than what was shown.

@@ -86,7 +86,6 @@ export async function swapOnce(
       );
       await task.onPlanned?.(taking);
     },
-    reserved: () => reservedFor(context, quote.inputMint, quote.outputMint),
     signal: task.signal,
   };
   const record = {
@@ -97,20 +96,33 @@ export async function swapOnce(
     provider: quote.provider,
   };
   const deps = depsOf(context, task.signal);
+  const { inputMint, outputMint } = quote;
+  const reserved = () => reservedFor(context, inputMint, outputMint);
   const sign = () =>
-    signSwapPaid(context, deps, order, task)
+    signSwapPaid(context, deps, { ...order, reserved }, task)
       .catch(async (error: unknown) => {
         if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
         // Refused without its leeway too, it ends here.
         await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
-        await noneInFlight(context, order.reserved, task.signal);
+        await noneInFlight(context, reserved, task.signal);
         guard.isStrict = true;
-        return signSwapPaid(context, deps, { ...order, isStrict: true }, task);
+        return signSwapPaid(context, deps, { ...order, reserved, isStrict: true }, task);
       })
       .catch((error: unknown) => {
         throw isPastApproval(error, task.worst) ? pastApproval() : error;
       });
-  return exclusively(context, [quote.inputMint, quote.outputMint], task, sign, record);
+  const alone = () => exclusively(context, [inputMint, outputMint], task, sign, record);
+  if (task.beside !== true) return alone();
+  const signBeside = () => {
+    // A payment that leaves meanwhile fails the rehearsal.
+    guard.isStrict = true;
+    return signSwapPaid(context, deps, { ...order, reserved, beside: true }, task);
+  };
+  return exclusively(context, [inputMint], task, signBeside, record).catch((error: unknown) => {
+    if (!isOverCap(error)) throw error;
+    guard.isStrict = false;
+    return alone();
+  });
 }
 
 /** The caller's own bounds, and what was approved of the input: a relayer's fee is in it too. */

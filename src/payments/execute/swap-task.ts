@@ -26,6 +26,11 @@ export interface SwapTask {
   readonly relay?: RelayOffer | undefined;
   /** The output is wrapped SOL, and wanted as such. */
   readonly keepWrapped?: boolean | undefined;
+  /**
+   * Payments go on from what there is of the output while it lands, if the caps have room for that:
+   * its guard lets all of it be missing, so all of it counts as what the swap may take.
+   */
+  readonly beside?: boolean | undefined;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
   /**

@@ -34,7 +34,7 @@ export async function chooseFunding(
     const funding = await findFunding(context, one.offer, one.facts, one.offer.amount, {
       signal: options.signalFor(one.offer),
       // The cheapest as it stands is mostly the one that is paid.
-      toSwap: options.toSwap && one === short[0],
+      toPay: options.toSwap && one === short[0] ? one.offer : undefined,
     }).catch((error: unknown) => asRefusal(options.explain(error)));
     if (isExactChangeError(funding)) options.refuse(one.offer, funding);
     else funded.push({ one, funding });

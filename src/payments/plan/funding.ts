@@ -19,7 +19,7 @@ import {
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether } from './cheapest.js';
 import { outdateHoldings, reservedOf, shareHoldings } from './holdings.js';
-import { forgetBalance, type OfferFacts } from './offer-accounts.js';
+import { forgetBalance, type OwnFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { withRelay } from './relay.js';
 import { short } from './short-of.js';
@@ -58,10 +58,15 @@ export interface FundingOptions {
    * {@link concernsCandidate}.
    */
   readonly except?: ReadonlySet<Address>;
-  /** It will be made, most likely: a service is asked for its transaction along with the quote. */
-  readonly toSwap?: boolean;
+  /**
+   * The offer that it will most likely be made for: a service is asked for its transaction along
+   * with the quote.
+   */
+  readonly toPay?: Offer | undefined;
   /** No more than what is missing, however small that is. */
   readonly exact?: boolean;
+  /** No payment waits for it: if there is none, what is known for payments stays. */
+  readonly beside?: boolean;
 }
 
 /**
@@ -74,21 +79,21 @@ export interface FundingOptions {
  */
 export async function findFunding(
   context: PaymentContext,
-  offer: Offer,
-  facts: OfferFacts,
+  { mint }: Pick<Offer, 'mint'>,
+  facts: OwnFacts,
   needed: bigint,
   options: FundingOptions,
 ): Promise<Funding> {
   const holdings = await shareHoldings(context, options.signal);
   const find = async () => {
-    const funding = await fundingOutOf(context, holdings, offer, facts, needed, options);
+    const funding = await fundingOutOf(context, holdings, mint, facts, needed, options);
     if (!('quote' in funding)) return funding;
-    return withRelay(context, funding, offer.mint, options.signal);
+    return withRelay(context, funding, mint, options.signal);
   };
   return find().catch(async (error: unknown) => {
     // What the caller does about it shows at once.
     outdateHoldings(context);
-    await forgetBalance(context, facts);
+    if (options.beside !== true) await forgetBalance(context, facts);
     throw error;
   });
 }
@@ -96,12 +101,11 @@ export async function findFunding(
 async function fundingOutOf(
   context: PaymentContext,
   holdings: Holdings,
-  offer: Offer,
-  facts: OfferFacts,
+  mint: Address,
+  facts: OwnFacts,
   needed: bigint,
-  { signal, except = new Set(), toSwap = false, exact = false }: FundingOptions,
+  { signal, except = new Set(), toPay, exact = false }: FundingOptions,
 ): Promise<Funding> {
-  const { mint } = offer;
   const missing = needed - facts.available;
   if (
     mint === WSOL_MINT &&
@@ -142,9 +146,8 @@ async function fundingOutOf(
     return isExactChangeError(quote) ? quote : fundedBy(candidate, quote);
   };
   for (const amount of wanted) {
-    const foreseen = toSwap
-      ? await planAtService(context, offer, await inOrder.first(), amount, signal)
-      : undefined;
+    const foreseen =
+      toPay && (await planAtService(context, toPay, await inOrder.first(), amount, signal));
     if (foreseen !== undefined) return foreseen;
     const together = (isPinned(context, mint) ? inOrder.comparable : []).map(async (candidate) => ({
       candidate,

@@ -14,16 +14,20 @@ import { makeRoom, type Memory } from '../memory.js';
 import { shareHoldings } from './holdings.js';
 import { judgeMint } from './supported-mint.js';
 
-/** What the chain says about one offer. */
-export interface OfferFacts {
-  readonly tokenProgram: Address;
+/** What the chain says of one token of the wallet. */
+export interface OwnFacts {
   readonly decimals: number;
   /** Our token account. */
   readonly source: Address;
-  /** The payee's token account. */
-  readonly destination: Address;
   /** Base units that the wallet holds and has not promised to payments in flight. */
   readonly available: bigint;
+}
+
+/** What the chain says about one offer. */
+export interface OfferFacts extends OwnFacts {
+  readonly tokenProgram: Address;
+  /** The payee's token account. */
+  readonly destination: Address;
 }
 
 export type ReadOffer =

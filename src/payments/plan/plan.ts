@@ -69,11 +69,10 @@ export async function planOf(
   signal: AbortSignal | undefined,
   reserved = false,
 ): Promise<Plan> {
-  const { policy } = context.config;
   const spend = spendOf(choice, new URL(place.url).host);
   const { offer, facts, microUsd, refused } = choice;
   return {
-    ...place,
+    ...(await planOfSwap(context, place, spend, funding, signal, reserved)),
     payment: {
       x402Version: offer.x402Version,
       network: offer.network,
@@ -86,6 +85,22 @@ export async function planOf(
       ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }),
       available: facts.available.toString(),
     },
+    refused,
+  };
+}
+
+/** What a spend signs besides its payment, if it has one: the swap that funds it. */
+export async function planOfSwap(
+  context: PaymentContext,
+  place: PlanPlace,
+  spend: Spend,
+  funding: Funding | undefined,
+  signal: AbortSignal | undefined,
+  reserved: boolean,
+): Promise<Plan> {
+  const { policy } = context.config;
+  return {
+    ...place,
     ...(funding === undefined
       ? {}
       : 'quote' in funding
@@ -93,7 +108,7 @@ export async function planOf(
         : { wrap: funding.wrap.toString() }),
     cost:
       funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
-    refused,
+    refused: [],
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
     caps: await usesOf(context, capsFor(policy, spend), reserved ? spend : undefined),
   };

@@ -4,10 +4,10 @@ import type { Owner } from '../../journal/types.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import { amountText, fundingLink } from '../../token-text.js';
-import type { OfferFacts } from './offer-accounts.js';
+import type { OwnFacts } from './offer-accounts.js';
 
 /** The refusal of an offer whose token the wallet holds too little of. */
-export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OfferFacts): FundsError {
+export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OwnFacts): FundsError {
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(
     owner,
@@ -19,7 +19,7 @@ export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OfferFacts
 }
 
 /** The same if no token that the wallet holds is worth the difference. */
-export function short(owner: Owner, mint: Address, needed: bigint, facts: OfferFacts): FundsError {
+export function short(owner: Owner, mint: Address, needed: bigint, facts: OwnFacts): FundsError {
   const need = amountText(owner.network, mint, needed, facts.decimals);
   return tooLittle(
     owner,
@@ -30,7 +30,7 @@ export function short(owner: Owner, mint: Address, needed: bigint, facts: OfferF
   );
 }
 
-function holding({ wallet, network }: Owner, mint: Address, facts: OfferFacts): string {
+function holding({ wallet, network }: Owner, mint: Address, facts: OwnFacts): string {
   const { available, decimals } = facts;
   return `the wallet ${wallet} can spend ${amountText(network, mint, available, decimals)}`;
 }
@@ -39,7 +39,7 @@ function tooLittle(
   { wallet }: Owner,
   mint: Address,
   required: bigint,
-  { available, decimals }: OfferFacts,
+  { available, decimals }: OwnFacts,
   message: string,
 ): FundsError {
   // What was there when it was found too little may have come since.

@@ -1,3 +1,4 @@
+import { U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
@@ -78,6 +79,8 @@ export interface FinishInput {
    */
   readonly unitPrice: Promise<bigint>;
   readonly reserved: () => Promise<ReservedAmounts>;
+  /** As the order has it. */
+  readonly beside?: boolean;
   readonly compose: (compute: ComputeBudget, blockhash: string, reserved: ReservedAmounts) => Draft;
   readonly options: CallOptions;
 }
@@ -118,7 +121,10 @@ export async function finish(input: FinishInput): Promise<Finished> {
     unitPrice: boundedUnitPrice(unitPrice, unitLimit, limits.maxPriorityFeeLamports),
   };
   const lifetime = await blockhashes.fresh(options);
-  const draft = compose(compute, lifetime.blockhash, larger(reserved, await input.reserved()));
+  const held = larger(reserved, await input.reserved());
+  // No more can be missing than there is.
+  const leaving = input.beside === true ? { ...held, output: U64_MAX } : held;
+  const draft = compose(compute, lifetime.blockhash, leaving);
   if (sameApartFromBudget(rehearsal.instructions, draft.instructions)) affordable(input, draft);
   else await simulate(input, draft);
   return { draft, compute, lifetime };

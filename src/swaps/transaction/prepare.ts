@@ -61,6 +61,11 @@ export interface SwapOrder {
   readonly relay?: Relay | undefined;
   /** The guard lets nothing be missing: the swap fails if one of those lands meanwhile. */
   readonly isStrict?: boolean | undefined;
+  /**
+   * Payments may begin while it lands, out of all that there is of the output: what is signed lets
+   * that be missing. It is rehearsed without, so that a venue has to bring all that was agreed.
+   */
+  readonly beside?: boolean | undefined;
   /** The chain is read at this slot or later. */
   readonly minContextSlot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -134,7 +139,7 @@ export async function prepareSwap(
   order: SwapOrder,
 ): Promise<PreparedSwap> {
   const { rpc, limits, blockhashes, decoders } = deps;
-  const { bounds, keepWrapped = false, isStrict = false, relay } = order;
+  const { bounds, keepWrapped = false, isStrict = false, beside = false, relay } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const reserved = async () => order.reserved?.() ?? nothingReserved;
   const before = await reserved();
@@ -184,6 +189,7 @@ export async function prepareSwap(
       readAt: slot,
       reserved: mergedWith(before, reserved),
       unitPrice,
+      beside,
     },
     compose: (compute, blockhash, held) => {
       const parts = {

@@ -22,6 +22,7 @@ describe('rules by default', () => {
       resign: 0,
       maxInAmount: new Map(),
       minSwap: 50_000n,
+      topUp: undefined,
       maxSlippageBps: 50,
       maxPriceImpactBps: 100,
       maxSwapLossBps: 100,
@@ -299,6 +300,42 @@ describe('bounds', () => {
       expect(parse({ [name]: value })).toMatchObject({ [name]: BigInt(value) });
     for (const value of [5, -1n, '-1', '1.5', '0.001 SOL', 2n ** 64n, true])
       expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
+  });
+});
+
+describe('a float', () => {
+  const topUp = { token: 'USDC', below: '0.50', to: '2.00' };
+
+  it('is kept of a pinned dollar token, in its base units', () => {
+    const read = { symbol: 'USDC', decimals: 6, below: 500_000n, to: 2_000_000n };
+    expect(parse({ topUp }).topUp).toMatchObject(read);
+    const token = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+    expect(parse({ topUp: { ...topUp, token } }).topUp).toMatchObject(read);
+  });
+
+  it.each<[string, object]>([
+    ['token', { token: 'SOL' }],
+    ['token', { token: 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263' }],
+    ['token', { token: undefined }],
+    ['token', { token: ['USDC'] }],
+    ['below', { below: 0.5 }],
+    ['below', { below: '0' }],
+    ['below', { below: '0.0000001' }],
+    ['below', { below: '2.00' }],
+    ['below', { below: undefined }],
+    ['to', { to: '-1' }],
+    ['to', { to: 2_000_000n }],
+  ])('has no other %s: %o', (name, change) => {
+    expect(refusedOption({ topUp: { ...topUp, ...change } })).toBe(`policy.topUp.${name}`);
+  });
+
+  it('has no other fields', () => {
+    expect(refusedOption({ topUp: { ...topUp, upTo: '2.00' } })).toBe('policy.topUp.upTo');
+    expect(() => parse({ topUp: { ...topUp, bellow: '1' } as never })).toThrow(
+      'Did you mean policy.topUp.below?',
+    );
+    for (const value of [true, 'USDC', [], null])
+      expect(refusedOption({ topUp: value })).toBe('policy.topUp');
   });
 });
 

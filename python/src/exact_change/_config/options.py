@@ -16,7 +16,7 @@ from .._base.runtime import Runtime, system_runtime
 from .._journal.durable import DurableJournal
 from .._journal.types import SharedJournal
 from .._policy.policy import Policy, PolicyOptions, parse_policy
-from .._policy.read import read_list, read_mint
+from .._policy.read import read_list, read_mint, read_usd
 from .._solana.keys import AnySigner
 from .._spec import table
 from ..errors import ExactChangeError
@@ -36,7 +36,7 @@ class TimeoutOptions(TypedDict, total=False):
     rpc: float
     # One call of Jupiter; default 10000.
     jupiter: float
-    # One call of the service at `api_url`, further tries included; default 30000.
+    # One call of the service at `api_url`, further tries included, or of a relayer; default 30000.
     service: float
     # Reading the body of a 402; default 10000.
     terms: float
@@ -58,6 +58,26 @@ class Timeouts(NamedTuple):
     payment: float
     signer: float
     journal: float
+
+
+class RelayerOptions(TypedDict, total=False):
+    """A service that signs as fee payer of swaps, in the words of Kora's JSON-RPC."""
+
+    # Where its JSON-RPC is asked.
+    url: str
+    # Its key, if it asks for one: sent to it alone, as `x-api-key`.
+    api_key: str
+    # US dollars as decimal text that it may take for one swap; default "0.50".
+    max_fee: str
+
+
+class RelayerConfig(NamedTuple):
+    """The same, checked."""
+
+    url: str
+    api_key: str | None
+    # Millionths of a US dollar.
+    max_fee: int
 
 
 class ClientOptions(TypedDict, total=False):
@@ -93,6 +113,9 @@ class ClientOptions(TypedDict, total=False):
     auto_swap: bool
     # Mints or pinned symbols to swap from, in order; default: any held token.
     swap_from: Sequence[str]
+    # A relayer that pays the fees and rents of a swap, for a fee in tokens, if the wallet has too
+    # little SOL for them. Default: none.
+    relayer: RelayerOptions
     policy: PolicyOptions
     # Where attempts and what they cost are kept: `file_journal(path)`, `postgres_journal(address)`.
     # Default: in memory, one for each wallet in the process. Close it after its clients.
@@ -130,6 +153,7 @@ class Config(NamedTuple):
     api_url: str | None
     api_key: str | None
     auto_swap: bool
+    relayer: RelayerConfig | None
     # Addresses whose calls are paid ahead, or all that their sellers allow it for.
     presign: Sequence[str] | Literal["stated"]
     retry_window: float
@@ -177,26 +201,42 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
     logger = given.get("logger")
     if logger is not None and not isinstance(logger, logging.Logger):
         raise refuse("logger", "must be a logging.Logger.")
+    policy = parse_policy(given.get("policy", {}), network)
+    auto_swap = parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"]))
+    if policy.top_up is not None and not auto_swap:
+        raise refuse("policy.top_up", "needs auto_swap=True, for it swaps.")
     return Config(
         parse_rpc_urls(given.get("rpc_url"), network),
         parse_jupiter_url(given.get("jupiter_url", _defaults["jupiterUrl"])),
         _parse_key("jupiter_api_key", given.get("jupiter_api_key")),
         network,
         parse_swap_from(given.get("swap_from"), network),
-        parse_policy(given.get("policy", {}), network),
+        policy,
         _parse_journal(given.get("journal")),
         parse_timeouts(given.get("timeouts", {})),
         runtime,
         parse_signer(given),
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,
-        parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"])),
+        auto_swap,
+        _parse_relayer(given.get("relayer")),
         parse_presign(given.get("presign", _defaults["presign"])),
         parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),
         _parse_retries(given.get("retries", _defaults["retries"])),
         logger,
         given.get("http_transport"),
         parse_bool("trust_env", given.get("trust_env", False)),
+    )
+
+
+def _parse_relayer(options: object) -> RelayerConfig | None:
+    if options is None:
+        return None
+    given = refuse_unknown(options, tuple(RelayerOptions.__annotations__), "relayer")
+    return RelayerConfig(
+        parse_service_url("relayer.url", given.get("url")),
+        _parse_key("relayer.api_key", given.get("api_key")),
+        read_usd("relayer.max_fee", given.get("max_fee", "0.50")),
     )
 
 

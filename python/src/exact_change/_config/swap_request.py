@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Union
 
 from typing_extensions import TypedDict
 
@@ -12,7 +12,7 @@ from .._base.options import refuse, refuse_unknown
 from .._policy.policy import Units
 from .._policy.read import read_mint
 from .._solana.address import Address
-from .._swap.types import SwapMode
+from .._swap.types import SwapMode, SwapQuote
 from .options import Config
 
 
@@ -33,6 +33,22 @@ class SwapRequest(TypedDict, total=False):
     # Accounts that the route may use: fewer make a smaller transaction and a worse price. Default:
     # as many as the provider likes.
     max_accounts: int
+
+
+# A quote that was approved, or its `max_in_amount` and `min_out_amount`.
+ApprovedQuote = Union[SwapQuote, Mapping[str, str]]
+
+
+class SwapOptions(SwapRequest, total=False):
+    """What to swap, and how it is bound."""
+
+    # It counts against the caps as a swap for a payment does: what it takes beyond what it brings
+    # in a pinned token (into any other its whole input), network fees and rent. For swaps that
+    # something less trusted than the caller orders, such as a model. Default False.
+    counted: bool
+    # No more leaves and no less arrives than by a quote that was approved, whatever the market did
+    # since. Raises `approval_refused` if the price has moved past it.
+    no_worse_than: ApprovedQuote
 
 
 _NAMES = tuple(SwapRequest.__annotations__)

@@ -11,6 +11,27 @@ from .._solana.types import Instruction
 from .decoders import Decoders
 
 
+class Relay(NamedTuple):
+    """Another key pays the lamports of a swap, and takes a fee in one of its two tokens.
+
+    No lamport of the wallet may move then.
+    """
+
+    # Signs first; pays the network fee, and the rent of accounts that are made.
+    fee_payer: Address
+    # Owner of the associated token account that the fee goes to.
+    pay_to: Address
+    # The token of the fee.
+    mint: Address
+    # The fee in base units.
+    amount: int
+
+
+def relay_fee_in(relay: Relay | None, mint: Address) -> int:
+    """Base units that a relayer takes of a token of the swap."""
+    return relay.amount if relay is not None and relay.mint == mint else 0
+
+
 class SwapExpectation(NamedTuple):
     """Amounts in base units: the most that may leave, the least that must arrive."""
 
@@ -29,6 +50,13 @@ class SwapExpectation(NamedTuple):
     # The program's own account for the SOL of this swap, if the transaction makes it: it stands in
     # for the wallet's wrapped SOL account.
     temporary: Address | None = None
+    # What pays the lamports of the transaction, if the wallet does not.
+    relay: Relay | None = None
+
+    @property
+    def fee_payer(self) -> Address:
+        """What pays the fees and rents: the wallet itself, unless a relayer does."""
+        return self.wallet if self.relay is None else self.relay.fee_payer
 
     def own_account(self, mint: Address, program: Address) -> Address:
         """The wallet's account for a token of the swap."""

@@ -4,7 +4,9 @@ Revoking takes away an approval; moving the least that must be there to the same
 less is there, or if the wallet no longer owns it; dropping the close authority fails if it is
 another wallet's. Revoking comes first: a venue that has made itself the owner can make the wallet
 its delegate and the one that may close, and a delegate may move and revoke. The last line fails too
-if the wallet was assigned to another program: its amount is never zero.
+if the wallet was assigned to another program, or was given data, as a nonce account has. Of a
+wallet without lamports it allocates no bytes, which fails for both and does nothing else: a
+transfer of zero would not notice.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing_extensions import Literal
 from .._base.network import SYSTEM_PROGRAM
 from .._solana.address import Address
 from .._solana.instructions import (
+    allocate_nothing,
     drop_close_authority,
     revoke,
     transfer_checked,
@@ -74,7 +77,10 @@ def guard(floors: Floors) -> list[Instruction]:
             transfer_checked(address, mint, address, wallet, least, account.decimals, program),
             drop_close_authority(address, wallet, program),
         ]
-    return [*instructions, transfer_lamports(wallet, wallet, floors.lamports)]
+    last = allocate_nothing(wallet)
+    if floors.lamports > 0:
+        last = transfer_lamports(wallet, wallet, floors.lamports)
+    return [*instructions, last]
 
 
 class TokenGuard(NamedTuple):
@@ -91,8 +97,9 @@ class GuardsFound(NamedTuple):
 
     # In the order in which they run.
     tokens: Sequence[TokenGuard]
-    # Lamports that the wallet must have; 0 if the transaction does not end with that.
-    lamports: int
+    # Lamports that the wallet must have; 0 if it must be a plain wallet and may have none, None if
+    # the transaction does not end with either.
+    lamports: int | None
 
 
 def guard_of(placed: Placed, expected: SwapExpectation) -> TokenGuard | None:
@@ -126,14 +133,34 @@ def transferred(instruction: Instruction, source: Address, to: Address) -> int |
     return int.from_bytes(data[4:], "little") if data[:4] == b"\2\0\0\0" else None
 
 
+def keeps_plain(instruction: Instruction, wallet: Address) -> bool:
+    """Whether an instruction allocates no bytes on the wallet.
+
+    It does nothing to a wallet that is plain, and fails for one that was handed to another program,
+    or was given data. 4 bytes of operation, 8 of space.
+    """
+    program, _, data = instruction
+    return (
+        program == SYSTEM_PROGRAM and data == b"\x08" + bytes(11) and names(instruction, [wallet])
+    )
+
+
+def _floor_in(instruction: Instruction, wallet: Address) -> int | None:
+    moved = transferred(instruction, wallet, wallet)
+    if moved is not None:
+        # A transfer of nothing would not notice that the wallet was handed to another program.
+        return moved or None
+    return 0 if keeps_plain(instruction, wallet) else None
+
+
 def guards_in(subject: Surroundings) -> GuardsFound:
     """The unbroken row of guard instructions at the end of a transaction."""
     wallet = subject.expected.wallet
     instructions = subject.instructions
-    lamports = transferred(instructions[-1], wallet, wallet) if instructions else None
+    lamports = _floor_in(instructions[-1], wallet) if instructions else None
     tokens: list[TokenGuard] = []
     if lamports is None:
-        return GuardsFound(tokens, 0)
+        return GuardsFound(tokens, lamports)
     for instruction in reversed(instructions[subject.swap_at + 1 : -1]):
         found = guard_of(Placed(instruction, False, False), subject.expected)
         if found is None:
@@ -154,4 +181,4 @@ def holds(found: GuardsFound, floors: Floors) -> bool:
         after = own[kinds.index("revoke") :]
         if not any(one.kind == "least" and one.amount >= least for one in after):
             return False
-    return found.lamports > 0 and found.lamports >= floors.lamports
+    return found.lamports is not None and found.lamports >= floors.lamports

@@ -191,7 +191,8 @@ class Inspection:
         floors = self.costs.floors
         guards = guards_in(subject)
         self.guarded = holds(guards, floors)
-        guard_from = len(subject.instructions) - len(guards.tokens) - (guards.lamports > 0)
+        is_closed = guards.lamports is not None
+        guard_from = len(subject.instructions) - len(guards.tokens) - is_closed
         simulation = yield from self._node.simulate(
             assemble_transaction(message, {}),
             watched_accounts(floors),

@@ -11,6 +11,7 @@ from ..errors import ExactChangeError, failure
 from .decoders import is_swap
 from .expected import Surroundings, SwapExpectation
 from .guard import Floors, guards_in, holds
+from .relay import is_relay_fee, relay_fee_of
 from .rule import broken_by
 from .shape import SHAPE_RULES, ShapeSubject
 from .surroundings import SURROUNDINGS_RULES
@@ -34,9 +35,9 @@ def check_composed(
     if decoded is None or instructions is None:
         raise _failed("it cannot be read")
     wallet, decoders = expected.wallet, expected.decoders
-    is_alone = decoded.header.num_required_signatures == 1
-    if not is_alone or decoded.static_accounts[0] != wallet:
-        raise _failed("the wallet is not its only signer")
+    signers = decoded.static_accounts[: decoded.header.num_required_signatures]
+    if [*signers] != [*dict.fromkeys((expected.fee_payer, wallet))]:
+        raise _failed("the wallet is not its only signer, after what pays its fee")
     swaps = [at for at, one in enumerate(instructions) if is_swap(decoders, one, wallet)]
     subject = Surroundings(instructions, swaps[0] if swaps else -1, expected, max_priority_fee)
     shape = broken_by(SHAPE_RULES, ShapeSubject(decoders, instructions, wallet))
@@ -44,6 +45,9 @@ def check_composed(
     for broken in (shape, around):
         if broken is not None:
             raise _failed(f"{broken.text.refuses} (rule {broken.id})")
+    fees = sum(is_relay_fee(one, expected) for one in subject.placed())
+    if fees != (relay_fee_of(expected) is not None):
+        raise _failed("it does not pay the fee of the relayer once")
     own = [wallet, *(one.account.address for one in floors.tokens)]
     if not _is_same(instructions[subject.swap_at], instruction, own):
         raise _failed("its swap is not the one that was checked")

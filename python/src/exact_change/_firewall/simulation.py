@@ -88,12 +88,10 @@ def _is_on_same_state(one: SimulationSubject) -> bool:
 
 def _is_plain_wallet(one: SimulationSubject) -> bool:
     wallet = one.wallet
-    return (
-        wallet is not None
-        and wallet.owner == SYSTEM_PROGRAM
-        and not wallet.data
-        and not wallet.executable
-    )
+    # One without lamports is no account at all.
+    if wallet is None:
+        return one.floors.lamports == 0
+    return wallet.owner == SYSTEM_PROGRAM and not wallet.data and not wallet.executable
 
 
 def _has_least(token: TokenAfter, held: TokenAccount) -> bool:
@@ -103,7 +101,7 @@ def _has_least(token: TokenAfter, held: TokenAccount) -> bool:
 
 
 def _has_lamports(one: SimulationSubject) -> bool:
-    return one.wallet is not None and one.wallet.lamports >= one.floors.lamports
+    return (0 if one.wallet is None else one.wallet.lamports) >= one.floors.lamports
 
 
 SIMULATION_RULES: Sequence[Rule[SimulationSubject]] = (

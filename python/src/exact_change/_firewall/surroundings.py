@@ -15,7 +15,8 @@ from .._solana.address import Address
 from .compute_budget import compute_budget_of, priority_fee_of
 from .decoders import decode_swap, program_name
 from .expected import Placed, Surroundings, SwapExpectation, names
-from .guard import guard_of, transferred
+from .guard import guard_of, keeps_plain, transferred
+from .relay import is_relay_fee
 from .rule import Rule
 from .shape import CLOSE
 
@@ -43,10 +44,11 @@ def _calls_known_programs(subject: Surroundings) -> bool:
 
 def _is_own_transfer(one: Placed, expected: SwapExpectation) -> bool:
     """Wraps SOL, or is the last line of the guard."""
-    wallet = expected.wallet
-    is_floor = one.last and not one.before
+    wallet, instruction = expected.wallet, one.instruction
+    is_floor = transferred(instruction, wallet, wallet) is not None
+    is_last = one.last and not one.before
     return _wrapped_by(one, expected) is not None or (
-        is_floor and transferred(one.instruction, wallet, wallet) is not None
+        is_last and (is_floor or keeps_plain(instruction, wallet))
     )
 
 
@@ -85,7 +87,7 @@ def _closes_own(one: Placed, expected: SwapExpectation) -> bool:
 
 def _is_known_operation(one: Placed, expected: SwapExpectation) -> bool:
     is_listed = one.instruction.data[:1] in (bytes((CLOSE,)), bytes((_SYNC,)))
-    return is_listed or guard_of(one, expected) is not None
+    return is_listed or is_relay_fee(one, expected) or guard_of(one, expected) is not None
 
 
 SURROUNDINGS_RULES: Sequence[Rule[Surroundings]] = (
@@ -139,7 +141,7 @@ def _created_by(one: Placed, expected: SwapExpectation) -> Address | None:
     account = expected.own_account(mint, program)
     # Older builders name the rent sysvar as a seventh; no program reads it.
     six = one.instruction._replace(accounts=accounts[:6])
-    wanted = [expected.wallet, account, expected.wallet, mint, SYSTEM_PROGRAM, program]
+    wanted = [expected.fee_payer, account, expected.wallet, mint, SYSTEM_PROGRAM, program]
     return account if len(accounts) <= 7 and names(six, wanted) else None
 
 

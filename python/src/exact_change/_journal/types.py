@@ -100,7 +100,7 @@ class SignedSwap(TypedDict):
     lastValidBlockHeight: str
     # What it was to take and bring.
     quoted: SwapAmounts
-    # Of a swap that TypeScript signed: `signature` is the relayer's then, as it pays the fee.
+    # A relayer paid its lamports, and `signature` is its own then. Absent: the wallet paid them.
     relay: NotRequired[SwapRelay]
     # Absent until the chain has decided.
     outcome: NotRequired[SwapOutcome]

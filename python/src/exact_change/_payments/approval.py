@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from .._kernel.signals import Signal, check
 from .._kernel.steps import bounded, hook
 from .._kernel.task import Steps
 from .._policy.policy import Approve
 from ..errors import ExactChangeError, failure, is_code
-from .choose import Choice
 from .context import PaymentContext
 from .funds import Funding
-from .plan import Place, plan_of
+from .plan import Plan
 
 
 class Approval:
     """Of one payment; never asked again for the payment of a swap that was approved with it."""
 
     def __init__(
-        self, context: PaymentContext, place: Place, choice: Choice, signal: Signal | None
+        self,
+        context: PaymentContext,
+        plan_for: Callable[[Funding | None], Steps[Plan]],
+        signal: Signal | None,
     ) -> None:
         self._context = context
-        self._place = place
-        self._choice = choice
+        self._plan_for = plan_for
         self._signal = signal
         self._is_approved = False
 
@@ -43,9 +46,7 @@ class Approval:
     def _answer(self, approve: Approve, funding: Funding | None) -> Steps[bool]:
         context, signal = self._context, self._signal
         timeout_ms = context.config.timeouts.signer
-        plan = yield from plan_of(
-            context, self._place, self._choice, funding, signal, is_reserved=True
-        )
+        plan = yield from self._plan_for(funding)
 
         def late() -> Exception:
             return TimeoutError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from .._base.network import pinned_mint
+from .._base.runtime import since_then
 from .._kernel.signals import Signal
 from .._kernel.steps import all_of, join, start
 from .._kernel.task import Steps
@@ -14,11 +15,13 @@ from ..errors import ExactChangeError
 from .context import PaymentContext
 from .prices import UsdPrice, is_price_unknown, usd_price_of
 
-# Quotes are scarce: of so many candidates the costs are compared.
-_MAX_COMPARED = 3
+# Quotes are scarce: so many candidates are quoted side by side.
+MAX_COMPARED = 3
 # jupiter.md 2.4: about so many calls for one payment.
 MAX_UNSELLABLE = 8
 _MAX_VALUED = 5
+# For so long a token that a swap failed out of is not looked at beside those that are pinned.
+_FAILED_MS = 10 * 60_000
 # Before anything was signed: what a token, its account or its market is to blame for.
 _CANDIDATE_CODES = (
     "account_unusable",
@@ -105,14 +108,24 @@ class CandidateQueue:
         self._signal = signal
         network = context.config.network
         self._first = list(candidates)
-        if context.config.swap_from is None:
+        self._is_ours = context.config.swap_from is None
+        if self._is_ours:
             self._first = [one for one in candidates if pinned_mint(network, one.mint)]
         # The first few that are pinned, whose costs are compared; none if the caller gave an order.
-        # Others are valued at what they sell for, so no quote tells what they cost.
-        is_compared = context.config.swap_from is None and len(self._first) > 1
-        self.comparable = self._first[:_MAX_COMPARED] if is_compared else []
+        self.comparable = self._first[:MAX_COMPARED] if self._is_ours else []
         self._others = [one for one in candidates if one not in self._first]
         self._sorted: list[Candidate] | None = None
+
+    def others(self, signal: Signal) -> Steps[list[Candidate]]:
+        """Those that come after all that are pinned; none if the caller gave an order."""
+        if not self._is_ours:
+            return []
+        return (yield from self._by_value([*filter(self._is_sound, self._others)], signal))
+
+    def _is_sound(self, candidate: Candidate) -> bool:
+        failed_at = self._context.memory.failed_inputs.get(candidate.mint)
+        runtime = self._context.config.runtime
+        return failed_at is None or since_then(runtime, failed_at) > _FAILED_MS
 
     def first(self) -> Steps[list[Candidate]]:
         """Those that are tried first, with no more asked for than their order needs."""
@@ -130,16 +143,18 @@ class CandidateQueue:
         if self._sorted is None:
             self._sorted = self._others
             if len(self._others) > 1:
-                self._sorted = yield from self._by_value()
+                self._sorted = yield from self._by_value(self._others, self._signal)
         return self._sorted
 
-    def _by_value(self) -> Steps[list[Candidate]]:
+    def _by_value(
+        self, candidates: Sequence[Candidate], signal: Signal | None
+    ) -> Steps[list[Candidate]]:
         valued: list[tuple[int, Candidate]] = []
         unpriced = 0
-        for candidate in self._others:
+        for candidate in candidates:
             if unpriced >= MAX_UNSELLABLE or len(valued) >= _MAX_VALUED:
                 break
-            worth = yield from usd_price_of(self._context, candidate.mint, self._signal)
+            worth = yield from usd_price_of(self._context, candidate.mint, signal)
             if worth is None:
                 unpriced += 1
             else:
@@ -147,4 +162,4 @@ class CandidateQueue:
         valued.sort(key=lambda one: -one[0])
         priced = [candidate for _, candidate in valued]
         # Without a price they may still be bounded by the caller's own policy.
-        return [*priced, *(one for one in self._others if one not in priced)]
+        return [*priced, *(one for one in candidates if one not in priced)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
-from .._kernel.signals import Signal, check
-from .._kernel.steps import Forget, all_of, fails_on, park, start
+from .._kernel.signals import Signal, check, follow
+from .._kernel.steps import Forget, all_of, fails_on, join, park, start, timer
 from .._kernel.task import Host, Steps, Task, Wake
 from .._swap.candidates import Candidate
 from .._swap.types import SwapQuote
@@ -70,17 +70,61 @@ def _has_found(task: Task[Tried]) -> bool:
     return is_over and isinstance(task.result().found, Funding)
 
 
-def cheapest(
-    context: PaymentContext, tried: Sequence[Tried], signal: Signal | None
-) -> Steps[Funding | None]:
-    """Of swaps into one token, the one that loses the least by the client's own prices.
+def found_in(tried: Sequence[Tried]) -> list[Funding]:
+    """The swaps that were found, in their order."""
+    return [one.found for one in tried if isinstance(one.found, Funding)]
 
-    The first of those that lose about the same. Fees and rent are left out: they are the same for
-    all. What has no price comes last.
+
+def cheapest_of_all(
+    context: PaymentContext,
+    swaps: Sequence[Funding],
+    others: Callable[[Signal], Steps[Sequence[Funding]]],
+    signal: Signal | None,
+) -> Steps[Funding]:
+    """The swap into one token that loses the least by the client's own prices.
+
+    The first of those that lose about the same. ``others``: searches among what comes later; called
+    if each of the first is dear.
     """
-    swaps = [one.found for one in tried if isinstance(one.found, Funding)]
+    best = yield from _cheapest(context, swaps, signal)
+    loss = yield from _loss_of(context, best.quote, signal)
+    if loss is not None and loss <= _SAME_BPS:
+        return best
+    found = yield from _found_beside(context, others, signal)
+    return (yield from _cheapest(context, [best, *found], signal))
+
+
+def _found_beside(
+    context: PaymentContext,
+    search: Callable[[Signal], Steps[Sequence[Funding]]],
+    signal: Signal | None,
+) -> Steps[Sequence[Funding]]:
+    """What a search finds beside a swap that there is already.
+
+    It gives way to other work, is waited for a while, and may fail.
+    """
+    beside = follow(context.closing if signal is None else signal, is_low_priority=True)
+    task = yield from start(search(beside.signal))
+    impatience = Signal()
+    call_off = yield from timer(_PATIENCE_MS, impatience.abort)
+    try:
+        return (yield from join(task, impatience, signal))
+    except Exception as error:
+        check(signal)
+        if impatience.aborted or isinstance(error, ExactChangeError):
+            return []
+        raise
+    finally:
+        call_off()
+        beside.end()
+
+
+def _cheapest(
+    context: PaymentContext, swaps: Sequence[Funding], signal: Signal | None
+) -> Steps[Funding]:
+    """Fees and rent are left out: they are the same for all. What has no price comes last."""
     if len(swaps) < 2:
-        return swaps[0] if swaps else None
+        return swaps[0]
     best, least = swaps[0], (yield from _loss_of(context, swaps[0].quote, signal))
     for swap in swaps[1:]:
         loss = yield from _loss_of(context, swap.quote, signal)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence, TypeVar
 
-from .._base.amounts import parse_ui_amount
+from .._base.amounts import parse_amount, parse_ui_amount
+from .._base.json_types import mapping_of
 from .._base.network import pinned_mint
 from .._base.options import refuse, refuse_unknown
 from .._base.token_text import symbol_of
 from .._base.urls import parse_address
-from .._config.swap_request import ResolvedRequest, check_names, parse_swap_request
+from .._config.options import parse_bool
+from .._config.swap_request import ApprovedQuote, ResolvedRequest, check_names, parse_swap_request
 from .._journal.types import Attempt
 from .._kernel.signals import Signal
-from .._kernel.steps import quiet, until_aborted
+from .._kernel.steps import quiet, settled, until_aborted
 from .._kernel.task import Host, Steps, begin
 from .._policy.caps import CapUse, caps_seen
 from .._policy.read import read_mint
-from .._receipt import FreedReceipt, Receipt, ReceiptFilter, read_receipt
+from .._receipt import FreedReceipt, Receipt, ReceiptFilter, RelayFee, read_receipt
 from .._solana.address import Address
 from .._solana.tokens import decode_mint
 from .._swap.check_quote import showable
@@ -27,17 +29,22 @@ from .._x402.types import PaymentRequired
 from .balances import check_balances
 from .call import Call, CallOptions, Reply, let_go
 from .context import PaymentContext
+from .counted_swap import counted_swap
 from .landing import Watch
 from .pay import pay_ahead, pay_for_call
 from .pay_header import Payment, pay_header
 from .plan import Place, Plan, make_plan, uses_of
+from .quote_within import WorstPrice
 from .reading import read_terms
 from .reconcile.resume import resume
-from .run_swap import SwapTask, run_swap
+from .run_swap import run_swap
 from .stable_terms import has_charged, stable_terms_of
+from .swap_once import SwapTask
 from .swap_quote import check_fit
+from .top_up import keep_topped_up
 from .warm import warm
 
+R = TypeVar("R")
 _FILTER_NAMES = tuple(ReceiptFilter.__annotations__)
 
 
@@ -52,6 +59,8 @@ class SwapResult(NamedTuple):
     provider: str
     # Decimal string of lamports: network and priority fee.
     fee_lamports: str
+    # What a relayer took, if it paid the fees; it is in the amounts above.
+    relay_fee: RelayFee | None = None
 
 
 class Engine:
@@ -69,7 +78,8 @@ class Engine:
             return unpaid
         # The first answer is not read any more; unread, it would keep its connection.
         yield from let_go(unpaid)
-        return (yield from pay_for_call(context, call, unpaid, terms, options))
+        paid = yield from pay_for_call(context, call, unpaid, terms, options)
+        return (yield from self._then_top_up(paid))
 
     def ahead(self, call: Call, options: CallOptions, host: Host) -> Steps[Reply | None] | None:
         """Pays a call with its first request, by terms that are known from one before.
@@ -84,7 +94,12 @@ class Engine:
         terms = stable_terms_of(context, call)
         if terms is None or not call.is_replayable:
             return None
-        return pay_ahead(context, call, terms, options)
+
+        def paying() -> Steps[Reply | None]:
+            paid = yield from pay_ahead(context, call, terms, options)
+            return (yield from self._then_top_up(paid))
+
+        return paying()
 
     def terms(self, reply: Reply, signal: Signal | None) -> Steps[PaymentRequired | None]:
         """The payment terms of a response; None if it asks for no payment."""
@@ -100,16 +115,24 @@ class Engine:
 
     def pay(self, terms: PaymentRequired, url: str | None, signal: Signal | None) -> Steps[Payment]:
         """Makes the payment for terms."""
-        return pay_header(self.context, terms, url, signal)
+        payment = yield from pay_header(self.context, terms, url, signal)
+        return (yield from self._then_top_up(payment))
 
-    def swap(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[SwapResult]:
+    def swap(self, options: Mapping[str, Any], signal: Signal | None) -> Steps[SwapResult]:
         """Swaps without any payment, and waits for confirmation."""
-        context = self.context
+        context, request = self.context, dict(options)
+        counted = parse_bool("counted", request.pop("counted", False))
+        worst = _read_worst(request.pop("no_worse_than", None))
         emit = context.events.emitter(context.new_id())
         yield from until_aborted(context.ready(signal), signal)
         asked = yield from self._request(request, signal)
-        swapped = yield from run_swap(context, SwapTask(asked, Watch(emit, signal)))
-        return SwapResult(*swapped.record, str(swapped.fee_lamports))
+        watch = Watch(emit, signal)
+        if counted:
+            swapped = yield from counted_swap(context, asked, watch, worst)
+        else:
+            swapped = yield from run_swap(context, SwapTask(asked, watch, worst=worst))
+        record, fee = swapped.record, str(swapped.fee_lamports)
+        return SwapResult(*record[:6], fee, record.relay_fee)
 
     def quote(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
         """Asks for a price."""
@@ -156,12 +179,20 @@ class Engine:
 
     def warm(self) -> Steps[None]:
         """Does ahead what the first payment would do."""
-        return warm(self.context)
+        yield from warm(self.context)
+        yield from self._then_top_up(None)
 
     def close(self) -> Steps[None]:
         """Ends background work, and its connections."""
         self.context.close()
+        running = self.context.memory.top_up.running
+        if running is not None:
+            yield from settled(running)
         yield from quiet(self.context.http.close())
+
+    def _then_top_up(self, result: R) -> Steps[R]:
+        yield from keep_topped_up(self.context)
+        return result
 
     def _request(self, given: Mapping[str, Any], signal: Signal | None) -> Steps[ResolvedRequest]:
         """A swap request with its amount in base units.
@@ -195,6 +226,17 @@ class Engine:
         if decoded is None:
             raise unknown_mint(mint)
         return decoded.decimals
+
+
+def _read_worst(given: ApprovedQuote | None) -> WorstPrice | None:
+    if given is None:
+        return None
+    said = given._asdict() if isinstance(given, SwapQuote) else mapping_of(given) or {}
+    # A bound that is none must not let all pass.
+    max_in, min_out = (parse_amount(said.get(name)) for name in ("max_in_amount", "min_out_amount"))
+    if max_in is None or min_out is None:
+        raise refuse("no_worse_than", "must be a quote, or its max_in_amount and min_out_amount.")
+    return WorstPrice(max_in, min_out)
 
 
 def _fits(receipt: Receipt, wanted: Mapping[str, Any]) -> bool:

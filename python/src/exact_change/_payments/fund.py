@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, NamedTuple
 
-from .._base.network import WSOL_MINT
-from .._config.swap_request import ResolvedRequest
 from .._events import Emit
 from .._journal.balances import Reading, Taken
 from .._journal.types import Hold
@@ -13,26 +12,20 @@ from .._kernel.signals import Signal, check
 from .._kernel.steps import background, join, quiet, start
 from .._kernel.task import Steps, Task
 from .._solana.address import Address
-from .._swap.types import SwapQuote
-from ..errors import ExactChangeError, Moved, is_code
-from .approval import Approval, no_longer_approved
-from .candidates import concerns_candidate
+from ..errors import ExactChangeError, Moved
+from .approval import Approval
+from .best_swap import SwapOnRecord, Wanted, swap_from_best
 from .choose import Choice
 from .context import PaymentContext
 from .find_swap import find_swap
-from .funding import MAX_CANDIDATES
 from .funds import Funding
-from .landing import Watch, mint_lock
+from .landing import mint_lock, swap_lock
 from .offer_accounts import OfferFacts, fresh_in, known_available, read_offer_accounts
 from .reconcile.open_swaps import finish_open_swaps
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
-from .run_swap import SwapTask, run_swap, run_wrap
 from .short import short_of
-from .swap_cost import SwapTaking, is_over_cap
 
-# The part that is tried next of what a swap brings that no cap had room for.
-_LESS = 4
 # One more if others took what was there before the swap had brought the rest.
 _MAX_SWAPS = 2
 
@@ -124,7 +117,7 @@ class _Fund:
         context, mint = self._context, self._choice.offer.mint
         signals = [self._signal, context.closing]
         work: Task[HeldFunds] = yield from start(
-            context.locks.hold([f"swap {mint}"], self._swap_and_hold, signals)
+            context.locks.hold([swap_lock(mint)], self._swap_and_hold, signals)
         )
         try:
             return (yield from join(work, self._signal))
@@ -163,7 +156,9 @@ class _Fund:
                 if signal is None or not signal.aborted:
                     into.taken = yield from quiet(self._take_known())
 
-            swap = yield from self._swap_from_best(facts, on_confirmed)
+            wanted = Wanted(offer.mint, offer.amount, functools.partial(self._find, facts))
+            watch = SwapOnRecord(task.emit, signal, task.reservation, task.approval, on_confirmed)
+            swap = yield from swap_from_best(context, wanted, facts, watch)
             task.moved(Moved("swap", *swap.record[:5]))
             taken = confirmed.taken
             if taken is None:
@@ -175,89 +170,10 @@ class _Fund:
         # Confirmed on our node, so it was there: another program spends from this wallet.
         raise short_of(context.owner, offer, (yield from self._fresh_facts()))
 
-    def _swap_from_best(
-        self, facts: OfferFacts, on_confirmed: Callable[[], Steps[None]]
-    ) -> Steps[Swapped]:
-        """Swaps from the best token that there is for it, or from the next.
-
-        If the fault is that token's alone.
-        """
-        offer = self._choice.offer
-        excluded: frozenset[Address] = frozenset()
-        reason: ExactChangeError | None = None
-        # What the swap is to bring together with what is there; None for all that wait.
-        needed: int | None = None
-        while True:
-            try:
-                funding = yield from find_swap(
-                    self._context, self._choice, facts, needed, excluded, self._signal
-                )
-            except ExactChangeError as error:
-                # That nothing else is worth the difference says less than what was wrong with the
-                # best.
-                if reason is not None and is_code(error, "insufficient_funds"):
-                    raise reason from reason.__cause__
-                raise
-            try:
-                return (yield from self._swap_into(funding, on_confirmed))
-            except ExactChangeError as error:
-                # All that a swap takes counts against the caps of this payment, whatever else it is
-                # for.
-                is_for_more = funding.brings > offer.amount - facts.available
-                if is_over_cap(error) and is_for_more and needed != offer.amount:
-                    needed = max(offer.amount, self._less_than(facts, funding))
-                    continue
-                if not concerns_candidate(error):
-                    raise
-                reason = error if reason is None else reason
-                excluded |= {funding.input_mint}
-                if len(excluded) >= MAX_CANDIDATES:
-                    raise reason from reason.__cause__
-
-    def _less_than(self, facts: OfferFacts, funding: Funding) -> int:
-        """What to look for after no cap had room for a swap: less in steps, as each has a fee.
-
-        No more than the payment needs if each step would be asked of a person.
-        """
-        if self._context.config.policy.approve is not None:
-            return 0
-        return facts.available + funding.brings // _LESS
-
-    def _swap_into(
-        self, funding: Funding, on_confirmed: Callable[[], Steps[None]]
-    ) -> Steps[Swapped]:
-        context, reservation = self._context, self._task.reservation
-        watch = Watch(
-            self._task.emit,
-            self._signal,
-            reservation.record_swap,
-            reservation.end_swap,
-            on_confirmed,
-        )
-
-        def on_planned(taking: SwapTaking) -> Steps[None]:
-            return reservation.plan_swap(taking, self._signal)
-
-        is_approved = yield from self._task.approval.ask(funding)
-        if funding.quote is None:
-            return (yield from run_wrap(context, funding.max_in, watch, on_planned))
-        task = SwapTask(
-            _request_for(funding.quote),
-            watch,
-            funding.quote,
-            funding.built,
-            is_approved,
-            # Quoted anew, it may take no more than what was shown.
-            funding.max_in if is_approved else funding.available,
-            self._choice.offer.mint == WSOL_MINT,
-            on_planned,
-        )
-        try:
-            return (yield from run_swap(context, task))
-        except ExactChangeError as error:
-            if is_approved and is_code(error, "insufficient_funds"):
-                raise no_longer_approved(error)
-            raise
+    def _find(
+        self, facts: OfferFacts, needed: int | None, excluded: frozenset[Address]
+    ) -> Steps[Funding]:
+        return find_swap(self._context, self._choice, facts, needed, excluded, self._signal)
 
     def _hold_now(self) -> Steps[Taken | None]:
         """Takes the tokens if they are there.
@@ -290,9 +206,3 @@ class _Confirmed:
     """The hold that was taken as the swap was confirmed."""
 
     taken: Taken | None = None
-
-
-def _request_for(quote: SwapQuote) -> ResolvedRequest:
-    """What is needed; a service may have claimed to bring more."""
-    mints = quote.input_mint, quote.output_mint
-    return ResolvedRequest(*mints, quote.min_out, "ExactOut", quote.slippage_bps)

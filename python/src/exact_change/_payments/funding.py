@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 from .._base.amounts import U64_MAX
-from .._base.network import WSOL_MINT, pinned_mint
+from .._base.network import WSOL_MINT, PinnedMint, pinned_mint
 from .._config.swap_request import ResolvedRequest
 from .._kernel.signals import Signal, follow
-from .._kernel.steps import done, ensure, quiet
+from .._kernel.steps import all_of, done, ensure, quiet
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.tokens import associated_token_address
@@ -18,18 +19,20 @@ from .._swap.types import SwapQuote
 from .._x402.types import Offer
 from ..errors import ExactChangeError, is_code
 from .candidates import (
+    MAX_COMPARED,
     MAX_UNSELLABLE,
     CandidateQueue,
     concerns_candidate,
     first_that_pays,
     may_pay,
 )
-from .cheapest import Tried, cheapest, find_together
+from .cheapest import Tried, cheapest_of_all, find_together, found_in
 from .context import PaymentContext
 from .funds import Funding, funded_by
 from .holdings import outdate_holdings, shared_holdings
 from .offer_accounts import OfferFacts
 from .prices import usd_price_of
+from .relay import with_relay
 from .service_plan import ask_service_plan
 from .short import short
 from .swap_quote import check_available, quote_for_payment
@@ -51,11 +54,13 @@ class FundingOptions(NamedTuple):
     to_swap: bool = False
     # No more than what is missing, however small that is.
     exact: bool = False
+    # No payment waits for it: if there is none, what is known for payments stays.
+    is_beside: bool = False
 
 
 def find_funding(
     context: PaymentContext,
-    offer: Offer,
+    offer: Offer | PinnedMint,
     facts: OfferFacts,
     needed: int,
     options: FundingOptions,
@@ -70,18 +75,20 @@ def find_funding(
     holdings = yield from shared_holdings(context, signal)
     search = _Search(context, holdings, offer, facts, needed, options, signal)
     try:
-        return (yield from search.run())
+        funding = yield from search.run()
+        return (yield from with_relay(context, funding, offer.mint, signal))
     except Exception:
         # What the caller does about it shows at once.
         outdate_holdings(context)
-        yield from quiet(context.ledger.forget(facts.source))
+        if not options.is_beside:
+            yield from quiet(context.ledger.forget(facts.source))
         raise
 
 
 class _Search(NamedTuple):
     context: PaymentContext
     holdings: Holdings
-    offer: Offer
+    offer: Offer | PinnedMint
     facts: OfferFacts
     needed: int
     options: FundingOptions
@@ -121,17 +128,19 @@ class _Search(NamedTuple):
         queue = CandidateQueue(context, candidates, signal)
         unsellable: set[Address] = set()
         for amount in wanted:
-            if self.options.to_swap and context.transport.is_distant:
+            offer = self.offer if self.options.to_swap else None
+            if isinstance(offer, Offer) and context.transport.is_distant:
                 first = yield from queue.first()
-                foreseen = yield from self._plan_at_service(first, amount)
+                foreseen = yield from self._plan_at_service(offer, first, amount)
                 if foreseen is not None:
                     return foreseen
             comparable = queue.comparable if is_pinned(context, mint) else ()
             together = [self._tried(one, amount) for one in comparable]
             tried = yield from find_together(together, signal)
-            best = yield from cheapest(context, tried, signal)
-            if best is not None:
-                return best
+            found_first = found_in(tried)
+            if found_first:
+                others = functools.partial(self._search_others, queue, amount)
+                return (yield from cheapest_of_all(context, found_first, others, signal))
             known = {one.candidate.mint: one.found for one in tried}
             compared, place = 0, -1
             while True:
@@ -162,6 +171,13 @@ class _Search(NamedTuple):
         first_reason = next((one for one in reasons if one.code != "insufficient_funds"), None)
         raise self._short() if first_reason is None else first_reason
 
+    def _search_others(
+        self, queue: CandidateQueue, amount: int, signal: Signal
+    ) -> Steps[Sequence[Funding]]:
+        later = self._replace(signal=signal)
+        following = (yield from queue.others(signal))[:MAX_COMPARED]
+        return found_in((yield from all_of([later._tried(one, amount) for one in following])))
+
     def _tried(self, candidate: Candidate, amount: int) -> Steps[Tried]:
         context, mint, signal = self.context, self.offer.mint, self.signal
         if is_pinned(context, mint) and not (
@@ -190,18 +206,18 @@ class _Search(NamedTuple):
         return Funding(WSOL_MINT, wrap, wrap) if native >= wrap else None
 
     def _plan_at_service(
-        self, candidates: Sequence[Candidate], amount: int
+        self, offer: Offer, candidates: Sequence[Candidate], amount: int
     ) -> Steps[Funding | None]:
         """The swap of the first candidate that holds enough, as a service plans it in one call.
 
         It is judged as the quote of that candidate would be; None if it would not pass for it, and
         each part has to be asked for.
         """
-        context, mint, signal = self.context, self.offer.mint, self.signal
+        context, mint, signal = self.context, offer.mint, self.signal
         candidate = yield from first_that_pays(context, candidates, mint, amount, signal)
         if candidate is None:
             return None
-        planned = yield from ask_service_plan(context, self.offer, candidate.mint, amount, signal)
+        planned = yield from ask_service_plan(context, offer, candidate.mint, amount, signal)
         if planned is None:
             return None
         try:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from .._solana.address import Address
 from .._swap.candidates import Candidate
+from .._swap.sign_relayed import RelayOffer
 from .._swap.types import SwapQuote
 
 
@@ -22,6 +23,8 @@ class Funding(NamedTuple):
     available: int = 0
     # What the service built for the quote, if it was asked for both at once.
     built: Any = None
+    # What pays its lamports if the wallet cannot; the most that it takes is in what goes in.
+    relay: RelayOffer | None = None
 
 
 def funded_by(candidate: Candidate, quote: SwapQuote) -> Funding:

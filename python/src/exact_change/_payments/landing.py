@@ -24,6 +24,11 @@ from .reconcile.swap_outcome import remember_after
 LAMPORTS_LOCK = "lamports"
 
 
+def swap_lock(mint: Address) -> str:
+    """The lock of what finds and makes a swap into a mint."""
+    return f"swap {mint}"
+
+
 def mint_lock(mint: Address) -> str:
     """The lock of what moves a mint's tokens out of or into the wallet."""
     return f"mint {mint}"
@@ -111,7 +116,7 @@ def _land(
         if watch.on_confirmed is not None:
             # What the swap's guard has proved that there is: a node that is behind would show less,
             # and a second swap be made for it.
-            least = expected.output_before + expected.bounds.min_out
+            least = expected.output_before + expected.min_out
             yield from quiet(context.ledger.see(expected.output, least, context.now()))
     else:
         accounts = expected.source, expected.output
@@ -132,7 +137,7 @@ def _record_of(signed: SwapSigned, quoted: Quoted) -> SignedSwap:
     """What is put on record of a swap before it leaves."""
     expected, lifetime = signed.expected, signed.lifetime
     amount, slot = expected.before
-    return {
+    record: SignedSwap = {
         "signature": signed.signature,
         "inputMint": quoted.input_mint,
         "outputMint": quoted.output_mint,
@@ -150,6 +155,13 @@ def _record_of(signed: SwapSigned, quoted: Quoted) -> SignedSwap:
             "feeLamports": str(expected.network_fee + expected.priority_fee),
         },
     }
+    if expected.relay is not None:
+        record["relay"] = {
+            "payerSignature": signed.payer_signature,
+            "mint": expected.relay.mint,
+            "fee": str(expected.relay.amount),
+        }
+    return record
 
 
 def _uncertain(record: SignedSwap) -> ExactChangeError:

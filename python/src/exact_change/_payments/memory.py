@@ -47,6 +47,16 @@ class SharedHoldings(NamedTuple):
     read: Task[Holdings]
 
 
+class TopUpState:
+    """What is known of top-ups."""
+
+    # The one that is under way.
+    running: Task[None] | None = None
+    # How many failed in a row, and until when none is tried. Milliseconds since the epoch.
+    failures = 0
+    rest_until: float = 0
+
+
 class Memory:
     """Of one context."""
 
@@ -58,6 +68,9 @@ class Memory:
         self.prices: dict[Address, tuple[PriceSeen, ...]] = {}
         # When a mint was found to have no price. Milliseconds since the epoch.
         self.unpriced: dict[Address, int] = {}
+        # When a swap out of a token that is not pinned came to nothing. Milliseconds since the
+        # epoch.
+        self.failed_inputs: dict[Address, int] = {}
         # Prices that are being asked for, by mint and whether the question gives way to others.
         self.prices_asked: dict[tuple[Address, bool], Task[PriceSeen | None]] = {}
         # Origins that were paid before.
@@ -65,6 +78,7 @@ class Memory:
         # Terms to pay the next call ahead by, by its method and address.
         self.stable_terms: dict[str, StableTerms] = {}
         self.holdings: SharedHoldings | None = None
+        self.top_up = TopUpState()
         # When the service failed to plan a swap last. Milliseconds since the epoch.
         self.service_plan_failed_at = 0
 

@@ -21,7 +21,8 @@ from .costs import first_receipt
 from .earlier import RepeatedCall, resume_earlier_payment, under_key
 from .fingerprint import fingerprint_of
 from .fund import FundTask, fund_payment, hold_for
-from .plan import Place
+from .funds import Funding
+from .plan import Place, Plan, plan_of
 from .presentation import Presentation
 from .reconcile.resume import resume_once
 from .request_checks import check_request
@@ -30,6 +31,7 @@ from .resign import present_ahead, present_or_resign
 from .signing import sign_payment
 from .stable_terms import forget_stable_terms, note_charge, only_paid_ahead
 from .task import PayTask, Purpose
+from .top_up import once_topped_up
 
 R = TypeVar("R")
 # A person or a wallet was asked, and gave no payment: once a call is enough.
@@ -211,9 +213,14 @@ def prepare_payment(
     )
     reservation = Reservation(context, _reserved(context, choice, task))
     try:
-        taken = yield from reservation.reserve(hold_for(context, choice))
+        hold = hold_for(context, choice)
+        taken = yield from once_topped_up(context, lambda: reservation.reserve(hold), signal)
         place = Place(purpose.url, purpose.method, 402, purpose.host)
-        approval = Approval(context, place, choice, signal)
+
+        def plan_for(funding: Funding | None) -> Steps[Plan]:
+            return plan_of(context, place, choice, funding, signal, is_reserved=True)
+
+        approval = Approval(context, plan_for, signal)
         held = yield from fund_payment(
             context,
             choice,

@@ -51,14 +51,27 @@ class PlannedPayment(NamedTuple):
     usd: str | None = None
 
 
+class PlannedRelayer(NamedTuple):
+    """What may pay a swap's fees and rents, as the wallet has too little SOL or just enough."""
+
+    fee_payer: str
+    # It takes so much of a token at most, to the account of `pay_to`. Base units.
+    pay_to: str
+    mint: str
+    max_amount: str
+
+
 class Plan(NamedTuple):
-    """What paying for a call would take. Amounts are decimal strings of base units."""
+    """What paying for a call would take, or the swap of a top-up.
+
+    Amounts are decimal strings of base units.
+    """
 
     url: str
     method: str
-    # Of the unpaid answer.
+    # Of the unpaid answer; 0 for a top-up, which has `top-up:` and its mint as its `url`.
     status: int
-    # None if the call asks for no payment.
+    # None if the call asks for no payment, and for a top-up.
     payment: PlannedPayment | None
     # The swap that would come first, if the wallet holds too little.
     swap: SwapQuote | None
@@ -74,6 +87,8 @@ class Plan(NamedTuple):
     max_fee_lamports: str
     # The rolling caps as they stand before it.
     caps: Sequence[CapUse]
+    # What may pay the swap's fees and rents; None if the wallet does.
+    relayer: PlannedRelayer | None = None
 
 
 def make_plan(
@@ -105,7 +120,6 @@ def plan_of(
     ``is_reserved``: the caps count the payment already; the plan shows them as they stand before
     it.
     """
-    policy = context.config.policy
     spend = choice.spend(place.host)
     offer, facts = choice.offer, choice.facts
     payment = PlannedPayment(
@@ -121,7 +135,22 @@ def plan_of(
         symbol_of(offer.network, offer.mint),
         None if choice.micro_usd is None else format_usd(choice.micro_usd),
     )
-    swap, wrap = None, None
+    plan = yield from plan_of_swap(context, place, spend, funding, signal, is_reserved=is_reserved)
+    return plan._replace(payment=payment, refused=choice.refused)
+
+
+def plan_of_swap(
+    context: PaymentContext,
+    place: Place,
+    spend: Mapping[str, Any],
+    funding: Funding | None,
+    signal: Signal | None,
+    *,
+    is_reserved: bool,
+) -> Steps[Plan]:
+    """What a spend signs besides its payment, if it has one: the swap that funds it."""
+    policy = context.config.policy
+    swap, wrap, relayer = None, None, None
     cost, max_fee = cost_for(spend, 0), 0
     if funding is not None:
         max_fee = policy.max_fee_lamports
@@ -130,10 +159,13 @@ def plan_of(
             wrap = str(funding.max_in)
         else:
             swap = funding.quote._replace(raw=None)
+        if funding.relay is not None:
+            _, fee_payer, pay_to, mint, most = funding.relay
+            relayer = PlannedRelayer(fee_payer, pay_to, mint, str(most))
     caps = yield from uses_of(
         context, caps_for(policy.caps.caps, spend), spend if is_reserved else None
     )
-    return Plan(*place[:3], payment, swap, wrap, cost, choice.refused, str(max_fee), caps)
+    return Plan(*place[:3], None, swap, wrap, cost, (), str(max_fee), caps, relayer)
 
 
 def _most_for(
@@ -143,7 +175,10 @@ def _most_for(
     config, mint = context.config, spend["mint"]
     rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
     max_fee = config.policy.max_fee_lamports
-    taking = SwapTaking(funding.input_mint, mint, funding.max_in, funding.brings, max_fee + rent)
+    relay, brings = funding.relay, funding.brings
+    if relay is not None and relay.mint == mint:
+        brings -= relay.max_fee
+    taking = SwapTaking(funding.input_mint, mint, funding.max_in, brings, max_fee + rent)
     bound = yield from swap_bound(context, taking, spend, signal)
     return cost_for({**spend, "swapping": bound}, max_fee)
 

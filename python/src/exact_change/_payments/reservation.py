@@ -127,10 +127,11 @@ class Reservation:
         yield from self._context.journal.put(signed, Along(claim=claim))
         return OpenPayment(signed)
 
-    def roll_back(self, source: str, reason: Exception) -> Steps[None]:
+    def roll_back(self, source: str | None, reason: Exception | None) -> Steps[None]:
         """Frees the tokens, the price, the key and the claim, for no payment was signed.
 
-        ``source``: the token account that the payment would have left from. Never raises.
+        ``source``: the token account that the payment would have left from, if one was held. Never
+        raises.
         """
         context, id_ = self._context, self.attempt["id"]
         drop = [id_, body_claim(id_)]
@@ -142,8 +143,9 @@ class Reservation:
         # One whose answer was lost may be on record.
         if not self._is_reserved and not is_unwritten:
             return
+        free = [] if source is None else [source]
         try:
-            yield from _give_up(context, self.attempt, Along(drop=drop, free=[source]))
+            yield from _give_up(context, self.attempt, Along(drop=drop, free=free))
             return
         except Exception:
             resume_with_next_call(context)

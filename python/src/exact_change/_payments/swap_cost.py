@@ -40,8 +40,8 @@ def taking_of(expected: SwapOutlook) -> SwapTaking:
     return SwapTaking(
         bounds.input_mint,
         bounds.output_mint,
-        bounds.max_in + leeway.input,
-        bounds.min_out,
+        expected.max_in + leeway.input,
+        expected.min_out,
         expected.network_fee + expected.priority_fee + expected.rent + leeway.lamports,
         leeway.output,
     )
@@ -191,6 +191,9 @@ def _loss_of(prices: SwapPrices, in_amount: int, out_amount: int) -> int:
 def _bought_by(price: Mapping[str, Any], out_amount: int) -> int:
     """The share of the price that was bought with what is counted already."""
     units = int(price["amount"])
+    # A swap that is for no payment buys none.
+    if units == 0:
+        return 0
     return int(price.get("microUsd") or "0") * min(out_amount, units) // units
 
 

@@ -72,7 +72,9 @@ def cost_of(expense: Mapping[str, Any], is_paid: bool) -> Cost:
     """
     swapped, swapping = expense.get("swapped"), expense.get("swapping")
     price = units_of(expense.get("microUsd") or "0") if is_paid else 0
-    paid = {PAYMENTS: 1, expense["mint"]: units_of(expense["amount"])} if is_paid else {}
+    amount = units_of(expense["amount"]) if is_paid else 0
+    # What is for no payment costs 0.
+    paid = {PAYMENTS: 1 if amount > 0 else 0, expense["mint"]: amount}
     if swapped is None and swapping is None:
         return _positive({USD: price, **paid})
     if swapped is not None and swapping is not None:

@@ -16,6 +16,7 @@ from .limits import LimitOptions, read_limits
 from .lists import PolicyList, read_lists
 from .periods import DAY_MS, HOUR_MS
 from .read import read_mint, read_units, read_usd
+from .top_up import TopUp, TopUpOptions, read_top_up
 
 Units = Union[int, str]
 # Asked with a plan of exactly what would be signed. Only True lets it go on.
@@ -84,6 +85,8 @@ class PolicyOptions(TypedDict, total=False):
     max_fee_lamports: Units
     # Lamports for the rent of our own new token accounts in one swap; default 10000000.
     max_rent_lamports: Units
+    # Keeps a float of a dollar token by swaps between calls, within these rules. Needs `auto_swap`.
+    top_up: TopUpOptions
 
 
 class Policy(NamedTuple):
@@ -101,6 +104,7 @@ class Policy(NamedTuple):
     max_swap_loss_bps: int
     max_fee_lamports: int
     max_rent_lamports: int
+    top_up: TopUp | None = None
 
 
 _NAMES = tuple(PolicyOptions.__annotations__)
@@ -168,6 +172,7 @@ def parse_policy(given: object, network: str) -> Policy:
         bps("max_swap_loss_bps", _defaults["maxSwapLossBps"]),
         lamports("max_fee_lamports", _defaults["maxFeeLamports"]),
         lamports("max_rent_lamports", _defaults["maxRentLamports"]),
+        read_top_up(options.get("top_up"), network),
     )
 
 

@@ -95,6 +95,11 @@ def transfer_lamports(source: Address, destination: Address, lamports: int) -> I
     return Instruction(SYSTEM_PROGRAM, accounts, struct.pack("<IQ", 2, _u64(lamports)))
 
 
+def allocate_nothing(account: Address) -> Instruction:
+    """Allocates no bytes: fails unless it is a plain account of the System program, or none."""
+    return Instruction(SYSTEM_PROGRAM, [_signer(account, True)], struct.pack("<IQ", 8, 0))
+
+
 def compute_unit_limit(units: int) -> Instruction:
     """The most compute units that the transaction may use; its priority fee is counted on them."""
     if not 0 <= units <= 0xFFFF_FFFF:

@@ -6,8 +6,9 @@ from typing import NamedTuple, Sequence
 
 from .._base.network import SOLANA_MAINNET, WSOL_MINT
 from .._base.token_text import amount_text, funding_link
-from .._firewall.expected import SwapExpectation
+from .._firewall.expected import SwapExpectation, relay_fee_in
 from .._firewall.guard import Floors, OwnAccount, TokenFloor, guard
+from .._firewall.relay import relay_fee_of
 from .._solana.address import Address
 from .._solana.compile import compile_message
 from .._solana.instructions import (
@@ -17,6 +18,7 @@ from .._solana.instructions import (
     compute_unit_price,
     create_token_account,
     sync_native,
+    transfer_checked,
     transfer_lamports,
 )
 from .._solana.types import Instruction, LookupTable
@@ -99,8 +101,10 @@ def plan_swap(
     )
     spendable = max(0, source.balance - facts.reserved.input)
     native = expected.input_mint == WSOL_MINT
-    if not native and spendable < expected.max_in:
-        raise _short(expected, source.decimals, spendable)
+    takes = expected.max_in + relay_fee_in(expected.relay, expected.input_mint)
+    if not native and spendable < takes:
+        raise _short(expected, source.decimals, takes, spendable)
+    brings = expected.min_out - relay_fee_in(expected.relay, expected.output_mint)
     wrap = max(0, expected.max_in - spendable) if native else 0
     close_source = native and source.balance == 0
     is_wrapped = expected.output_mint == WSOL_MINT
@@ -119,15 +123,16 @@ def plan_swap(
     def rent_of(closed: bool) -> int:
         return sum(takes for create, takes, closes in rents if create and closes == closed)
 
+    is_own = expected.relay is None
     budget = LamportBudget(
-        SIGNATURE_LAMPORTS,
-        compute.priority_fee,
-        rent_of(False),
-        rent_of(True),
+        SIGNATURE_LAMPORTS if is_own else 0,
+        compute.priority_fee if is_own else 0,
+        rent_of(False) if is_own else 0,
+        rent_of(True) if is_own else 0,
         wrap,
         # Of one that is missing too: its rent comes back with what lay at the address.
         (source.lamports if close_source else 0)
-        + (output.lamports + expected.min_out if close_output else 0),
+        + (output.lamports + brings if close_output else 0),
     )
     uncounted = output.uncounted if output.exists else made_output.uncounted
     source_least = source.balance - leeway.input + source.uncounted
@@ -142,11 +147,11 @@ def plan_swap(
         budget,
         Floors(
             expected.wallet,
-            # Never zero: that would not notice a wallet assigned to another program.
-            max(1, budget.least(facts.lamports - leeway.lamports)),
+            # Whether it can be met is for `check_budget`: a wallet that pays has something left.
+            max(int(is_own), budget.least(facts.lamports - leeway.lamports)),
             (
-                TokenFloor(source, source_least + wrap - expected.max_in, close_source),
-                TokenFloor(output, output_least + expected.min_out, close_output),
+                TokenFloor(source, source_least + wrap - takes, close_source),
+                TokenFloor(output, output_least + brings, close_output),
             ),
         ),
         leeway,
@@ -163,30 +168,32 @@ def compose_swap(
     blockhash: str,
     lookup_tables: Sequence[LookupTable],
 ) -> Draft:
-    """Compute budget, the accounts that are missing, wrapping, the swap, unwrapping, guard.
+    """Compute budget, missing accounts, wrapping, the swap, a relayer's fee, unwrapping, guard.
 
     ``instruction``: the one that is not ours; the firewall has passed it. Raises
     ``transaction_too_large``, or ``insufficient_funds``.
     """
     wallet, source, output = expected.wallet, facts.source, facts.output
+    fee_payer = expected.fee_payer
     plan = plan_swap(expected, facts, compute, keep_wrapped)
     before = [
         *compute_instructions(compute),
-        *([create_own(wallet, source)] if plan.create_source else []),
-        *([create_own(wallet, output)] if plan.create_output else []),
+        *([create_own(wallet, source, fee_payer)] if plan.create_source else []),
+        *([create_own(wallet, output, fee_payer)] if plan.create_output else []),
         *wrap_into(wallet, source.address, plan.wrap),
         *map(sync_native, plan.sync),
     ]
     body = [
         *before,
         instruction,
+        *_pay_relay(expected, facts),
         *([_close_own(wallet, source)] if plan.close_source else []),
         *([_close_own(wallet, output)] if plan.close_output else []),
     ]
     instructions = [*body, *guard(plan.floors)]
     return Draft(
         instructions,
-        compile_message(wallet, instructions, blockhash, lookup_tables),
+        compile_message(fee_payer, instructions, blockhash, lookup_tables),
         plan.floors,
         plan.budget,
         plan.leeway,
@@ -208,7 +215,7 @@ def compose_wrap(
     """SOL into wrapped SOL: no foreign instruction takes part, so there is no guard."""
     instructions = [
         *compute_instructions(compute),
-        *([] if account.exists else [create_own(wallet, account)]),
+        *([] if account.exists else [create_own(wallet, account, wallet)]),
         *wrap_into(wallet, account.address, amount),
     ]
     budget = LamportBudget(
@@ -237,10 +244,21 @@ def compute_instructions(compute: ComputeBudget) -> list[Instruction]:
     return [compute_unit_limit(compute.unit_limit), compute_unit_price(compute.unit_price)]
 
 
-def create_own(wallet: Address, account: OwnAccount) -> Instruction:
+def create_own(wallet: Address, account: OwnAccount, payer: Address) -> Instruction:
     """Makes an account of the wallet's."""
     owned = OwnedAccount(account.address, account.mint, account.token_program)
-    return create_token_account(wallet, wallet, owned)
+    return create_token_account(payer, wallet, owned)
+
+
+def _pay_relay(expected: SwapExpectation, facts: SwapFacts) -> list[Instruction]:
+    """After the swap: the fee may be in what that brings."""
+    fee = relay_fee_of(expected)
+    if fee is None:
+        return []
+    side = facts.source if fee.mint == facts.source.mint else facts.output
+    source, destination, mint, program, amount = fee
+    wallet = expected.wallet
+    return [transfer_checked(source, mint, destination, wallet, amount, side.decimals, program)]
 
 
 def wrap_into(wallet: Address, account: Address, lamports: int) -> list[Instruction]:
@@ -257,8 +275,8 @@ def _close_own(wallet: Address, account: OwnAccount) -> Instruction:
     return close_token_account(account.address, wallet, wallet, account.token_program)
 
 
-def _short(expected: SwapExpectation, decimals: int, available: int) -> Exception:
-    mint, wallet, required = expected.input_mint, expected.wallet, expected.max_in
+def _short(expected: SwapExpectation, decimals: int, required: int, available: int) -> Exception:
+    mint, wallet = expected.input_mint, expected.wallet
     most, spendable = (
         amount_text(SOLANA_MAINNET, mint, one, decimals) for one in (required, available)
     )

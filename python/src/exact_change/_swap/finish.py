@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, NamedTuple
 
+from .._base.amounts import U64_MAX
 from .._base.runtime import Runtime
 from .._firewall.decoders import Decoders
 from .._firewall.simulation import check_simulation, watched_accounts
@@ -17,6 +18,7 @@ from .._solana.rpc.blockhash import BlockhashSource
 from .._solana.rpc.rpc import Rpc
 from .._solana.tables import TableCache
 from .._solana.types import Lifetime
+from ..errors import is_code
 from .budget import ComputeBudget, SwapLimits, bounded_unit_price, check_budget
 from .compose import Draft
 from .types import ReservedAmounts
@@ -50,6 +52,8 @@ class Finish(NamedTuple):
     # Micro-lamports per compute unit that the market asks for; what is signed waits for it.
     unit_price: Task[int]
     signal: Signal | None
+    # As the order has it.
+    is_beside: bool = False
 
     def run(self) -> Steps[tuple[Draft, ComputeBudget, Lifetime]]:
         """Only the compute budget and the guard's lamports may differ between the two.
@@ -60,7 +64,7 @@ class Finish(NamedTuple):
         reserved = yield from self.reserved()
         first = yield from blockhashes.fresh(signal=signal)
         rehearsal = self.compose(ComputeBudget(_MAX_UNITS, 1), first.blockhash, reserved)
-        simulation = yield from start(self._simulate(rehearsal))
+        simulation = yield from start(self._rehearse(rehearsal, first.blockhash, reserved))
         unit_price = yield from join(self.unit_price)
         used = yield from join(simulation)
         # A fifth more than was used, rounded up, and a little.
@@ -70,12 +74,29 @@ class Finish(NamedTuple):
         compute = ComputeBudget(units, price)
         lifetime = yield from blockhashes.fresh(signal=signal)
         reserved = reserved.larger((yield from self.reserved()))
+        if self.is_beside:
+            # No more can be missing than there is.
+            reserved = reserved._replace(output=U64_MAX)
         draft = self.compose(compute, lifetime.blockhash, reserved)
         if _rest(rehearsal) == _rest(draft):
             self._check_affordable(draft)
         else:
             yield from self._simulate(draft)
         return draft, compute, lifetime
+
+    def _rehearse(self, draft: Draft, blockhash: str, reserved: ReservedAmounts) -> Steps[int]:
+        """What is asked for if SOL is short has to be enough, also for the price of the market."""
+        try:
+            return (yield from self._simulate(draft))
+        except Exception as error:
+            if not is_code(error, "insufficient_sol"):
+                raise
+            # As long as no simulation has told the units, the most that the price may cost.
+            wanted = yield from join(self.unit_price)
+            most = bounded_unit_price(wanted, _MAX_UNITS, self.deps.limits.max_priority_fee)
+            compute = ComputeBudget(_MAX_UNITS, most)
+            self._check_affordable(self.compose(compute, blockhash, reserved))
+            raise
 
     def _simulate(self, draft: Draft) -> Steps[int]:
         self._check_affordable(draft)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, NamedTuple
 
 from .._base.network import WSOL_MINT
-from .._firewall.expected import SwapExpectation
+from .._firewall.expected import Relay, SwapExpectation, relay_fee_in
 from .._firewall.instruction import check_swap
 from .._firewall.self_check import check_composed
 from .._firewall.tables import fetch_lookup_tables
@@ -41,6 +41,18 @@ class SwapOutlook(NamedTuple):
     rent: int
     # SOL that the wallet must have for it to run, the wallet's own minimum included.
     required: int
+    # What pays its lamports, if the wallet does not: the wallet's are 0 above then.
+    relay: Relay | None = None
+
+    @property
+    def max_in(self) -> int:
+        """What it takes at most, the fee of a relayer counted."""
+        return self.bounds.max_in + relay_fee_in(self.relay, self.bounds.input_mint)
+
+    @property
+    def min_out(self) -> int:
+        """What it brings at least, the fee of a relayer counted."""
+        return self.bounds.min_out - relay_fee_in(self.relay, self.bounds.output_mint)
 
 
 class PreparedSwap(NamedTuple):
@@ -64,6 +76,19 @@ class SwapOrder(NamedTuple):
     # The guard lets nothing be missing: the swap fails if one of those lands meanwhile.
     is_strict: bool = False
     signal: Signal | None = None
+    # What pays its lamports, if the wallet does not.
+    relay: Relay | None = None
+    # Told what it takes at most before anything is signed; what it raises keeps it from being
+    # signed.
+    on_planned: Callable[[SwapOutlook], Steps[None]] | None = None
+    # Payments may begin while it lands, out of all that there is of the output: what is signed lets
+    # that be missing. It is rehearsed without, so that a venue has to bring all that was agreed.
+    is_beside: bool = False
+
+    def plan(self, expected: SwapOutlook) -> Steps[None]:
+        """Tells it."""
+        if self.on_planned is not None:
+            yield from self.on_planned(expected)
 
 
 def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[PreparedSwap]:
@@ -90,6 +115,7 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         bounds.max_in,
         bounds.min_out,
         bounds.slippage_bps,
+        relay=order.relay,
     )
     instruction = build.instruction
     check_swap(instruction, expected)
@@ -101,7 +127,10 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         read_rents(deps.rpc, legs, signal),
         fetch_lookup_tables(deps.tables, deps.rpc, build.lookup_tables, signal),
     )
-    facts = SwapFacts(legs[0].account, legs[1].account, raw.lamports, *rents)
+    # What pays no fee may be empty.
+    minimum = rents.wallet_minimum if order.relay is None else 0
+    own_rents = rents._replace(wallet_minimum=minimum)
+    facts = SwapFacts(legs[0].account, legs[1].account, raw.lamports, *own_rents)
 
     def compose(compute: ComputeBudget, blockhash: str, held: ReservedAmounts) -> Draft:
         leeway = NOTHING_RESERVED if order.is_strict else held
@@ -119,8 +148,17 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         # What was reserved before the chain was read counts on: it may have landed since.
         return before.larger((yield from order.reserved()))
 
-    minimum = rents.wallet_minimum
-    finish = Finish(deps, expected.wallet, compose, reserved, minimum, raw.slot, unit_price, signal)
+    finish = Finish(
+        deps,
+        expected.wallet,
+        compose,
+        reserved,
+        minimum,
+        raw.slot,
+        unit_price,
+        signal,
+        order.is_beside,
+    )
     draft, compute, lifetime = yield from finish.run()
     check_composed(
         draft.message,
@@ -139,9 +177,10 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         draft.leeway,
         facts.output.balance,
         draft.budget.network_fee,
-        compute.priority_fee,
+        draft.budget.priority_fee,
         draft.budget.rent,
         draft.budget.required(minimum),
+        order.relay,
     )
     return PreparedSwap(draft.message, lifetime, compute, outlook)
 

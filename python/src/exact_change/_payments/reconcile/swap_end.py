@@ -8,7 +8,7 @@ from typing import Any, Mapping, NamedTuple
 from ..._journal.types import SignedSwap, SwapOutcome
 from ..._kernel.signals import Signal
 from ..._kernel.task import Steps
-from ..._receipt import PaidSwap
+from ..._receipt import PaidSwap, RelayFee
 from ..._solana.confirm import Landing, land_transaction
 from ..._solana.rpc.types import LandedTransaction
 from ...errors import ExactChangeError, failure
@@ -114,7 +114,8 @@ def end_of_swap(
 def _swapped_by(
     swap: SignedSwap, signature: str, landed: LandedTransaction | None, wallet: str
 ) -> Swapped:
-    quoted, is_relayed = swap["quoted"], "relay" in swap
+    quoted, relay = swap["quoted"], swap.get("relay")
+    is_relayed = relay is not None
     mints = swap["inputMint"], swap["outputMint"]
     sides = Sides(*mints, swap["source"], swap["output"], is_relayed)
     taken, brought = int(quoted["inAmount"]), int(quoted["outAmount"])
@@ -128,6 +129,7 @@ def _swapped_by(
         sides.output_mint,
         str(brought),
         swap["provider"],
+        None if relay is None else RelayFee(relay["mint"], relay["fee"]),
     )
     if landed is None:
         return Swapped(record, int(quoted["feeLamports"]))

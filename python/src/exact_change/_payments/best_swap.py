@@ -1,0 +1,137 @@
+"""A swap from the best token that there is for it."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+from .._base.network import WSOL_MINT
+from .._config.swap_request import ResolvedRequest
+from .._events import Emit
+from .._kernel.signals import Signal
+from .._kernel.task import Steps
+from .._solana.address import Address
+from .._swap.types import SwapQuote
+from ..errors import ExactChangeError, is_code
+from .approval import Approval, no_longer_approved
+from .candidates import concerns_candidate
+from .context import PaymentContext
+from .funding import MAX_CANDIDATES
+from .funds import Funding
+from .landing import Watch
+from .offer_accounts import OfferFacts
+from .reconcile.swap_end import Swapped
+from .reservation import Reservation
+from .run_swap import run_swap
+from .swap_cost import SwapTaking, is_over_cap
+from .swap_once import SwapTask, run_wrap
+
+# The part that is tried next of what a swap brings that no cap had room for.
+_LESS = 4
+
+
+class Wanted(NamedTuple):
+    """What a swap is to bring."""
+
+    mint: Address
+    # Base units that have to be there in the end.
+    least: int
+    # Finds a swap out of other tokens than some. The number is what is to be there in the end; None
+    # for all that is wanted.
+    find: Callable[[int | None, frozenset[Address]], Steps[Funding]]
+    # As a swap task has it.
+    is_beside: bool = False
+
+
+class SwapOnRecord(NamedTuple):
+    """What counts a swap, asks for it, and is told of it."""
+
+    emit: Emit
+    signal: Signal | None
+    reservation: Reservation
+    approval: Approval
+    on_confirmed: Callable[[], Steps[None]] | None = None
+
+
+def swap_from_best(
+    context: PaymentContext, wanted: Wanted, facts: OfferFacts, task: SwapOnRecord
+) -> Steps[Swapped]:
+    """Swaps from the best token that there is for it, or from the next.
+
+    If the fault is that token's alone.
+    """
+    least = wanted.least
+    excluded: frozenset[Address] = frozenset()
+    reason: ExactChangeError | None = None
+    needed: int | None = None
+    while True:
+        try:
+            funding = yield from wanted.find(needed, excluded)
+        except ExactChangeError as error:
+            # That nothing else is worth the difference says less than what was wrong with the best.
+            if reason is not None and is_code(error, "insufficient_funds"):
+                raise reason from reason.__cause__
+            raise
+        try:
+            return (yield from _swap_into(context, wanted, funding, task))
+        except ExactChangeError as error:
+            # All that a swap takes counts against the caps of this payment, whatever else it is
+            # for.
+            is_for_more = funding.brings > least - facts.available
+            if is_over_cap(error) and is_for_more and needed != least:
+                needed = max(least, _less_than(context, facts, funding))
+                continue
+            if not concerns_candidate(error):
+                raise
+            reason = error if reason is None else reason
+            excluded |= {funding.input_mint}
+            if len(excluded) >= MAX_CANDIDATES:
+                raise reason from reason.__cause__
+
+
+def _less_than(context: PaymentContext, facts: OfferFacts, funding: Funding) -> int:
+    """What to look for after no cap had room for a swap: less in steps, as each has a fee.
+
+    No more than is needed if each step would be asked of a person.
+    """
+    if context.config.policy.approve is not None:
+        return 0
+    return facts.available + funding.brings // _LESS
+
+
+def _swap_into(
+    context: PaymentContext, wanted: Wanted, funding: Funding, task: SwapOnRecord
+) -> Steps[Swapped]:
+    emit, signal, reservation, approval, on_confirmed = task
+    watch = Watch(emit, signal, reservation.record_swap, reservation.end_swap, on_confirmed)
+
+    def on_planned(taking: SwapTaking) -> Steps[None]:
+        return reservation.plan_swap(taking, signal)
+
+    is_approved = yield from approval.ask(funding)
+    if funding.quote is None:
+        return (yield from run_wrap(context, funding.max_in, watch, on_planned))
+    swap = SwapTask(
+        _request_for(funding.quote),
+        watch,
+        funding.quote,
+        funding.built,
+        is_approved,
+        # Quoted anew, it may take no more than what was shown.
+        funding.max_in if is_approved else funding.available,
+        wanted.mint == WSOL_MINT,
+        on_planned,
+        funding.relay,
+        is_beside=wanted.is_beside,
+    )
+    try:
+        return (yield from run_swap(context, swap))
+    except ExactChangeError as error:
+        if is_approved and is_code(error, "insufficient_funds"):
+            raise no_longer_approved(error)
+        raise
+
+
+def _request_for(quote: SwapQuote) -> ResolvedRequest:
+    """What is needed; a service may have claimed to bring more."""
+    mints = quote.input_mint, quote.output_mint
+    return ResolvedRequest(*mints, quote.min_out, "ExactOut", quote.slippage_bps)

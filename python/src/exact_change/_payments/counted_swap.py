@@ -1,0 +1,89 @@
+"""A swap that counts against the caps as one for a payment does.
+
+Because something less trusted than the caller ordered it: an attempt that is never paid.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from .._config.swap_request import ResolvedRequest
+from .._journal.types import Attempt
+from .._kernel.steps import ensure
+from .._kernel.task import Steps
+from .._solana.address import Address
+from .context import PaymentContext
+from .landing import Watch
+from .quote_within import WorstPrice
+from .reconcile.swap_end import Swapped
+from .reservation import Reservation
+from .run_swap import run_swap
+from .swap_cost import SwapTaking
+from .swap_once import SwapTask
+
+
+def counted_swap(
+    context: PaymentContext, request: ResolvedRequest, watch: Watch, worst: WorstPrice | None
+) -> Steps[Swapped]:
+    """What it may take is reserved before it is signed, and what it took stays counted.
+
+    Raises ``amount_over_limit`` or ``budget_exhausted``.
+    """
+    signal = watch.signal
+
+    def work(reservation: Reservation) -> Steps[Swapped]:
+        def on_planned(taking: SwapTaking) -> Steps[None]:
+            return reservation.plan_swap(taking, signal)
+
+        on_record = watch._replace(
+            on_signed=reservation.record_swap, on_decided=reservation.end_swap
+        )
+        task = SwapTask(request, on_record, on_planned=on_planned, worst=worst)
+        return run_swap(context, task)
+
+    url = f"swap:{request.input_mint}/{request.output_mint}"
+    return swap_counted(context, context.new_id(), url, request.output_mint, work)
+
+
+def swap_counted(
+    context: PaymentContext,
+    id_: str,
+    url: str,
+    mint: Address,
+    swap: Callable[[Reservation], Steps[Swapped]],
+) -> Steps[Swapped]:
+    """Swaps on record of an attempt that is never paid."""
+    attempt: Attempt = {
+        "id": id_,
+        "wallet": context.config.wallet,
+        "network": context.config.network,
+        "state": "reserved",
+        "delivered": False,
+        "url": url,
+        "method": "SWAP",
+        "host": "",
+        "payTo": "",
+        # There is no other like it: each is an order of its own.
+        "fingerprint": id_,
+        "at": context.now(),
+        "mint": mint,
+        "amount": "0",
+        "microUsd": "0",
+    }
+    reservation = Reservation(context, attempt)
+
+    failed: list[Exception] = []
+
+    def work() -> Steps[Swapped]:
+        try:
+            yield from reservation.reserve()
+            return (yield from swap(reservation))
+        except Exception as error:
+            failed.append(error)
+            raise
+
+    def end() -> Steps[None]:
+        # It holds no tokens, so there is no account to let go of.
+        yield from reservation.roll_back(None, failed[0] if failed else None)
+
+    return ensure(work(), end)

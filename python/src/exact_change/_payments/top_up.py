@@ -1,0 +1,155 @@
+"""Keeps a float of a dollar token by swaps between calls."""
+
+from __future__ import annotations
+
+from typing import Callable, TypeVar
+
+from .._base.backoff import with_jitter
+from .._events import Emit
+from .._kernel.signals import Signal
+from .._kernel.steps import all_of, done, quiet, start, until_aborted
+from .._kernel.task import Steps
+from .._policy.top_up import TopUp
+from .._solana.address import Address
+from .._solana.tokens import associated_token_address
+from ..errors import ExactChangeError, is_code
+from .approval import Approval
+from .best_swap import SwapOnRecord, Wanted, swap_from_best
+from .context import PaymentContext
+from .counted_swap import swap_counted
+from .funding import FundingOptions, find_funding
+from .funds import Funding
+from .holdings import read_holdings
+from .landing import swap_lock
+from .offer_accounts import OfferFacts, known_available
+from .plan import Place, Plan, plan_of_swap
+from .prices import at_par
+from .reconcile.open_swaps import finish_open_swaps
+from .reconcile.resume import resume_once
+from .reconcile.swap_end import Swapped
+from .reservation import Reservation
+
+T = TypeVar("T")
+# A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
+_FIRST_REST_MS = 60_000
+_LONGEST_REST_MS = 3_600_000
+
+
+def keep_topped_up(context: PaymentContext) -> Steps[None]:
+    """Starts the swap of ``policy.top_up`` in the background if the wallet holds too little.
+
+    Or if what it holds has not been read lately: one at a time, and none for a while after one that
+    did not bring enough. Never raises.
+    """
+    rule, state = context.config.policy.top_up, context.memory.top_up
+    if rule is None or state.running is not None or context.closing.aborted:
+        return
+    if context.now() < state.rest_until:
+        return
+
+    def run() -> Steps[None]:
+        # A journal that fails here says so at the next payment.
+        known = yield from quiet(known_available(context, _source_of(context, rule)), rule.below)
+        if known is None or known < rule.below:
+            yield from _run(context, rule)
+
+    state.running = running = yield from start(run())
+
+    def ended() -> None:
+        state.running = None
+
+    running.then(ended)
+
+
+def once_topped_up(
+    context: PaymentContext, ask: Callable[[], Steps[T]], signal: Signal | None
+) -> Steps[T]:
+    """Asks once more for what a cap had no room for.
+
+    Once the top-up that is under way in any process is over: as long as it is, what it takes at
+    most counts.
+    """
+    rule = context.config.policy.top_up
+    try:
+        return (yield from ask())
+    except ExactChangeError as error:
+        if rule is None or not is_code(error, "budget_exhausted"):
+            raise
+    locks = [swap_lock(rule.pinned.mint)]
+    yield from context.locks.hold(locks, lambda: done(None), [signal, context.closing])
+    return (yield from ask())
+
+
+def _source_of(context: PaymentContext, rule: TopUp) -> Address:
+    mint, program = rule.pinned.mint, rule.pinned.token_program
+    return associated_token_address(context.config.wallet, mint, program)
+
+
+def _run(context: PaymentContext, rule: TopUp) -> Steps[None]:
+    state, runtime = context.memory.top_up, context.config.runtime
+    id_ = context.new_id()
+    emit = context.events.emitter(id_)
+    why, words = "brought too little", ""
+    try:
+        is_enough = yield from _top_up(context, rule, id_, emit)
+    except Exception as error:
+        is_enough = False
+        if isinstance(error, ExactChangeError):
+            why, words = f"failed with {error.code}", f" {error.message}"
+    if context.closing.aborted:
+        return
+    state.failures = 0 if is_enough else state.failures + 1
+    if is_enough:
+        return
+    rest = min(_FIRST_REST_MS * 2 ** (state.failures - 1), _LONGEST_REST_MS)
+    state.rest_until = context.now() + with_jitter(rest, runtime)
+    symbol, seconds = rule.pinned.symbol, rest // 1000
+    message = f"The top-up of {symbol} {why}, and none is tried for {seconds} s.{words}"
+    yield from emit("warning", message=message)
+
+
+def _top_up(context: PaymentContext, rule: TopUp, id_: str, emit: Emit) -> Steps[bool]:
+    """One swap that brings the wallet to what the rule says, if it holds too little.
+
+    A smaller one if no cap has room for it. It runs where swaps into this mint run, also those of
+    other processes: each finds what the one before has brought, and a payment that lacks the token
+    waits for it. Returns whether the wallet then holds enough.
+    """
+    pinned, below, to = rule
+    signal, source = context.closing, _source_of(context, rule)
+
+    def bring() -> Steps[bool]:
+        yield from finish_open_swaps(context, pinned.mint, emit, signal, lambda _moved: None)
+        available = yield from known_available(context, source)
+        if available is None:
+            yield from read_holdings(context, [pinned], signal)
+            available = (yield from known_available(context, source)) or 0
+        if available >= below:
+            return True
+        # Where a payment has its payee's account, it has the wallet's own.
+        facts = OfferFacts(pinned.token_program, pinned.decimals, source, source, available)
+
+        def find(needed: int | None, excluded: frozenset[Address]) -> Steps[Funding]:
+            options = FundingOptions(excluded, exact=True, is_beside=True)
+            amount = to if needed is None else needed
+            return find_funding(context, pinned, facts, amount, options, signal)
+
+        smallest = at_par(pinned.decimals).amount_of(context.config.policy.min_swap)
+        wanted = Wanted(pinned.mint, min(to, available + smallest), find, is_beside=True)
+        url = f"top-up:{pinned.mint}"
+        place = Place(url, "SWAP", 0, "")
+
+        def swap(reservation: Reservation) -> Steps[Swapped]:
+            def plan_for(funding: Funding | None) -> Steps[Plan]:
+                attempt = reservation.attempt
+                return plan_of_swap(context, place, attempt, funding, signal, is_reserved=True)
+
+            approval = Approval(context, plan_for, signal)
+            watch = SwapOnRecord(emit, signal, reservation, approval)
+            return swap_from_best(context, wanted, facts, watch)
+
+        swapped = yield from swap_counted(context, id_, url, pinned.mint, swap)
+        return available + int(swapped.record.out_amount) >= below
+
+    yield from until_aborted(all_of([context.ready(signal), resume_once(context)]), signal)
+    return (yield from context.locks.hold([swap_lock(pinned.mint)], bring, [signal]))

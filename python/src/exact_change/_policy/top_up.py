@@ -1,0 +1,52 @@
+"""A float of a dollar token that is kept, so that calls find it there and wait for no swap."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from typing_extensions import TypedDict
+
+from .._base.amounts import parse_ui_amount
+from .._base.network import PinnedMint, pinned_mint
+from .._base.options import refuse, refuse_unknown
+
+
+class TopUpOptions(TypedDict):
+    """Such as ``{"token": "USDC", "below": "0.50", "to": "2.00"}``."""
+
+    # A pinned dollar token, by its symbol or mint.
+    token: str
+    # If the wallet can spend less than this, a swap starts once a call has been paid.
+    below: str
+    # What it brings the wallet to. Decimal text of the token, as `below`.
+    to: str
+
+
+class TopUp(NamedTuple):
+    """A float to keep; amounts in base units."""
+
+    pinned: PinnedMint
+    below: int
+    to: int
+
+
+def read_top_up(given: object, network: str) -> TopUp | None:
+    """Raises ``ConfigError`` (``invalid_option``)."""
+    if given is None:
+        return None
+    options = refuse_unknown(given, tuple(TopUpOptions.__annotations__), "policy.top_up")
+    token = options.get("token")
+    pinned = pinned_mint(network, token) if isinstance(token, str) else None
+    if pinned is None or not pinned.dollar:
+        raise refuse("policy.top_up.token", 'must be a pinned dollar token such as "USDC".')
+    amounts: list[int] = []
+    for name in ("below", "to"):
+        amount = parse_ui_amount(options.get(name), pinned.decimals)
+        if not amount:
+            rule = f"must be an amount of {pinned.symbol} above 0 as a decimal string such as"
+            raise refuse(f"policy.top_up.{name}", f'{rule} "0.50".')
+        amounts.append(amount)
+    below, to = amounts
+    if below >= to:
+        raise refuse("policy.top_up.below", "must be less than policy.top_up.to.")
+    return TopUp(pinned, below, to)

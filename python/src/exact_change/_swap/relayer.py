@@ -1,0 +1,166 @@
+"""A service that signs as fee payer, in the words of Kora's JSON-RPC."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from .._base.js import stringify
+from .._base.json_types import Record, is_list, is_number, is_record, record_of
+from .._base.runtime import Runtime
+from .._http.asking import PeerHttp, parse_json
+from .._http.own import Answer, HttpPort
+from .._kernel.signals import Signal
+from .._kernel.steps import both
+from .._kernel.task import Steps
+from .._solana.address import Address, is_address
+from ..errors import ExactChangeError, failure
+
+# More than any honest answer.
+_MAX_BODY_BYTES = 256 * 1024
+# The most that a JSON number holds to the unit: Kora gives its fee as one.
+_MOST_EXACT = 2**53 - 1
+
+
+class RelayerFacts(NamedTuple):
+    """What a relayer says of itself."""
+
+    # Signs as fee payer.
+    fee_payer: Address
+    # Owner of the token accounts that its fees go to.
+    pay_to: Address
+    # The tokens that it takes fees in; None for any.
+    mints: Sequence[str] | None = None
+
+
+class Relayer:
+    """Asks one. Its answers are hints: what it signed is judged before the wallet signs.
+
+    Raises ``TransportError``. Asks nothing by itself.
+    """
+
+    def __init__(
+        self, url: str, api_key: str | None, http: HttpPort, timeout_ms: float, runtime: Runtime
+    ) -> None:
+        self._url = url
+        self._headers = [("content-type", "application/json")]
+        if api_key is not None:
+            self._headers.append(("x-api-key", api_key))
+        self._http = PeerHttp(
+            http, RelayerPeer(), timeout_ms, runtime, attempts=1, max_body=_MAX_BODY_BYTES
+        )
+
+    def facts(self, signal: Signal | None) -> Steps[RelayerFacts]:
+        """What it says of itself."""
+        payer, config = yield from both(
+            self._call("getPayerSigner", None, signal), self._call("getConfig", None, signal)
+        )
+        fee_payer, pay_to = payer.get("signer_address"), payer.get("payment_address")
+        if not is_address(fee_payer) or not is_address(pay_to):
+            raise _unusable("it names no payer")
+        paid = record_of(config.get("validation_config")).get("allowed_spl_paid_tokens")
+        return RelayerFacts(fee_payer, pay_to, [*map(str, paid)] if is_list(paid) else None)
+
+    def fee(
+        self, transaction: bytes, mint: Address, facts: RelayerFacts, signal: Signal | None
+    ) -> Steps[int]:
+        """The fee in base units of a mint, for a transaction as wire bytes."""
+        params = {**_common(transaction, facts), "fee_token": mint}
+        answer = yield from self._call("estimateTransactionFee", params, signal)
+        said = answer.get("signer_pubkey"), answer.get("payment_address")
+        if said != (facts.fee_payer, facts.pay_to):
+            raise _unusable("it names another payer than before")
+        fee = answer.get("fee_in_token")
+        if not is_number(fee) or not 0 <= fee <= _MOST_EXACT or fee != int(fee):
+            raise _unusable("its fee is no amount")
+        return int(fee)
+
+    def sign(self, transaction: bytes, facts: RelayerFacts, signal: Signal | None) -> Steps[bytes]:
+        """The transaction as it signed it."""
+        answer = yield from self._call("signTransaction", _common(transaction, facts), signal)
+        signed = answer.get("signed_transaction")
+        if isinstance(signed, str) and signed.isascii():
+            try:
+                return base64.b64decode(signed, validate=True)
+            except binascii.Error:
+                pass
+        raise _unusable("its transaction is not base64")
+
+    def _call(
+        self, method: str, params: Mapping[str, Any] | None, signal: Signal | None
+    ) -> Steps[Record]:
+        asked: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method}
+        if params is not None:
+            asked["params"] = params
+        body = stringify(asked).encode()
+        answer = yield from self._http.ask("POST", self._url, self._headers, body, signal)
+        return _result_of(answer)
+
+
+class RelayerPeer:
+    """What failures of a relayer become."""
+
+    def failing(self, answer: Answer, attempts: int, retry_after_ms: int) -> Exception:
+        if answer.status == 429:
+            return failure(
+                "rate_limited",
+                f"The relayer is rate limiting this client. Wait {retry_after_ms} ms.",
+                {"retry_after_ms": retry_after_ms},
+            )
+        said = f"The relayer answered {answer.status}. Try again later."
+        return _unavailable(said, answer.status)
+
+    def lost(self, cause: Exception, attempts: int) -> Exception:
+        said = "The relayer could not be reached. Try again, and check relayer.url."
+        return _unavailable(said, 0, cause=cause)
+
+    def late(self, timeout_ms: float, attempts: int) -> Exception:
+        return failure(
+            "timeout",
+            f"The relayer did not answer within {timeout_ms:g} ms. Try again, or raise "
+            "timeouts.service.",
+            {"step": "relayer", "timeout_ms": timeout_ms},
+        )
+
+    def too_long(self, limit_bytes: int) -> Exception:
+        return _unusable(f"it is longer than {limit_bytes} bytes")
+
+    def is_lasting(self, answer: Answer) -> bool:
+        return False
+
+
+def _common(transaction: bytes, facts: RelayerFacts) -> Mapping[str, Any]:
+    return {
+        "transaction": base64.b64encode(transaction).decode(),
+        "signer_key": facts.fee_payer,
+        # Ours is still missing.
+        "sig_verify": False,
+    }
+
+
+def _result_of(answer: Answer) -> Record:
+    try:
+        said = record_of(parse_json(answer.body))
+    except ValueError:
+        said = {}
+    error, result = said.get("error"), said.get("result")
+    if is_record(error):
+        untrusted = {"message": str(error.get("message", ""))}
+        refused = "The relayer refused; its reason is in untrusted."
+        raise _unavailable(refused, answer.status, untrusted=untrusted)
+    if not is_record(result):
+        raise _unusable("it is no JSON-RPC result")
+    return result
+
+
+def _unavailable(message: str, status: int, **more: Any) -> ExactChangeError:
+    return failure("service_unavailable", message, {"status": status}, **more)
+
+
+def _unusable(reason: str) -> ExactChangeError:
+    return failure(
+        "invalid_response",
+        f"The relayer's answer cannot be used: {reason}. Try again, and check relayer.url.",
+        {"service": "relayer", "reason": reason},
+    )

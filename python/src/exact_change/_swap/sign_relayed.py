@@ -1,0 +1,129 @@
+"""Signs a swap whose fees and rents a relayer pays."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+from .._base.amounts import ceil_div
+from .._base.network import WSOL_MINT
+from .._base.token_text import amount_text
+from .._firewall.expected import Relay
+from .._kernel.task import Steps
+from .._solana.address import Address
+from .._solana.keys import verify_signature
+from .._solana.message import assemble_transaction
+from .._solana.wallet_changes import ChangeText, judge_change
+from ..errors import ExactChangeError, failure
+from .finish import SwapDeps
+from .prepare import PreparedSwap, SwapOrder, prepare_swap
+from .relayer import Relayer, RelayerFacts
+from .sign import SwapSigned, Wallet, sign_prepared
+
+# One part in so many is added: what it asks may have risen a little by the time that it signs.
+_HEADROOM = 50
+# While the fee is not known: a transfer of it counts in what the relayer asks.
+_PLACEHOLDER = 1
+
+
+class RelayOffer(NamedTuple):
+    """A relayer that may pay for a swap, and the most that it may take for that."""
+
+    relayer: Relayer
+    fee_payer: Address
+    pay_to: Address
+    # The token of the fee: one of the two of the swap, never SOL.
+    mint: Address
+    # Base units.
+    max_fee: int
+
+    @property
+    def facts(self) -> RelayerFacts:
+        """What it is asked as."""
+        return RelayerFacts(self.fee_payer, self.pay_to)
+
+
+def sign_relayed(
+    deps: SwapDeps,
+    wallet: Wallet,
+    order: SwapOrder,
+    offer: RelayOffer,
+    because: Callable[[Exception], Exception],
+) -> Steps[SwapSigned]:
+    """As ``sign_swap``, for a wallet without SOL: the relayer signs first and pays fees and rents.
+
+    For a transfer of tokens that is composed, simulated and guarded with the rest. What it gives
+    back is judged to the byte; then the wallet signs. Sends nothing. ``because``: what is raised if
+    the relayer does not answer, asks for more than ``max_fee``, or signed another transaction.
+    """
+    address, signal, relayer = wallet.signer.address, order.signal, offer.relayer
+    unfit = _unfitness(address, order, offer)
+    if unfit is not None:
+        raise because(_refused(offer.fee_payer, unfit))
+
+    def prepare(amount: int) -> Steps[PreparedSwap]:
+        relay = Relay(offer.fee_payer, offer.pay_to, offer.mint, amount)
+        return prepare_swap(deps, address, order._replace(relay=relay))
+
+    asked = yield from prepare(_PLACEHOLDER)
+    unsigned = assemble_transaction(asked.message, {})
+    try:
+        fee = yield from relayer.fee(unsigned, offer.mint, offer.facts, signal)
+    except Exception as cause:
+        raise because(cause) from cause
+    if fee > offer.max_fee:
+        raise because(_too_dear(wallet.network, offer, fee))
+    most = min(fee + ceil_div(fee, _HEADROOM), offer.max_fee)
+    prepared = yield from prepare(most)
+    yield from order.plan(prepared.expected)
+    unsigned = assemble_transaction(prepared.message, {})
+    try:
+        wire = yield from relayer.sign(unsigned, offer.facts, signal)
+        message, signature = _judge_relayed(prepared.message, wire, offer.fee_payer)
+    except Exception as cause:
+        raise because(cause) from cause
+    relayed = prepared._replace(message=message)
+    others = {offer.fee_payer: signature}
+    return (yield from sign_prepared(wallet, relayed, signal, others))
+
+
+def _unfitness(wallet: Address, order: SwapOrder, offer: RelayOffer) -> str | None:
+    """Why a relayer may not pay for a swap: lamports of the wallet would be in its reach."""
+    if wallet in (offer.fee_payer, offer.pay_to):
+        return "it names the wallet itself"
+    if WSOL_MINT in (order.bounds.input_mint, offer.mint):
+        return "the swap would take SOL of the wallet"
+    return None
+
+
+def _judge_relayed(message: bytes, wire: bytes, fee_payer: Address) -> tuple[bytes, bytes]:
+    """What a relayer signed: our message, with nothing but guards added that only read."""
+    judged = judge_change(message, wire)
+    if isinstance(judged, ChangeText):
+        raise _refused(fee_payer, f"it changed it: {judged.refuses}", judged.id)
+    signed = judged.signed
+    if not verify_signature(signed.message, signed.signatures[0], fee_payer):
+        raise _refused(fee_payer, "its signature does not fit")
+    return signed.message, signed.signatures[0]
+
+
+def _refused(address: Address, why: str, rule: str | None = None) -> ExactChangeError:
+    details, said = {"address": address}, ""
+    if rule is not None:
+        details["rule"], said = rule, f" (rule {rule})"
+    return failure(
+        "signing_failed",
+        f"The relayer {address} did not sign the swap as it was composed: {why}{said}. The wallet "
+        "signed nothing. Use another relayer, or send the wallet SOL.",
+        details,
+    )
+
+
+def _too_dear(network: str, offer: RelayOffer, fee: int) -> ExactChangeError:
+    mint, max_fee = offer.mint, offer.max_fee
+    asked, most = (amount_text(network, mint, one) for one in (fee, max_fee))
+    return failure(
+        "amount_over_limit",
+        f"The relayer asks for {asked} to pay for the swap; at most {most} may go to it. Raise "
+        "relayer.max_fee, or send the wallet SOL.",
+        {"cap": "relayer.max_fee", "limit": str(max_fee), "amount": str(fee), "unit": mint},
+    )

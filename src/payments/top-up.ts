@@ -1,0 +1,79 @@
+import { isExactChangeError } from '../errors.js';
+import { withJitter } from '../internal/backoff.js';
+import { associatedTokenAddress } from '../solana/tokens/accounts.js';
+import { newId, type PaymentContext } from './context.js';
+import { swapLock } from './execute/fund.js';
+import { knownAvailable } from './plan/offer-accounts.js';
+
+// A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
+const FIRST_REST_MS = 60_000;
+const LONGEST_REST_MS = 3_600_000;
+
+/**
+ * Starts the swap of `policy.topUp` in the background if the wallet is known to hold too little,
+ * or if what it holds has not been read lately: one at a time, and none for a while after one that
+ * did not bring enough. Never throws.
+ */
+export function keepToppedUp(context: PaymentContext): void {
+  const { memory, config, closing } = context;
+  const { topUp: rule } = config.policy;
+  if (rule === undefined) return;
+  const isDue = async (): Promise<boolean> => {
+    const { running, restUntil } = memory.topUp;
+    if (running !== undefined || closing.signal.aborted || config.runtime.now() < restUntil)
+      return false;
+    const source = associatedTokenAddress(config.signer.address, rule.mint, rule.tokenProgram);
+    const known = await knownAvailable(context, source);
+    return memory.topUp.running === undefined && (known === undefined || known < rule.below);
+  };
+  const start = (isShort: boolean) => {
+    if (!isShort) return;
+    memory.topUp.running = run(context, rule.symbol).finally(() => {
+      memory.topUp.running = undefined;
+    });
+  };
+  // A journal that fails here says so at the next payment.
+  isDue().then(start, () => undefined);
+}
+
+async function run(context: PaymentContext, symbol: string): Promise<void> {
+  const { memory, config, closing, events } = context;
+  const id = newId(context);
+  const emit = events.emitter(id);
+  let reason: unknown;
+  const isEnough = await import('./swap-engine.js')
+    .then(({ topUp }) => topUp(context, id, emit))
+    .catch((error: unknown) => {
+      reason = error;
+      return false;
+    });
+  if (closing.signal.aborted) return;
+  const failures = isEnough ? 0 : memory.topUp.failures + 1;
+  const rest = Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS);
+  memory.topUp.failures = failures;
+  if (failures === 0) return;
+  const { runtime } = config;
+  memory.topUp.restUntil = runtime.now() + withJitter(rest, runtime);
+  const why = isExactChangeError(reason) ? `failed with ${reason.code}` : 'brought too little';
+  const words = isExactChangeError(reason) ? ` ${reason.message}` : '';
+  emit('warning', {
+    message: `The top-up of ${symbol} ${why}, and none is tried for ${rest / 1000} s.${words}`,
+  });
+}
+
+/**
+ * Asks once more for what a cap had no room for, once the top-up that is under way in any process
+ * is over: as long as it is, what it takes at most counts.
+ */
+export function onceToppedUp<T>(
+  { config, locks, closing }: PaymentContext,
+  ask: () => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  return ask().catch(async (error: unknown) => {
+    const { topUp } = config.policy;
+    if (topUp === undefined || !isExactChangeError(error, 'budget_exhausted')) throw error;
+    await locks.hold([swapLock(topUp.mint)], () => Promise.resolve(), [signal, closing.signal]);
+    return ask();
+  });
+}
