@@ -13,7 +13,8 @@ import pytest
 
 import exact_change
 from exact_change import AsyncClient, Client
-from exact_change._config.options import ClientOptions, RelayerOptions, TimeoutOptions
+from exact_change._config.options import ClientOptions, TimeoutOptions
+from exact_change._config.relayer import RelayerOptions
 from exact_change._config.swap_request import SwapOptions
 from exact_change._events import EventName
 from exact_change._payments.engine import SwapResult

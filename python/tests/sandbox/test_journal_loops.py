@@ -79,7 +79,7 @@ def test_a_loop_that_ends_while_a_payment_is_reserved_keeps_no_budget(
     query = Connection._query
 
     def held_query(self: Any, *given: Any) -> Any:
-        if "taken, n, used" in given[0] and not is_there.is_set():
+        if "select taken, n, used, held from" in given[0] and not is_there.is_set():
             is_there.set()
             may_end.wait(60)
         return query(self, *given)
