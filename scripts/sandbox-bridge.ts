@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import { getBase58Encoder } from '@solana/kit';
 import { createSandbox } from 'exact-change-sandbox';
 import { apiKeys, createHandler } from '../adapters/http/index.js';
 import { local } from '../adapters/local/index.js';
@@ -10,6 +11,7 @@ import { serve } from '../adapters/mounts/node.js';
 import { fullAttemptOf, listOf } from '../test/helpers/attempts.js';
 import { startPostgres, type Postgres } from '../test/helpers/postgres.js';
 import { deployLighthouse } from '../test/helpers/lighthouse.js';
+import { signAnew } from '../test/helpers/sign-anew.js';
 import { plain } from './spec/plain.js';
 
 /**
@@ -71,6 +73,23 @@ const own: Record<string, (...args: never[]) => unknown> = {
     const { secretKey, signed } = sandbox.controls.relayer;
     return { secretKey, signed };
   },
+  /** Has the next relayed swap land under another signature of the relayer's, and so another id. */
+  resignRelayed: () => {
+    const { node, relayer } = sandbox.controls;
+    node.intercept = (method, params, next) => {
+      if (method !== 'sendTransaction') return next();
+      const [text, options] = params as [string, unknown];
+      const wire = Buffer.from(text, 'base64');
+      const message = wire.subarray(129);
+      if (!relayer.signed.some((one) => message.equals(one.subarray(129)))) return next();
+      node.intercept = undefined;
+      const secret = Uint8Array.from(getBase58Encoder().encode(relayer.secretKey));
+      wire.set(signAnew(message, secret), 1);
+      const answer = next([wire.toString('base64'), options]);
+      setTimeout(() => node.warp(), 500);
+      return answer;
+    };
+  },
   served: () => sandbox.controls.api.served,
   /** Makes attempts that settle in the journal of a file, which is soon written anew for them. */
   fillJournal: async (path: string, prefix: string, times: number) => {
@@ -108,6 +127,7 @@ const own: Record<string, (...args: never[]) => unknown> = {
     relayer.restore();
     for (const one of [node, facilitator, api]) one.clearFaults();
     node.latencyMs = 0;
+    node.intercept = undefined;
     await facilitator.start();
   },
 };

@@ -42,6 +42,7 @@ export interface EventDetails {
     readonly inAmount: string;
     readonly outputMint: string;
     readonly outAmount: string;
+    readonly provider: string;
     readonly feeLamports: string;
     readonly relayFee?: RelayFee;
     /**

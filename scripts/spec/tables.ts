@@ -56,6 +56,7 @@ import { swapKind } from '../../src/swaps/jupiter/route-plan.js';
 import { swapDecoders } from '../../src/swaps/sources.js';
 import { aboutProblem, isServiceCode, problemCodes } from '../../src/wire/problems.js';
 import { webhookEvents } from '../../src/wire/webhook-events.js';
+import { surface } from './surface.js';
 
 const errors = {
   codes: Object.fromEntries(
@@ -187,4 +188,5 @@ export const tables: Readonly<Record<string, () => unknown>> = {
   'webhooks.json': () => webhooks,
   'postgres.json': () => postgres,
   'wallets.json': () => wallets,
+  'surface.json': () => surface,
 };

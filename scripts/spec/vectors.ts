@@ -1,10 +1,13 @@
 import { amounts } from './vectors/amounts.js';
+import { approved } from './vectors/approved.js';
+import { compositions } from './vectors/compositions.js';
 import { firewall } from './vectors/firewall.js';
 import { attempts, balances, costs, stores } from './vectors/journal.js';
 import { journals } from './vectors/journals.js';
 import { keys } from './vectors/keys.js';
 import { messages, payments, transactions } from './vectors/messages.js';
-import { candidates, compositions, inner, instructions, quotes } from './vectors/swaps.js';
+import { candidates, inner, instructions, quotes } from './vectors/swaps.js';
+import { relayed } from './vectors/relayed.js';
 import { fingerprints, headers, json, terms } from './vectors/terms.js';
 import { text } from './vectors/text.js';
 import { tokens } from './vectors/tokens.js';
@@ -31,6 +34,8 @@ export const vectors: Readonly<Record<string, () => Promise<unknown[]> | unknown
   'instructions.jsonl': instructions,
   'compositions.jsonl': compositions,
   'inner.jsonl': inner,
+  'approved.jsonl': () => Promise.all(approved()),
+  'relayed.jsonl': relayed,
   'candidates.jsonl': candidates,
   'firewall.jsonl': firewall,
   'keys.jsonl': keys,

@@ -4,9 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ed25519 } from '@noble/curves/ed25519.js';
-import { sha512 } from '@noble/hashes/sha2';
 import { AccountRole, address, getBase58Decoder } from '@solana/kit';
+import { createClient } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -17,6 +16,7 @@ import { failureOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js
 import { programOf } from '../helpers/program.js';
 import { everyCase } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { signAnew } from '../helpers/sign-anew.js';
 
 const program = programOf(fileURLToPath(new URL('./relayed-swaps.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -39,19 +39,14 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 const broke = () => payerOn(sandbox, { USDT: '5' }, relayed);
 const leftOf = (payer: Payer) => sandbox.balance(payer.address, 'USDT');
 
-/** A second valid signature of the same key for the same message: one with another nonce. */
-function signAnew(message: Uint8Array, secretKey: string): Uint8Array {
-  const { scalar, pointBytes } = ed25519.utils.getExtendedPublicKey(
-    secretBytes(secretKey).subarray(0, 32),
-  );
-  const n = ed25519.Point.Fn.ORDER;
-  const nonce = 12_345_678_901_234_567_890n;
-  const point = ed25519.Point.BASE.multiply(nonce).toBytes();
-  const digest = sha512(Buffer.concat([point, pointBytes, message]));
-  const challenge = BigInt(`0x${Buffer.from(digest).reverse().toString('hex')}`) % n;
-  const s = (nonce + challenge * scalar) % n;
-  const bytes = Buffer.from(s.toString(16).padStart(64, '0'), 'hex').reverse();
-  return Uint8Array.from(Buffer.concat([point, bytes]));
+/** Runs a payer that dies on the way. */
+async function killed(task: string): Promise<void> {
+  const child = spawn(process.execPath, [program.path, task], {
+    cwd: ROOT,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { PATH: process.env['PATH'] },
+  });
+  expect(await once(child, 'close')).toEqual([null, 'SIGKILL']);
 }
 
 describe('a swap that a relayer has signed', () => {
@@ -64,7 +59,7 @@ describe('a swap that a relayer has signed', () => {
       // Payments are signed by another fee payer.
       if (!relayer.signed.some((one) => wire.subarray(129).equals(one.subarray(129))))
         return next();
-      const other = signAnew(wire.subarray(129), relayer.secretKey);
+      const other = signAnew(wire.subarray(129), secretBytes(relayer.secretKey));
       wire.set(other, 1);
       id = getBase58Decoder().decode(other);
       const answer = next([wire.toString('base64'), options]);
@@ -101,6 +96,28 @@ describe('a swap that a relayer has signed', () => {
     expect(HELD - (await leftOf(payer))).toBe(BigInt(swap?.inAmount ?? 0));
   });
 
+  it('is told of with its fee if the process is killed before it pays', async () => {
+    const path = join(directory, 'freed.jsonl');
+    const { address: own, secretKey } = await sandbox.createWallet({ USDT: '5' });
+    const options = {
+      ...{ ...relayed, walletSecretKey: secretKey },
+      ...{ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl },
+    };
+    await killed(
+      JSON.stringify({ options, address: own, url, journal: path, dieAt: 'swap.confirmed' }),
+    );
+    const journal = fileJournal(path);
+    const client = createClient({ ...options, journal });
+    onTestFinished(async () => {
+      await client.close();
+      await journal.close();
+    });
+    const [freed] = await client.resume();
+    const { state, swap } = freed ?? {};
+    expect([state, swap?.relayFee?.mint]).toEqual(['unpaid', sandbox.mints.USDT.address]);
+    expect(HELD - (await sandbox.balance(own, 'USDT'))).toBe(BigInt(swap?.inAmount ?? 0));
+  });
+
   it('costs nothing if the process is killed before its wallet signs', async () => {
     const path = join(directory, 'killed.jsonl');
     const journal = fileJournal(path);
@@ -108,12 +125,7 @@ describe('a swap that a relayer has signed', () => {
     const payer = await payerOn(sandbox, { USDT: '5' }, { ...relayed, journal });
     const options = { ...relayed, rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl };
     const task = JSON.stringify({ options, address: payer.address, url, journal: path });
-    const child = spawn(process.execPath, [program.path, task], {
-      cwd: ROOT,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: { PATH: process.env['PATH'] },
-    });
-    expect(await once(child, 'close')).toEqual([null, 'SIGKILL']);
+    await killed(task);
     expect([relayer.signed.length, await leftOf(payer)]).toEqual([1, HELD]);
 
     const { state, swap } = await decided(await payer.client.fetch(url));

@@ -10,7 +10,7 @@ from ._inspect import InspectOptions, inspect_swap, inspect_swap_async
 from ._interceptor import HTTPInterceptor
 from ._journal.durable import DurableJournal
 from ._journals import file_journal, postgres_journal
-from ._receipt import Cost, FreedReceipt, PaidPayment, PaidSwap, Receipt
+from ._receipt import Cost, FreedReceipt, PaidPayment, PaidSwap, Receipt, RelayFee
 from ._receipt_text import explorer_url, format_receipt
 from ._service import AsyncService, Service
 from ._tied import receipt_of
@@ -55,6 +55,7 @@ __all__ = [
     "ProtocolError",
     "QuoteError",
     "Receipt",
+    "RelayFee",
     "Service",
     "Settlement",
     "SettlementError",

@@ -22,7 +22,8 @@ EventName = Literal[
     "swap.quoted",
     # signature, last_valid_block_height.
     "swap.signed",
-    # signature, the four of amounts and mints, provider, fee_lamports, cost (what caps count).
+    # signature, the four of amounts and mints, provider, fee_lamports, relay_fee, cost (what caps
+    # count).
     "swap.confirmed",
     # signature, code, cost.
     "swap.failed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from exact_change._firewall.expected import SwapExpectation
+from exact_change._firewall.expected import Relay, SwapExpectation
 from exact_change._jupiter.decoder import jupiter_decoder
 from exact_change._solana.types import AccountMeta, Instruction
 
@@ -31,4 +31,13 @@ def expected_of(row: Mapping[str, Any]) -> SwapExpectation:
         int(row["maxIn"]),
         int(row["minOut"]),
         row["slippageBps"],
+        relay=relay_of(row),
     )
+
+
+def relay_of(row: Mapping[str, Any]) -> Relay | None:
+    """What pays for the swap of a row, if the wallet does not."""
+    relay = row.get("relay")
+    if relay is None:
+        return None
+    return Relay(relay["feePayer"], relay["payTo"], relay["mint"], int(relay["amount"]))

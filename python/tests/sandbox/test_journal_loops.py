@@ -6,11 +6,13 @@ import asyncio
 import gc
 import threading
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from exact_change import AsyncClient, Client, ExactChangeError
+from exact_change._journal.postgres.connection import Connection
 
 from ..buyer import journal_of
 from ..conftest import MakeSeller
@@ -64,6 +66,76 @@ def test_a_loop_that_ends_after_the_payment_was_sent_pays_once(
     assert sandbox.balance(sandbox.merchant, "USDC") - before == PRICE
     del caught
     gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("key", [None, "order-1"])
+def test_a_loop_that_ends_while_a_payment_is_reserved_keeps_no_budget(
+    key: str | None, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor the key: the process lives on, and the call does not."""
+    is_there, may_end = threading.Event(), threading.Event()
+    query = Connection._query
+
+    def held_query(self: Any, *given: Any) -> Any:
+        if "select taken, n, used, held from" in given[0] and not is_there.is_set():
+            is_there.set()
+            may_end.wait(60)
+        return query(self, *given)
+
+    monkeypatch.setattr(Connection, "_query", held_query)
+    wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
+    journal = journal_of({"connectionString": sandbox.call("createDatabase")})
+    options = sandbox.options(wallet, journal=journal, policy={"max_per_day": "0.01"})
+    own = {} if key is None else {"idempotency_key": key}
+
+    async def begin() -> None:
+        task = asyncio.ensure_future(AsyncClient(**options).get(url, **own))
+        while not is_there.is_set() and not task.done():
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(task, 0.05)
+
+    with journal:
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(begin())
+        may_end.set()
+        with Client(**options) as client:
+            assert client.get(url, **own).status_code == 200
+            assert [one.used for one in client.spent() if one.cap == "max_per_day"] == ["0.01"]
+            assert len(client.receipts()) == 1
+    gc.collect()
+
+
+def test_a_journal_closes_though_a_loop_was_closed_in_the_middle_of_a_call(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_there, may_end = threading.Event(), threading.Event()
+    query = Connection._query
+
+    def held(self: Any, *given: Any) -> Any:
+        is_there.set()
+        may_end.wait(60)
+        return query(self, *given)
+
+    monkeypatch.setattr(Connection, "_query", held)
+    journal = journal_of({"connectionString": sandbox.call("createDatabase")})
+    client = AsyncClient(**sandbox.options(sandbox.wallet(), journal=journal))
+
+    async def begin() -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(client.spent())
+        while not is_there.is_set():
+            await asyncio.sleep(0.01)
+        return task
+
+    loop = asyncio.new_event_loop()
+    task = loop.run_until_complete(begin())
+    loop.close()
+    closing = threading.Thread(target=journal.close, daemon=True)
+    closing.start()
+    may_end.set()
+    closing.join(30)
+    assert not closing.is_alive() and not task.done()
 
 
 def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:

@@ -1,35 +1,22 @@
-import { isExactChangeError } from '../../../src/errors.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
 import { addressOf } from '../../../src/solana/address.js';
 import { readInner } from '../../../src/solana/transactions/inner.js';
 import { innerRules } from '../../../src/swaps/firewall/inner-rules.js';
 import { brokenBy } from '../../../src/swaps/firewall/rule.js';
-import { checkComposed } from '../../../src/swaps/firewall/self-check.js';
 import { readQuote } from '../../../src/swaps/jupiter/answer.js';
 import { decodeSwap } from '../../../src/swaps/jupiter/layout.js';
 import { refusalOf } from '../../../src/swaps/jupiter/refusal.js';
 import { checkQuote } from '../../../src/swaps/quote/check-quote.js';
 import { orderCandidates } from '../../../src/swaps/quote/candidates.js';
-import { composeSwap } from '../../../src/swaps/transaction/compose.js';
-import type { OwnAccount } from '../../../src/swaps/transaction/own-account.js';
 import type { QuoteIntent } from '../../../src/swaps/provider.js';
 import { associatedTokenAddress } from '../../../src/solana/tokens/accounts.js';
-import { swapDecoders as decoders } from '../../../src/swaps/sources.js';
 import { legitimate } from '../../../test/corpus/index.js';
 import { fromKit } from '../../../test/unit/swaps/support.js';
-import { createRandom, type Random } from '../../../test/simulation/random.js';
+import { createRandom } from '../../../test/simulation/random.js';
+import { outcome } from './outcome.js';
 
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
-
-function outcome(work: () => unknown): unknown {
-  try {
-    return { out: work() };
-  } catch (error) {
-    if (!isExactChangeError(error)) throw error;
-    return { refused: error.code, details: error.details };
-  }
-}
 
 /** Jupiter's quotes, its refusals, and what a quote has to say. */
 export function quotes(): unknown[] {
@@ -117,81 +104,6 @@ export function instructions(): unknown[] {
       accounts: some.map(({ address }) => address),
       out: decodeSwap(instruction) ?? null,
     };
-  });
-}
-
-function ownAccount(random: Random, wallet: string, mint: string): OwnAccount {
-  const exists = random.chance(0.7);
-  const isWrapped = mint === WSOL_MINT;
-  return {
-    address: associatedTokenAddress(wallet, mint, TOKEN),
-    mint,
-    tokenProgram: TOKEN,
-    decimals: isWrapped ? 9 : 6,
-    exists,
-    balance: exists && random.chance(0.7) ? BigInt(random.int(0, 2 ** 40)) : 0n,
-    uncounted: exists && isWrapped && random.chance(0.3) ? BigInt(random.int(0, 5_000)) : 0n,
-    lamports: exists || random.chance(0.2) ? BigInt(random.int(0, 5_000_000)) : 0n,
-  };
-}
-
-/** Swaps as they are composed around one instruction: plan, guard and message. */
-export function compositions(): unknown[] {
-  const good = legitimate.filter(({ direction }) => !direction.includes('pyusd'));
-  return Array.from({ length: 90 }, (_, index) => {
-    const random = createRandom(`spec/compositions/${index}`);
-    const one = random.pick(good);
-    const { wallet, inputMint, outputMint, maxIn, minOut } = one.expected;
-    const amount = (most: number) => (random.chance(0.6) ? 0n : BigInt(random.int(0, most)));
-    const reserved = { input: amount(1_000), output: amount(1_000), lamports: amount(1_000) };
-    const facts = {
-      source: ownAccount(random, wallet, inputMint),
-      output: ownAccount(random, wallet, outputMint),
-      lamports: BigInt(random.int(0, 2 ** 42)),
-      walletMinimum: 890_880n,
-      sourceRent: 2_039_280n,
-      outputRent: 2_039_280n,
-      reserved,
-      leeway: random.chance(0.5) ? reserved : { input: 0n, output: 0n, lamports: 0n },
-    };
-    const compute = {
-      unitLimit: random.int(50_000, 1_400_000),
-      unitPrice: BigInt(random.int(0, 900_000)),
-    };
-    const keepWrapped = random.chance(0.3);
-    const blockhash = addressOf(random.bytes(32));
-    const expected = { ...one.expected, decoders };
-    const instruction = fromKit(one.honest);
-    const given = {
-      id: one.id,
-      expected: one.expected,
-      instruction,
-      facts,
-      compute,
-      keepWrapped,
-      blockhash,
-    };
-    const composed = outcome(() => {
-      const { message, plan, swapAt, guardFrom } = composeSwap({
-        ...{ expected, instruction, facts, keepWrapped, compute, blockhash, lookupTables: [] },
-      });
-      const { floors, budget, leeway } = plan;
-      const check = outcome(() =>
-        checkComposed(message, {
-          ...{ expected, instruction, floors, lookupTables: [], maxPriorityFee: 10n ** 12n },
-        }),
-      );
-      return {
-        message,
-        floors: { lamports: floors.lamports, least: floors.tokens.map(({ least }) => least) },
-        budget,
-        leeway,
-        swapAt,
-        guardFrom,
-        check,
-      };
-    });
-    return { ...given, maxIn, minOut, ...(composed as object) };
   });
 }
 

@@ -5,6 +5,7 @@ import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { ownerOf } from '../owner.js';
+import { relayFeeOf } from './swap-outcome.js';
 
 /** Of a client that is never asked. */
 const MOST_FREED = 1_000;
@@ -68,8 +69,9 @@ function freedReceipt(attempt: Attempt, state: FreedReceipt['state']): FreedRece
 }
 
 function recordOf(
-  { signature, inputMint, outputMint, provider }: NonNullable<Attempt['swap']>,
+  swap: NonNullable<Attempt['swap']>,
   { inAmount, outAmount }: { readonly inAmount: string; readonly outAmount: string },
 ): NonNullable<Receipt['swap']> {
-  return { signature, inputMint, inAmount, outputMint, outAmount, provider };
+  const { signature, inputMint, outputMint, provider } = swap;
+  return { signature, inputMint, inAmount, outputMint, outAmount, provider, ...relayFeeOf(swap) };
 }

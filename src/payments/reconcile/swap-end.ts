@@ -8,7 +8,14 @@ import { landTransaction, type Landing } from '../../solana/transactions/confirm
 import type { PaymentContext } from '../context.js';
 import { fateOf, landingOf } from './fate.js';
 import { sentSwap } from './sent-transaction.js';
-import { failureFee, ownFee, readLanded, rentIn, swapAmountsOf } from './swap-outcome.js';
+import {
+  failureFee,
+  ownFee,
+  readLanded,
+  relayFeeOf,
+  rentIn,
+  swapAmountsOf,
+} from './swap-outcome.js';
 
 /** How often a transaction of ours that has not landed is sent again, in milliseconds. */
 export const RESEND_MS = 2_000;
@@ -103,7 +110,7 @@ function swappedBy(
   swap: SignedSwap,
   landed: LandedTransaction | undefined,
 ): Swapped {
-  const { signature, inputMint, outputMint, provider, quoted, relay } = swap;
+  const { signature, inputMint, outputMint, provider, quoted } = swap;
   const wallet = context.config.signer.address;
   // What is wrapped stays on own accounts: the sum of their changes says nothing of it.
   const seen =
@@ -116,7 +123,7 @@ function swappedBy(
       outputMint,
       outAmount: `${seen.outAmount}`,
       provider,
-      ...(relay === undefined ? {} : { relayFee: { mint: relay.mint, amount: relay.fee } }),
+      ...relayFeeOf(swap),
     },
     feeLamports: landed === undefined ? BigInt(quoted.feeLamports) : ownFee(landed, swap),
     rentLamports: landed === undefined ? undefined : rentIn(landed, wallet, swap),

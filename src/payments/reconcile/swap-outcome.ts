@@ -1,6 +1,7 @@
 import { maxAmount } from '../../amount.js';
 import type { SignedSwap } from '../../journal/types.js';
 import { WSOL_MINT } from '../../network.js';
+import type { RelayFee } from '../../receipt.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
@@ -40,6 +41,11 @@ export function ownFee(
   { relay }: Pick<SignedSwap, 'relay'>,
 ): bigint {
   return relay === undefined ? feeLamports : 0n;
+}
+
+/** What a relayer took, as records of a swap have it. */
+export function relayFeeOf({ relay }: Pick<SignedSwap, 'relay'>): { readonly relayFee?: RelayFee } {
+  return relay === undefined ? {} : { relayFee: { mint: relay.mint, amount: relay.fee } };
 }
 
 /** What the landed transaction moved on the wallet's own accounts. */

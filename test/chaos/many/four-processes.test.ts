@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { createClient, type ClientOptions } from 'exact-change';
+import { createClient, type ClientOptions, type EventName } from 'exact-change';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,6 +20,8 @@ export interface FourTask {
   readonly inHow?: number;
   readonly urls: readonly string[];
   readonly options: ClientOptions;
+  /** The process is killed at this event. */
+  readonly kill?: readonly ['event', EventName];
 }
 
 const PROCESSES = 4;

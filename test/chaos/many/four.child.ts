@@ -13,6 +13,8 @@ const task = JSON.parse(process.argv[2] ?? '') as FourTask;
 const { connectionString, path, options, seed, inHow } = task;
 const journal = path === undefined ? postgresJournal({ connectionString }) : fileJournal(path);
 const client = createClient({ ...options, journal, fetch: faultyFetch(seed, inHow) });
+if (task.kill !== undefined)
+  client.on(task.kill[1], () => void process.kill(process.pid, 'SIGKILL'));
 const bought = await buyAll(client, task.urls);
 await client.close();
 await journal.close();

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from typing_extensions import Literal, TypedDict
@@ -11,21 +10,21 @@ from typing_extensions import Literal, TypedDict
 from .._base.json_types import is_integer, is_number
 from .._base.network import SOLANA_MAINNET, named_network
 from .._base.options import refuse, refuse_unknown
-from .._base.redact import hide_key
 from .._base.runtime import Runtime, system_runtime
 from .._journal.durable import DurableJournal
 from .._journal.types import SharedJournal
 from .._policy.policy import Policy, PolicyOptions, parse_policy
-from .._policy.read import read_list, read_mint, read_usd
+from .._policy.read import read_list, read_mint
 from .._solana.keys import AnySigner
 from .._spec import table
 from ..errors import ExactChangeError
 from .addresses import parse_jupiter_url, parse_presign, parse_rpc_urls, parse_service_url
+from .keys import parse_key
+from .relayer import RelayerConfig, RelayerOptions, parse_relayer
 from .wallet import parse_signer
 
 # The longest that timers of both languages take.
 _MOST_MS = 2**31 - 1
-_VISIBLE = re.compile("[\x21-\x7e]*")
 _defaults: Mapping[str, Any] = table("defaults")["client"]
 
 
@@ -58,26 +57,6 @@ class Timeouts(NamedTuple):
     payment: float
     signer: float
     journal: float
-
-
-class RelayerOptions(TypedDict, total=False):
-    """A service that signs as fee payer of swaps, in the words of Kora's JSON-RPC."""
-
-    # Where its JSON-RPC is asked.
-    url: str
-    # Its key, if it asks for one: sent to it alone, as `x-api-key`.
-    api_key: str
-    # US dollars as decimal text that it may take for one swap; default "0.50".
-    max_fee: str
-
-
-class RelayerConfig(NamedTuple):
-    """The same, checked."""
-
-    url: str
-    api_key: str | None
-    # Millionths of a US dollar.
-    max_fee: int
 
 
 class ClientOptions(TypedDict, total=False):
@@ -195,7 +174,7 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
     }
     network = parse_network(given)
     api_url = given.get("api_url")
-    api_key = _parse_key("api_key", given.get("api_key"))
+    api_key = parse_key("api_key", given.get("api_key"))
     if api_key is not None and api_url is None:
         raise refuse("api_key", "is for the service at api_url. Give its address too.")
     logger = given.get("logger")
@@ -208,7 +187,7 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
     return Config(
         parse_rpc_urls(given.get("rpc_url"), network),
         parse_jupiter_url(given.get("jupiter_url", _defaults["jupiterUrl"])),
-        _parse_key("jupiter_api_key", given.get("jupiter_api_key")),
+        parse_key("jupiter_api_key", given.get("jupiter_api_key")),
         network,
         parse_swap_from(given.get("swap_from"), network),
         policy,
@@ -219,24 +198,13 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,
         auto_swap,
-        _parse_relayer(given.get("relayer")),
+        parse_relayer(given.get("relayer")),
         parse_presign(given.get("presign", _defaults["presign"])),
         parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),
         _parse_retries(given.get("retries", _defaults["retries"])),
         logger,
         given.get("http_transport"),
         parse_bool("trust_env", given.get("trust_env", False)),
-    )
-
-
-def _parse_relayer(options: object) -> RelayerConfig | None:
-    if options is None:
-        return None
-    given = refuse_unknown(options, tuple(RelayerOptions.__annotations__), "relayer")
-    return RelayerConfig(
-        parse_service_url("relayer.url", given.get("url")),
-        _parse_key("relayer.api_key", given.get("api_key")),
-        read_usd("relayer.max_fee", given.get("max_fee", "0.50")),
     )
 
 
@@ -274,22 +242,6 @@ def parse_bool(option: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise refuse(option, "must be True or False.")
     return value
-
-
-def _parse_key(option: str, key: object) -> str | None:
-    """A key of a service. An empty header is answered with 401, no header at all is served."""
-    if key is None:
-        return None
-    if not isinstance(key, str):
-        raise refuse(option, "must be a string.")
-    trimmed = key.strip()
-    # A header with anything else is refused at each call, in words that may repeat it.
-    if _VISIBLE.fullmatch(trimmed) is None:
-        raise refuse(option, "must be visible ASCII, without spaces.")
-    if not trimmed:
-        return None
-    hide_key(trimmed)
-    return trimmed
 
 
 def _parse_journal(journal: object) -> SharedJournal | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from .._kernel.fork import after_fork
 from .._kernel.signals import void
@@ -86,6 +86,16 @@ class Crowd:
         yield park(register)
 
 
+class AtWork(NamedTuple):
+    """An attempt that a call of this process has reserved, or is reserving."""
+
+    # Of the call: if it is gone, so is the call, though its process lives.
+    host: Host
+    reserving: Task[Any]
+    # That it is on record in; None for the wallet's own.
+    journal: object
+
+
 class Wallet:
     """The shared state of a wallet on a network."""
 
@@ -100,8 +110,10 @@ class Wallet:
         self.monitored: dict[str, Monitored] = {}
         # What the next call waits for: calls that have ended and are letting go.
         self.releasing: dict[Task[Any], None] = {}
-        # Idempotency keys of purchases that a call in this process is making right now.
-        self.keys: set[str] = set()
+        # Attempts from their claim until a payment is signed or they are undone, by id.
+        self.at_work: dict[str, AtWork] = {}
+        # Idempotency keys of purchases that a call in this process is making right now, and where.
+        self.keys: dict[str, Host] = {}
 
 
 class _Shared:

@@ -10,7 +10,7 @@ import weakref
 from typing import Any, Callable, TypeVar
 
 from .signals import Aborted, Signal
-from .task import Steps, Task, Wake, begin
+from .task import Host, Immediate, Steps, Task, Wake, begin
 from .turns import run_turn
 from .workers import workers
 
@@ -169,6 +169,19 @@ def loop_host() -> LoopHost:
     host = _hosts.get(loop)
     if host is None:
         host = _hosts[loop] = LoopHost(loop)
+    return host
+
+
+class _Here(Immediate):
+    __slots__ = ()
+
+    def answer(self, host: Host) -> Host:
+        return host
+
+
+def this_host() -> Steps[Host]:
+    """The host that runs these steps."""
+    host: Host = yield _Here()
     return host
 
 

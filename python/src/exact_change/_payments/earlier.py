@@ -7,6 +7,7 @@ from typing import Callable, NamedTuple, Sequence, TypeVar
 from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._journal.types import Attempt
+from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
 from .._kernel.steps import all_of, background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
@@ -101,12 +102,15 @@ def under_key(
     if idempotency_key is None:
         return (yield from work())
     keys = context.wallet.keys
-    if idempotency_key in keys:
+    own = yield from this_host()
+    other = keys.get(idempotency_key)
+    # A call whose event loop was closed makes nothing any more.
+    if other is not None and not other.is_gone:
         raise in_progress({})
-    keys.add(idempotency_key)
+    keys[idempotency_key] = own
 
     def let_go() -> Steps[None]:
-        keys.discard(idempotency_key)
+        keys.pop(idempotency_key, None)
         yield from ()
 
     return (yield from ensure(work(), let_go))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, TypeVar
 
 from .._journal.balances import Taken
-from .._journal.registry import OpenPayment
+from .._journal.registry import AtWork, OpenPayment
 from .._journal.types import (
     Along,
     Attempt,
@@ -17,8 +17,9 @@ from .._journal.types import (
     SignedSwap,
     SwapOutcome,
 )
+from .._kernel.hosts import this_host
 from .._kernel.signals import Signal
-from .._kernel.steps import quiet
+from .._kernel.steps import join, quiet
 from .._kernel.task import Steps
 from .._policy.caps import caps_for, check_payment, over_budget, taken_of
 from .._policy.cost import NO_SWAP_COST
@@ -30,6 +31,7 @@ from .costs import cost_for_swap
 from .reconcile.earlier_errors import in_progress
 from .reconcile.orphans import end_unpaid
 from .reconcile.resume import abandon, free_orphaned_budget, resume_with_next_call
+from .saving import start_apart
 from .swap_cost import SwapTaking, swap_bound, swap_cost_after, with_swap_cost, without_bound
 
 T = TypeVar("T")
@@ -53,15 +55,24 @@ class Reservation:
         ``payment_in_progress`` if another call has its key.
         """
         context, attempt = self._context, self.attempt
+        id_, journal = attempt["id"], context.config.journal
         caps = caps_for(context.config.policy.caps.caps, attempt)
-        along = Along(claim=[attempt["id"]])
+        along = Along(claim=[id_])
+        host = yield from this_host()
+
+        def ask() -> Steps[Reserved]:
+            # It ends though the caller's event loop is closed meanwhile; the next call undoes it.
+            reserving = yield from start_apart(
+                context, context.journal.reserve(attempt, caps, along, hold)
+            )
+            context.wallet.at_work[id_] = AtWork(host, reserving, journal)
+            result: Reserved = yield from join(reserving)
+            return result
 
         def is_made(result: Reserved) -> bool:
             return result is None or isinstance(result, Taken)
 
-        done = yield from _without_orphans(
-            context, lambda: context.journal.reserve(attempt, caps, along, hold), is_made
-        )
+        done = yield from _without_orphans(context, ask, is_made)
         if isinstance(done, KeyTaken):
             raise in_progress({})
         if isinstance(done, CapBlock):
@@ -125,6 +136,7 @@ class Reservation:
         }
         claim = [body_claim(signed["id"])]
         yield from self._context.journal.put(signed, Along(claim=claim))
+        self._context.wallet.at_work.pop(signed["id"], None)
         return OpenPayment(signed)
 
     def roll_back(self, source: str | None, reason: Exception | None) -> Steps[None]:
@@ -133,6 +145,10 @@ class Reservation:
         ``source``: the token account that the payment would have left from, if one was held. Never
         raises.
         """
+        yield from self._undo(source, reason)
+        self._context.wallet.at_work.pop(self.attempt["id"], None)
+
+    def _undo(self, source: str | None, reason: Exception | None) -> Steps[None]:
         context, id_ = self._context, self.attempt["id"]
         drop = [id_, body_claim(id_)]
         is_unwritten = is_code(reason, "journal_unavailable")

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from typing import Callable, Sequence, TypeVar
 
+from ..._kernel.hosts import this_host
 from ..._kernel.steps import Forget, call, park, sleep
 from ..._kernel.task import Host, Steps, Wake
 from ..locks import MemoryLocks
@@ -78,24 +79,26 @@ class Gate:
 
     def __init__(self, ready: Callable[[], Steps[None]]) -> None:
         self._ready = ready
-        self._inside = 0
+        # Where the calls run that are in.
+        self._inside: dict[object, Host] = {}
         self._is_closed = False
 
     def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
         """Raises ``journal_unavailable`` once it is closed."""
         if self._is_closed:
             raise closed(step)
-        self._inside += 1
+        call = object()
+        self._inside[call] = yield from this_host()
         try:
             yield from self._ready()
             return (yield from work())
         finally:
-            self._inside -= 1
+            self._inside.pop(call, None)
 
     def close(self) -> Steps[None]:
-        """Lets no call in any more. Returns when all are out."""
+        """Lets no call in any more. Returns when all are out whose event loop is not closed."""
         self._is_closed = True
-        while self._inside > 0:
+        while not all(host.is_gone for host in self._inside.values()):
             yield from sleep(_LOOK_MS)
 
 

@@ -10,6 +10,7 @@ from ..._policy.cost import LAMPORTS, cost_of
 from ..._receipt import FreedCost, FreedReceipt, PaidSwap, Receipt, read_receipt
 from ..context import PaymentContext
 from ..costs import cost_for
+from .swap_outcome import relay_fee_of
 
 # Of a client that is never asked.
 _MOST_FREED = 1_000
@@ -83,5 +84,6 @@ def _freed_receipt(attempt: Attempt, state: Literal["abandoned", "unpaid"]) -> F
         swap["outputMint"],
         outcome.get("outAmount", "0"),
         swap["provider"],
+        relay_fee_of(swap),
     )
     return receipt._replace(swap=record)

@@ -8,7 +8,7 @@ from typing import Any, Mapping, NamedTuple
 from ..._journal.types import SignedSwap, SwapOutcome
 from ..._kernel.signals import Signal
 from ..._kernel.task import Steps
-from ..._receipt import PaidSwap, RelayFee
+from ..._receipt import PaidSwap
 from ..._solana.confirm import Landing, land_transaction
 from ..._solana.rpc.types import LandedTransaction
 from ...errors import ExactChangeError, failure
@@ -20,6 +20,7 @@ from .swap_outcome import (
     failure_fee,
     own_fee,
     read_landed,
+    relay_fee_of,
     rent_in,
     swap_amounts_of,
 )
@@ -114,8 +115,7 @@ def end_of_swap(
 def _swapped_by(
     swap: SignedSwap, signature: str, landed: LandedTransaction | None, wallet: str
 ) -> Swapped:
-    quoted, relay = swap["quoted"], swap.get("relay")
-    is_relayed = relay is not None
+    quoted, is_relayed = swap["quoted"], "relay" in swap
     mints = swap["inputMint"], swap["outputMint"]
     sides = Sides(*mints, swap["source"], swap["output"], is_relayed)
     taken, brought = int(quoted["inAmount"]), int(quoted["outAmount"])
@@ -129,7 +129,7 @@ def _swapped_by(
         sides.output_mint,
         str(brought),
         swap["provider"],
-        None if relay is None else RelayFee(relay["mint"], relay["fee"]),
+        relay_fee_of(swap),
     )
     if landed is None:
         return Swapped(record, int(quoted["feeLamports"]))

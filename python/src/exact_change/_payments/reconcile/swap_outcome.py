@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple
 
 from ..._base.network import WSOL_MINT
+from ..._journal.types import SignedSwap
 from ..._kernel.steps import quiet, sleep
 from ..._kernel.task import Steps
+from ..._receipt import RelayFee
 from ..._solana.address import Address
 from ..._solana.rpc.types import LandedTransaction
 from ..context import PaymentContext
@@ -30,6 +32,12 @@ class Sides(NamedTuple):
 def own_fee(landed: LandedTransaction, is_relayed: bool) -> int:
     """What the wallet paid of the network fee: nothing if a relayer did."""
     return 0 if is_relayed else landed.fee_lamports
+
+
+def relay_fee_of(swap: SignedSwap) -> RelayFee | None:
+    """What a relayer took, as records of a swap have it."""
+    relay = swap.get("relay")
+    return None if relay is None else RelayFee(relay["mint"], relay["fee"])
 
 
 def read_landed(context: PaymentContext, signature: str) -> Steps[LandedTransaction | None]:

@@ -1,0 +1,44 @@
+"""Options of a relayer, and their defaults."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from typing_extensions import TypedDict
+
+from .._base.options import refuse_unknown
+from .._policy.read import read_usd
+from .addresses import parse_service_url
+from .keys import parse_key
+
+
+class RelayerOptions(TypedDict, total=False):
+    """A service that signs as fee payer of swaps, in the words of Kora's JSON-RPC."""
+
+    # Where its JSON-RPC is asked.
+    url: str
+    # Its key, if it asks for one: sent to it alone, as `x-api-key`.
+    api_key: str
+    # US dollars as decimal text that it may take for one swap; default "0.50".
+    max_fee: str
+
+
+class RelayerConfig(NamedTuple):
+    """The same, checked."""
+
+    url: str
+    api_key: str | None
+    # Millionths of a US dollar.
+    max_fee: int
+
+
+def parse_relayer(options: object) -> RelayerConfig | None:
+    """A relayer. Raises ``ConfigError`` (``invalid_option``)."""
+    if options is None:
+        return None
+    given = refuse_unknown(options, tuple(RelayerOptions.__annotations__), "relayer")
+    return RelayerConfig(
+        parse_service_url("relayer.url", given.get("url")),
+        parse_key("relayer.api_key", given.get("api_key")),
+        read_usd("relayer.max_fee", given.get("max_fee", "0.50")),
+    )
