@@ -122,7 +122,7 @@ const PARTS = /\/src\/parts\.ts$/;
 
 /** What is loaded by a step that needs it, each behind one dynamic import. */
 const LATER =
-  /\/(src\/(inspect-engine|journal\/memory|config\/kit-signer|payments\/(swap-engine|pay-header|step-log)|solana\/rpc\/seldom|swaps\/jupiter\/connect)|adapters\/(local|remote)\/operations)\.ts$/;
+  /\/(src\/(inspect-engine|(journal|outbox)\/memory|config\/kit-signer|payments\/(swap-engine|pay-header|step-log)|solana\/rpc\/seldom|swaps\/jupiter\/connect)|adapters\/(local|remote)\/operations)\.ts$/;
 
 /**
  * Keeps in one file what a client loads first, and in another what pays: all that is loaded later
