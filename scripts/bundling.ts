@@ -118,11 +118,20 @@ export const entryOf = (paths: readonly string[]) =>
 export const ENTRY = entryOf([...Object.values(ENTRIES), ...APART]);
 
 /** What pays, which a client loads at its first 402. */
-const PARTS = /\/src\/parts\.ts$/;
+const PARTS = ['src/parts'];
 
-/** What is loaded by a step that needs it, each behind one dynamic import. */
-const LATER =
-  /\/(src\/(inspect-engine|(journal|outbox)\/memory|config\/kit-signer|payments\/(swap-engine|pay-header|step-log)|solana\/rpc\/seldom|swaps\/jupiter\/connect)|adapters\/(local|remote)\/operations)\.ts$/;
+/** What is loaded by a step that needs it, each behind a dynamic import. */
+const LATER = [
+  'adapters/(local|remote)/operations',
+  'src/config/kit-signer',
+  'src/inspect-engine',
+  'src/(journal|outbox)/memory',
+  'src/payments/(pay-ahead|pay-header|recovery|step-log|swap-engine)',
+  'src/payments/execute/resign',
+  'src/solana/rpc/seldom',
+  'src/solana/transactions/wallet-changes',
+  'src/swaps/jupiter/connect',
+];
 
 /**
  * Keeps in one file what a client loads first, and in another what pays: all that is loaded later
@@ -132,8 +141,8 @@ const LATER =
 const fewFiles: Plugin = {
   name: 'few-files',
   setup(build) {
-    const extend = (filter: RegExp, name: string, from: string) =>
-      build.onLoad({ filter }, async ({ path }) => ({
+    const extend = (files: readonly string[], name: string, from: string) =>
+      build.onLoad({ filter: new RegExp(`/(${files.join('|')})\\.ts$`) }, async ({ path }) => ({
         contents: `${await readFile(path, 'utf8')}\nexport { ${name} as earlier } from '${root}src/${from}';`,
         loader: 'ts',
       }));

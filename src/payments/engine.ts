@@ -21,7 +21,6 @@ import { claimsReleased } from './execute/release-claim.js';
 import { ownerOf } from './owner.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
-import { resume } from './reconcile/resume.js';
 import { warm } from './warm.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
@@ -104,7 +103,7 @@ export function createEngine(config: Config, events: Events, parts: Parts): Engi
         if (receipt !== undefined && fits(receipt, filter)) yield receipt;
       }
     },
-    resume: () => resume(context),
+    resume: async () => (await import('./recovery.js')).resume(context),
     spent: async () => (await more()).spent(context),
     warm: () => warm(context),
     close() {

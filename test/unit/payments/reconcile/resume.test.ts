@@ -3,11 +3,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
 import { bodyClaim } from '../../../../src/payments/execute/release-claim.js';
-import {
-  freeOrphanedBudget,
-  resume,
-  resumeOnce,
-} from '../../../../src/payments/reconcile/resume.js';
+import { freeOrphanedBudget, resume } from '../../../../src/payments/reconcile/resume.js';
+import { resumeOnce } from '../../../../src/payments/reconcile/resume-once.js';
 import { createEvents } from '../../../../src/events.js';
 import { memoryJournal } from '../../../../src/journal/memory.js';
 import { memoryOutbox } from '../../../../src/outbox/memory.js';
