@@ -128,6 +128,7 @@ const LATER = [
   'src/(journal|outbox)/memory',
   'src/payments/(pay-ahead|pay-header|recovery|step-log|swap-engine)',
   'src/payments/execute/resign',
+  'src/solana/ed25519',
   'src/solana/rpc/seldom',
   'src/solana/transactions/wallet-changes',
   'src/swaps/jupiter/connect',
