@@ -107,6 +107,7 @@ const APART = [
   'src/inspect.ts',
   'src/interceptor.ts',
   'src/memory-journal.ts',
+  'src/protocols/x402/parse-payment-required.ts',
   'src/receipt-text.ts',
   'src/receipt.ts',
 ];

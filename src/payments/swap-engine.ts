@@ -4,7 +4,7 @@
  */
 export { swapAndHold } from './execute/swap-and-hold.js';
 export { balance, quote, spent, swap } from './operations.js';
-export { searchPrice } from './plan/ask-price.js';
+export { usdPriceOf } from './plan/usd-price.js';
 export { chooseFunding } from './plan/choose-funding.js';
 export { makePlan, planOf } from './plan/plan.js';
 export { decidedOutcome, forgetAccounts } from './reconcile/open-swaps.js';
