@@ -81,8 +81,8 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export function createEngine(config: Config, events: Events, parts: Parts): Engine {
-  const context = createContext(config, events, parts);
+export async function createEngine(config: Config, events: Events, parts: Parts): Promise<Engine> {
+  const context = await createContext(config, events, parts);
   const more = () => import('./swap-engine.js');
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
