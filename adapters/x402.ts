@@ -10,7 +10,7 @@ import { createClient } from '../src/index.js';
 import { refuse } from '../src/internal/options.js';
 import { isRecord } from '../src/internal/record.js';
 import { everyPinnedMint } from '../src/network.js';
-import { parsePaymentRequired } from '../src/protocols/x402/parse.js';
+import { parsePaymentRequired } from '../src/protocols/x402/parse-payment-required.js';
 
 /** What `x402Client.register` and `registerV1` of `@x402/core` take. */
 export interface ExactChangeScheme {

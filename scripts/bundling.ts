@@ -107,6 +107,7 @@ const APART = [
   'src/inspect.ts',
   'src/interceptor.ts',
   'src/memory-journal.ts',
+  'src/protocols/x402/parse-payment-required.ts',
   'src/receipt-text.ts',
   'src/receipt.ts',
 ];
@@ -117,21 +118,38 @@ export const entryOf = (paths: readonly string[]) =>
 
 export const ENTRY = entryOf([...Object.values(ENTRIES), ...APART]);
 
-/** What is loaded by a step that needs it, each behind one dynamic import. */
-const LATER =
-  /\/(src\/(parts|inspect-engine|journal\/memory|payments\/(swap-engine|pay-header|step-log)|solana\/rpc\/seldom|swaps\/jupiter\/connect)|adapters\/(local|remote)\/operations)\.ts$/;
+/** What pays, which a client loads at its first 402. */
+const PARTS = ['src/parts'];
+
+/** What is loaded by a step that needs it, each behind a dynamic import. */
+const LATER = [
+  'adapters/(local|remote)/operations',
+  'src/config/kit-signer',
+  'src/inspect-engine',
+  'src/(journal|outbox)/memory',
+  'src/payments/(pay-ahead|pay-header|recovery|step-log|swap-engine|timeouts)',
+  'src/payments/execute/resign',
+  'src/solana/ed25519',
+  'src/solana/rpc/seldom',
+  'src/solana/transactions/wallet-changes',
+  'src/swaps/jupiter/connect',
+];
 
 /**
- * Keeps what a client loads first in one file: all that is loaded later gets to all of it, so that
- * esbuild has no reason to part it by what needs which. A page loads few files instead of twenty.
+ * Keeps in one file what a client loads first, and in another what pays: all that is loaded later
+ * gets to all of them, so that esbuild has no reason to part them by what needs which. A page loads
+ * few files instead of twenty.
  */
-const oneFirstFile: Plugin = {
-  name: 'one-first-file',
+const fewFiles: Plugin = {
+  name: 'few-files',
   setup(build) {
-    build.onLoad({ filter: LATER }, async ({ path }) => ({
-      contents: `${await readFile(path, 'utf8')}\nexport { createClient as first } from '${root}src/create-client.ts';`,
-      loader: 'ts',
-    }));
+    const extend = (files: readonly string[], name: string, from: string) =>
+      build.onLoad({ filter: new RegExp(`/(${files.join('|')})\\.ts$`) }, async ({ path }) => ({
+        contents: `${await readFile(path, 'utf8')}\nexport { ${name} as earlier } from '${root}src/${from}';`,
+        loader: 'ts',
+      }));
+    extend(PARTS, 'createClient', 'create-client.ts');
+    extend(LATER, 'parts', 'parts.ts');
   },
 };
 
@@ -172,7 +190,7 @@ export const COMMON = {
       'class-private-static-field': true,
     };
   },
-  esbuildPlugins: [dropDecimals, oneFirstFile],
+  esbuildPlugins: [dropDecimals, fewFiles],
   plugins: [noBareImports],
 } satisfies Options;
 

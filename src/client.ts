@@ -134,7 +134,7 @@ export function buildClient(
     const parts = await loadParts();
     const logger = config.logger ?? parts.logger?.();
     const steps = logger === undefined ? undefined : await import('./payments/step-log.js');
-    loaded = parts.createEngine(config, events, parts);
+    loaded = await parts.createEngine(config, events, parts);
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;
   });

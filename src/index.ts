@@ -37,7 +37,10 @@ export {
 } from './receipt.js';
 export { explorerUrl, formatReceipt } from './receipt-text.js';
 export { memoryJournal } from './memory-journal.js';
-export { parsePaymentRequired, type PaymentRequiredParts } from './protocols/x402/parse.js';
+export {
+  parsePaymentRequired,
+  type PaymentRequiredParts,
+} from './protocols/x402/parse-payment-required.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
 export {
   pinnedMints,

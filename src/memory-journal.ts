@@ -13,7 +13,10 @@ import type { Outbox } from './outbox/outbox.js';
 export function memoryJournal(options: JournalOptions = {}): Journal {
   const hasOutbox = wantsOutbox(options);
   // Loaded with its first call: a page may never make one.
-  const load = loadOnce(async () => (await import('./journal/memory.js')).memoryJournal(options));
+  const load = loadOnce(async () => {
+    const outbox = hasOutbox ? (await import('./outbox/memory.js')).memoryOutbox() : undefined;
+    return (await import('./journal/memory.js')).memoryJournal(outbox);
+  });
   return {
     reserve: async (...args) => (await load()).reserve(...args),
     put: async (...args) => (await load()).put(...args),

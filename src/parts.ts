@@ -1,6 +1,6 @@
 import { debugLogger } from '../adapters/debug.js';
-import { localOver } from '../adapters/local/index.js';
-import { remoteOver } from '../adapters/remote/index.js';
+import { localOver } from '../adapters/local/lazily.js';
+import { remoteOver } from '../adapters/remote/lazily.js';
 import type { ClientParts } from './client.js';
 import { createEngine } from './payments/engine.js';
 import { x402Protocol } from './protocols/x402/protocol.js';

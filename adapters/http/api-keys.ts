@@ -1,4 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2';
+import { sha256 } from '../../src/internal/sha2.js';
 import { refuse } from '../../src/internal/options.js';
 
 const KEY = /^[\x21-\x7e]{16,256}$/;

@@ -1,4 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2';
+import { sha256 } from '../../src/internal/sha2.js';
 import { hex } from '../../src/internal/hex.js';
 import { throwIfAborted } from '../../src/internal/abort.js';
 import { isAddress } from '../../src/solana/address.js';

@@ -8,7 +8,7 @@ import { writeQuery } from '../../src/wire/query.js';
 import { readRequest } from '../../src/wire/read.js';
 import { checkOrder, checkWallet } from '../check-order.js';
 import { answerOf } from './answer.js';
-import type { RemoteSettings } from './index.js';
+import type { RemoteSettings } from './lazily.js';
 import { servicePeer } from './peer.js';
 
 const ACCEPTED = `application/json, ${PROBLEM_TYPE}`;

@@ -5,6 +5,7 @@ import type { EventDetails, EventName } from '../../src/events.js';
 import type { SwapOptions, SwapResult } from '../../src/payments/engine.js';
 import type { Payment } from '../../src/payments/pay-header.js';
 import type { LimitOptions } from '../../src/policy/limits.js';
+import type { TopUpOptions } from '../../src/policy/top-up.js';
 import type { ListOptions } from '../../src/policy/lists.js';
 import type { Plan } from '../../src/policy/plan.js';
 import type { PolicyOptions } from '../../src/policy/policy.js';
@@ -53,12 +54,15 @@ const policy: Places<keyof PolicyOptions> = {
   ...{ approve: true, resign: true, maxInAmount: true, minSwap: true, maxSlippageBps: true },
   ...{ maxPriceImpactBps: true, maxSwapLossBps: true, maxFeeLamports: true },
   maxRentLamports: true,
+  topUp: true,
 };
 
 const limits: Places<keyof LimitOptions> = {
   ...{ usd: true, amount: true, payments: true, swaps: true, lamports: true, per: true },
   ...{ mint: true, host: true, payee: true },
 };
+
+const topUp: Places<keyof TopUpOptions> = { token: true, below: true, to: true };
 
 const lists: Places<keyof ListOptions> = {
   ...{ hosts: true, payees: true, mints: true, networks: true, schemes: true },
@@ -181,7 +185,7 @@ const exportsOfIndex: Places<keyof typeof exported> = {
 
 /** By what a caller meets: what TypeScript has, what of it Python has, and why not the rest. */
 export const surface = {
-  ...{ client, clientOptions, timeouts, relayer, policy, limits, lists, swapOptions, receiptFilter },
+  ...{ client, clientOptions, timeouts, relayer, policy, limits, topUp, lists, swapOptions, receiptFilter },
   ...{ receipt, paidPayment, paidSwap, cost, freedReceipt, plan, plannedRelayer },
   ...{ swapResult, swapQuote, payment, exports: exportsOfIndex, events },
   /** What Python alone has. */

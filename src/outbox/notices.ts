@@ -1,4 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2';
+import { sha256 } from '../internal/sha2.js';
 import { hex } from '../internal/hex.js';
 import type { AttemptState } from '../journal/states.js';
 import type { Attempt } from '../journal/types.js';

@@ -12,14 +12,9 @@ import { networkOf } from '../solana/rpc/genesis.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
-import {
-  coordinationWithTimeouts,
-  journalWithTimeouts,
-  type StepTimer,
-} from './journal-timeouts.js';
+import { locksWithTimeout } from './lock-timeout.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
-import { transportWithTimeouts, locksWithTimeout } from './transport-timeouts.js';
 
 const ID_BYTES = 12;
 
@@ -67,7 +62,11 @@ export interface Parts {
   remote(apiUrl: string, config: Config): Transport;
 }
 
-export function createContext(config: Config, events: Events, parts: Parts): PaymentContext {
+export async function createContext(
+  config: Config,
+  events: Events,
+  parts: Parts,
+): Promise<PaymentContext> {
   const rpc = connectTo(config, events.emitCall);
   const { protocols, sources } = parts;
   const prices = parts.local(config, rpc, sources);
@@ -76,17 +75,37 @@ export function createContext(config: Config, events: Events, parts: Parts): Pay
     sources,
     events,
     rpc,
-    transport: transportOf(config, parts) ?? prices,
+    transport: (await transportOf(config, parts)) ?? prices,
+    kept: await keptBy(config, events),
     wallet: walletOf(config.signer.address, config.network),
     prices,
   });
 }
 
 /** What another operator runs. */
-function transportOf(config: Config, parts: Parts): Transport | undefined {
+async function transportOf(config: Config, parts: Parts): Promise<Transport | undefined> {
   const { apiUrl, transport, timeouts } = config;
   if (apiUrl !== undefined) return parts.remote(apiUrl, config);
-  return transport === undefined ? undefined : transportWithTimeouts(transport, timeouts.jupiter);
+  if (transport === undefined) return undefined;
+  const { transportWithTimeouts } = await import('./timeouts.js');
+  return transportWithTimeouts(transport, timeouts.jupiter);
+}
+
+/** Where attempts are kept: a journal, each of its calls within its time. */
+export interface KeptBy {
+  readonly journal: Journal;
+  /** Of all processes that share the journal; undefined if it brings none. */
+  readonly coordination: Coordination | undefined;
+}
+
+async function keptBy(config: Config, events: Events): Promise<KeptBy | undefined> {
+  const { journal, network, signer, timeouts, runtime } = config;
+  if (journal === undefined) return undefined;
+  const { timedJournal } = await import('./timeouts.js');
+  return timedJournal(journal, { wallet: signer.address, network }, timeouts.journal, {
+    now: runtime.now,
+    onStep: (step) => events.emitCall('journal.called', step),
+  });
 }
 
 /** What a context is put together from; without `prices` its transport is our own. */
@@ -94,28 +113,27 @@ type ContextParts = Pick<
   PaymentContext,
   'protocols' | 'sources' | 'events' | 'rpc' | 'transport' | 'wallet'
 > &
-  Partial<Pick<PaymentContext, 'prices'>>;
+  Partial<Pick<PaymentContext, 'prices'>> & {
+    /** Undefined for what all clients of the wallet in this process share. */
+    readonly kept: KeptBy | undefined;
+  };
 
 /** A context over a connection and a transport that are there already. */
-export function contextOver(config: Config, parts: ContextParts): PaymentContext {
+export function contextOver(config: Config, { kept, ...parts }: ContextParts): PaymentContext {
   const { rpc, transport, wallet, prices = transport } = parts;
-  const { network, runtime, journal, timeouts } = config;
-  const shared = journal?.coordination?.({ wallet: config.signer.address, network });
-  const timer: StepTimer = {
-    now: runtime.now,
-    onStep: (step) => parts.events.emitCall('journal.called', step),
+  const { network, runtime } = config;
+  const { journal, coordination: shared } = kept ?? {
+    journal: wallet.journal,
+    coordination: undefined,
   };
-  const coordination =
-    shared === undefined ? wallet.coordination : coordinationWithTimeouts(shared, timeouts.journal);
-  const timed =
-    journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal, timer);
+  const coordination = shared ?? wallet.coordination;
   return {
     ...coordination,
     locks: locksWithTimeout(coordination.locks),
     ...parts,
     config,
     prices,
-    journal: shared === undefined ? alongWith(timed, coordination) : timed,
+    journal: shared === undefined ? alongWith(journal, coordination) : journal,
     memory: createMemory(),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),

@@ -21,7 +21,6 @@ import { claimsReleased } from './execute/release-claim.js';
 import { ownerOf } from './owner.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
-import { resume } from './reconcile/resume.js';
 import { keepToppedUp } from './top-up.js';
 import { warm } from './warm.js';
 
@@ -83,8 +82,8 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export function createEngine(config: Config, events: Events, parts: Parts): Engine {
-  const context = createContext(config, events, parts);
+export async function createEngine(config: Config, events: Events, parts: Parts): Promise<Engine> {
+  const context = await createContext(config, events, parts);
   const more = () => import('./swap-engine.js');
   const thenTopUp = <T>(result: T): T => {
     keepToppedUp(context);
@@ -112,7 +111,7 @@ export function createEngine(config: Config, events: Events, parts: Parts): Engi
         if (receipt !== undefined && fits(receipt, filter)) yield receipt;
       }
     },
-    resume: () => resume(context),
+    resume: async () => (await import('./recovery.js')).resume(context),
     spent: async () => (await more()).spent(context),
     warm: () => warm(context).then(thenTopUp),
     async close() {

@@ -1,7 +1,8 @@
 import { isExactChangeError, TransportError, type ErrorCode } from '../errors.js';
 import type { EventDetails } from '../events.js';
 import { bounded } from '../internal/bounded.js';
-import type { Coordination, Journal } from '../journal/types.js';
+import type { Coordination, Journal, Owner } from '../journal/types.js';
+import type { KeptBy } from './context.js';
 
 /** Hears of the steps of a journal that have ended, and has the clock for them. */
 export interface StepTimer {
@@ -10,6 +11,21 @@ export interface StepTimer {
 }
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
+
+/** A journal of the caller's, and the coordination that it brings for a wallet, if it does. */
+export function timedJournal(
+  journal: Journal,
+  owner: Owner,
+  timeoutMs: number,
+  timer: StepTimer,
+): KeptBy {
+  const coordination = journal.coordination?.(owner);
+  return {
+    journal: journalWithTimeouts(journal, timeoutMs, timer),
+    coordination:
+      coordination === undefined ? undefined : coordinationWithTimeouts(coordination, timeoutMs),
+  };
+}
 
 /**
  * A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves
@@ -39,7 +55,7 @@ export function journalWithTimeouts(
 }
 
 /** The same for what several processes share. Waiting for a lock is the caller's to bound. */
-export function coordinationWithTimeouts(
+function coordinationWithTimeouts(
   { ledger, locks, claims, next }: Coordination,
   timeoutMs: number,
 ): Coordination {

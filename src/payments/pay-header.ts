@@ -10,7 +10,7 @@ import { preparePayment } from './pay.js';
 import { checkOrigin } from './plan/check-request.js';
 import { choose } from './plan/choose.js';
 import { monitorPayment } from './reconcile/payment-monitor.js';
-import { resumeOnce } from './reconcile/resume.js';
+import { resumeOnce } from './reconcile/resume-once.js';
 
 /** Options of `client.pay`. */
 export interface PayOptions {

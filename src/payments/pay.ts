@@ -5,27 +5,22 @@ import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { announce } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
-import { receiptOf } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { approvalFor } from './execute/approval.js';
 import { firstReceipt } from './execute/attempt-receipt.js';
 import { fundPayment, holdFor } from './execute/fund.js';
 import { reservationFor } from './execute/reservation.js';
-import { presentAhead, presentOrResign, type SignFor } from './execute/resign.js';
+import { presentAlone } from './execute/present.js';
+import type { SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
 import { checkCors } from './plan/check-cors.js';
 import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
 import { fingerprintOf } from './plan/fingerprint.js';
 import type { Funding } from './plan/funding.js';
-import {
-  forgetStableTerms,
-  noteCharge,
-  onlyPaidAhead,
-  stableTermsOf,
-} from './plan/stable-terms.js';
-import { resumeEarlierPayment, underKey } from './reconcile/earlier-payment.js';
-import { resumeOnce } from './reconcile/resume.js';
+import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
+import { resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
+import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { onceToppedUp } from './top-up.js';
 
@@ -51,7 +46,15 @@ export async function payForCall(
     context,
     { call, url, terms, unpaid },
     options,
-    async (buying) => presentOrResign(context, await sign(terms, buying.task), buying, sign),
+    async (buying) => {
+      // Loaded before anything is signed.
+      const resign =
+        context.config.policy.resign > 0 ? await import('./execute/resign.js') : undefined;
+      const first = await sign(terms, buying.task);
+      return resign === undefined
+        ? presentAlone(context, first, buying.presentation)
+        : resign.presentOrResign(context, first, buying, sign);
+    },
   );
   noteCharge(context, call, terms, unpaid, response);
   // The first answer is not read any more; unread, it would keep its connection.
@@ -73,46 +76,18 @@ export function payAhead(
   // What charged before mostly charges again: the payment finds its blockhash there.
   if (memory.charging.has(new URL(call.url).origin)) blockhashes.recent().catch(() => undefined);
   const terms = stableTermsOf(context, call);
-  return terms === undefined ? undefined : payByTerms(context, call, terms, options);
+  return terms === undefined ? undefined : loadAhead(context, call, terms, options);
 }
 
-async function payByTerms(
+/** Loads what does it; a call that cannot have that asks first, as any other. */
+async function loadAhead(
   context: PaymentContext,
   call: Call,
   terms: PaymentRequired,
   options: CallOptions,
 ): Promise<Response | undefined> {
-  const { url } = call;
-  // A body that is too large, or does not end in time, may be asked for no payment at all.
-  const isReplayable = await call.replayable().then(
-    () => true,
-    () => false,
-  );
-  throwIfAborted(call.signal);
-  if (!isReplayable) return undefined;
-  const sign = signFor(context);
-  // No swap is made for terms that may have changed, also if another call takes the tokens first.
-  const signAhead = signFor({ ...context, config: { ...context.config, autoSwap: false } });
-  const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
-    const first = await signAhead(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
-      // Asked for terms of today, it may cost less, or nothing.
-      if (isExactChangeError(error) && error.funds === 'untouched' && !isNo(error))
-        return undefined;
-      throw error;
-    });
-    return first === undefined ? undefined : presentAhead(context, first, buying, sign);
-  });
-  // What is free now, or refused, is asked for first the next time.
-  if (response?.ok !== true || receiptOf(response)?.settlement === undefined)
-    forgetStableTerms(context, call);
-  return response;
-}
-
-/** Whether a person or a wallet was asked, and gave no payment: once a call is enough. */
-function isNo(error: unknown): boolean {
-  return (
-    isExactChangeError(error, 'approval_refused') || isExactChangeError(error, 'signing_failed')
-  );
+  const ahead = await import('./pay-ahead.js').catch(() => undefined);
+  return ahead?.payByTerms(context, call, terms, options);
 }
 
 /** A call that is to be paid for. */
@@ -129,7 +104,7 @@ interface Asked {
  * Buys once: an earlier payment for the same call comes first, and what goes wrong says what became
  * of the money.
  */
-async function asPurchase<T extends Response | undefined>(
+export async function asPurchase<T extends Response | undefined>(
   context: PaymentContext,
   { call, url, terms, unpaid }: Asked,
   { idempotencyKey, repeatable = false }: CallOptions,
@@ -185,7 +160,7 @@ async function asPurchase<T extends Response | undefined>(
  *
  * @param checkPlace - Rejects if no payment could be presented.
  */
-function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
+export function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
   return async (terms, task, refuse) => {
     const onCounted = announce(context.wallet);
     try {

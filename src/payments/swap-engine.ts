@@ -2,10 +2,11 @@
  * All that a payment in tokens at hand does without: swaps, prices by quotes, plans, and what else a
  * client does. One door, so that it is one part of a bundle, and loaded by steps that need it.
  */
+export { askApproval } from './execute/ask-approval.js';
 export { swapAndHold } from './execute/swap-and-hold.js';
 export { topUp } from './execute/top-up.js';
 export { balance, quote, spent, swap } from './operations.js';
-export { searchPrice } from './plan/ask-price.js';
+export { usdPriceOf } from './plan/usd-price.js';
 export { chooseFunding } from './plan/choose-funding.js';
 export { makePlan, planOf } from './plan/plan.js';
 export { decidedOutcome, forgetAccounts } from './reconcile/open-swaps.js';

@@ -17,17 +17,15 @@ const LONGEST_REST_MS = 3_600_000;
 export function keepToppedUp(context: PaymentContext): void {
   const { memory, config, closing } = context;
   const { topUp: rule } = config.policy;
-  if (rule === undefined) return;
+  if (rule === undefined || memory.topUp.running !== undefined) return;
   const isDue = async (): Promise<boolean> => {
-    const { running, restUntil } = memory.topUp;
-    if (running !== undefined || closing.signal.aborted || config.runtime.now() < restUntil)
-      return false;
+    if (closing.signal.aborted || config.runtime.now() < memory.topUp.restUntil) return false;
     const source = associatedTokenAddress(config.signer.address, rule.mint, rule.tokenProgram);
     const known = await knownAvailable(context, source);
-    return memory.topUp.running === undefined && (known === undefined || known < rule.below);
+    return known === undefined || known < rule.below;
   };
   const start = (isShort: boolean) => {
-    if (!isShort) return;
+    if (!isShort || memory.topUp.running !== undefined) return;
     memory.topUp.running = run(context, rule.symbol).finally(() => {
       memory.topUp.running = undefined;
     });

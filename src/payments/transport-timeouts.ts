@@ -1,9 +1,8 @@
 import { isExactChangeError, TransportError } from '../errors.js';
-import { startDeadline } from '../internal/deadline.js';
 import { bounded } from '../internal/bounded.js';
-import type { Locks } from '../journal/locks.js';
 import type { Transport, TransportOptions } from '../transport.js';
 import { isTrustedError } from '../wire/trusted-error.js';
+import { late } from './lock-timeout.js';
 
 /**
  * A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an
@@ -50,41 +49,6 @@ function failed(step: string, cause: unknown): TransportError {
     {
       details: { service: 'transport', reason },
       cause,
-    },
-  );
-}
-
-// A signer that is a person, a swap that lands late, and others before us.
-const LOCK_WAIT_MS = 15 * 60_000;
-
-/**
- * Locks whose holders may be in other processes, and are waited for no longer than any work under
- * them can take.
- */
-export function locksWithTimeout(locks: Locks): Locks {
-  return {
-    async hold(names, work, signals = []) {
-      const deadline = startDeadline(LOCK_WAIT_MS, undefined);
-      try {
-        return await locks.hold(names, () => {
-          deadline.end();
-          return work();
-        }, [...signals, deadline.signal]);
-      } catch (error) {
-        throw deadline.passed ? late('lock', LOCK_WAIT_MS) : error;
-      } finally {
-        deadline.end();
-      }
-    },
-  };
-}
-
-function late(step: string, timeoutMs: number): TransportError {
-  return new TransportError(
-    'timeout',
-    `No answer within ${timeoutMs} ms, so nothing more was signed. Try again.`,
-    {
-      details: { step, timeoutMs },
     },
   );
 }

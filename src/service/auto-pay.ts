@@ -104,6 +104,7 @@ export function planner(
     events: createEvents(settings.runtime.now),
     rpc,
     transport,
+    kept: undefined,
     wallet: newWallet(),
   });
 }

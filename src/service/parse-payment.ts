@@ -2,7 +2,7 @@ import { ProtocolError } from '../errors.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
-import { parsePaymentRequired } from '../protocols/x402/parse.js';
+import { readTerms } from '../protocols/x402/parse.js';
 import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transport.js';
 
 // Which wallet will pay is not known here, and no payee is this one.
@@ -24,7 +24,7 @@ export function parsedPayment(parts: PaymentResponseParts, network: string): Par
 export function termsOf({ url, headers, body }: PaymentResponseParts): PaymentRequired {
   const content =
     typeof body === 'string' || (typeof body === 'object' && body !== null) ? { body } : {};
-  const terms = parsePaymentRequired({
+  const terms = readTerms({
     ...(url === undefined ? {} : { url }),
     ...(headers === undefined ? {} : { headers }),
     ...content,

@@ -9,7 +9,7 @@ import { spendOf } from '../payments/plan/choose.js';
 import type { Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { shortOf } from '../payments/plan/short-of.js';
-import { usdValueOf } from '../payments/plan/usd-price.js';
+import { usdValueOf } from '../payments/plan/usd-value.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import { checkPayment } from '../policy/caps.js';

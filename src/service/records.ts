@@ -1,4 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2';
+import { sha256 } from '../internal/sha2.js';
 import { hex } from '../internal/hex.js';
 import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/service-attempts.js';

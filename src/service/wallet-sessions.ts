@@ -4,10 +4,12 @@ import { knownWallet, newWallet } from '../journal/registry.js';
 import { isFromService } from '../journal/service-attempts.js';
 import type { Journal } from '../journal/types.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
-import { withoutBound, withSwapCost } from '../payments/execute/swap-cost.js';
-import { journalWithTimeouts } from '../payments/journal-timeouts.js';
+import { withSwapCost } from '../payments/execute/swap-cost.js';
+import { withoutBound } from '../payments/execute/without-bound.js';
+import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.js';
 import { ownerOf } from '../payments/owner.js';
-import { orphanedAttempts, endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
+import { orphanedAttempts } from '../payments/reconcile/find-orphans.js';
+import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { x402Protocol } from '../protocols/x402/protocol.js';
 import type { AutoPayDeps } from './auto-pay.js';
@@ -66,7 +68,7 @@ export function createWalletSessions(
   { settings, sources, rpc, transport }: AutoPayDeps,
   journal: Journal,
 ): WalletSessions {
-  const { network, runtime } = settings;
+  const { network, runtime, timeouts } = settings;
   const sessions = new Map<string, OpenSession>();
   const contexts = new Set<PaymentContext>();
   const work = new Set<Promise<unknown>>();
@@ -97,12 +99,17 @@ export function createWalletSessions(
     };
     // A client in this process that pays from the same wallet sees what is held and claimed here,
     // and the other way round.
+    const events = createEvents(runtime.now);
     const context = contextOver(config, {
       protocols: [x402Protocol],
       sources,
-      events: createEvents(runtime.now),
+      events,
       rpc,
       transport,
+      kept: timedJournal(journal, { wallet, network }, timeouts.journal, {
+        now: runtime.now,
+        onStep: (step) => events.emitCall('journal.called', step),
+      }),
       wallet: knownWallet(wallet, network) ?? newWallet(),
     });
     contexts.add(context);
@@ -142,10 +149,7 @@ export function createWalletSessions(
     run,
     async resume() {
       if (isClosed) throw transportClosed();
-      for await (const owner of journalWithTimeouts(
-        journal,
-        settings.timeouts.journal,
-      ).owners?.() ?? []) {
+      for await (const owner of journalWithTimeouts(journal, timeouts.journal).owners?.() ?? []) {
         if (owner.network !== network) continue;
         // Opening a session takes up what is there; in one that is open, a process that died since
         // may have left more.

@@ -2,14 +2,9 @@ import { TransactionError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
 import { isUint8Array } from './keys.js';
 import { isGoodSignature } from './signatures.js';
-import {
-  isTransactionSigner,
-  type Signer,
-  type SigningIntent,
-  type TransactionSigner,
-} from './signer.js';
+import { isTransactionSigner, type Signer, type SigningIntent } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
-import { judgeChange } from './transactions/wallet-changes.js';
+import type { judgeChange } from './transactions/wallet-changes.js';
 import type { Address } from './types.js';
 
 /** What a signer made of a message. */
@@ -37,6 +32,10 @@ export async function askSigner(
 ): Promise<SignedMessage> {
   const { address } = signer;
   const { kind } = intent;
+  // Before the wallet is asked, and only for wallets that may add to what they sign.
+  const judge = isTransactionSigner(signer)
+    ? (await import('./transactions/wallet-changes.js')).judgeChange
+    : undefined;
   let answer: unknown;
   try {
     answer = await untilAborted(ask(signer, message, intent, others), signal);
@@ -50,9 +49,10 @@ export async function askSigner(
   }
   // A copy: what is judged here must be what is sent.
   const bytes = isUint8Array(answer) ? Uint8Array.from(answer) : new Uint8Array();
-  const signed = isTransactionSigner(signer)
-    ? readTransaction(signer, message, bytes, kind)
-    : { message, signature: bytes, guards: 0 };
+  const signed =
+    judge === undefined
+      ? { message, signature: bytes, guards: 0 }
+      : readTransaction(address, judge(message, bytes), kind);
   if (await isGoodSignature(signer, signed.message, signed.signature)) return signed;
   throw new TransactionError(
     'signing_failed',
@@ -75,12 +75,10 @@ async function ask(
 
 /** What is in the slots of other signers is not looked at, and not sent. */
 function readTransaction(
-  { address }: TransactionSigner,
-  message: Uint8Array,
-  wire: Uint8Array,
+  address: Address,
+  judged: ReturnType<typeof judgeChange>,
   kind: SigningIntent['kind'],
 ): SignedMessage {
-  const judged = judgeChange(message, wire);
   if ('id' in judged)
     throw new TransactionError(
       'signing_failed',

@@ -1,7 +1,7 @@
 import { ConfigError } from '../errors.js';
 import { base58 } from '../internal/bytes.js';
 import { addressOf } from './address.js';
-import { publicKeyOf, sign } from './ed25519.js';
+import { publicKeyOf } from './curve.js';
 import { isTransactionSigner, type MessageSigner, type Signer } from './signer.js';
 import { ED25519, quietSubtle } from './web-crypto.js';
 import type { Address } from './types.js';
@@ -91,7 +91,7 @@ function keep(seed: Uint8Array): Sign {
       seed.fill(0);
       return sign;
     },
-    (): Sign => (message) => Promise.resolve(sign(message, seed)),
+    (): Sign => async (message) => (await import('./ed25519.js')).sign(message, seed),
   );
   return async (message) => (await imported)(message);
 }

@@ -1,5 +1,5 @@
 import { addressBytes, isAddress } from './address.js';
-import { isStrictKey, verify } from './ed25519.js';
+import { isStrictKey } from './curve.js';
 import { isKeySigner } from './keys.js';
 import type { Signer } from './signer.js';
 import type { Address } from './types.js';
@@ -33,7 +33,8 @@ export async function verifySignature(
   const key = addressBytes(address);
   const subtle = quietSubtle();
   const imported = subtle === undefined ? undefined : await publicKey(subtle, address, key);
-  if (subtle === undefined || imported === undefined) return verify(signature, message, key);
+  if (subtle === undefined || imported === undefined)
+    return (await import('./ed25519.js')).verify(signature, message, key);
   return subtle.verify(ED25519, imported, Uint8Array.from(signature), Uint8Array.from(message));
 }
 

@@ -1,7 +1,8 @@
 import { memoryJournal } from '../../src/journal/memory.js';
+import { memoryOutbox } from '../../src/outbox/memory.js';
 import { outboxContract, withOutbox } from './outbox-contract.js';
 
 outboxContract('memoryJournal', async () => ({
-  journal: withOutbox(memoryJournal({ outbox: true })),
+  journal: withOutbox(memoryJournal(memoryOutbox())),
   close: async () => undefined,
 }));

@@ -23,7 +23,7 @@ import { buildExactPayment } from '../../src/protocols/x402/exact.js';
 import type { PaymentFacts } from '../../src/protocols/protocol.js';
 import { encodeHeader } from '../../src/protocols/x402/header.js';
 import { readOffers } from '../../src/protocols/x402/offers.js';
-import { parsePaymentRequired } from '../../src/protocols/x402/parse.js';
+import { parsePaymentRequired } from '../../src/protocols/x402/parse-payment-required.js';
 import {
   createPaymentId,
   encodePayment,

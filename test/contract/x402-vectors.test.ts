@@ -12,7 +12,7 @@ import { buildExactPayment } from '../../src/protocols/x402/exact.js';
 import type { PaymentFacts } from '../../src/protocols/protocol.js';
 import { decodeHeader } from '../../src/protocols/x402/header.js';
 import { readOffers } from '../../src/protocols/x402/offers.js';
-import { parsePaymentRequired } from '../../src/protocols/x402/parse.js';
+import { parsePaymentRequired } from '../../src/protocols/x402/parse-payment-required.js';
 import { encodePayment } from '../../src/protocols/x402/payload.js';
 import { checkOwnPayment } from '../../src/protocols/x402/self-check.js';
 import type { Offer, PaymentRequired } from '../../src/protocols/types.js';

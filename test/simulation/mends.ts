@@ -66,18 +66,26 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/payments/reconcile/fate.ts',
+        file: 'src/payments/reconcile/search-history.ts',
         now: '  if (!isWhole) return OPEN;\n',
         before: '',
       },
-      { file: 'src/payments/reconcile/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' },
+      {
+        file: 'src/payments/reconcile/search-history.ts',
+        now: '(!isIndexed && !sent.isId) || ',
+        before: '',
+      },
     ],
   },
   {
     name: 'index-reach',
     breaks: 'paid once',
     changes: [
-      { file: 'src/payments/reconcile/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' },
+      {
+        file: 'src/payments/reconcile/search-history.ts',
+        now: '(!isIndexed && !sent.isId) || ',
+        before: '',
+      },
     ],
   },
   {
@@ -85,7 +93,7 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/payments/reconcile/fate.ts',
+        file: 'src/payments/reconcile/search-history.ts',
         now: '? await expiredAt(node, sent, tip.slot, signal)',
         before: '? tip.slot',
       },
@@ -124,7 +132,7 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/payments/reconcile/earlier-payment.ts',
+        file: 'src/payments/reconcile/find-earlier.ts',
         now: 'if (idempotencyKey !== undefined || (lost && untold))',
         before: 'if (idempotencyKey !== undefined)',
       },
@@ -272,12 +280,12 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/payments/execute/resign.ts',
+        file: 'src/payments/pay-ahead.ts',
         now: "return open.attempt.state === 'unsettled' ? terms : undefined;",
         before: 'return terms;',
       },
       {
-        file: 'src/payments/execute/resign.ts',
+        file: 'src/payments/pay-ahead.ts',
         now: "  if (first.attempt.state === 'settled') throw spent(first.attempt, shown.rejected.response);\n",
         before: '',
       },

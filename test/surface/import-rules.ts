@@ -30,7 +30,9 @@ const ROOTS = /^src\/(index|parts|create-client)\.ts$/;
 const COMPOSED = new Set([
   'adapters/debug.ts',
   'adapters/local/index.ts',
+  'adapters/local/lazily.ts',
   'adapters/remote/index.ts',
+  'adapters/remote/lazily.ts',
 ]);
 
 /** What is too heavy to be loaded along with a file, over static imports alone. */

@@ -1,4 +1,4 @@
-import { randomBytes } from '@noble/hashes/utils';
+import { randomBytes } from '../../../src/internal/random.js';
 import { hex } from '../../../src/internal/hex.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';

@@ -22,6 +22,7 @@ from exact_change._payments.pay_header import Payment
 from exact_change._payments.plan import Plan, PlannedRelayer
 from exact_change._policy.limits import LimitOptions
 from exact_change._policy.policy import ListOptions, PolicyOptions
+from exact_change._policy.top_up import TopUpOptions
 from exact_change._receipt import (
     Cost,
     FreedReceipt,
@@ -58,6 +59,7 @@ HAS: Mapping[str, set[str]] = {
     "relayer": fields(RelayerOptions),
     "policy": fields(PolicyOptions),
     "limits": fields(LimitOptions),
+    "topUp": fields(TopUpOptions),
     "lists": fields(ListOptions),
     "swapOptions": fields(SwapOptions),
     "receiptFilter": fields(ReceiptFilter),

@@ -1,4 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2';
+import { sha256 } from '../../internal/sha2.js';
 import { hex } from '../../internal/hex.js';
 
 const NONCE_BYTES = 16;

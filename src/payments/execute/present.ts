@@ -93,6 +93,13 @@ export async function present(
   }
 }
 
+/** Presents a payment that no other is signed in place of. */
+export async function presentAlone(...presenting: Parameters<typeof present>): Promise<Response> {
+  const shown = await present(...presenting);
+  if ('response' in shown) return shown.response;
+  throw shown.rejected;
+}
+
 /** Whether the same bytes may be sent to the seller again: x402.md 5.3. */
 export function mayRepeat(
   { attempt }: OpenPayment,

@@ -1,15 +1,14 @@
 import { isExactChangeError } from '../../errors.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
-import type { Along, Attempt, Hold, SignedPayment } from '../../journal/types.js';
+import type { Attempt, Hold, SignedPayment } from '../../journal/types.js';
 import { capsFor, overBudget, takenOf } from '../../policy/caps.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { inProgress } from '../reconcile/earlier-errors.js';
-import { endUnpaid } from '../reconcile/orphaned-attempts.js';
-import { abandon, freeOrphanedBudget, resumeWithNextCall } from '../reconcile/resume.js';
+import { inProgress } from '../reconcile/key-errors.js';
+import { resumeWithNextCall } from '../reconcile/resume-once.js';
 import { bodyClaim } from './release-claim.js';
-import { withoutBound } from './swap-cost.js';
+import { withoutBound } from './without-bound.js';
 
 /**
  * An attempt from its claim to its signed payment, with all that counts against the caps for it.
@@ -36,6 +35,8 @@ export interface Reservation {
    */
   rollBack(source: string | undefined, reason: unknown): Promise<void>;
 }
+
+const recovery = () => import('../recovery.js');
 
 /** An attempt that is about to be made. */
 export function reservationFor(context: PaymentContext, reserved: Attempt): Reservation {
@@ -75,11 +76,10 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       const drop = [id, bodyClaim(id)];
       const undo = async () => {
         // One whose answer was lost may be on record.
-        if (isReserved || isUnwritten)
-          await giveUp(context, reservation.attempt, {
-            drop,
-            free: source === undefined ? [] : [source],
-          });
+        if (!isReserved && !isUnwritten) return;
+        const { giveUp } = await recovery();
+        const free = source === undefined ? [] : [source];
+        await giveUp(context, reservation.attempt, { drop, free });
       };
       // What could not be undone now is freed with all other orphans, which are looked for again;
       // the reason of the failure says more.
@@ -103,15 +103,7 @@ export async function againWithoutOrphans<T>(
   isDone: (result: T) => boolean = (result) => result === undefined,
 ): Promise<T> {
   const result = await ask();
-  return !isDone(result) && (await freeOrphanedBudget(context)) ? ask() : result;
-}
-
-/**
- * Frees the price and the key: no payment was signed. A swap that may still land stays on record,
- * and so does what swaps have cost.
- */
-async function giveUp(context: PaymentContext, attempt: Attempt, along: Along): Promise<void> {
-  if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
-    await endUnpaid(context, withoutBound(attempt), along);
-  else await abandon(context, attempt, along);
+  if (isDone(result)) return result;
+  const { freeOrphanedBudget } = await recovery();
+  return (await freeOrphanedBudget(context)) ? ask() : result;
 }

@@ -1,16 +1,11 @@
-import { isExactChangeError, PolicyError } from '../../errors.js';
-import type { Emit } from '../../events.js';
+import { PolicyError } from '../../errors.js';
 import { throwIfAborted } from '../../internal/abort.js';
-import { startDeadline } from '../../internal/deadline.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
 import { detectTerms } from '../../protocols/protocol.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import { newId, type PaymentContext } from '../context.js';
 import type { ChooseOptions } from '../plan/choose.js';
-import { forgetStableTerms } from '../plan/stable-terms.js';
-import { spent } from '../reconcile/earlier-errors.js';
-import { decided } from '../reconcile/payment-monitor.js';
 import type { Buying, Task } from '../task.js';
 import { outcomes } from './outcomes.js';
 import { present, type Rejected } from './present.js';
@@ -62,33 +57,6 @@ export async function presentOrResign(
     : again.rejected;
 }
 
-/**
- * Presents a payment that was not asked for. A 402 to it means what an unpaid call would have been
- * told, once the chain has shown that the payment can never land.
- */
-export async function presentAhead(
-  context: PaymentContext,
-  first: OpenPayment,
-  buying: Buying,
-  sign: SignFor,
-): Promise<Response> {
-  const { call, emit } = buying.presentation;
-  const presenting = present(context, first, { ...buying.presentation, keepsClaim: true });
-  const undoing = presenting.then((shown) =>
-    'response' in shown ? undefined : termsOnceUndone(context, first, shown, emit, call.signal),
-  );
-  const letGo = () => releaseClaims(context, first, [first.attempt.id], call.signal);
-  const terms = await undoing.finally(letGo);
-  const shown = await presenting;
-  if ('response' in shown) return shown.response;
-  forgetStableTerms(context, call);
-  if (first.attempt.state === 'settled') throw spent(first.attempt, shown.rejected.response);
-  if (terms === undefined) throw shown.rejected;
-  shown.rejected.response?.body?.cancel().catch(() => undefined);
-  const task = { ...buying.task, id: newId(context) };
-  return presentOrResign(context, await sign(terms, task), { ...buying, task }, sign);
-}
-
 /** Terms that one more payment may be signed for, and what it may not be. */
 interface SecondTry {
   readonly terms: PaymentRequired;
@@ -119,37 +87,6 @@ async function secondTryAfter(
     signal,
   }).catch(() => undefined);
   return terms === undefined ? undefined : { terms, refuse: dearerThan(attempt) };
-}
-
-/**
- * The terms of a 402 to a payment that the seller had not asked for, once the chain has shown that
- * the payment can never land; undefined if it has landed, or nothing shows in time what became of
- * it.
- */
-async function termsOnceUndone(
-  context: PaymentContext,
-  open: OpenPayment,
-  { rejected: { response } }: Rejected,
-  emit: Emit,
-  signal: AbortSignal | undefined,
-): Promise<PaymentRequired | undefined> {
-  const { protocols, config } = context;
-  if (response === undefined) return undefined;
-  const deadline = startDeadline(config.timeouts.payment, signal);
-  try {
-    const terms = await detectTerms(protocols, response, {
-      timeoutMs: config.timeouts.terms,
-      signal,
-    });
-    await decided(context, open, emit, deadline.signal);
-    return open.attempt.state === 'unsettled' ? terms : undefined;
-  } catch (error) {
-    throwIfAborted(signal);
-    if (deadline.passed || isExactChangeError(error)) return undefined;
-    throw error;
-  } finally {
-    deadline.end();
-  }
 }
 
 /** Refuses what is not what was approved: another payee, or a higher price. */

@@ -13,7 +13,7 @@ import type { OwnFacts } from '../plan/offer-accounts.js';
 import { shortOf } from '../plan/short-of.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import { noLongerApproved } from './approval.js';
+import { noLongerApproved } from './ask-approval.js';
 import { findForAll } from './find-swap.js';
 import { freshFacts, holdNow, takeKnown, type FundTask, type HeldFunds } from './fund.js';
 import { runSwap } from './run-swap.js';

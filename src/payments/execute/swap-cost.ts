@@ -39,11 +39,6 @@ export function withSwapCost(attempt: Attempt, outcome: SwapOutcome): Attempt {
     : { ...decided, swapped: plusSwap(attempt.swapped ?? noSwapCost, cost) };
 }
 
-/** An attempt without the bound of a swap that was never signed, or can never land. */
-export function withoutBound({ swapping: _bound, ...attempt }: Attempt): Attempt {
-  return attempt;
-}
-
 /**
  * What a swap that was decided took, at the prices of its bound, however late that is; undefined if
  * nothing. As long as no node has shown what it did, in an answer that agrees with itself, its

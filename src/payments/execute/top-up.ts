@@ -9,7 +9,7 @@ import { knownAvailable } from '../plan/offer-accounts.js';
 import { planOfSwap } from '../plan/plan.js';
 import { floatOf } from '../plan/usd-price.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
-import { resumeOnce } from '../reconcile/resume.js';
+import { resumeOnce } from '../reconcile/resume-once.js';
 import { approvalFor } from './approval.js';
 import { swapCounted } from './counted-swap.js';
 import { swapLock } from './fund.js';

@@ -5,7 +5,9 @@ import type { Address } from '../../solana/types.js';
 import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type PriceSeen } from '../memory.js';
-import { recent } from './usd-price.js';
+
+// Longer than a payment waits between its choice and its swap.
+export const PRICE_MEMORY_MS = 5 * 60_000;
 
 const MAX_QUOTES = 3;
 // What has no route to the first dollar token mostly has none to the second; and sellers name
@@ -123,4 +125,10 @@ function remember(context: PaymentContext, mint: Address, price: PriceSeen): voi
   const { prices } = context.memory;
   makeRoom(prices);
   prices.set(mint, [...known, price]);
+}
+
+/** Prices of the last minutes, oldest first. */
+export function recent(context: PaymentContext, mint: Address): readonly PriceSeen[] {
+  const since = context.config.runtime.now() - PRICE_MEMORY_MS;
+  return (context.memory.prices.get(mint) ?? []).filter(({ at }) => at >= since);
 }

@@ -4,7 +4,8 @@ import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { Candidate } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
-import { isPriceUnknown, usdPriceOf, type UsdPrice } from './usd-price.js';
+import { isPriceUnknown, usdPriceOf } from './usd-price.js';
+import type { UsdPrice } from './usd-value.js';
 
 // jupiter.md 2.4: about so many calls for one payment.
 export const MAX_UNSELLABLE = 8;

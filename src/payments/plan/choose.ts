@@ -18,7 +18,7 @@ import type { Funding } from './funding.js';
 import { refusals, nothingPayable } from './nothing-payable.js';
 import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { shortOf } from './short-of.js';
-import { usdValueOf } from './usd-price.js';
+import { usdValueOf } from './usd-value.js';
 
 /** The offer to pay, and how. */
 export interface Choice {

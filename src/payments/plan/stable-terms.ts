@@ -1,9 +1,7 @@
-import { ProtocolError } from '../../errors.js';
 import type { Call } from '../../internal/request.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom } from '../memory.js';
-import type { ChooseOptions } from './choose.js';
 
 /** For how long terms of an address that the caller has named are kept, in milliseconds. */
 const NAMED_MS = 5 * 60_000;
@@ -45,16 +43,6 @@ export function noteCharge(
 export function forgetStableTerms({ config, memory }: PaymentContext, call: Call): void {
   memory.stableTerms.delete(nameOf(config, call));
 }
-
-/** Refuses an offer that was made for one call alone. */
-export const onlyPaidAhead: NonNullable<ChooseOptions['refuse']> = ({ memo, recentBlockhash }) =>
-  memo === undefined && recentBlockhash === undefined
-    ? undefined
-    : new ProtocolError(
-        'unsupported_offer',
-        'The offer cannot be paid ahead, so the seller is asked first.',
-        { details: { reason: 'not to be paid ahead' } },
-      );
 
 /** What a seller says holds for one URL; what the caller says of an address, for each query too. */
 function nameOf({ presign }: PaymentContext['config'], { method, url }: Call): string {

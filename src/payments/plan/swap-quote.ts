@@ -7,7 +7,8 @@ import { checkFields, checkImpact, checkQuote } from '../../swaps/quote/check-qu
 import type { SwapQuote } from '../../swaps/types.js';
 import { amountText } from '../../token-text.js';
 import type { PaymentContext } from '../context.js';
-import { atPar, usdPriceOf, type UsdPrice } from './usd-price.js';
+import { usdPriceOf } from './usd-price.js';
+import { atPar, type UsdPrice } from './usd-value.js';
 
 const WHOLE = 10_000n;
 

@@ -1,4 +1,4 @@
-import { ceilDiv, U64_MAX, USD_DECIMALS } from '../../amount.js';
+import { ceilDiv, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { isLowPriority } from '../../internal/low-priority.js';
@@ -7,21 +7,8 @@ import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import type { PriceSeen } from '../memory.js';
-
-/** What base units of one mint are worth, in millionths of a dollar. */
-export interface UsdPrice {
-  /**
-   * What leaves the wallet, as caps count it: rounded up, and a token that is no dollar above its
-   * selling price by {@link SPREAD_BPS}.
-   */
-  most(amount: bigint): bigint;
-  /** At the selling price, rounded up. */
-  about(amount: bigint): bigint;
-  /** What arrives, rounded down. */
-  least(amount: bigint): bigint;
-  /** Base units that are worth so many millionths of a dollar. */
-  amountOf(microUsd: bigint): bigint;
-}
+import { recent, searchPrice } from './ask-price.js';
+import { atPar, type UsdPrice } from './usd-value.js';
 
 // What a token costs to buy is above what it sells for by the spread of its market, which no quote
 // tells.
@@ -30,24 +17,6 @@ const WHOLE = 10_000n;
 
 // Caps bound spending, they do not trade: a price of the last minute will do.
 const PRICE_MAX_AGE_MS = 60_000;
-// Longer than a payment waits between its choice and its swap.
-export const PRICE_MEMORY_MS = 5 * 60_000;
-
-const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
-/**
- * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a
- * quote to one of them for others.
- * Undefined if there is no price; rejects if Jupiter could not be asked.
- */
-export async function usdValueOf(
-  context: PaymentContext,
-  mint: Address,
-  amount: bigint,
-  decimals: number,
-  signal: AbortSignal | undefined,
-): Promise<bigint | undefined> {
-  return (await usdPriceOf(context, mint, signal, decimals))?.most(amount);
-}
 
 /**
  * What a mint is worth: its selling price for an amount of our own choosing. A seller chooses the
@@ -145,18 +114,6 @@ function worthAt(last: PriceSeen, known: readonly PriceSeen[]): UsdPrice {
   };
 }
 
-/** What a dollar token is worth. */
-export function atPar(decimals: number): UsdPrice {
-  const one = 10n ** BigInt(decimals);
-  const most = (amount: bigint) => ceilDiv(amount * MICRO_USD, one);
-  return {
-    most,
-    about: most,
-    least: (amount) => (amount * MICRO_USD) / one,
-    amountOf: (microUsd) => ceilDiv(microUsd * one, MICRO_USD),
-  };
-}
-
 /**
  * Calls that ask for a price at the same time share its quotes, unless the first of them gives up.
  */
@@ -176,12 +133,7 @@ async function searchTogether(
       if (isExactChangeError(error)) throw error;
     }
   }
-  const ask = async () => {
-    const { searchPrice } = await import('../swap-engine.js');
-    throwIfAborted(signal);
-    return searchPrice(context, mint, decimals, signal);
-  };
-  const own = ask().finally(() => pricesAsked.delete(name));
+  const own = searchPrice(context, mint, decimals, signal).finally(() => pricesAsked.delete(name));
   pricesAsked.set(name, own);
   return own;
 }
@@ -193,10 +145,4 @@ function nameOf(mint: Address, signal: AbortSignal | undefined): string {
 
 function lastOf(known: readonly PriceSeen[]): PriceSeen | undefined {
   return known[known.length - 1];
-}
-
-/** Prices of the last minutes, oldest first. */
-export function recent(context: PaymentContext, mint: Address): readonly PriceSeen[] {
-  const since = context.config.runtime.now() - PRICE_MEMORY_MS;
-  return (context.memory.prices.get(mint) ?? []).filter(({ at }) => at >= since);
 }

@@ -5,7 +5,7 @@ import { batchStatuses, type StatusOf } from '../../solana/rpc/batch-statuses.js
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
-import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
+import type { Listing, Pages } from './history-pages.js';
 
 /**
  * An account of the wallet, by what of it transactions take: base units of a token account, or
@@ -81,6 +81,8 @@ const SLOT_MS = 400;
 const MAX_SOURCES = 64;
 const MAX_KNOWN = 10_000;
 
+const recovery = () => import('../recovery.js');
+
 export function createHistories(
   rpc: Pick<Rpc, 'alone'>,
   runtime: Pick<Runtime, 'now' | 'sleep'>,
@@ -146,14 +148,14 @@ function createHistory(
     },
     reach: (busy, enough, signal) =>
       reaches.get(enough, signal, async () => {
-        const newest = await newestIndexed(rpc, busy, enough);
+        const newest = await (await recovery()).newestIndexed(rpc, busy, enough);
         // A list of before may be older than this.
         listings.outdate();
         return newest;
       }),
     async since(slot, minContextSlot, signal) {
       const pages = await listings.get(minContextSlot, signal, async () =>
-        createPages(rpc, account, minContextSlot),
+        (await recovery()).createPages(rpc, account, minContextSlot),
       );
       return untilAborted(pages.since(slot), signal);
     },

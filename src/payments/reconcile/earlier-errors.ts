@@ -1,4 +1,4 @@
-import { ConfigError, SettlementError, type ErrorDetails, type Moved } from '../../errors.js';
+import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 
 export function spent(
@@ -49,26 +49,6 @@ export function undecided(open: OpenPayment, cause?: unknown): SettlementError {
       funds: 'uncertain',
       moved: swappedBy(open),
       ...(cause === undefined ? {} : { cause }),
-    },
-  );
-}
-
-export function mismatch(): ConfigError {
-  return new ConfigError(
-    'idempotency_mismatch',
-    'This idempotencyKey was used for another request. Use one key for one request (method, URL and body), and a new one for another.',
-    { details: {} },
-  );
-}
-
-/** The refusal of a call whose key another call is under way with. */
-export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
-  return new SettlementError(
-    'payment_in_progress',
-    'A call with this idempotencyKey is being paid right now. Wait for its answer.',
-    {
-      details,
-      funds: 'uncertain',
     },
   );
 }

@@ -1,14 +1,12 @@
 import { isExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
-import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import type { Attempt } from '../../journal/types.js';
 import type { PaymentContext } from '../context.js';
 import { mayRepeat, present } from '../execute/present.js';
-import { claimsReleased, delayNextCall, bodyClaim } from '../execute/release-claim.js';
-import { ownerOf } from '../owner.js';
-import { spent, swappedBy, undecided, mismatch, inProgress } from './earlier-errors.js';
+import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
+import { spent, swappedBy, undecided } from './earlier-errors.js';
+import type { RepeatedCall } from './find-earlier.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
 import { sourceOf } from './sent-transaction.js';
 
@@ -18,34 +16,18 @@ const FORGOTTEN_MS = 24 * 60 * 60_000;
 /** A day of blocks, and of slots. */
 const FORGOTTEN_BLOCKS = 216_000;
 
-/** How many windows a caller has that was being told when its process ended. */
-const UNHEARD_WINDOWS = 10;
-
-interface RepeatedCall {
-  readonly fingerprint: string;
-  readonly idempotencyKey: string | undefined;
-  /** On the caller's word the request may reach the seller twice. */
-  readonly repeatable: boolean;
-  readonly call: Call;
-  readonly emit: Emit;
-  readonly startedAt: number;
-}
-
 /**
- * Looks for earlier attempts at the same request whose answer did not reach its caller, before any
- * terms are looked at, and lets the chain decide them first: the same payment presented again if
- * the request may be repeated, `payment_uncertain`, `already_spent`, or undefined if the way is
- * free for a new one.
+ * Lets the chain decide earlier attempts at the same request whose answer did not reach its caller:
+ * the same payment presented again if the request may be repeated, `payment_uncertain`,
+ * `already_spent`, or undefined if the way is free for a new one.
  */
-export async function resumeEarlierPayment(
+export async function settleEarlier(
   context: PaymentContext,
+  earlier: readonly OpenPayment['attempt'][],
   repeat: RepeatedCall,
 ): Promise<Response | undefined> {
   const { call, emit } = repeat;
-  await claimsReleased(context, call.signal);
-  const all = (await findEarlier(context, repeat)).map((earlier) =>
-    openPaymentOf(context, earlier),
-  );
+  const all = earlier.map((one) => openPaymentOf(context, one));
   // The caller may have heard more of them than was known a moment ago.
   for (const { attempt } of all) context.histories.outdate(sourceOf(attempt.payment));
   for (const open of all)
@@ -117,45 +99,6 @@ async function presentAgain(
     : shown.rejected;
 }
 
-async function findEarlier(
-  context: PaymentContext,
-  { fingerprint, idempotencyKey }: RepeatedCall,
-): Promise<OpenPayment['attempt'][]> {
-  const { runtime, retryWindow } = context.config;
-  const found: OpenPayment['attempt'][] = [];
-  const similar = await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
-  const asked = similar.filter(
-    ({ payment, delivered }) =>
-      payment !== undefined && (idempotencyKey !== undefined || !delivered),
-  );
-  const live =
-    asked.length === 0
-      ? new Set<string>()
-      : await context.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
-  for (const attempt of similar) {
-    const { payment, receipt, state, delivered } = attempt;
-    if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
-    if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
-    if (idempotencyKey !== undefined && live.has(attempt.id))
-      throw inProgress({ payerSignature: payment.payerSignature });
-    // Parallel calls without a key are separate purchases, and so are later ones once the answer
-    // arrived, or was told to be lost.
-    const isUnderWay = live.has(attempt.id) || live.has(bodyClaim(attempt.id));
-    const lost =
-      !delivered &&
-      !isUnderWay &&
-      !similar.some((later) => later.resigns === attempt.id && later.delivered);
-    const untold = isUntold(attempt, runtime.now(), retryWindow);
-    if (idempotencyKey !== undefined || (lost && untold))
-      found.push({ ...attempt, payment, receipt });
-  }
-  const isFound = (id: string) => found.some((one) => one.id === id);
-  const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
-    resigns === replaced && payment !== undefined && state !== 'unsettled' && !isFound(id);
-  // One whose successor is at work, or was told of, is left alone with it.
-  return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
-}
-
 /**
  * Whether no node can be expected to remember it, and nothing of it can still land: clocks jump,
  * and a node may be wrong in a number, but not in two.
@@ -221,33 +164,4 @@ async function noteTold(
   open.attempt = { ...attempt, [told]: context.config.runtime.now() };
   // Not written down, it is told once more than it had to be.
   await saveAttempt(context, open).catch(() => undefined);
-}
-
-/**
- * Whether a caller may not have heard that it is paid, or so lately that an equal call means the
- * same purchase.
- */
-function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
-  if (toldAt !== undefined) return now - toldAt <= retryWindow;
-  return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
-}
-
-/**
- * Makes a purchase as the only one in this process under its idempotency key: two that start
- * together would both find no earlier attempt.
- * Throws `payment_in_progress` if another call is making it.
- */
-export async function underKey<T>(
-  { wallet }: PaymentContext,
-  idempotencyKey: string | undefined,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (idempotencyKey === undefined) return work();
-  if (wallet.keys.has(idempotencyKey)) throw inProgress({});
-  wallet.keys.add(idempotencyKey);
-  try {
-    return await work();
-  } finally {
-    wallet.keys.delete(idempotencyKey);
-  }
 }

@@ -6,7 +6,7 @@ import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { mintLock } from '../execute/fund.js';
 import { LAMPORTS_LOCK } from '../execute/land-exclusively.js';
-import { withoutBound } from '../execute/swap-cost.js';
+import { withoutBound } from '../execute/without-bound.js';
 import { ownerOf } from '../owner.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
 import { askSwap, endOfSwap, landSwap, type SwapEnd, type Swapped } from './swap-end.js';

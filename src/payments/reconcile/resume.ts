@@ -2,42 +2,20 @@ import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Along, Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import {
-  orphanedAttempts,
-  endDecided,
-  endUnpaid,
-  releaseOrphans,
-  putAbandoned,
-} from './orphaned-attempts.js';
+import { withoutBound } from '../execute/without-bound.js';
+import { orphanedAttempts } from './find-orphans.js';
+import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
 import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/**
- * Takes up once, before a context's first payment, what earlier processes left: their payments hold
- * their tokens, their reservations are freed.
- */
-export async function resumeOnce(context: PaymentContext): Promise<void> {
-  const { recovery } = context;
-  let work = recovery.started;
-  if (work === undefined) {
-    work = collectUnfinished(context).then(({ open, abandoned }) => {
-      for (const one of open)
-        void monitorPayment(context, one, context.events.emitter(one.attempt.id));
-      for (const one of abandoned) void waitForSwap(context, one);
-    });
-    recovery.started = work;
-    // Asked again by the next call.
-    work.catch(() => (recovery.started = undefined));
-  }
-  await work;
-}
-
-/** What was taken up may not be all: the next payment looks again. */
-export function resumeWithNextCall(context: PaymentContext): void {
-  context.recovery.started = undefined;
+/** Takes up what earlier processes left, and follows it in the background. */
+export async function takeUp(context: PaymentContext): Promise<void> {
+  const { open, abandoned } = await collectUnfinished(context);
+  for (const one of open) void monitorPayment(context, one, context.events.emitter(one.attempt.id));
+  for (const one of abandoned) void waitForSwap(context, one);
 }
 
 /** Gives back what orphaned attempts reserved and held. Returns whether there was anything. */
@@ -104,15 +82,17 @@ async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
 }
 
 /**
- * Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record
- * until it can land no more.
+ * Frees the price and the key of an attempt that signed no payment. A swap that may still land stays
+ * on record until it can land no more, and so does what swaps have cost.
  */
-export async function abandon(
+export async function giveUp(
   context: PaymentContext,
   attempt: Attempt,
   along: Along,
 ): Promise<void> {
-  void waitForSwap(context, await putAbandoned(context, attempt, along));
+  if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
+    await endUnpaid(context, withoutBound(attempt), along);
+  else void waitForSwap(context, await putAbandoned(context, attempt, along));
 }
 
 /**

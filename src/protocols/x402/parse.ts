@@ -41,32 +41,14 @@ export function isParsed(terms: object): terms is PaymentRequired {
   return parsed.has(terms);
 }
 
-/**
- * Reads the payment terms of a 402, x402 v1 and v2: header `PAYMENT-REQUIRED`, then the JSON body,
- * then `X-Payment-Required`. Everything in the result is the seller's word, frozen and not yet
- * judged.
- *
- * @returns The terms, or undefined if the 402 is no payment request: no payment header, and no
- *   JSON body with
- * `x402Version`, or `accepts` with an offer in it.
- * @throws {ProtocolError} `malformed_payment_required` if it is a payment request and cannot be
- *   read.
- *
- * @example
- * const paymentRequired = parsePaymentRequired({
- *   headers: response.headers,
- *   body: await response.text(),
- * });
- * for (const offer of paymentRequired?.accepts ?? [])
- *   console.log(offer.network, offer.amount, offer.asset);
- */
-export function parsePaymentRequired(parts: PaymentRequiredParts): PaymentRequired | undefined {
+/** The terms that parts of a 402 hold, if any; throws `malformed_payment_required`. */
+export function readTerms(parts: PaymentRequiredParts): PaymentRequired | undefined {
   const found = findPaymentRequired(parts);
   if (found !== undefined && 'malformed' in found) throw malformedPaymentRequired(found.malformed);
   return found;
 }
 
-/** As {@link parsePaymentRequired}, with the malformed case as data. */
+/** As {@link readTerms}, with the malformed case as data. */
 export function findPaymentRequired(
   parts: PaymentRequiredParts,
 ): PaymentRequired | Malformed | undefined {

@@ -4,7 +4,7 @@ import { refusesForm } from './form.js';
 import { X402_HEADERS } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';
-import { isParsed, parsePaymentRequired } from './parse.js';
+import { isParsed, readTerms } from './parse.js';
 import { attachPayment, checkHeader, transactionIn } from './payload.js';
 import { readPaymentRequired } from './read.js';
 import { checkOwnPayment } from './self-check.js';
@@ -14,7 +14,7 @@ export const x402Protocol: PaymentProtocol = {
   id: 'x402',
   headers: X402_HEADERS,
   detect: readPaymentRequired,
-  parse: (body) => parsePaymentRequired({ body }),
+  parse: (body) => readTerms({ body }),
   owns: isParsed,
   offers: judgeOffers,
   headerOf: ({ x402Version }) => (x402Version === 1 ? 'X-PAYMENT' : 'PAYMENT-SIGNATURE'),

@@ -1,7 +1,7 @@
-import { sha256 } from '@noble/hashes/sha2';
+import { sha256 } from '../../internal/sha2.js';
 import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { addressBytes, addressOf } from '../address.js';
-import { isOnCurve } from '../ed25519.js';
+import { isOnCurve } from '../curve.js';
 import type { Account } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 import { extensionName, mintFacts, readExtensions } from './extensions.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLine } from '../../../adapters/journals/file/line.js';
 import { journalAt, type FileJournal } from '../../../adapters/journals/file/journal.js';
-import { memoryJournal } from '../../../src/journal/memory.js';
+import { memoryJournal } from '../../../src/memory-journal.js';
 import type { Endpoint } from '../../../src/outbox/outbox.js';
 import type { Journal } from '../../../src/journal/types.js';
 import { withOutbox } from '../../contract/outbox-contract.js';

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { local, remote, type SwapRequest, type Transport } from 'exact-change';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRemote } from '../../../adapters/remote/operations.js';
-import type { RemoteSettings } from '../../../adapters/remote/index.js';
+import type { RemoteSettings } from '../../../adapters/remote/lazily.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
 import { failureOf } from '../../helpers/payer.js';
 import {

@@ -1,16 +1,11 @@
 import { ed25519 } from '@noble/curves/ed25519';
+import { Point } from '@noble/ed25519';
 import { PublicKey } from '@solana/web3.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addressOf } from '../../../src/solana/address.js';
-import {
-  isOnCurve,
-  isStrictKey,
-  publicKeyByTable,
-  publicKeyOf,
-  sign,
-  verify,
-} from '../../../src/solana/ed25519.js';
+import { isOnCurve, isStrictKey, publicKeyOf } from '../../../src/solana/curve.js';
+import { publicKeyByTable, sign, verify } from '../../../src/solana/ed25519.js';
 import { verifySignature } from '../../../src/solana/signatures.js';
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
@@ -33,6 +28,33 @@ it('a hash is on the curve if web3.js says so', () => {
     { numRuns: 500 },
   );
 });
+
+it('32 bytes at an end of what a spelling may be are a point if @noble/ed25519 says so', () => {
+  const p = 2n ** 255n - 19n;
+  for (const around of [0n, p >> 1n, p, 2n ** 255n])
+    for (let offset = -20n; offset <= 20n; offset += 1n)
+      for (const sign of [0n, 1n << 255n]) {
+        const number = BigInt.asUintN(255, around + offset) | sign;
+        const key = Uint8Array.from({ length: 32 }, (_, at) =>
+          Number((number >> BigInt(8 * at)) & 255n),
+        );
+        expect([number, isOnCurve(key)]).toEqual([number, isPoint(key)]);
+        expect([number, isStrictKey(key)]).toEqual([
+          number,
+          isPoint(key) && !Point.fromBytes(key).isSmallOrder(),
+        ]);
+      }
+  for (const length of [0, 31, 33]) expect(isOnCurve(new Uint8Array(length))).toBe(false);
+});
+
+function isPoint(key: Uint8Array): boolean {
+  try {
+    Point.fromBytes(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 it('a signature is that of @noble/curves, and no other one is good, with WebCrypto or without', async () => {
   await fc.assert(

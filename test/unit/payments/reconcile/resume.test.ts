@@ -3,13 +3,11 @@ import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
 import { bodyClaim } from '../../../../src/payments/execute/release-claim.js';
-import {
-  freeOrphanedBudget,
-  resume,
-  resumeOnce,
-} from '../../../../src/payments/reconcile/resume.js';
+import { freeOrphanedBudget, resume } from '../../../../src/payments/reconcile/resume.js';
+import { resumeOnce } from '../../../../src/payments/reconcile/resume-once.js';
 import { createEvents } from '../../../../src/events.js';
 import { memoryJournal } from '../../../../src/journal/memory.js';
+import { memoryOutbox } from '../../../../src/outbox/memory.js';
 import { newWallet } from '../../../../src/journal/registry.js';
 import type { Attempt } from '../../../../src/journal/types.js';
 import { noSwapCost } from '../../../../src/policy/cost.js';
@@ -80,7 +78,7 @@ function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
 
 /** A core over a journal with these attempts. Its time stands still, until `pass` is called. */
 async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Partial<Rpc> = {}) {
-  const journal = withOutbox(memoryJournal({ outbox: true }));
+  const journal = withOutbox(memoryJournal(memoryOutbox()));
   for (const one of attempts) await journal.reserve(one, []);
   let now = NOW;
   const naps = new Set<{ readonly until: number; readonly wake: () => void }>();

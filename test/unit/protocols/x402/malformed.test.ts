@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isExactChangeError } from '../../../../src/errors.js';
 import { readOffers } from '../../../../src/protocols/x402/offers.js';
-import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
+import { parsePaymentRequired } from '../../../../src/protocols/x402/parse-payment-required.js';
 import { readPaymentRequired } from '../../../../src/protocols/x402/read.js';
 import { KEYS, MAINNET, ODD_402S } from '../../../fixtures/malformed-402.js';
 import type { Odd402, Verdict } from '../../../fixtures/malformed-402.js';

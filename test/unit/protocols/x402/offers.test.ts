@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SOLANA_DEVNET } from '../../../../src/network.js';
 import { readOffers } from '../../../../src/protocols/x402/offers.js';
-import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
+import { parsePaymentRequired } from '../../../../src/protocols/x402/parse-payment-required.js';
 import type { PaymentRequired } from '../../../../src/protocols/types.js';
 import {
   BAD_AMOUNTS,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isExactChangeError } from '../../../../src/errors.js';
-import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
+import { parsePaymentRequired } from '../../../../src/protocols/x402/parse-payment-required.js';
 import {
   base64,
   entryV1,

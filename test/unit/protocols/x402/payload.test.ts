@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeHeader } from '../../../../src/protocols/x402/header.js';
 import { readOffers } from '../../../../src/protocols/x402/offers.js';
-import { parsePaymentRequired } from '../../../../src/protocols/x402/parse.js';
+import { parsePaymentRequired } from '../../../../src/protocols/x402/parse-payment-required.js';
 import {
   createPaymentId,
   encodePayment,

@@ -1,0 +1,43 @@
+import { describe, expect, it, vi } from 'vitest';
+import { local } from '../../../adapters/local/index.js';
+import * as operations from '../../../adapters/local/operations.js';
+import type { PaymentContext } from '../../../src/payments/context.js';
+import { reservationFor } from '../../../src/payments/execute/reservation.js';
+import { createRecovery } from '../../../src/payments/memory.js';
+import * as door from '../../../src/payments/recovery.js';
+
+// A page that goes offline can load no more of its code.
+const lost = (): never => {
+  throw new TypeError('Failed to fetch dynamically imported module.');
+};
+
+describe('code that cannot be loaded', () => {
+  it('of undoing a reservation lets go of it, for the next call to find', async () => {
+    vi.spyOn(door, 'giveUp').mockImplementationOnce(lost);
+    const dropped: string[][] = [];
+    const recovery = { ...createRecovery(), started: Promise.resolve() as unknown };
+    const context = {
+      config: { policy: { caps: [] } },
+      journal: { reserve: async () => undefined },
+      claims: { drop: async (ids: string[]) => void dropped.push(ids) },
+      recovery,
+    } as unknown as PaymentContext;
+    const attempt = { id: 'one' } as Parameters<typeof reservationFor>[1];
+    const reservation = reservationFor(context, attempt);
+    await reservation.reserve();
+    await reservation.rollBack('source', new Error('refused'));
+    expect(dropped).toEqual([['one', 'body of one']]);
+    expect(recovery.started).toBeUndefined();
+  });
+
+  it('of a transport is loaded anew by its next call', async () => {
+    const quote = async () => Promise.reject(new Error('asked'));
+    vi.spyOn(operations, 'createOperations')
+      .mockImplementationOnce(lost)
+      .mockResolvedValueOnce({ quote } as unknown as operations.LocalOperations);
+    const transport = local({ rpcUrl: 'https://rpc.example' });
+    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '1' } as const;
+    await expect(transport.quote(request)).rejects.toThrow('dynamically imported');
+    await expect(transport.quote(request)).rejects.toThrow('asked');
+  });
+});
