@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from exact_change import AsyncClient, Client, ExactChangeError
+from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
 
 from ..buyer import journal_of
@@ -136,6 +137,42 @@ def test_a_journal_closes_though_a_loop_was_closed_in_the_middle_of_a_call(
     may_end.set()
     closing.join(30)
     assert not closing.is_alive() and not task.done()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    is_there, may_end = threading.Event(), threading.Event()
+    path, sync = tmp_path / "journal", disk._sync
+
+    def held(descriptor: int) -> None:
+        if path.exists() and b'"signed"' in path.read_bytes():
+            is_there.set()
+            may_end.wait(60)
+        sync(descriptor)
+
+    monkeypatch.setattr(disk, "_sync", held)
+    journal = journal_of({"path": str(path)})
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"), journal=journal))
+
+    async def begin() -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(client.get(f"{sandbox.api_url}/usdc"))
+        while not is_there.is_set() and not task.done():
+            await asyncio.sleep(0.01)
+        return task
+
+    loop = asyncio.new_event_loop()
+    task = loop.run_until_complete(begin())
+    loop.close()
+    closing = threading.Thread(target=journal.close, daemon=True)
+    closing.start()
+    may_end.set()
+    closing.join(30)
+    assert not closing.is_alive() and not task.done()
+    del task, client
+    gc.collect()
 
 
 def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:

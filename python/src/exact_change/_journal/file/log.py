@@ -8,6 +8,7 @@ import os
 from typing import Iterable, Sequence, TypeVar
 
 from ..._kernel.hosts import threads
+from ..._kernel.inside import Inside
 from ..._kernel.steps import call, ensure, join, quiet, settled, sleep
 from ..._kernel.task import Steps, Task, begin
 from ..log.port import Decide, Step
@@ -51,7 +52,7 @@ class FileLog:
         self._tail = tail
         self._syncs = Syncs(tail, lambda: sync_directory(self._directory), self._rewrite)
         self._compact_from = compact_from
-        self._under_way = 0
+        self._inside = Inside()
         # What is to be written before anything else.
         self._leftover: list[LogRecord] = []
         self._check_at = max(compact_from, 2 * tail.whole)
@@ -64,11 +65,7 @@ class FileLog:
         """Takes a step at what the log says, as the next that happens; it is written then."""
         if self._is_closed:
             raise closed()
-        self._under_way += 1
-        try:
-            return (yield from self._perform(decide))
-        finally:
-            self._under_way -= 1
+        return (yield from self._inside.run(lambda: self._perform(decide)))
 
     def later(self, records: Sequence[LogRecord]) -> None:
         """Writes records as soon as that can be done."""
@@ -110,8 +107,7 @@ class FileLog:
     def close(self) -> Steps[None]:
         """After all that was begun."""
         self._is_closed = True
-        while self._under_way > 0:
-            yield from sleep(_LONGEST_WAIT_MS)
+        yield from self._inside.over(_LONGEST_WAIT_MS)
         if self._rewriting is not None:
             yield from settled(self._rewriting)
 

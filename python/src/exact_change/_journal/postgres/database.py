@@ -8,8 +8,8 @@ import time
 from collections import deque
 from typing import Callable, Sequence, TypeVar
 
-from ..._kernel.hosts import this_host
-from ..._kernel.steps import Forget, call, park, sleep
+from ..._kernel.inside import Inside
+from ..._kernel.steps import Forget, call, park
 from ..._kernel.task import Host, Steps, Wake
 from ..locks import MemoryLocks
 from .connection import Connection, Query, Row, Value
@@ -79,27 +79,24 @@ class Gate:
 
     def __init__(self, ready: Callable[[], Steps[None]]) -> None:
         self._ready = ready
-        # Where the calls run that are in.
-        self._inside: dict[object, Host] = {}
+        self._inside = Inside()
         self._is_closed = False
 
     def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
         """Raises ``journal_unavailable`` once it is closed."""
         if self._is_closed:
             raise closed(step)
-        call = object()
-        self._inside[call] = yield from this_host()
-        try:
+
+        def inside() -> Steps[T]:
             yield from self._ready()
             return (yield from work())
-        finally:
-            self._inside.pop(call, None)
+
+        return (yield from self._inside.run(inside))
 
     def close(self) -> Steps[None]:
         """Lets no call in any more. Returns when all are out whose event loop is not closed."""
         self._is_closed = True
-        while not all(host.is_gone for host in self._inside.values()):
-            yield from sleep(_LOOK_MS)
+        yield from self._inside.over(_LOOK_MS)
 
 
 class Database:
