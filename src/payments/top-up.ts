@@ -1,9 +1,11 @@
 import { isExactChangeError } from '../errors.js';
 import { withJitter } from '../internal/backoff.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
+import type { Address } from '../solana/types.js';
 import { newId, type PaymentContext } from './context.js';
 import { swapLock } from './execute/fund.js';
 import { knownAvailable } from './plan/offer-accounts.js';
+import { listed } from './reconcile/find-orphans.js';
 
 // A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
 const FIRST_REST_MS = 60_000;
@@ -60,18 +62,28 @@ async function run(context: PaymentContext, symbol: string): Promise<void> {
 }
 
 /**
- * Asks once more for what a cap had no room for, once the top-up that is under way in any process
- * is over: as long as it is, what it takes at most counts.
+ * Asks once more for what a cap had no room for, once the top-up that counts, in any process, is
+ * over: as long as it is under way, what it takes at most counts. One that is being approved counts
+ * nothing yet, and a person may take long.
  */
 export function onceToppedUp<T>(
-  { config, locks, closing }: PaymentContext,
+  context: PaymentContext,
   ask: () => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
+  const { config, locks, closing } = context;
   return ask().catch(async (error: unknown) => {
     const { topUp } = config.policy;
     if (topUp === undefined || !isExactChangeError(error, 'budget_exhausted')) throw error;
-    await locks.hold([swapLock(topUp.mint)], () => Promise.resolve(), [signal, closing.signal]);
+    const url = topUpUrl(topUp.mint);
+    const reserved = await listed(context, 'reserved');
+    if (reserved.some((one) => one.url === url && one.swapping !== undefined))
+      await locks.hold([swapLock(topUp.mint)], () => Promise.resolve(), [signal, closing.signal]);
     return ask();
   });
+}
+
+/** What an attempt that tops up has for the place that it pays. */
+export function topUpUrl(mint: Address): string {
+  return `top-up:${mint}`;
 }

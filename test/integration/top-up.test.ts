@@ -217,6 +217,18 @@ describe('caps', () => {
     await next;
     await most(payer);
   });
+
+  it('refuse at once what they have no room for, however long a top-up waits for its approval', async () => {
+    let isAsked = false;
+    const approve = ({ payment }: Plan) => {
+      isAsked ||= payment === undefined;
+      return payment !== undefined || new Promise<boolean>(() => undefined);
+    };
+    const payer = await payerWith(5, { maxPerDay: '0.015', approve });
+    await pay(payer);
+    await until('it is asked', () => (isAsked ? true : undefined));
+    await expect(payer.client.fetch(usdc())).rejects.toMatchObject({ code: 'budget_exhausted' });
+  });
 });
 
 describe('a venue that brings less', () => {

@@ -10,6 +10,7 @@ import { planOfSwap } from '../plan/plan.js';
 import { floatOf } from '../plan/usd-price.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import { resumeOnce } from '../reconcile/resume-once.js';
+import { topUpUrl } from '../top-up.js';
 import { approvalFor } from './approval.js';
 import { swapCounted } from './counted-swap.js';
 import { swapLock } from './fund.js';
@@ -47,7 +48,7 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
         }),
       beside: true,
     };
-    const place = { url: `top-up:${mint}`, method: 'SWAP', status: 0 };
+    const place = { url: topUpUrl(mint), method: 'SWAP', status: 0 };
     const { record } = await swapCounted(context, { id, url: place.url, mint }, (reservation) => {
       const planFor = (funding: Funding | undefined) =>
         planOfSwap(context, place, reservation.attempt, funding, signal, true);
