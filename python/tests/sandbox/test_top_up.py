@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from exact_change import AsyncClient, file_journal
+from exact_change import AsyncClient, Client, file_journal
 
+from ..buyer import journal_of
 from ..conftest import MakePayer
 from ..node import Sandbox
 from ..payer import PRICE, Payer, failure_of, until
@@ -216,3 +220,50 @@ def test_a_venue_has_to_bring_all_that_was_agreed(sandbox: Sandbox, kept: Kept) 
     (warning,) = (one.details["message"] for one in payer.events if one.type == "warning")
     assert "failed with unsafe_swap" in warning
     assert payer.held() == 4 * PRICE
+
+
+# A loop that is closed in the middle leaves the connections of its client to the garbage.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("kind", ["memory", "file", "Postgres"])
+def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
+    kind: str, sandbox: Sandbox, kept: Kept, tmp_path: Path
+) -> None:
+    """Though its client is still referred to: it held the lock of swaps for 15 minutes."""
+    place: dict[str, Any] = {"file": {"path": str(tmp_path / "journal")}}.get(kind, {})
+    if kind == "Postgres":
+        place = {"connectionString": sandbox.call("createDatabase")}
+    journal = journal_of(place) if place else None
+    options = sandbox.options(
+        sandbox.wallet(SOL="1", USDC="0.01"),
+        auto_swap=True,
+        rpc_url=f"{sandbox.rpc_url}/?caller=client",
+        policy={"top_up": TOP_UP},
+        **({} if journal is None else {"journal": journal}),
+    )
+    client, url = AsyncClient(**options), f"{sandbox.api_url}/usdc"
+    is_signed = threading.Event()
+    client.on("swap.signed", lambda _: is_signed.set())
+    kept.hold_swaps()
+
+    async def pay_once() -> None:
+        assert (await client.get(url)).status_code == 200
+        while not is_signed.is_set():
+            await asyncio.sleep(0.01)
+
+    asyncio.run(pay_once())
+    kept.let_go()
+    answers: list[int] = []
+
+    def pay_on() -> None:
+        with Client(**options) as other:
+            answers.extend(other.get(url).status_code for _ in range(3))
+
+    paying = threading.Thread(target=pay_on, daemon=True)
+    paying.start()
+    paying.join(30)
+    assert answers == [200, 200, 200]
+    if journal is not None:
+        journal.close()
+    del client
+    gc.collect()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Callable, Sequence, TypeVar
+from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 
 from typing_extensions import Protocol
 
 from .._base.js import utf16_key
+from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
 from .._kernel.steps import Forget, fails_on, park
 from .._kernel.task import Host, Steps, Wake
@@ -16,6 +17,8 @@ from ..errors import ExactChangeError, failure
 T = TypeVar("T")
 # A signer that is a person, a swap that lands late, and others before us.
 LOCK_WAIT_MS = 15 * 60_000
+# How often a holder is looked at, whose event loop may be closed.
+_LOOK_MS = 250
 
 
 class Locks(Protocol):
@@ -36,12 +39,20 @@ class Locks(Protocol):
         ...
 
 
+class _Holder(NamedTuple):
+    """Steps under a lock, and where they run."""
+
+    host: Host
+    steps: Steps[Any]
+
+
 class MemoryLocks:
-    """Locks of one process."""
+    """Locks of one process. Those of a call whose event loop was closed are free."""
 
     def __init__(self) -> None:
         # Those that wait for each lock that is held.
         self._queues: dict[str, deque[Wake]] = {}
+        self._holders: dict[str, _Holder] = {}
 
     def hold(
         self,
@@ -50,24 +61,32 @@ class MemoryLocks:
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
         """Runs work while holding all names."""
+        host = yield from this_host()
+
+        def locked() -> Steps[T]:
+            held: list[str] = []
+            try:
+                for name in sorted(set(names), key=utf16_key):
+                    yield from self._take(name, signals)
+                    held.append(name)
+                    self._holders[name] = _Holder(host, steps)
+                return (yield from work())
+            finally:
+                # Without any effect: a lock is let go of also if its holder is collected.
+                for name in reversed(held):
+                    self._release(name)
+
         for signal in signals:
             check(signal)
-        held: list[str] = []
-        try:
-            for name in sorted(set(names), key=utf16_key):
-                yield from self._take(name, signals)
-                held.append(name)
-            return (yield from work())
-        finally:
-            # Without any effect: a lock is let go of also if its holder is collected.
-            for name in reversed(held):
-                self._release(name)
+        steps = locked()
+        return (yield from steps)
 
     def is_held(self, name: str) -> bool:
         """Whether work is being done under a name."""
         return name in self._queues
 
     def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:
+        self._let_go_of_gone(name)
         if name not in self._queues:
             self._queues[name] = deque()
             return
@@ -85,12 +104,25 @@ class MemoryLocks:
                 if wake in waiting:
                     waiting.remove(wake)
 
+            def look() -> None:
+                self._let_go_of_gone(name)
+                if wake in waiting:
+                    looks[0] = host.later(_LOOK_MS, look)
+
+            looks = [host.later(_LOOK_MS, look)]
             late = host.later(LOCK_WAIT_MS, lambda: wake.fail(late_for("lock", LOCK_WAIT_MS)))
-            return [*fails_on(wake, signals), leave, late]
+            return [*fails_on(wake, signals), leave, late, lambda: looks[0]()]
 
         yield park(register)
 
+    def _let_go_of_gone(self, name: str) -> None:
+        """Ends what holds it as if it were collected: something may refer to it for ever."""
+        holder = self._holders.get(name)
+        if holder is not None and holder.host.is_gone:
+            holder.steps.close()
+
     def _release(self, name: str) -> None:
+        self._holders.pop(name, None)
         queue = self._queues[name]
         # It is handed over: no call that comes in between takes it first.
         while queue:
