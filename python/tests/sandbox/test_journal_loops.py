@@ -171,7 +171,7 @@ def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
     may_end.set()
     closing.join(30)
     assert not closing.is_alive() and not task.done()
-    del task, client
+    del task
     gc.collect()
 
 

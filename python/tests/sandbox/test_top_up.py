@@ -115,6 +115,31 @@ def test_what_it_counts_while_it_is_under_way_refuses_no_payment(kept: Kept) -> 
     assert float(payer.used) <= 0.06
 
 
+def test_its_approval_keeps_no_refusal_waiting(kept: Kept, sandbox: Sandbox) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def approve(plan: Any) -> bool:
+        if plan.payment is not None:
+            return True
+        is_asked.set()
+        return may_answer.wait(60)
+
+    payer = kept(policy={"max_per_day": "0.015", "approve": approve})
+    kept.pay(payer)
+    assert is_asked.wait(30)
+    refused: list[str] = []
+
+    def pay_again() -> None:
+        url = f"{sandbox.api_url}/usdc"
+        refused.append(failure_of(lambda: payer.client.get(url), "budget_exhausted").code)
+
+    paying = threading.Thread(target=pay_again, daemon=True)
+    paying.start()
+    paying.join(20)
+    may_answer.set()
+    assert refused == ["budget_exhausted"]
+
+
 @pytest.mark.parametrize(
     ("policy", "code"),
     [
@@ -242,14 +267,13 @@ def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
         **({} if journal is None else {"journal": journal}),
     )
     client, url = AsyncClient(**options), f"{sandbox.api_url}/usdc"
-    is_signed = threading.Event()
-    client.on("swap.signed", lambda _: is_signed.set())
     kept.hold_swaps()
 
     async def pay_once() -> None:
+        is_signed = asyncio.Event()
+        client.on("swap.signed", lambda _: is_signed.set())
         assert (await client.get(url)).status_code == 200
-        while not is_signed.is_set():
-            await asyncio.sleep(0.01)
+        await is_signed.wait()
 
     asyncio.run(pay_once())
     kept.let_go()
@@ -265,5 +289,4 @@ def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
     assert answers == [200, 200, 200]
     if journal is not None:
         journal.close()
-    del client
     gc.collect()

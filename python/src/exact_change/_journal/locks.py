@@ -106,7 +106,7 @@ class MemoryLocks:
 
             def look() -> None:
                 self._let_go_of_gone(name)
-                if wake in waiting:
+                if not wake.is_used:
                     looks[0] = host.later(_LOOK_MS, look)
 
             looks = [host.later(_LOOK_MS, look)]

@@ -25,6 +25,7 @@ from .offer_accounts import OfferFacts, known_available
 from .plan import Place, Plan, plan_of_swap
 from .prices import at_par
 from .reconcile.open_swaps import finish_open_swaps
+from .reconcile.orphans import listed
 from .reconcile.resume import resume_once
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
@@ -66,8 +67,8 @@ def once_topped_up(
 ) -> Steps[T]:
     """Asks once more for what a cap had no room for.
 
-    Once the top-up that is under way in any process is over: as long as it is, what it takes at
-    most counts.
+    Once the top-up that counts, in any process, is over: as long as it is under way, what it takes
+    at most counts. One that is being approved counts nothing yet, and a person may take long.
     """
     rule = context.config.policy.top_up
     try:
@@ -75,9 +76,17 @@ def once_topped_up(
     except ExactChangeError as error:
         if rule is None or not is_code(error, "budget_exhausted"):
             raise
-    locks = [swap_lock(rule.pinned.mint)]
-    yield from context.locks.hold(locks, lambda: done(None), [signal, context.closing])
+    mint = rule.pinned.mint
+    reserved = yield from listed(context, "reserved")
+    if any(one["url"] == _url_of(mint) and "swapping" in one for one in reserved):
+        locks = [swap_lock(mint)]
+        yield from context.locks.hold(locks, lambda: done(None), [signal, context.closing])
     return (yield from ask())
+
+
+def _url_of(mint: Address) -> str:
+    """What an attempt that tops up has for the place that it pays."""
+    return f"top-up:{mint}"
 
 
 def _source_of(context: PaymentContext, rule: TopUp) -> Address:
@@ -136,7 +145,7 @@ def _top_up(context: PaymentContext, rule: TopUp, id_: str, emit: Emit) -> Steps
 
         smallest = at_par(pinned.decimals).amount_of(context.config.policy.min_swap)
         wanted = Wanted(pinned.mint, min(to, available + smallest), find, is_beside=True)
-        url = f"top-up:{pinned.mint}"
+        url = _url_of(pinned.mint)
         place = Place(url, "SWAP", 0, "")
 
         def swap(reservation: Reservation) -> Steps[Swapped]:

@@ -26,7 +26,7 @@ class ReleasedOrphans(NamedTuple):
 def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
     """Attempts in a state that no call is at, in this process or another."""
     yield from _let_go_of_gone(context)
-    ids = [one["id"] for one in (yield from _listed(context, state))]
+    ids = [one["id"] for one in (yield from listed(context, state))]
     if not ids:
         return []
     live = yield from context.claims.live([name for id_ in ids for name in (id_, body_claim(id_))])
@@ -37,7 +37,7 @@ def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attem
         return []
     # Again: one that was alive when it was listed may have gone on, and been let go, before its
     # claim was asked about.
-    return [one for one in (yield from _listed(context, state)) if one["id"] in dead]
+    return [one for one in (yield from listed(context, state)) if one["id"] in dead]
 
 
 def _let_go_of_gone(context: PaymentContext) -> Steps[None]:
@@ -116,7 +116,7 @@ def _put(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Ste
         error = raised
     states: tuple[State, ...] = ("reserved", "abandoned")
     for state in states:
-        if any(one["id"] == attempt["id"] for one in (yield from _listed(context, state))):
+        if any(one["id"] == attempt["id"] for one in (yield from listed(context, state))):
             raise error
     yield from context.journal.release(attempt["id"], along)
 
@@ -130,7 +130,8 @@ def _accounts_of(context: PaymentContext, attempt: Attempt) -> list[str]:
     return [associated_token_address(wallet, mint, program) for program in TOKEN_PROGRAMS]
 
 
-def _listed(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
+def listed(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
+    """Attempts in a state, also those that calls are at."""
     return context.journal.attempts(context.owner, state=state)
 
 
