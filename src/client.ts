@@ -8,7 +8,7 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
-import { loadOnce } from './internal/load-once.js';
+import { loadOnce, loadPart } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
@@ -133,7 +133,8 @@ export function buildClient(
   const start = loadOnce(async (): Promise<Engine> => {
     const parts = await loadParts();
     const logger = config.logger ?? parts.logger?.();
-    const steps = logger === undefined ? undefined : await import('./payments/step-log.js');
+    const steps =
+      logger === undefined ? undefined : await loadPart(import('./payments/step-log.js'));
     loaded = await parts.createEngine(config, events, parts);
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;

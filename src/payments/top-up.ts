@@ -4,6 +4,7 @@ import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import { newId, type PaymentContext } from './context.js';
 import { swapLock } from './execute/fund.js';
 import { knownAvailable } from './plan/offer-accounts.js';
+import { loadPart } from '../internal/load-once.js';
 
 // A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
 const FIRST_REST_MS = 60_000;
@@ -39,7 +40,7 @@ async function run(context: PaymentContext, symbol: string): Promise<void> {
   const id = newId(context);
   const emit = events.emitter(id);
   let reason: unknown;
-  const isEnough = await import('./swap-engine.js')
+  const isEnough = await loadPart(import('./swap-engine.js'))
     .then(({ topUp }) => topUp(context, id, emit))
     .catch((error: unknown) => {
       reason = error;
