@@ -191,7 +191,11 @@ export function buildClient(
     },
     pay: async (paymentRequired, payOptions) =>
       (await engine()).pay(paymentRequired, payOptions ?? {}),
-    swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions ?? {}),
+    async swap(request, swapOptions) {
+      // As it was asked for, whatever its caller reuses while code is loaded.
+      const [asked, options] = [{ ...request }, { ...swapOptions }];
+      return (await engine()).swap(asked, options);
+    },
     quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
     balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
     parse: (response) => detect(response),
