@@ -8,7 +8,7 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
-import { loadOnce } from './internal/load-once.js';
+import { loadOnce, loadPart } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
@@ -133,7 +133,8 @@ export function buildClient(
   const start = loadOnce(async (): Promise<Engine> => {
     const parts = await loadParts();
     const logger = config.logger ?? parts.logger?.();
-    const steps = logger === undefined ? undefined : await import('./payments/step-log.js');
+    const steps =
+      logger === undefined ? undefined : await loadPart(import('./payments/step-log.js'));
     loaded = await parts.createEngine(config, events, parts);
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;
@@ -190,7 +191,11 @@ export function buildClient(
     },
     pay: async (paymentRequired, payOptions) =>
       (await engine()).pay(paymentRequired, payOptions ?? {}),
-    swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions ?? {}),
+    async swap(request, swapOptions) {
+      // As it was asked for, whatever its caller reuses while code is loaded.
+      const [asked, options] = [{ ...request }, { ...swapOptions }];
+      return (await engine()).swap(asked, options);
+    },
     quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
     balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
     parse: (response) => detect(response),

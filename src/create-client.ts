@@ -1,6 +1,7 @@
 import { buildClient, type Client } from './client.js';
 import type { ClientOptions } from './config/options.js';
 import { X402_HEADERS } from './protocols/x402/index.js';
+import { loadPart } from './internal/load-once.js';
 
 /**
  * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
@@ -20,6 +21,6 @@ import { X402_HEADERS } from './protocols/x402/index.js';
 export function createClient(options: ClientOptions): Client {
   return buildClient(options, {
     headers: X402_HEADERS,
-    load: async () => (await import('./parts.js')).parts,
+    load: async () => (await loadPart(import('./parts.js'))).parts,
   });
 }

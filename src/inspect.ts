@@ -5,6 +5,7 @@ import { parseMint } from './config/swap-request.js';
 import { refuse, refuseUnknown } from './internal/options.js';
 import { readAddress, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
+import { loadPart } from './internal/load-once.js';
 
 /** What a foreign swap transaction is expected to do, and the node that knows. */
 export interface InspectOptions extends Pick<
@@ -92,7 +93,7 @@ export async function inspectSwap(
   };
   // What is judged must be what is composed anew, whatever becomes of the caller's bytes meanwhile.
   const copy = transaction instanceof Uint8Array ? Uint8Array.from(transaction) : transaction;
-  const { inspectOver } = await import('./inspect-engine.js');
+  const { inspectOver } = await loadPart(import('./inspect-engine.js'));
   return inspectOver(settings, copy, bounds, signal);
 }
 

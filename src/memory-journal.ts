@@ -1,4 +1,4 @@
-import { loadOnce } from './internal/load-once.js';
+import { loadOnce, loadPart } from './internal/load-once.js';
 import { wantsOutbox, type JournalOptions } from './journal/options.js';
 import type { Journal } from './journal/types.js';
 import type { Outbox } from './outbox/outbox.js';
@@ -14,8 +14,10 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
   const hasOutbox = wantsOutbox(options);
   // Loaded with its first call: a page may never make one.
   const load = loadOnce(async () => {
-    const outbox = hasOutbox ? (await import('./outbox/memory.js')).memoryOutbox() : undefined;
-    return (await import('./journal/memory.js')).memoryJournal(outbox);
+    const outbox = hasOutbox
+      ? (await loadPart(import('./outbox/memory.js'))).memoryOutbox()
+      : undefined;
+    return (await loadPart(import('./journal/memory.js'))).memoryJournal(outbox);
   });
   return {
     reserve: async (...args) => (await load()).reserve(...args),
@@ -42,10 +44,17 @@ function outboxOf(load: () => Promise<Journal>): Outbox {
   };
   const listen = (begin: (outbox: Outbox) => () => void): (() => void) => {
     let isOver = false;
-    const begun = outbox().then((made) => (isOver ? undefined : begin(made)));
+    let end = (): void => undefined;
+    // Without it the caller looks at intervals, as it has to for what other processes add.
+    outbox().then(
+      (made) => {
+        if (!isOver) end = begin(made);
+      },
+      () => undefined,
+    );
     return () => {
       isOver = true;
-      void begun.then((end) => end?.());
+      end();
     };
   };
   return {

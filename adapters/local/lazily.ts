@@ -1,5 +1,5 @@
 import type { LocalSettings } from '../../src/config/options.js';
-import { loadOnce } from '../../src/internal/load-once.js';
+import { loadOnce, loadPart } from '../../src/internal/load-once.js';
 import type { Parts } from '../../src/payments/context.js';
 import { transportClosed } from '../../src/service/closed.js';
 import type { Transport } from '../../src/transport.js';
@@ -30,7 +30,7 @@ export function lazily(settings: LocalSettings, given?: GivenParts): LocalTransp
   let loading: Promise<LocalOperations> | undefined;
   let closed: Promise<void> | undefined;
   const start = loadOnce(async () => {
-    const { createOperations } = await import('./operations.js');
+    const { createOperations } = await loadPart(import('./operations.js'));
     return createOperations(settings, given);
   });
   const load = (): Promise<LocalOperations> => {

@@ -1,4 +1,4 @@
-import { loadOnce } from '../../src/internal/load-once.js';
+import { loadOnce, loadPart } from '../../src/internal/load-once.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import type { Parts } from '../../src/payments/context.js';
 import type { Transport } from '../../src/transport.js';
@@ -47,7 +47,9 @@ export const remoteOver: Parts['remote'] = (baseUrl, { apiKey, fetch, timeouts, 
  * it out of the transaction.
  */
 export function lazily(settings: RemoteSettings): Transport {
-  const load = loadOnce(async () => (await import('./operations.js')).createRemote(settings));
+  const load = loadOnce(async () =>
+    (await loadPart(import('./operations.js'))).createRemote(settings),
+  );
   return {
     distant: true,
     quote: async (request, options) => (await load()).quote(request, options),

@@ -3,6 +3,7 @@ import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
+import { loadPart } from '../internal/load-once.js';
 
 /**
  * The wallet that pays, given in one of three ways. Throws `ConfigError` (`invalid_option`,
@@ -37,7 +38,7 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
         return {
           address,
           signTransaction: async (wire) =>
-            (await import('./kit-signer.js')).signByKit(signer, address, wire),
+            (await loadPart(import('./kit-signer.js'))).signByKit(signer, address, wire),
         };
     }
   }

@@ -15,6 +15,7 @@ import type { Transport } from '../transport.js';
 import { locksWithTimeout } from './lock-timeout.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
+import { loadPart } from '../internal/load-once.js';
 
 const ID_BYTES = 12;
 
@@ -87,7 +88,7 @@ async function transportOf(config: Config, parts: Parts): Promise<Transport | un
   const { apiUrl, transport, timeouts } = config;
   if (apiUrl !== undefined) return parts.remote(apiUrl, config);
   if (transport === undefined) return undefined;
-  const { transportWithTimeouts } = await import('./timeouts.js');
+  const { transportWithTimeouts } = await loadPart(import('./timeouts.js'));
   return transportWithTimeouts(transport, timeouts.jupiter);
 }
 
@@ -101,7 +102,7 @@ export interface KeptBy {
 async function keptBy(config: Config, events: Events): Promise<KeptBy | undefined> {
   const { journal, network, signer, timeouts, runtime } = config;
   if (journal === undefined) return undefined;
-  const { timedJournal } = await import('./timeouts.js');
+  const { timedJournal } = await loadPart(import('./timeouts.js'));
   return timedJournal(journal, { wallet: signer.address, network }, timeouts.journal, {
     now: runtime.now,
     onStep: (step) => events.emitCall('journal.called', step),

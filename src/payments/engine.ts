@@ -23,6 +23,7 @@ import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
 import { keepToppedUp } from './top-up.js';
 import { warm } from './warm.js';
+import { loadPart } from '../internal/load-once.js';
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {
@@ -84,7 +85,7 @@ export interface Engine {
 
 export async function createEngine(config: Config, events: Events, parts: Parts): Promise<Engine> {
   const context = await createContext(config, events, parts);
-  const more = () => import('./swap-engine.js');
+  const more = () => loadPart(import('./swap-engine.js'));
   const thenTopUp = <T>(result: T): T => {
     keepToppedUp(context);
     return result;
@@ -95,7 +96,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
     payAhead: (call, options) => payAhead(context, call, options)?.then(thenTopUp),
     plan: async (call, unpaid, terms) => (await more()).makePlan(context, call, unpaid, terms),
     pay: async (paymentRequired, options) =>
-      (await import('./pay-header.js'))
+      (await loadPart(import('./pay-header.js')))
         .payHeader(context, paymentRequired, options)
         .then(thenTopUp),
     swap: async (request, options) => (await more()).swap(context, request, options),
@@ -111,7 +112,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
         if (receipt !== undefined && fits(receipt, filter)) yield receipt;
       }
     },
-    resume: async () => (await import('./recovery.js')).resume(context),
+    resume: async () => (await loadPart(import('./recovery.js'))).resume(context),
     spent: async () => (await more()).spent(context),
     warm: () => warm(context).then(thenTopUp),
     async close() {

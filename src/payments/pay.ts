@@ -23,6 +23,7 @@ import { resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { onceToppedUp } from './top-up.js';
+import { loadPart } from '../internal/load-once.js';
 
 /** What a caller says of one call besides the request itself. */
 export interface CallOptions {
@@ -49,7 +50,9 @@ export async function payForCall(
     async (buying) => {
       // Loaded before anything is signed.
       const resign =
-        context.config.policy.resign > 0 ? await import('./execute/resign.js') : undefined;
+        context.config.policy.resign > 0
+          ? await loadPart(import('./execute/resign.js'))
+          : undefined;
       const first = await sign(terms, buying.task);
       return resign === undefined
         ? presentAlone(context, first, buying.presentation)
@@ -214,7 +217,7 @@ export async function preparePayment(
     const taken = await onceToppedUp(context, () => reservation.reserve(hold), signal);
     const seen = { url: place.url, method: place.method, status: 402 };
     const planFor = async (funding: Funding | undefined) => {
-      const { planOf } = await import('./swap-engine.js');
+      const { planOf } = await loadPart(import('./swap-engine.js'));
       return planOf(context, seen, choice, funding, signal, true);
     };
     const approve = approvalFor(context, planFor, signal);

@@ -1,5 +1,6 @@
 import { isExactChangeError } from '../errors.js';
 import { withJitter } from '../internal/backoff.js';
+import { loadPart } from '../internal/load-once.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import type { Address } from '../solana/types.js';
 import { newId, type PaymentContext } from './context.js';
@@ -41,7 +42,7 @@ async function run(context: PaymentContext, symbol: string): Promise<void> {
   const id = newId(context);
   const emit = events.emitter(id);
   let reason: unknown;
-  const isEnough = await import('./swap-engine.js')
+  const isEnough = await loadPart(import('./swap-engine.js'))
     .then(({ topUp }) => topUp(context, id, emit))
     .catch((error: unknown) => {
       reason = error;

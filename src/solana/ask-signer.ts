@@ -6,6 +6,7 @@ import { isTransactionSigner, type Signer, type SigningIntent } from './signer.j
 import { assembleTransaction } from './transactions/transaction.js';
 import type { judgeChange } from './transactions/wallet-changes.js';
 import type { Address } from './types.js';
+import { loadPart } from '../internal/load-once.js';
 
 /** What a signer made of a message. */
 export interface SignedMessage {
@@ -34,7 +35,7 @@ export async function askSigner(
   const { kind } = intent;
   // Before the wallet is asked, and only for wallets that may add to what they sign.
   const judge = isTransactionSigner(signer)
-    ? (await import('./transactions/wallet-changes.js')).judgeChange
+    ? (await loadPart(import('./transactions/wallet-changes.js'))).judgeChange
     : undefined;
   let answer: unknown;
   try {

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildClient, type Client, type Composition } from '../../src/client.js';
 import { parts } from '../../src/parts.js';
 import { X402_HEADERS } from '../../src/protocols/x402/index.js';
@@ -21,6 +21,21 @@ async function recording(answer?: Parameters<typeof startRecording>[0]) {
 
 /** In which order the requests of other connections arrive is not known. */
 const sorted = (list: readonly (string | undefined)[]) => [...list].sort();
+
+it('swaps what it was asked for, whatever its caller reuses', async () => {
+  const swap = vi.fn(async () => Promise.reject(new Error('asked')));
+  const client = clientWith(async () => ({
+    ...parts,
+    createEngine: async (...made) => ({ ...(await parts.createEngine(...made)), swap }),
+  }));
+  const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '1' };
+  const options = { counted: true };
+  const swapping = client.swap(request, options);
+  request.amount = '999';
+  options.counted = false;
+  await expect(swapping).rejects.toThrow('asked');
+  expect(swap).toHaveBeenCalledWith({ ...request, amount: '1' }, { counted: true });
+});
 
 describe('a call', () => {
   it.each<[string, (client: Client) => unknown]>([

@@ -61,6 +61,8 @@ const JSON_TEXTS = [
   ...['{"\\u0061":1,"a":2}', '{"é":"😀"}', '{"a":"\\ud83d\\ude00"}', '{"a":1}\u00a0', '[[],{}]'],
   `${'['.repeat(16)}${']'.repeat(16)}`,
   `${'['.repeat(17)}${']'.repeat(17)}`,
+  // A text without an end: what it holds is not looked at, once or for each of its quotes.
+  `["${'\\"['.repeat(17)}`,
   JSON.stringify({ s: 'x'.repeat(4_096) }),
   JSON.stringify({ s: 'x'.repeat(4_097) }),
   JSON.stringify({ s: '😀'.repeat(2_048) }),

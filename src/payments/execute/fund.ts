@@ -17,6 +17,7 @@ import { shortOf } from '../plan/short-of.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import type { Approve } from './approval.js';
 import type { Reservation } from './reservation.js';
+import { loadPart } from '../../internal/load-once.js';
 
 /** What funds one payment. */
 export interface FundTask {
@@ -77,7 +78,7 @@ export async function fundPayment(
     // afterwards.
     const work = context.locks.hold(
       [swapLock(offer.mint)],
-      async () => (await import('../swap-engine.js')).swapAndHold(context, choice, task),
+      async () => (await loadPart(import('../swap-engine.js'))).swapAndHold(context, choice, task),
       [signal, context.closing.signal],
     );
     return await untilAborted(work, signal).catch((error: unknown) => {

@@ -9,6 +9,7 @@ import { inProgress } from '../reconcile/key-errors.js';
 import { resumeWithNextCall } from '../reconcile/resume-once.js';
 import { bodyClaim } from './release-claim.js';
 import { withoutBound } from './without-bound.js';
+import { loadPart } from '../../internal/load-once.js';
 
 /**
  * An attempt from its claim to its signed payment, with all that counts against the caps for it.
@@ -36,7 +37,7 @@ export interface Reservation {
   rollBack(source: string | undefined, reason: unknown): Promise<void>;
 }
 
-const recovery = () => import('../recovery.js');
+const recovery = () => loadPart(import('../recovery.js'));
 
 /** An attempt that is about to be made. */
 export function reservationFor(context: PaymentContext, reserved: Attempt): Reservation {

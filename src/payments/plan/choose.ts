@@ -19,6 +19,7 @@ import { refusals, nothingPayable } from './nothing-payable.js';
 import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { shortOf } from './short-of.js';
 import { usdValueOf } from './usd-value.js';
+import { loadPart } from '../../internal/load-once.js';
 
 /** The offer to pay, and how. */
 export interface Choice {
@@ -179,7 +180,7 @@ async function chooseBefore(
   else if (short.length === 1 && short[0] !== undefined && !options.quote)
     return done(short[0], undefined);
   else {
-    const { chooseFunding } = await import('../swap-engine.js');
+    const { chooseFunding } = await loadPart(import('../swap-engine.js'));
     const best = await chooseFunding(context, short, {
       toSwap: !options.quote,
       signalFor,

@@ -6,6 +6,7 @@ import type { PaymentContext } from '../context.js';
 import { bodyClaim, claimsReleased } from '../execute/release-claim.js';
 import { ownerOf } from '../owner.js';
 import { inProgress, mismatch } from './key-errors.js';
+import { loadPart } from '../../internal/load-once.js';
 
 /** How many windows a caller has that was being told when its process ended. */
 const UNHEARD_WINDOWS = 10;
@@ -33,7 +34,8 @@ export async function resumeEarlierPayment(
   await claimsReleased(context, repeat.call.signal);
   const earlier = await findEarlier(context, repeat);
   if (earlier.length === 0) return undefined;
-  return (await import('../recovery.js')).settleEarlier(context, earlier, repeat);
+  const { settleEarlier } = await loadPart(import('../recovery.js'), 'uncertain');
+  return settleEarlier(context, earlier, repeat);
 }
 
 async function findEarlier(

@@ -1,5 +1,6 @@
 import type { PaymentContext } from '../context.js';
 import { orphanedAttempts } from './find-orphans.js';
+import { loadPart } from '../../internal/load-once.js';
 
 /**
  * Takes up once, before a context's first payment, what earlier processes left: their payments hold
@@ -24,8 +25,13 @@ export function resumeWithNextCall(context: PaymentContext): void {
 
 /** Loads what takes them up only if there are any. */
 async function takeUpOrphans(context: PaymentContext): Promise<void> {
-  const states = ['signed', 'abandoned', 'reserved'] as const;
-  const orphans = await Promise.all(states.map((state) => orphanedAttempts(context, state)));
-  if (orphans.some(({ length }) => length > 0))
-    await (await import('../recovery.js')).takeUp(context);
+  const orphans = await Promise.all([
+    orphanedAttempts(context, 'signed'),
+    orphanedAttempts(context, 'abandoned'),
+    orphanedAttempts(context, 'reserved'),
+  ]);
+  if (orphans.every(({ length }) => length === 0)) return;
+  // One of those that were signed may be of this same purchase.
+  const funds = orphans[0].length > 0 ? 'uncertain' : 'untouched';
+  await (await loadPart(import('../recovery.js'), funds)).takeUp(context);
 }

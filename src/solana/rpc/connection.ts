@@ -26,6 +26,7 @@ import {
 import type { CallOptions, Rpc, Tip } from './rpc.js';
 import type { AccountWatch, SignatureSocket } from './signature-socket.js';
 import { COMMITMENT, leastSlot, readBlockhash, readTip, settings } from './tip.js';
+import { loadOnce, loadPart } from '../../internal/load-once.js';
 
 export type { Connection } from '@solana/web3.js';
 
@@ -50,7 +51,7 @@ export interface ConnectOptions {
 }
 
 /** What a payment does without that settles as its seller says. */
-const seldom = () => import('./seldom.js');
+const seldom = () => loadPart(import('./seldom.js'));
 
 /** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
 export function connectRpc(options: ConnectOptions): Rpc {
@@ -168,11 +169,13 @@ function rpcOver(all: Nodes): Rpc {
         asList(result).map((fee) => BigInt(safeInteger(asFields(fee)['prioritizationFee']))),
       ),
 
-    simulate: (transaction, watch, call) =>
-      askBy('simulateTransaction', call, async (request) => {
-        const { simulate } = await seldom();
-        return simulate(request, transaction, watch, call);
-      }),
+    // Loaded before a node is asked: that it could not be is no fault of a node.
+    simulate: async (transaction, watch, call) => {
+      const { simulate } = await seldom();
+      return askBy('simulateTransaction', call, (request) =>
+        simulate(request, transaction, watch, call),
+      );
+    },
 
     send: (transaction, call) => {
       const config = {
@@ -193,11 +196,10 @@ function rpcOver(all: Nodes): Rpc {
       );
     },
 
-    transaction: (signature, call) =>
-      askBy('getTransaction', call, async (request) => {
-        const { readTransaction } = await seldom();
-        return readTransaction(request, signature);
-      }),
+    transaction: async (signature, call) => {
+      const { readTransaction } = await seldom();
+      return askBy('getTransaction', call, (request) => readTransaction(request, signature));
+    },
 
     signaturesFor: async (address, call) => {
       const { limit, before, until } = call ?? {};
@@ -251,10 +253,8 @@ function socketWhenNeeded(
 ): SignatureSocket {
   let loading: Promise<SignatureSocket> | undefined;
   let closed = false;
-  const load = () =>
-    (loading ??= seldom().then(({ createSignatureSocket }) =>
-      createSignatureSocket(endpoint, wsUrl),
-    ));
+  const start = loadOnce(async () => (await seldom()).createSignatureSocket(endpoint, wsUrl));
+  const load = () => (loading = start());
   // Each listener polls as well.
   const silent = () => undefined;
   const watch = (begin: (socket: SignatureSocket) => AccountWatch): AccountWatch => {

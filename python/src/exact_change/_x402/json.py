@@ -67,7 +67,8 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', text, re.DOTALL):
+    # Of a text without an end too, so that the rest is not read anew for each of its quotes.
+    for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', text, re.DOTALL):
         mark = token[0]
         if mark in "[{":
             depth += 1

@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { PaymentContext } from '../../../src/payments/context.js';
+import { createRecovery } from '../../../src/payments/memory.js';
+
+const RECOVERY = '../../../src/payments/recovery.js';
+const OUTBOX = '../../../src/outbox/memory.js';
+const SELDOM = '../../../src/solana/rpc/seldom.js';
+
+// A page that goes offline can load no more of its code.
+const lost = (): never => {
+  throw new TypeError('Failed to fetch dynamically imported module.');
+};
+
+/** The one file that cannot be had from now on, as an import finds it. */
+const without = (file: string) => {
+  vi.resetModules();
+  vi.doMock(file, lost);
+};
+
+describe('a file that cannot be loaded', () => {
+  afterEach(() => {
+    for (const file of [RECOVERY, OUTBOX, SELDOM]) vi.doUnmock(file);
+    vi.resetModules();
+  });
+
+  it('of an earlier payment is told as uncertain, in an error of ours', async () => {
+    without(RECOVERY);
+    const { resumeEarlierPayment } =
+      await import('../../../src/payments/reconcile/find-earlier.js');
+    const earlier = {
+      ...{ id: 'one', fingerprint: 'same', state: 'signed', delivered: false },
+      ...{ payment: {}, receipt: {} },
+    };
+    const context = {
+      config: {
+        runtime: { now: () => 0 },
+        retryWindow: 1,
+        signer: { address: 'wallet' },
+        network: 'net',
+      },
+      wallet: { releasing: new Set() },
+      journal: { similar: async () => [earlier] },
+      claims: { live: async () => new Set() },
+    } as unknown as PaymentContext;
+    const repeat = { fingerprint: 'same', call: {} } as Parameters<typeof resumeEarlierPayment>[1];
+    await expect(resumeEarlierPayment(context, repeat)).rejects.toMatchObject({
+      code: 'missing_dependency',
+      funds: 'uncertain',
+      retry: 'same',
+    });
+  });
+
+  it('of payments that were left behind is told as uncertain only if one was signed', async () => {
+    without(RECOVERY);
+    const { resumeOnce } = await import('../../../src/payments/reconcile/resume-once.js');
+    const leftIn = (left: string) =>
+      ({
+        config: { signer: { address: 'wallet' }, network: 'net' },
+        recovery: createRecovery(),
+        journal: {
+          async *attempts(_owner: unknown, { state }: { state: string }) {
+            if (state === left) yield { id: 'one' };
+          },
+        },
+        claims: { live: async () => new Set() },
+      }) as unknown as PaymentContext;
+    const code = 'missing_dependency';
+    await expect(resumeOnce(leftIn('signed'))).rejects.toMatchObject({ code, funds: 'uncertain' });
+    const untouched = { code, funds: 'untouched', retry: 'fresh' };
+    await expect(resumeOnce(leftIn('reserved'))).rejects.toMatchObject(untouched);
+  });
+
+  it('of an outbox ends no process that listens to it', async () => {
+    without(OUTBOX);
+    const { memoryJournal } = await import('../../../src/memory-journal.js');
+    const { outbox } = memoryJournal({ outbox: true });
+    const rejected = vi.fn();
+    process.on('unhandledRejection', rejected);
+    const end = outbox?.onAdded(() => undefined);
+    await expect(outbox?.endpoints()).rejects.toMatchObject({ code: 'missing_dependency' });
+    end?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', rejected);
+    expect(rejected).not.toHaveBeenCalled();
+  });
+
+  it('of a seldom question is no fault of the node', async () => {
+    without(SELDOM);
+    const { connectRpc } = await import('../../../src/solana/rpc/connection.js');
+    const fetch = vi.fn(async () => Promise.reject(new Error('offline')));
+    const rpc = connectRpc({ urls: ['https://rpc.example'], fetch, timeoutMs: 1_000 });
+    await expect(rpc.transaction('1'.repeat(64))).rejects.toMatchObject({
+      code: 'missing_dependency',
+    });
+    expect(fetch).not.toHaveBeenCalled();
+  });
+});
