@@ -1,5 +1,14 @@
-import { receiptOf, type ClientOptions, type PayingRequestInit } from 'exact-change';
+import {
+  memoryJournal,
+  receiptOf,
+  type ClientOptions,
+  type Journal,
+  type PayingRequestInit,
+} from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { alongWith } from '../../src/journal/along.js';
+import { createCoordination } from '../../src/journal/coordination.js';
+import type { Coordination } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
@@ -154,3 +163,43 @@ describe('a seller that gives payments an id', () => {
     expect(payments(payer)).toBe(1);
   });
 });
+
+it.each([undefined, 'order-1'])(
+  'an answer that is read while another call looks for payments is not taken for a lost one (key: %s)',
+  async (idempotencyKey) => {
+    const { claims, ...rest } = createCoordination();
+    let reading: (() => Promise<void>) | undefined;
+    let onDropped: () => void;
+    const dropped = new Promise<void>((resolve) => (onDropped = resolve));
+    const shared: Coordination = {
+      ...rest,
+      claims: {
+        ...claims,
+        drop: (ids) => claims.drop(ids).finally(onDropped),
+        async live(ids) {
+          await reading?.();
+          return claims.live(ids);
+        },
+      },
+    };
+    const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
+    const payer = await holder({ journal });
+    const url = `${sandbox.apiUrl}/usdc`;
+    const first = await payer.client.fetch(url, { idempotencyKey });
+    reading = async () => {
+      reading = undefined;
+      await first.text();
+      await dropped;
+    };
+    const second = payer.client.fetch(url, { idempotencyKey });
+    if (idempotencyKey === undefined) expect((await second).status).toBe(200);
+    else await failureOf(second, 'already_spent');
+    const paid = idempotencyKey === undefined ? 2 : 1;
+    expect(payments(payer)).toBe(paid);
+    await until('all is settled', async () =>
+      (await sandbox.balance(payer.address, 'USDC')) === 1_000_000n - 10_000n * BigInt(paid)
+        ? true
+        : undefined,
+    );
+  },
+);

@@ -44,24 +44,16 @@ async function findEarlier(
 ): Promise<OpenPayment['attempt'][]> {
   const { runtime, retryWindow } = context.config;
   const found: OpenPayment['attempt'][] = [];
-  const similar = await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
-  const asked = similar.filter(
-    ({ payment, delivered }) =>
-      payment !== undefined && (idempotencyKey !== undefined || !delivered),
-  );
-  const live =
-    asked.length === 0
-      ? new Set<string>()
-      : await context.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
+  const { similar, isAtWork } = await readSimilar(context, fingerprint, idempotencyKey);
   for (const attempt of similar) {
     const { payment, receipt, state, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
-    if (idempotencyKey !== undefined && live.has(attempt.id))
+    if (idempotencyKey !== undefined && isAtWork(attempt.id))
       throw inProgress({ payerSignature: payment.payerSignature });
     // Parallel calls without a key are separate purchases, and so are later ones once the answer
     // arrived, or was told to be lost.
-    const isUnderWay = live.has(attempt.id) || live.has(bodyClaim(attempt.id));
+    const isUnderWay = isAtWork(attempt.id) || isAtWork(bodyClaim(attempt.id));
     const lost =
       !delivered &&
       !isUnderWay &&
@@ -75,6 +67,30 @@ async function findEarlier(
     resigns === replaced && payment !== undefined && state !== 'unsettled' && !isFound(id);
   // One whose successor is at work, or was told of, is left alone with it.
   return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
+}
+
+interface SimilarAttempts {
+  readonly similar: readonly Attempt[];
+  /** Whether a call holds a claim. */
+  isAtWork(claim: string): boolean;
+}
+
+async function readSimilar(
+  context: PaymentContext,
+  fingerprint: string,
+  idempotencyKey: string | undefined,
+): Promise<SimilarAttempts> {
+  const read = () => context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
+  const first = await read();
+  const asked = first
+    .filter(({ payment, delivered }) => payment && (idempotencyKey !== undefined || !delivered))
+    .flatMap(({ id }) => [id, bodyClaim(id)]);
+  if (asked.length === 0) return { similar: first, isAtWork: () => false };
+  const live = await context.claims.live(asked);
+  const over = new Set(asked.filter((claim) => !live.has(claim)));
+  // Again: one whose claim had ended by now may be on record as delivered, which the first reading
+  // was too early for. What was signed in between is at work.
+  return { similar: over.size === 0 ? first : await read(), isAtWork: (claim) => !over.has(claim) };
 }
 
 /**
