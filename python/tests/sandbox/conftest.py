@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any, Callable, Iterator
 
 import pytest
@@ -39,3 +40,10 @@ def make_buyer(make_payer: MakePayer) -> MakeBuyer:
         return make_payer(SOL="0.05", USDT="5", **own)
 
     return make
+
+
+@pytest.fixture
+def garbage() -> Iterator[None]:
+    """Collects what a test leaves to it, or a later test would be told of its connections."""
+    yield
+    gc.collect()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,20 @@ from exact_change import AsyncClient, Client, ExactChangeError
 from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
 
-from ..buyer import journal_of
+from ..buyer import buy, journal_of
 from ..conftest import MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE
 from ..seller import Reply, Seen
 
-
 # A loop that is closed in the middle leaves the connections of its client to the garbage.
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [
+    pytest.mark.usefixtures("garbage"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
 @pytest.mark.parametrize("key", [None, "order-1"])
 @pytest.mark.parametrize("kind", ["file", "Postgres"])
 def test_a_loop_that_ends_after_the_payment_was_sent_pays_once(
@@ -65,12 +68,8 @@ def test_a_loop_that_ends_after_the_payment_was_sent_pays_once(
         may_end.set()
     assert caught.value.code == "already_spent"
     assert sandbox.balance(sandbox.merchant, "USDC") - before == PRICE
-    del caught
-    gc.collect()
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("key", [None, "order-1"])
 def test_a_loop_that_ends_while_a_payment_is_reserved_keeps_no_budget(
     key: str | None, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
@@ -105,7 +104,6 @@ def test_a_loop_that_ends_while_a_payment_is_reserved_keeps_no_budget(
             assert client.get(url, **own).status_code == 200
             assert [one.used for one in client.spent() if one.cap == "max_per_day"] == ["0.01"]
             assert len(client.receipts()) == 1
-    gc.collect()
 
 
 def test_a_journal_closes_though_a_loop_was_closed_in_the_middle_of_a_call(
@@ -139,8 +137,6 @@ def test_a_journal_closes_though_a_loop_was_closed_in_the_middle_of_a_call(
     assert not closing.is_alive() and not task.done()
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -171,8 +167,49 @@ def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
     may_end.set()
     closing.join(30)
     assert not closing.is_alive() and not task.done()
+
+
+@pytest.mark.parametrize("turns", [0, 2, 8])
+@pytest.mark.parametrize(
+    "event", ["payment.chosen", "payment.signed", "payment.sent", "payment.answered"]
+)
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_call_whose_loop_was_closed_keeps_no_key_and_pays_once(
+    kind: str, event: str, turns: int, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Nothing is cancelled: what the call was at just ends."""
+    wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
+    options = sandbox.options(wallet, policy={"max_per_day": "0.02"})
+    if kind == "file":
+        options["journal"] = journal_of({"path": str(tmp_path / "journal")})
+    loop = asyncio.new_event_loop()
+
+    def end(left: int) -> None:
+        if left == 0:
+            loop.stop()
+        else:
+            loop.call_soon(end, left - 1)
+
+    async def begin() -> asyncio.Task[httpx.Response]:
+        client = AsyncClient(**options)
+        client.on(event, lambda _event: end(turns))
+        task = asyncio.ensure_future(client.get(url, idempotency_key="order-1"))
+        task.add_done_callback(lambda _task: loop.stop())
+        return task
+
+    task = loop.run_until_complete(begin())
+    loop.run_forever()
+    loop.close()
+    with Client(**options) as client:
+        # Shown again to a seller that is still settling it, it is refused.
+        assert buy(client, url, idempotency_key="order-1") in ("answered", "spent")
+        assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == PRICE
+        # The cap has room for two.
+        assert client.get(f"{url}?other").status_code == 200
+    if kind == "file":
+        options["journal"].close()
+    # Not before: what collects a task goes on with what it was at.
     del task
-    gc.collect()
 
 
 def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:

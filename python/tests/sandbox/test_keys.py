@@ -5,7 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from exact_change import ExactChangeError
+from exact_change._journal.memory import MemoryJournal
+from exact_change._journal.types import Attempt
+from exact_change._kernel.task import Steps
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
@@ -94,3 +99,29 @@ def test_calls_without_a_key_are_purchases_of_their_own(
         assert list(pool.map(lambda _: payer.client.get(url).status_code, range(3))) == [200] * 3
     assert payer.client.get(url).status_code == 200
     assert payer.held() == 1_000_000 - 4 * PRICE
+
+
+def test_an_answer_that_is_read_while_another_call_looks_is_not_taken_for_lost(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call read what was on record before; the claim on the answer ended before it asked."""
+    put, similar = MemoryJournal.put, MemoryJournal.similar
+    signed: list[Attempt] = []
+    early: list[bool] = []
+
+    def write(self: MemoryJournal, attempt: Attempt) -> Steps[None]:
+        if attempt["state"] == "signed" and not attempt["delivered"]:
+            signed.append(attempt)
+        return put(self, attempt)
+
+    def read(self: MemoryJournal, *given: Any) -> Steps[list[Attempt]]:
+        found = yield from similar(self, *given)
+        return signed if early and early.pop() else found
+
+    monkeypatch.setattr(MemoryJournal, "put", write)
+    monkeypatch.setattr(MemoryJournal, "similar", read)
+    payer, url = make_payer(USDC="1"), f"{sandbox.api_url}/usdc"
+    assert payer.client.get(url).status_code == 200
+    early.append(True)
+    assert payer.client.get(url).status_code == 200
+    assert signed and not early and payer.held() == 1_000_000 - 2 * PRICE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 from pathlib import Path
 from typing import Any
@@ -250,6 +249,7 @@ def test_a_venue_has_to_bring_all_that_was_agreed(sandbox: Sandbox, kept: Kept) 
 # A loop that is closed in the middle leaves the connections of its client to the garbage.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("garbage")
 @pytest.mark.parametrize("kind", ["memory", "file", "Postgres"])
 def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
     kind: str, sandbox: Sandbox, kept: Kept, tmp_path: Path
@@ -289,4 +289,3 @@ def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
     assert answers == [200, 200, 200]
     if journal is not None:
         journal.close()
-    gc.collect()

@@ -86,12 +86,12 @@ class Crowd:
         yield park(register)
 
 
-class AtWork(NamedTuple):
-    """An attempt that a call of this process has reserved, or is reserving."""
+class OwnClaim(NamedTuple):
+    """A claim that a call of this process has taken, or is taking."""
 
     # Of the call: if it is gone, so is the call, though its process lives.
     host: Host
-    reserving: Task[Any]
+    taking: Task[Any]
     # That it is on record in; None for the wallet's own.
     journal: object
 
@@ -110,8 +110,8 @@ class Wallet:
         self.monitored: dict[str, Monitored] = {}
         # What the next call waits for: calls that have ended and are letting go.
         self.releasing: dict[Task[Any], None] = {}
-        # Attempts from their claim until a payment is signed or they are undone, by id.
-        self.at_work: dict[str, AtWork] = {}
+        # The claims of its calls until they are dropped, by name.
+        self.claims: dict[str, OwnClaim] = {}
         # Idempotency keys of purchases that a call in this process is making right now, and where.
         self.keys: dict[str, Host] = {}
 

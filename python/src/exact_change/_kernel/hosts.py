@@ -87,8 +87,14 @@ class LoopHost:
             run_turn(work)
             return
         loop = self._loop()
-        if loop is not None and not loop.is_closed():
+        if loop is None:
+            return
+        try:
             loop.call_soon_threadsafe(run_turn, work)
+        except RuntimeError:
+            # Closed, by its own thread, maybe in this very moment: nothing runs there any more.
+            if not loop.is_closed():
+                raise
 
     def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
         return self._running().call_later(ms / 1000, run_turn, work).cancel

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Sequence, TypeVar
 
-from .._journal.registry import OpenPayment
+from .._journal.registry import OpenPayment, OwnClaim
+from .._kernel.hosts import this_host
 from .._kernel.signals import Signal
 from .._kernel.steps import all_of, join, quiet, settled, start
 from .._kernel.task import Steps, Task
 from .context import PaymentContext
 from .saving import start_apart, written
+
+T = TypeVar("T")
 
 
 def body_claim(id_: str) -> str:
@@ -18,6 +21,44 @@ def body_claim(id_: str) -> str:
     A process that ends before takes it back.
     """
     return f"body of {id_}"
+
+
+def take_claims(context: PaymentContext, names: Sequence[str], steps: Steps[T]) -> Steps[T]:
+    """Runs steps that take claims for this call.
+
+    They end though its event loop is closed meanwhile; :func:`drop_gone` undoes them then.
+    """
+    host = yield from this_host()
+    taking = yield from start_apart(context, steps)
+    claim = OwnClaim(host, taking, context.config.journal)
+    context.wallet.claims.update(dict.fromkeys(names, claim))
+    result: T = yield from join(taking)
+    return result
+
+
+def note_dropped(context: PaymentContext, names: Sequence[str]) -> None:
+    """The claims of a call have ended."""
+    for name in names:
+        context.wallet.claims.pop(name, None)
+
+
+def drop_claims(context: PaymentContext, names: Sequence[str]) -> Steps[None]:
+    """Ends claims of this process."""
+    yield from context.claims.drop(names)
+    note_dropped(context, names)
+
+
+def drop_gone(context: PaymentContext) -> Steps[None]:
+    """Ends the claims of calls whose event loop was closed: this process lives, they do not.
+
+    What they had sent may have arrived, as that of a process that was killed.
+    """
+    for name, (host, taking, journal) in list(context.wallet.claims.items()):
+        if not host.is_gone or journal is not context.config.journal:
+            continue
+        # What is not written yet would be claimed after it was let go.
+        yield from settled(taking)
+        yield from drop_claims(context, [name])
 
 
 def release_claims(
@@ -40,7 +81,7 @@ def start_release(
 
     def let_go() -> Steps[None]:
         yield from written(open_)
-        yield from context.claims.drop(claims)
+        yield from drop_claims(context, claims)
 
     return delay_next_call(context, let_go)
 

@@ -14,7 +14,14 @@ from .._kernel.task import Steps
 from .._solana.rpc.types import Tip
 from ..errors import ExactChangeError, is_code
 from .call import Call, Reply
-from .claims import body_claim, claims_released, delay_next_call
+from .claims import (
+    body_claim,
+    claims_released,
+    delay_next_call,
+    drop_claims,
+    drop_gone,
+    take_claims,
+)
 from .context import PaymentContext
 from .present import may_repeat, present
 from .presentation import Presentation, Rejected
@@ -138,10 +145,10 @@ def _present_again(
     """To the address that asked for it, wherever this call was led."""
     claims = [open_.attempt["id"], body_claim(open_.attempt["id"])]
     try:
-        yield from context.claims.take(claims)
+        yield from take_claims(context, claims, context.claims.take(claims))
     except Exception as cause:
         # It may have been taken all the same, and would keep every later call away.
-        yield from background(quiet(context.claims.drop(claims)))
+        yield from background(quiet(drop_claims(context, claims)))
         raise undecided(open_, cause)
     shown = yield from present(
         context,
@@ -165,27 +172,18 @@ def _present_again(
 
 def _find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[Attempt]]:
     key, fingerprint = repeat.idempotency_key, repeat.fingerprint
-    similar = yield from context.journal.similar(context.owner, fingerprint, key)
-    asked = [
-        name
-        for one in similar
-        if "payment" in one and (key is not None or not one["delivered"])
-        for name in (one["id"], body_claim(one["id"]))
-    ]
-    live: set[str] = set()
-    if asked:
-        live = yield from context.claims.live(asked)
+    similar, is_at_work = yield from _read_similar(context, fingerprint, key)
     found: list[Attempt] = []
     for one in similar:
         if key is not None and one["fingerprint"] != fingerprint:
             raise mismatch()
         if "payment" not in one or "receipt" not in one or one["state"] == "unsettled":
             continue
-        if key is not None and one["id"] in live:
+        if key is not None and is_at_work(one["id"]):
             raise in_progress({"payer_signature": one["payment"]["payerSignature"]})
         # Parallel calls without a key are separate purchases, and so are later ones once the answer
         # arrived, or was told to be lost.
-        is_under_way = one["id"] in live or body_claim(one["id"]) in live
+        is_under_way = is_at_work(one["id"]) or is_at_work(body_claim(one["id"]))
         is_answered = any(
             later.get("resigns") == one["id"] and later["delivered"] for later in similar
         )
@@ -201,6 +199,30 @@ def _find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[A
 
     # One whose successor is at work, or was told of, is left alone with it.
     return [one for one in found if not any(replaces(later, one["id"]) for later in similar)]
+
+
+def _read_similar(
+    context: PaymentContext, fingerprint: str, key: str | None
+) -> Steps[tuple[list[Attempt], Callable[[str], bool]]]:
+    """Attempts that may be at the same request, and whether a call holds a claim on one."""
+    first = yield from context.journal.similar(context.owner, fingerprint, key)
+    asked = [
+        name
+        for one in first
+        if "payment" in one and (key is not None or not one["delivered"])
+        for name in (one["id"], body_claim(one["id"]))
+    ]
+    if not asked:
+        return first, lambda _claim: False
+    yield from drop_gone(context)
+    live = yield from context.claims.live(asked)
+    over = set(asked) - live
+    # Again: one whose claim had ended by now may be on record as delivered, which the first reading
+    # was too early for. What was signed in between is at work.
+    again = first
+    if over:
+        again = yield from context.journal.similar(context.owner, fingerprint, key)
+    return again, lambda claim: claim not in over
 
 
 def _is_forgotten(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:

@@ -13,7 +13,7 @@ from .._receipt import Receipt, read_receipt
 from .._x402.types import PaymentHeader, PaymentRequired
 from ..errors import ExactChangeError, Moved, amended
 from .choose import choose
-from .claims import body_claim
+from .claims import body_claim, drop_claims
 from .context import PaymentContext
 from .pay import prepare_payment
 from .reconcile.monitor import follow_in_background
@@ -67,7 +67,7 @@ def pay_header(
         open_ = yield from prepare_payment(context, choice, task, lambda: None)
         # It is not presented here: what comes of it is the chain's to say.
         yield from follow_in_background(context, open_, emit)
-        yield from quiet(context.claims.drop([id_, body_claim(id_)]))
+        yield from quiet(drop_claims(context, [id_, body_claim(id_)]))
         header = PaymentHeader(**open_.payment["header"])
         return Payment(header, read_receipt(open_.receipt))
     except ExactChangeError as raised:

@@ -22,7 +22,13 @@ from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, failure
 from .call import Call, Reply, let_go
-from .claims import body_claim, delay_next_call, release_claims, start_release
+from .claims import (
+    body_claim,
+    delay_next_call,
+    note_dropped,
+    release_claims,
+    start_release,
+)
 from .context import PaymentContext
 from .live_receipt import LiveReceipt
 from .outcomes import Outcome, outcome_of
@@ -271,6 +277,7 @@ class _Presenting:
         def save() -> Steps[None]:
             try:
                 yield from save_attempt(context, open_, change, Along(drop=drop))
+                note_dropped(context, drop)
                 return
             except Exception:
                 if is_delivered:

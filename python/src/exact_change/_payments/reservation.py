@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, TypeVar
 
 from .._journal.balances import Taken
-from .._journal.registry import AtWork, OpenPayment
+from .._journal.registry import OpenPayment
 from .._journal.types import (
     Along,
     Attempt,
@@ -17,21 +17,19 @@ from .._journal.types import (
     SignedSwap,
     SwapOutcome,
 )
-from .._kernel.hosts import this_host
 from .._kernel.signals import Signal
-from .._kernel.steps import join, quiet
+from .._kernel.steps import quiet
 from .._kernel.task import Steps
 from .._policy.caps import caps_for, check_payment, over_budget, taken_of
 from .._policy.cost import NO_SWAP_COST
 from .._receipt import Cost, Receipt, write
 from ..errors import is_code
-from .claims import body_claim
+from .claims import body_claim, drop_claims, note_dropped, take_claims
 from .context import PaymentContext
 from .costs import cost_for_swap
 from .reconcile.earlier_errors import in_progress
 from .reconcile.orphans import end_unpaid
 from .reconcile.resume import abandon, free_orphaned_budget, resume_with_next_call
-from .saving import start_apart
 from .swap_cost import SwapTaking, swap_bound, swap_cost_after, with_swap_cost, without_bound
 
 T = TypeVar("T")
@@ -55,19 +53,13 @@ class Reservation:
         ``payment_in_progress`` if another call has its key.
         """
         context, attempt = self._context, self.attempt
-        id_, journal = attempt["id"], context.config.journal
+        id_ = attempt["id"]
         caps = caps_for(context.config.policy.caps.caps, attempt)
         along = Along(claim=[id_])
-        host = yield from this_host()
 
         def ask() -> Steps[Reserved]:
-            # It ends though the caller's event loop is closed meanwhile; the next call undoes it.
-            reserving = yield from start_apart(
-                context, context.journal.reserve(attempt, caps, along, hold)
-            )
-            context.wallet.at_work[id_] = AtWork(host, reserving, journal)
-            result: Reserved = yield from join(reserving)
-            return result
+            reserving = context.journal.reserve(attempt, caps, along, hold)
+            return (yield from take_claims(context, along.claim, reserving))
 
         def is_made(result: Reserved) -> bool:
             return result is None or isinstance(result, Taken)
@@ -135,8 +127,8 @@ class Reservation:
             "receipt": write(receipt),
         }
         claim = [body_claim(signed["id"])]
-        yield from self._context.journal.put(signed, Along(claim=claim))
-        self._context.wallet.at_work.pop(signed["id"], None)
+        putting = self._context.journal.put(signed, Along(claim=claim))
+        yield from take_claims(self._context, claim, putting)
         return OpenPayment(signed)
 
     def roll_back(self, source: str | None, reason: Exception | None) -> Steps[None]:
@@ -145,10 +137,6 @@ class Reservation:
         ``source``: the token account that the payment would have left from, if one was held. Never
         raises.
         """
-        yield from self._undo(source, reason)
-        self._context.wallet.at_work.pop(self.attempt["id"], None)
-
-    def _undo(self, source: str | None, reason: Exception | None) -> Steps[None]:
         context, id_ = self._context, self.attempt["id"]
         drop = [id_, body_claim(id_)]
         is_unwritten = is_code(reason, "journal_unavailable")
@@ -158,14 +146,16 @@ class Reservation:
             resume_with_next_call(context)
         # One whose answer was lost may be on record.
         if not self._is_reserved and not is_unwritten:
+            note_dropped(context, drop)
             return
         free = [] if source is None else [source]
         try:
             yield from _give_up(context, self.attempt, Along(drop=drop, free=free))
+            note_dropped(context, drop)
             return
         except Exception:
             resume_with_next_call(context)
-        yield from quiet(context.claims.drop(drop))
+        yield from quiet(drop_claims(context, drop))
 
 
 def _without_orphans(

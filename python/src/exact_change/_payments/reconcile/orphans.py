@@ -6,10 +6,10 @@ from typing import NamedTuple, Sequence
 
 from ..._base.network import TOKEN_PROGRAMS
 from ..._journal.types import ALONE, Along, Attempt, State, SwapOutcome
-from ..._kernel.steps import quiet, settled
+from ..._kernel.steps import quiet
 from ..._kernel.task import Steps
 from ..._solana.tokens import associated_token_address
-from ..claims import body_claim
+from ..claims import body_claim, drop_gone
 from ..context import PaymentContext
 from ..swap_cost import with_swap_cost, without_bound
 from .changes import note_freed, note_resumed
@@ -25,7 +25,7 @@ class ReleasedOrphans(NamedTuple):
 
 def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
     """Attempts in a state that no call is at, in this process or another."""
-    yield from _let_go_of_gone(context)
+    yield from drop_gone(context)
     ids = [one["id"] for one in (yield from listed(context, state))]
     if not ids:
         return []
@@ -38,18 +38,6 @@ def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attem
     # Again: one that was alive when it was listed may have gone on, and been let go, before its
     # claim was asked about.
     return [one for one in (yield from listed(context, state)) if one["id"] in dead]
-
-
-def _let_go_of_gone(context: PaymentContext) -> Steps[None]:
-    """Drops the claims of calls whose event loop was closed: this process lives, they do not."""
-    at_work = context.wallet.at_work
-    for id_, (host, reserving, journal) in list(at_work.items()):
-        if not host.is_gone or journal is not context.config.journal:
-            continue
-        # What is not written yet would be claimed after it was let go.
-        yield from settled(reserving)
-        yield from context.claims.drop([id_, body_claim(id_)])
-        at_work.pop(id_, None)
 
 
 def release_orphans(context: PaymentContext) -> Steps[ReleasedOrphans]:
