@@ -91,7 +91,8 @@ class OwnClaim(NamedTuple):
 
     # Of the call: if it is gone, so is the call, though its process lives.
     host: Host
-    taking: Task[Any]
+    # None if it was taken at once.
+    taking: Task[Any] | None
     # That it is on record in; None for the wallet's own.
     journal: object
 

@@ -28,12 +28,12 @@ def take_claims(context: PaymentContext, names: Sequence[str], steps: Steps[T]) 
 
     They end though its event loop is closed meanwhile; :func:`drop_gone` undoes them then.
     """
-    host = yield from this_host()
-    taking = yield from start_apart(context, steps)
-    claim = OwnClaim(host, taking, context.config.journal)
+    host, journal = (yield from this_host()), context.config.journal
+    # The wallet's own journal answers at once.
+    taking = None if journal is None else (yield from start_apart(context, steps))
+    claim = OwnClaim(host, taking, journal)
     context.wallet.claims.update(dict.fromkeys(names, claim))
-    result: T = yield from join(taking)
-    return result
+    return (yield from steps if taking is None else join(taking))
 
 
 def note_dropped(context: PaymentContext, names: Sequence[str]) -> None:
@@ -57,7 +57,8 @@ def drop_gone(context: PaymentContext) -> Steps[None]:
         if not host.is_gone or journal is not context.config.journal:
             continue
         # What is not written yet would be claimed after it was let go.
-        yield from settled(taking)
+        if taking is not None:
+            yield from settled(taking)
         yield from drop_claims(context, [name])
 
 

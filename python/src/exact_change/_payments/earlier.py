@@ -184,10 +184,13 @@ def _find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[A
         # Parallel calls without a key are separate purchases, and so are later ones once the answer
         # arrived, or was told to be lost.
         is_under_way = is_at_work(one["id"]) or is_at_work(body_claim(one["id"]))
-        is_answered = any(
-            later.get("resigns") == one["id"] and later["delivered"] for later in similar
+        is_lost = (
+            not one["delivered"]
+            and not is_under_way
+            and not any(
+                later.get("resigns") == one["id"] and later["delivered"] for later in similar
+            )
         )
-        is_lost = not one["delivered"] and not is_under_way and not is_answered
         if key is not None or (is_lost and _is_untold(context, one)):
             found.append(one)
     ids = {one["id"] for one in found}
