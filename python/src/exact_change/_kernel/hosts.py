@@ -83,16 +83,18 @@ class LoopHost:
         return loop is None or loop.is_closed()
 
     def enter(self, work: Callable[[], None]) -> None:
+        # What goes on after its loop was closed, say when the garbage is collected, could wait for
+        # nothing, and would try without an end.
+        if self.is_gone:
+            return
         if threading.get_ident() == self._thread:
             run_turn(work)
             return
-        loop = self._loop()
-        if loop is None:
-            return
+        loop = self._running()
         try:
             loop.call_soon_threadsafe(run_turn, work)
         except RuntimeError:
-            # Closed, by its own thread, maybe in this very moment: nothing runs there any more.
+            # By its own thread, in this very moment.
             if not loop.is_closed():
                 raise
 
