@@ -212,6 +212,37 @@ def test_a_call_whose_loop_was_closed_keeps_no_key_and_pays_once(
     del task
 
 
+def test_a_call_whose_loop_was_closed_does_not_go_on_once_it_is_collected(
+    sandbox: Sandbox,
+) -> None:
+    """It followed its payment for ever, with nothing to wait by, and no other call had a turn."""
+    options = sandbox.options(sandbox.wallet(USDC="1"))
+    url, is_over = f"{sandbox.api_url}/usdc", threading.Event()
+
+    def leave() -> None:
+        loop = asyncio.new_event_loop()
+
+        async def begin() -> Any:
+            client = AsyncClient(**options)
+            client.on("payment.sent", lambda _event: loop.stop())
+            call = client.get(url)
+            task = loop.create_task(call)
+            return call, task
+
+        call, task = loop.run_until_complete(begin())
+        loop.run_forever()
+        loop.close()
+        assert not task.done()
+        # As it is when it is collected.
+        call.close()
+        is_over.set()
+
+    threading.Thread(target=leave, daemon=True).start()
+    assert is_over.wait(20)
+    with Client(**options) as client:
+        assert buy(client, url) in ("answered", "spent")
+
+
 def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
     journal = journal_of({"connectionString": sandbox.call("createDatabase")})

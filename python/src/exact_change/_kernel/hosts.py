@@ -83,16 +83,18 @@ class LoopHost:
         return loop is None or loop.is_closed()
 
     def enter(self, work: Callable[[], None]) -> None:
+        loop = self._loop()
+        # Also in its own thread, which collects what is left of its calls: they would go on with
+        # nothing to wait by.
+        if loop is None or loop.is_closed():
+            return
         if threading.get_ident() == self._thread:
             run_turn(work)
-            return
-        loop = self._loop()
-        if loop is None:
             return
         try:
             loop.call_soon_threadsafe(run_turn, work)
         except RuntimeError:
-            # Closed, by its own thread, maybe in this very moment: nothing runs there any more.
+            # Closed, by its own thread, in this very moment: nothing runs there any more.
             if not loop.is_closed():
                 raise
 
