@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Sequence
 
 import httpx
 import pytest
@@ -13,6 +13,10 @@ import pytest
 from exact_change import AsyncClient, Client, ExactChangeError
 from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
+from exact_change._kernel.hosts import loop_host, threads
+from exact_change._kernel.steps import all_of, sleep
+from exact_change._kernel.task import Steps
+from exact_change._payments.claims import body_claim, drop_gone, take_claims
 
 from ..buyer import buy, journal_of
 from ..conftest import MakeSeller
@@ -210,6 +214,118 @@ def test_a_call_whose_loop_was_closed_keeps_no_key_and_pays_once(
         options["journal"].close()
     # Not before: what collects a task goes on with what it was at.
     del task
+
+
+@pytest.mark.parametrize("key", [None, "order-1"])
+@pytest.mark.parametrize("kind", ["file", "Postgres"])
+def test_another_journal_of_the_same_place_finds_what_a_closed_loop_has_paid(
+    kind: str, key: str | None, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Without a key it was paid again; with one, that stayed taken."""
+    wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
+    place = {"path": str(tmp_path / "journal")}
+    if kind == "Postgres":
+        place = {"connectionString": sandbox.call("createDatabase")}
+    own = {} if key is None else {"idempotency_key": key}
+    loop, first = asyncio.new_event_loop(), journal_of(place)
+
+    def end(left: int) -> None:
+        if left == 0:
+            loop.stop()
+        else:
+            loop.call_soon(end, left - 1)
+
+    async def begin() -> asyncio.Task[httpx.Response]:
+        client = AsyncClient(**sandbox.options(wallet), journal=first)
+        client.on("payment.sent", lambda _event: end(8))
+        return asyncio.ensure_future(client.get(url, **own))
+
+    task = loop.run_until_complete(begin())
+    loop.run_forever()
+    loop.close()
+    assert not task.done()
+    with journal_of(place) as journal, Client(**sandbox.options(wallet), journal=journal) as client:
+        assert buy(client, url, **own) in ("answered", "spent")
+    assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == PRICE
+    first.close()
+
+
+class _Claims:
+    """Claims in memory; the first that are dropped take a while."""
+
+    def __init__(self) -> None:
+        self.claimed: set[str] = set()
+        self._is_slow = True
+
+    def take(self, ids: Sequence[str]) -> Steps[None]:
+        self.claimed.update(ids)
+        yield from ()
+
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        self.claimed.difference_update(ids)
+        if self._is_slow:
+            self._is_slow = False
+            yield from sleep(50)
+
+    def live(self, ids: Sequence[str]) -> Steps[set[str]]:
+        yield from ()
+        return self.claimed.intersection(ids)
+
+
+def test_what_is_claimed_anew_after_a_closed_loop_stays_claimed(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Two calls look at once, and one of them goes on before the other is done."""
+    client = Client(**sandbox.options(sandbox.wallet()))
+    context = client._payer.thread_engine().context
+    claims = context.claims = _Claims()
+    journal = journal_of({"path": str(tmp_path / "journal")})
+    context.config = context.config._replace(journal=journal.shared)
+    names = ["one", body_claim("one")]
+
+    async def take() -> None:
+        for name in names:
+            await loop_host().run(take_claims(context, [name], claims.take([name])))
+
+    def take_anew() -> Steps[None]:
+        yield from drop_gone(context)
+        yield from take_claims(context, names, claims.take(names))
+
+    asyncio.run(take())
+    threads.run(all_of([drop_gone(context), take_anew()]))
+    assert claims.claimed == set(names) == set(context.wallet.claims)
+    client.close()
+
+
+def test_a_call_whose_loop_was_closed_does_not_go_on_once_it_is_collected(
+    sandbox: Sandbox,
+) -> None:
+    """It followed its payment for ever, with nothing to wait by, and no other call had a turn."""
+    options = sandbox.options(sandbox.wallet(USDC="1"))
+    url, is_over = f"{sandbox.api_url}/usdc", threading.Event()
+
+    def leave() -> None:
+        loop = asyncio.new_event_loop()
+
+        async def begin() -> Any:
+            client = AsyncClient(**options)
+            client.on("payment.sent", lambda _event: loop.stop())
+            call = client.get(url)
+            task = loop.create_task(call)
+            return call, task
+
+        call, task = loop.run_until_complete(begin())
+        loop.run_forever()
+        loop.close()
+        assert not task.done()
+        # As it is when it is collected.
+        call.close()
+        is_over.set()
+
+    threading.Thread(target=leave, daemon=True).start()
+    assert is_over.wait(20)
+    with Client(**options) as client:
+        assert buy(client, url) in ("answered", "spent")
 
 
 def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:

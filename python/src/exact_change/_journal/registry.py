@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from .._kernel.fork import after_fork
 from .._kernel.signals import void
@@ -10,7 +10,7 @@ from .._kernel.steps import Forget, park
 from .._kernel.task import Host, Steps, Task, Wake
 from .coordination import MemoryCoordination
 from .memory import MemoryJournal
-from .types import Attempt, SignedPayment
+from .types import Attempt, Claims, SignedPayment
 
 
 class OpenPayment:
@@ -86,15 +86,21 @@ class Crowd:
         yield park(register)
 
 
-class OwnClaim(NamedTuple):
-    """A claim that a call of this process has taken, or is taking."""
+class OwnClaim:
+    """What a call of this process has claimed at once, or is claiming."""
 
-    # Of the call: if it is gone, so is the call, though its process lives.
-    host: Host
-    # None if it was taken at once.
-    taking: Task[Any] | None
-    # That it is on record in; None for the wallet's own.
-    journal: object
+    def __init__(
+        self, host: Host, taking: Task[Any] | None, journal: object, claims: Claims
+    ) -> None:
+        # Of the call: if it is gone, so is the call, though its process lives.
+        self.host = host
+        # None if it was taken at once.
+        self.taking = taking
+        # That it is on record in; None for the wallet's own.
+        self.journal = journal
+        self.claims = claims
+        # What ends it once its call is gone.
+        self.dropping: Task[None] | None = None
 
 
 class Wallet:

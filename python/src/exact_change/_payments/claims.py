@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence, TypeVar
 
 from .._journal.registry import OpenPayment, OwnClaim
-from .._kernel.hosts import this_host
+from .._kernel.hosts import this_host, threads
 from .._kernel.signals import Signal
 from .._kernel.steps import all_of, join, quiet, settled, start
-from .._kernel.task import Steps, Task
+from .._kernel.task import Steps, Task, begin
 from .context import PaymentContext
 from .saving import start_apart, written
 
@@ -31,7 +31,7 @@ def take_claims(context: PaymentContext, names: Sequence[str], steps: Steps[T]) 
     host, journal = (yield from this_host()), context.config.journal
     # The wallet's own journal answers at once.
     taking = None if journal is None else (yield from start_apart(context, steps))
-    claim = OwnClaim(host, taking, journal)
+    claim = OwnClaim(host, taking, journal, context.claims)
     context.wallet.claims.update(dict.fromkeys(names, claim))
     return (yield from steps if taking is None else join(taking))
 
@@ -51,15 +51,34 @@ def drop_claims(context: PaymentContext, names: Sequence[str]) -> Steps[None]:
 def drop_gone(context: PaymentContext) -> Steps[None]:
     """Ends the claims of calls whose event loop was closed: this process lives, they do not.
 
-    What they had sent may have arrived, as that of a process that was killed.
+    What they had sent may have arrived, as that of a process that was killed. Also those in other
+    journals of this process: another may be one of the same file or database.
     """
-    for name, (host, taking, journal) in list(context.wallet.claims.items()):
-        if not host.is_gone or journal is not context.config.journal:
+    for claim in list(context.wallet.claims.values()):
+        if not claim.host.is_gone:
             continue
-        # What is not written yet would be claimed after it was let go.
-        if taking is not None:
-            yield from settled(taking)
-        yield from drop_claims(context, [name])
+        # Once for all that look: a second drop would end what is claimed anew after the first.
+        known = claim.dropping
+        if known is None or known.error is not None:
+            known = claim.dropping = begin(threads, _drop_all(context, claim))
+        try:
+            yield from join(known)
+        except Exception:
+            # The other journal may be closed, or gone for good.
+            if claim.journal is context.config.journal:
+                raise
+
+
+def _drop_all(context: PaymentContext, claim: OwnClaim) -> Steps[None]:
+    # What is not written yet would be claimed after it was let go.
+    if claim.taking is not None:
+        yield from settled(claim.taking)
+    own = context.wallet.claims
+    names = [name for name, one in own.items() if one is claim]
+    yield from claim.claims.drop(names)
+    for name in names:
+        if own.get(name) is claim:
+            del own[name]
 
 
 def release_claims(
