@@ -9,6 +9,7 @@ import {
   importBuiltins,
   writeLicenses,
 } from './scripts/bundling.js';
+import { declarationsOf } from './scripts/declarations.js';
 import { BIN, COMMAND, ENTRIES, PAGE } from './scripts/entries.js';
 
 /**
@@ -25,7 +26,7 @@ export default defineConfig(async () => {
       ...COMMON,
       entry: ENTRY,
       format: ['esm', 'cjs'],
-      dts: { entry: entryOf(Object.values(ENTRIES)) },
+      dts: { entry: declarationsOf(entryOf(Object.values(ENTRIES))) },
       onSuccess: () => writeLicenses('dist/LICENSES.txt', bundled),
     },
     {

@@ -18,6 +18,9 @@ export const npm = [
   '--loglevel=error',
 ];
 
+/** In `.ci/run` the gates have just packed both packages, and for that built them. */
+const built = process.env['BUILT_BY_GATES'] === undefined ? [] : ['--ignore-scripts'];
+
 /** Real old and new runtimes, as npm packages; the oldest is what `engines` names. */
 const NODES = {
   n16: '16.14.0',
@@ -103,7 +106,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 /** The path of the tarball. */
 async function pack(source: string, folder: string): Promise<string> {
   await mkdir(folder);
-  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: source });
+  const flags = ['--silent', '--pack-destination', folder, ...built];
+  await run('npm', ['pack', ...flags], { cwd: source });
   const [tarball] = await readdir(folder);
   if (tarball === undefined) throw new Error('npm pack left no tarball.');
   return join(folder, tarball);

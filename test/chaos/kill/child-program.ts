@@ -13,6 +13,8 @@ const LOOK_MS = 2;
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+const launcher = source('./launcher.mjs');
+
 /** How a child ended, and all that it told. */
 export interface Ended {
   readonly code: number | null;
@@ -44,6 +46,10 @@ export async function buildChild(): Promise<ChildProgram> {
     bundle: true,
     platform: 'node',
     format: 'cjs',
+    // What is left is read by each child.
+    minifyWhitespace: true,
+    // The launcher's way to run it has no import().
+    supported: { 'dynamic-import': false },
     logLevel: 'error',
     // By the names that tests import: their sources.
     alias: {
@@ -63,7 +69,7 @@ async function run(
   task: Task,
   isTime: (() => Promise<boolean>) | undefined,
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [program, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [launcher, program, JSON.stringify(task)], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: {},
     timeout: LIMIT_MS,

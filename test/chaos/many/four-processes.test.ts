@@ -6,6 +6,7 @@ import { postgresJournal } from 'exact-change/journal/postgres';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPostgres, type Postgres } from '../../helpers/postgres.js';
+import { programOf } from '../../helpers/program.js';
 import type { Bought } from './buy-all.js';
 import { CAP, settleMany, startMany } from './many.js';
 import { watchLargest } from './watch.js';
@@ -25,6 +26,7 @@ export interface FourTask {
 }
 
 const PROCESSES = 4;
+const program = programOf(fileURLToPath(new URL('./four.child.ts', import.meta.url)));
 
 let sandbox: Sandbox;
 let postgres: Postgres;
@@ -37,8 +39,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([sandbox.close(), postgres.stop()]));
 
 async function buyElsewhere(task: FourTask): Promise<Bought[]> {
-  const program = fileURLToPath(new URL('./four.child.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--import', 'tsx', program, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)]);

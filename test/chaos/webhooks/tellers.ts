@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import type { WebhookRequest } from 'exact-change/webhooks';
+import type { Program } from '../../helpers/program.js';
 
 /** What a process is told; only what JSON can carry. */
 export interface TellerTask {
@@ -28,13 +28,10 @@ export interface Teller {
   end(): Promise<string>;
 }
 
-export function startTeller(task: TellerTask): Teller {
-  const program = fileURLToPath(new URL('./teller.child.ts', import.meta.url));
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ['--import', 'tsx', program, JSON.stringify(task)],
-    { stdio: 'pipe' },
-  );
+export function startTeller(program: Program, task: TellerTask): Teller {
+  const child: ChildProcess = spawn(process.execPath, [program.path, JSON.stringify(task)], {
+    stdio: 'pipe',
+  });
   const ended = once(child, 'close');
   const complaints = child.stderr === null ? Promise.resolve('') : text(child.stderr);
   const secrets = new Promise<string[]>((resolve) => {

@@ -1,17 +1,20 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Journal, OutboxJob } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { webhookEvents } from '../../../src/outbox/outbox.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programOf } from '../../helpers/program.js';
 import { startPostgres, type Postgres } from '../../helpers/postgres.js';
 import { startReceiver, type Receiver } from './receivers.js';
 import { ATTEMPTS, toldOf } from './story.js';
 import { startTeller, type TellerTask } from './tellers.js';
 
 const YEAR_MS = 31_536_000_000;
+const program = programOf(fileURLToPath(new URL('./teller.child.ts', import.meta.url)));
 
 let postgres: Postgres;
 let folder: string;
@@ -83,7 +86,7 @@ async function tellAll(
     share: number,
     endpoints: TellerTask['endpoints'] = [],
   ) =>
-    startTeller({
+    startTeller(program, {
       place,
       clock,
       writes: writes ? Math.ceil(ATTEMPTS * share) : 0,
