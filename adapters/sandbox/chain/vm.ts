@@ -34,12 +34,6 @@ export interface Simulated extends Outcome {
   readonly after: ReadonlyMap<Address, ChainAccount>;
 }
 
-interface Owned {
-  readonly key: Uint8Array;
-  readonly account: Account;
-  readonly data: Uint8Array;
-}
-
 /**
  * The Solana runtime in this process. Takes only transactions that `parseTransaction` understood:
  * it aborts the process on others.
@@ -47,8 +41,6 @@ interface Owned {
 export class Vm {
   private readonly idleSvm = new LiteSvm();
   private enterSlot: (() => void) | undefined;
-  /** What programs own, until anything changes: it takes far longer to read than to search. */
-  private readonly owned = new Map<Address, Owned[]>();
 
   constructor() {
     this.svm.withNativeMints();
@@ -58,14 +50,11 @@ export class Vm {
   }
 
   account(address: Address): ChainAccount | undefined {
-    // The only accounts that a slot changes by itself.
-    const svm = address.startsWith('Sysvar') ? this.svm : this.idleSvm;
-    const account = svm.getAccount(keyBytes(address));
+    const account = this.svm.getAccount(keyBytes(address));
     return account === null || account.lamports() === 0n ? undefined : readAccount(account);
   }
 
   setAccount(address: Address, { lamports, data, owner, executable }: ChainAccount): void {
-    this.owned.clear();
     this.svm.setAccount(
       keyBytes(address),
       new Account(lamports, data, keyBytes(owner), executable, 0n),
@@ -77,30 +66,25 @@ export class Vm {
     program: Address,
     matches: (data: Uint8Array) => boolean,
   ): { address: Address; account: ChainAccount }[] {
-    let all = this.owned.get(program);
-    if (all === undefined) {
-      all = this.idleSvm
-        .getProgramAccounts(keyBytes(program))
-        .map((entry) => ({ key: entry.address, account: entry.account() }))
-        .filter(({ account }) => account.lamports() > 0n)
-        .map((one) => ({ ...one, data: one.account.data() }));
-      this.owned.set(program, all);
-    }
-    return all
-      .filter(({ data }) => matches(data))
-      .map(({ key, account }) => ({ address: addressOf(key), account: readAccount(account) }));
+    return this.svm
+      .getProgramAccounts(keyBytes(program))
+      .map((entry) => ({ entry, account: entry.account() }))
+      .filter(({ account }) => account.lamports() > 0n && matches(account.data()))
+      .map(({ entry, account }) => ({
+        address: addressOf(entry.address),
+        account: readAccount(account),
+      }));
   }
 
   addProgram(address: Address, bytes: Uint8Array): void {
-    this.owned.clear();
     this.svm.addProgram(keyBytes(address), bytes);
   }
 
   rent(bytes: bigint): bigint {
-    return this.idleSvm.minimumBalanceForRentExemption(bytes);
+    return this.svm.minimumBalanceForRentExemption(bytes);
   }
 
-  /** Taken over when something runs or asks for it: most slots of an idle chain nothing looks at. */
+  /** Taken over when something runs or is read: most slots of an idle chain nothing looks at. */
   setSlot(
     slot: bigint,
     unixSeconds: bigint,
@@ -120,7 +104,6 @@ export class Vm {
   }
 
   execute(transaction: WireTransaction): Outcome {
-    this.owned.clear();
     this.svm.setSigverify(true);
     return readOutcome(this.svm.sendVersionedTransaction(transaction.bytes));
   }
