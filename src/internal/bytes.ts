@@ -5,6 +5,7 @@ export interface Coder {
 }
 
 const NONE = 255;
+const PAD = 0x3d; // =
 /** What each digit of an alphabet stands for, by its character code. */
 const valuesOf = (alphabet: string): Uint8Array => {
   const values = new Uint8Array(128).fill(NONE);
@@ -25,16 +26,13 @@ function base64Of(alphabet: string): Coder {
   const values = valuesOf(alphabet);
   return {
     encode(bytes) {
-      let text = '';
-      for (let at = 0; at < bytes.length; at += 3) {
-        const three = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
-        text +=
-          alphabet.charAt(three >> 18) +
-          alphabet.charAt((three >> 12) & 63) +
-          (at + 1 < bytes.length ? alphabet.charAt((three >> 6) & 63) : '=') +
-          (at + 2 < bytes.length ? alphabet.charAt(three & 63) : '=');
+      const text = new Uint8Array(4 * Math.ceil(bytes.length / 3)).fill(PAD);
+      for (let to = 0; 6 * to < 8 * bytes.length; to += 1) {
+        const at = (6 * to) >> 3;
+        const two = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+        text[to] = alphabet.charCodeAt((two >> (10 - ((6 * to) & 7))) & 63);
       }
-      return text;
+      return new TextDecoder().decode(text);
     },
     decode(text) {
       const length = text.length - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0);

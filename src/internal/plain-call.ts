@@ -43,9 +43,10 @@ export function takePlain(
   const method = own.method ?? 'GET';
   const upper = method.toUpperCase();
   const { body: _body, method: _method, headers: _headers, ...passed } = own;
+  let href: string | undefined;
   return {
     get url() {
-      return new URL(address).href;
+      return (href ??= new URL(address).href);
     },
     method: METHODS.includes(upper) ? upper : method,
     hasHeader,

@@ -103,7 +103,7 @@ export function captureCall(
     async sendPaid(url, header, paidSignal) {
       const body = await parts.body?.again(signal);
       const paid = copyOf(parts.headers);
-      if (new URL(url).origin !== new URL(parts.url).origin)
+      if (url !== parts.url && new URL(url).origin !== new URL(parts.url).origin)
         for (const name of CREDENTIAL_HEADERS) paid.delete(name);
       paid.set(header.name, header.value);
       return fetch(keepsMore && url === withoutHash(parts.url) ? input : url, {

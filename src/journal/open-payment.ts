@@ -9,6 +9,8 @@ type SignedAttempt = Attempt & {
 /** A payment that is signed, as this process knows it. */
 export interface OpenPayment {
   attempt: SignedAttempt;
+  /** What was signed, if this process did: the payment's header carries it too. */
+  readonly message?: Uint8Array;
   /** Taken from the journal, so others may know more of it by now. */
   readonly isForeign?: boolean;
   /** The last write of it, done or under way; never rejects. */

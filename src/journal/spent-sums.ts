@@ -61,15 +61,16 @@ export function createSpentSums(): SpentSums {
   const change = (at: number, by: bigint, { after, until } = shortest(at)): void => {
     total += by;
     const place = placeOf((end) => end >= at);
-    const isNew = place === untils.length || (afters[place] ?? -Infinity) >= at;
+    if (place < untils.length && (afters[place] ?? -Infinity) < at) {
+      values[place] = (values[place] ?? 0n) + by;
+      return;
+    }
     // In the order of both ends, so that none overlap.
-    const [from, to] = [
-      Math.max(after, untils[place - 1] ?? after),
-      Math.min(until, afters[place] ?? until),
-    ];
-    afters.splice(place, isNew ? 0 : 1, isNew ? from : (afters[place] ?? from));
-    untils.splice(place, isNew ? 0 : 1, isNew ? to : (untils[place] ?? to));
-    values.splice(place, isNew ? 0 : 1, isNew ? by : (values[place] ?? 0n) + by);
+    const from = Math.max(after, untils[place - 1] ?? after);
+    const to = Math.min(until, afters[place] ?? until);
+    afters.splice(place, 0, from);
+    untils.splice(place, 0, to);
+    values.splice(place, 0, by);
   };
   const periods = (): SpentPeriod[] =>
     untils.flatMap((until, place) => {

@@ -231,7 +231,7 @@ export async function preparePayment(
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);
-    const payment = await signPayment(context, choice, place, before, signal);
+    const { payment, message } = await signPayment(context, choice, place, before, signal);
     throwIfAborted(signal);
     const { payerSignature, lastValidBlockHeight } = payment;
     const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };
@@ -240,7 +240,7 @@ export async function preparePayment(
       firstReceipt(reservation.attempt, facts.decimals, payerSignature, swap, timings),
     );
     emit('payment.signed', { payerSignature, lastValidBlockHeight });
-    return open;
+    return { ...open, message };
   } catch (error) {
     await reservation.rollBack(facts.source, error);
     throw error;

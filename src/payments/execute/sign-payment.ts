@@ -114,7 +114,7 @@ export async function signPayment(
   purpose: Purpose,
   before: Reading | undefined,
   signal: AbortSignal | undefined,
-): Promise<SignedPayment> {
+): Promise<{ readonly payment: SignedPayment; readonly message: Uint8Array }> {
   const { signer, runtime } = context.config;
   const { protocol, terms, offer, facts } = choice;
   const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } =
@@ -126,7 +126,7 @@ export async function signPayment(
     ...{ terms, offer, transaction },
     random: runtime.randomBytes(PAYMENT_ID_BYTES),
   });
-  return {
+  const payment = {
     header,
     payerSignature: base58.encode(signature),
     source: facts.source,
@@ -140,6 +140,7 @@ export async function signPayment(
     lastValidBlockHeight: lastValidBlockHeight.toString(),
     ...(hasPaymentId ? { hasPaymentId } : {}),
   };
+  return { payment, message: signed.message };
 }
 
 /** What the wallet signs of a payment: what was judged is what is put on record and presented. */

@@ -8,9 +8,10 @@ import { checkPlace } from '../../policy/check-lists.js';
  * Throws `insecure_origin` for a place that no payment header may go to. It may be a redirecting
  * seller's, so it is in no message.
  */
-export function checkOrigin(url: string): void {
-  const { protocol, hostname, origin } = new URL(url);
-  if (protocol === 'https:' || isLoopback(hostname)) return;
+export function checkOrigin(url: string): URL {
+  const place = new URL(url);
+  const { protocol, hostname, origin } = place;
+  if (protocol === 'https:' || isLoopback(hostname)) return place;
   throw new ProtocolError(
     'insecure_origin',
     "The place that asks for payment is not https, so a payment sent there could be stolen. Use the seller's https address; details.origin is the one that asked.",
@@ -27,8 +28,7 @@ export function checkRequest(
   unpaid: Response | undefined,
   url: string,
 ): void {
-  checkOrigin(url);
-  const misplaced = checkPlace(policy, new URL(url).host);
+  const misplaced = checkPlace(policy, checkOrigin(url).host);
   if (misplaced !== undefined) throw misplaced;
   if (unpaid?.redirected === true && call.method !== 'GET' && call.method !== 'HEAD') {
     throw new ProtocolError(

@@ -5,6 +5,7 @@ import {
   type ExactChangeError,
   type OfferRefusal,
 } from '../../errors.js';
+import type { Following } from '../../internal/abort.js';
 import { type Deadline, startDeadline } from '../../internal/deadline.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint } from '../../network.js';
@@ -88,15 +89,17 @@ export async function choose(
 ): Promise<Choice> {
   const deadline = startDeadline(COMPARE_MS, options.signal);
   // A seller that names its own tokens may have any number of them priced, at any number of hosts.
-  const givingWay = startLowPriority(deadline.signal);
+  let givingWay: Following | undefined;
   const signalFor = ({ mint }: Offer) =>
-    pinnedMint(context.config.network, mint) ? deadline.signal : givingWay.signal;
+    pinnedMint(context.config.network, mint)
+      ? deadline.signal
+      : (givingWay ??= startLowPriority(deadline.signal)).signal;
   try {
     return await chooseBefore(context, terms, options, deadline, signalFor);
   } catch (error) {
     throw inTime(deadline, error);
   } finally {
-    givingWay.end();
+    givingWay?.end();
     deadline.end();
   }
 }

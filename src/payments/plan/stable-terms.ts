@@ -13,6 +13,7 @@ export function stableTermsOf(
   { config, memory }: PaymentContext,
   call: Call,
 ): PaymentRequired | undefined {
+  if (memory.stableTerms.size === 0) return undefined;
   const kept = memory.stableTerms.get(nameOf(config, call));
   return kept === undefined || config.runtime.now() >= kept.until ? undefined : kept.terms;
 }

@@ -1,8 +1,9 @@
 import { base58 } from '../../internal/bytes.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
+import type { SignedPayment } from '../../journal/types.js';
 import { protocolOfHeader, type PaymentProtocol } from '../../protocols/protocol.js';
 import { verifySignature } from '../../solana/signatures.js';
-import { decodeTransaction } from '../../solana/transactions/transaction.js';
+import { decodeTransaction, messageSigners } from '../../solana/transactions/transaction.js';
 
 /** 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
@@ -21,24 +22,25 @@ export async function provenClaim(
   if (id === undefined || !SIGNATURE.test(id)) return undefined;
   // Each look at the chain asks.
   if (open.claim?.id !== id) {
-    const { transactionIn } = protocolOfHeader(protocols, payment.header);
-    const isProven = await isIdOf(id, transactionIn(payment.header), payment.payerSignature);
+    const message = open.message ?? messageIn(protocols, payment);
+    const [feePayer] = message === undefined ? [] : messageSigners(message);
+    const isProven =
+      message !== undefined &&
+      feePayer !== undefined &&
+      (await verifySignature(message, base58.decode(id), feePayer));
     open.claim = { id, isProven };
   }
   return open.claim.isProven ? id : undefined;
 }
 
-/** @param ours - Our signature: what the header carries has to be what we signed. */
-async function isIdOf(
-  id: string,
-  transaction: Uint8Array | undefined,
-  ours: string,
-): Promise<boolean> {
+/** The message in a payment on record: what its header carries has to be what we signed. */
+function messageIn(
+  protocols: readonly PaymentProtocol[],
+  { header, payerSignature }: SignedPayment,
+): Uint8Array | undefined {
+  const transaction = protocolOfHeader(protocols, header).transactionIn(header);
   const decoded = transaction === undefined ? undefined : decodeTransaction(transaction);
-  const [feePayer] = decoded?.staticAccounts ?? [];
-  if (decoded === undefined || feePayer === undefined) return false;
-  return (
-    decoded.signatures.some((one) => base58.encode(one) === ours) &&
-    verifySignature(decoded.message, base58.decode(id), feePayer)
-  );
+  return decoded?.signatures.some((one) => base58.encode(one) === payerSignature) === true
+    ? decoded.message
+    : undefined;
 }

@@ -33,7 +33,7 @@ class Unreadable extends Error {}
 export function readJson(text: string): JsonReading {
   return guarded(() => {
     if (text.length > JSON_LIMITS.characters) throw new Unreadable('it is too large');
-    return parse(text);
+    return parseAsWritten(text) ?? parse(text);
   });
 }
 
@@ -69,6 +69,25 @@ function guarded(read: () => JsonValue): JsonReading {
       ok: false,
       reason: error instanceof Unreadable ? error.message : 'it is not plain JSON',
     };
+  }
+}
+
+/** A number that is money by its key: only its text says whether it is whole. */
+const MONEY_NUMBER = /"(?:amount|maxAmountRequired)":[-0-9]/;
+
+/**
+ * The same for what `JSON.stringify` has written, as most of it is: several times as fast. What it
+ * writes names no key twice and rounds no number; of all else, undefined.
+ */
+function parseAsWritten(text: string): JsonValue | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return MONEY_NUMBER.test(text) || JSON.stringify(value) !== text
+      ? undefined
+      : copy(value, 1, { characters: JSON_LIMITS.characters });
+  } catch {
+    // Why it cannot be taken is for the other reading to say.
+    return undefined;
   }
 }
 

@@ -48,39 +48,40 @@ export function compileMessage(input: MessageInput): Uint8Array {
   if (wanted.size > MAX_ACCOUNTS) throw tooLarge(32 * wanted.size);
   const lookups = lookUp(wanted, lookupTables);
   // Signers first, the writable ones of both groups before the read-only ones.
-  const group = (signer: boolean, writable: boolean): Address[] =>
-    [...wanted]
-      .filter(([, one]) => one.signer === signer && one.writable === writable)
-      .map(([address]) => address);
-  const signing = [...group(true, true), ...group(true, false)];
-  const reading = group(false, false);
-  const accounts = [...signing, ...group(false, true), ...reading];
+  const groups: readonly [Address[], Address[], Address[], Address[]] = [[], [], [], []];
+  for (const [address, { signer, writable }] of wanted)
+    groups[signer ? (writable ? 0 : 1) : writable ? 2 : 3].push(address);
+  const [paying, agreeing, changing, reading] = groups;
+  const signers = paying.length + agreeing.length;
+  const accounts = paying.concat(agreeing, changing, reading);
   // Indexes count the message's own accounts, then all that tables bring: writable ones first.
-  const all = [
-    ...accounts,
-    ...lookups.flatMap(({ writable }) => writable.map(({ address }) => address)),
-    ...lookups.flatMap(({ readonly }) => readonly.map(({ address }) => address)),
-  ];
-  const place = (address: Address): number => all.indexOf(address);
-  const message = Uint8Array.from([
-    ...[VERSION_0, signing.length, group(true, false).length, reading.length],
-    ...list(accounts, (address) => addressBytes(address)),
-    ...addressBytes(blockhash),
-    ...list(instructions, ({ program, accounts: named, data }) => [
-      place(program),
-      ...list(named, ({ address }) => [place(address)]),
-      ...length(data.length),
-      ...data,
-    ]),
-    ...list(lookups, ({ table, writable, readonly }) => [
-      ...addressBytes(table),
-      ...list(writable, ({ index }) => [index]),
-      ...list(readonly, ({ index }) => [index]),
-    ]),
-  ]);
-  const bytes = 1 + SIGNATURE_BYTES * signing.length + message.length;
-  if (bytes > MAX_TRANSACTION_BYTES) throw tooLarge(bytes);
-  return message;
+  const all = accounts.concat(
+    ...lookups.map(({ writable }) => writable.map(({ address }) => address)),
+    ...lookups.map(({ readonly }) => readonly.map(({ address }) => address)),
+  );
+  const bytes = [VERSION_0, signers, agreeing.length, reading.length];
+  addLength(bytes, accounts.length);
+  for (const address of accounts) addBytes(bytes, addressBytes(address));
+  addBytes(bytes, addressBytes(blockhash));
+  addLength(bytes, instructions.length);
+  for (const { program, accounts: named, data } of instructions) {
+    bytes.push(all.indexOf(program));
+    addLength(bytes, named.length);
+    for (const { address } of named) bytes.push(all.indexOf(address));
+    addLength(bytes, data.length);
+    addBytes(bytes, data);
+  }
+  addLength(bytes, lookups.length);
+  for (const { table, writable, readonly } of lookups) {
+    addBytes(bytes, addressBytes(table));
+    for (const found of [writable, readonly]) {
+      addLength(bytes, found.length);
+      for (const { index } of found) bytes.push(index);
+    }
+  }
+  const size = 1 + SIGNATURE_BYTES * signers + bytes.length;
+  if (size > MAX_TRANSACTION_BYTES) throw tooLarge(size);
+  return new Uint8Array(bytes);
 }
 
 export function tooLarge(bytes: number): TransactionError {
@@ -131,11 +132,14 @@ function lookUp(wanted: Map<Address, Wanted>, tables: readonly LookupTable[]): L
     .filter(({ writable, readonly }) => writable.length + readonly.length > 0);
 }
 
-function list<T>(items: readonly T[], bytes: (item: T) => Iterable<number>): number[] {
-  return [...length(items.length), ...items.flatMap((item) => [...bytes(item)])];
+function addBytes(to: number[], bytes: Uint8Array): void {
+  for (const byte of bytes) to.push(byte);
 }
 
 /** A compact-u16: seven bits a byte, the lowest first. */
-function length(count: number): number[] {
-  return count < 0x80 ? [count] : [(count & 0x7f) | 0x80, ...length(count >>> 7)];
+function addLength(to: number[], count: number): void {
+  for (let rest = count; ; rest >>>= 7) {
+    if (rest < 0x80) return void to.push(rest);
+    to.push((rest & 0x7f) | 0x80);
+  }
 }

@@ -1,4 +1,4 @@
-import { base58 } from '../../internal/bytes.js';
+import { addressInMessage } from '../address.js';
 import type { Address } from '../types.js';
 
 /** What a v0 message says, its indexes not yet resolved. */
@@ -29,6 +29,7 @@ export interface DecodedLookup {
 }
 
 const VERSION_0 = 0x80;
+const KEY_BYTES = 32;
 
 /** Bytes that are not what they claim to be; never leaves this folder. */
 class Malformed extends Error {}
@@ -112,12 +113,12 @@ function readMessage(cursor: Cursor): DecodedMessage {
     numReadonlySigned: cursor.byte(),
     numReadonlyUnsigned: cursor.byte(),
   };
-  const key = (): Address => base58.encode(cursor.take(32));
+  const key = (): Address => addressInMessage(cursor.take(KEY_BYTES));
   const index = () => cursor.byte();
   const message = {
     header,
     staticAccounts: cursor.list(key),
-    blockhash: base58.encode(cursor.take(32)),
+    blockhash: key(),
     instructions: cursor.list(() => ({
       programIndex: cursor.byte(),
       accountIndexes: cursor.list(index),

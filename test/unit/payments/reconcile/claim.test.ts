@@ -101,6 +101,13 @@ describe('the transaction id that a seller claims', () => {
     expect(await proven(base58.encode(id), part)).toBeUndefined();
   });
 
+  it('is judged by the message that this process signed, if it did', async () => {
+    const signedHere = { ...open(), message: signed(2).message.serialize() };
+    expect(await judge(signedHere, base58.encode(id))).toBeUndefined();
+    const claim = base58.encode(idOf(signed(2)));
+    expect(await judge(signedHere, claim)).toBe(claim);
+  });
+
   it('is judged once for a payment, and anew if the seller claims another', async () => {
     const one = open();
     const claim = base58.encode(id);

@@ -42,6 +42,31 @@ describe('readJson', () => {
     );
   });
 
+  it('reads what JSON.stringify wrote as it reads the same with a space before it', () => {
+    const anyKey = fc.constantFrom(...FORBIDDEN, ...MONEY, 'a', '1');
+    const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(1e21, 2 ** 53, -1, 0.1));
+    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constant('a'.repeat(4_097)));
+    const deep = fc.letrec((tie) => ({
+      value: fc.oneof({ maxDepth: 18 }, number, text, tie('list'), tie('object')),
+      list: fc.array(tie('value'), { maxLength: 2 }),
+      object: fc.array(fc.tuple(anyKey, tie('value')), { minLength: 1, maxLength: 3 }),
+    })).value;
+    // Keys come as they are listed, so that one may be there twice.
+    const write = (value: unknown): string =>
+      Array.isArray(value)
+        ? value.length > 0 && value.every((one) => Array.isArray(one) && one.length === 2)
+          ? `{${value.map(([name, one]) => `${JSON.stringify(name)}:${write(one)}`).join(',')}}`
+          : `[${value.map(write).join(',')}]`
+        : JSON.stringify(value);
+    fc.assert(
+      fc.property(deep, (value) => {
+        const written = write(value);
+        expect(readJson(written)).toStrictEqual(readJson(` ${written}`));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it('takes no text that JSON.parse does not take', () => {
     const scrap = fc.array(
       fc.constantFrom(
