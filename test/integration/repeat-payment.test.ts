@@ -185,13 +185,14 @@ it.each([undefined, 'order-1'])(
     const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
     const payer = await holder({ journal });
     const url = `${sandbox.apiUrl}/usdc`;
-    const first = await payer.client.fetch(url, { idempotencyKey });
+    const init = idempotencyKey === undefined ? {} : { idempotencyKey };
+    const first = await payer.client.fetch(url, init);
     reading = async () => {
       reading = undefined;
       await first.text();
       await dropped;
     };
-    const second = payer.client.fetch(url, { idempotencyKey });
+    const second = payer.client.fetch(url, init);
     if (idempotencyKey === undefined) expect((await second).status).toBe(200);
     else await failureOf(second, 'already_spent');
     const paid = idempotencyKey === undefined ? 2 : 1;
@@ -203,3 +204,37 @@ it.each([undefined, 'order-1'])(
     );
   },
 );
+
+it('a claim that is taken though its journal says otherwise has ended before the next call looks', async () => {
+  const { claims, ...rest } = createCoordination();
+  let failing = false;
+  let letGo: (() => void) | undefined;
+  const shared: Coordination = {
+    ...rest,
+    claims: {
+      ...claims,
+      async take(ids) {
+        await claims.take(ids);
+        if (failing) throw new Error('The line was cut.');
+      },
+      async drop(ids) {
+        if (failing) await new Promise<void>((resolve) => (letGo = resolve));
+        await claims.drop(ids);
+      },
+    },
+  };
+  const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
+  const payer = await holder({ journal });
+  const seller = await losing(false);
+  await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+  failing = true;
+  await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+  const next = payer.client.fetch(seller.url);
+  failing = false;
+  await until('the next call has its terms', () =>
+    payer.events.filter(({ type }) => type === 'payment.required').length === 3 ? true : undefined,
+  );
+  letGo?.();
+  expect((await next).status).toBe(200);
+  expect(payments(payer)).toBe(1);
+});

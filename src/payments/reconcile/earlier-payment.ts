@@ -81,8 +81,8 @@ async function presentAgain(
 ): Promise<Response> {
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {
-    // It may have been taken all the same, and would keep every later call away.
-    context.claims.drop(claims).catch(() => undefined);
+    // It may have been taken all the same: the next call would take this one to be at work, and pay.
+    void delayNextCall(context, context.claims.drop(claims));
     throw undecided(open, cause);
   });
   const shown = await present(context, open, {

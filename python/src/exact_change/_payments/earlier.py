@@ -147,8 +147,9 @@ def _present_again(
     try:
         yield from take_claims(context, claims, context.claims.take(claims))
     except Exception as cause:
-        # It may have been taken all the same, and would keep every later call away.
-        yield from background(quiet(drop_claims(context, claims)))
+        # It may have been taken all the same: the next call would take this one to be at work, and
+        # pay.
+        yield from delay_next_call(context, lambda: drop_claims(context, claims))
         raise undecided(open_, cause)
     shown = yield from present(
         context,
