@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import httpx
@@ -142,6 +143,32 @@ def test_a_header_of_the_callers_own_goes_to_no_other_origin(
         interceptor.client.close()
     assert response.status_code == 307
     assert [one.is_paid for one in seller.seen] == [True] and not stranger.seen
+
+
+@pytest.mark.parametrize("paid", [False, True])
+def test_a_file_is_sent_whole_to_where_it_is_redirected(
+    paid: bool, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    requests = pytest.importorskip("requests")
+    payer = make_payer(USDC="1")
+
+    def answer(seen: Seen) -> Reply:
+        if seen.path == "/":
+            return Reply(307, {"location": "/there"})
+        return terms(offer(sandbox)) if paid else Reply(body=seen.body)
+
+    seller = make_seller(answer)
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+
+        def call() -> Any:
+            return session.post(f"{seller.url}/", data=io.BytesIO(b"file"))
+
+        if paid:
+            failure_of(call, "unsupported_offer")
+        else:
+            assert call().content == b"file"
+    assert [one.body for one in seller.seen] == [b"file", b"file"] and not seller.paid
 
 
 @pytest.mark.parametrize(
