@@ -1,4 +1,5 @@
 import type { ClientConfig } from '../config/options.js';
+import { isExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from '../internal/backoff.js';
 import type { Call } from '../internal/request.js';
 
@@ -38,6 +39,8 @@ export async function sendUnpaid(
  * not make by none; browsers name neither.
  */
 function isLost(error: unknown): boolean {
+  // Of another client that pays below: it has asked a person, or has paid.
+  if (isExactChangeError(error)) return false;
   // By its structure: the fetch of a test environment or a frame has errors of another realm.
   const cause: unknown =
     typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined;

@@ -135,6 +135,18 @@ describe('HTTPInterceptor', () => {
     ).toBe(1_990_000n);
   });
 
+  it('asks for an approval once where another lies over it', async () => {
+    const [one, other] = await Promise.all([
+      sandbox.createWallet({ USDC: '1' }),
+      sandbox.createWallet({ USDC: '1' }),
+    ]);
+    let asked = 0;
+    intercept(one, { policy: { approve: () => (asked += 1) < 0 } });
+    intercept(other);
+    await expect(fetch(usdc())).rejects.toMatchObject({ code: 'approval_refused' });
+    expect(asked).toBe(1);
+  });
+
   it.each([
     [0, 1, 2],
     [0, 2, 1],

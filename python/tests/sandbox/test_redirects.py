@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import httpx
@@ -144,8 +145,47 @@ def test_a_header_of_the_callers_own_goes_to_no_other_origin(
     assert [one.is_paid for one in seller.seen] == [True] and not stranger.seen
 
 
+@pytest.mark.parametrize("paid", [False, True])
+def test_a_file_is_sent_whole_to_where_it_is_redirected(
+    paid: bool, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    requests = pytest.importorskip("requests")
+    payer = make_payer(USDC="1")
+
+    def answer(seen: Seen) -> Reply:
+        if seen.path == "/":
+            return Reply(307, {"location": "/there"})
+        return terms(offer(sandbox)) if paid else Reply(body=seen.body)
+
+    seller = make_seller(answer)
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+
+        def call() -> Any:
+            return session.post(f"{seller.url}/", data=io.BytesIO(b"file"))
+
+        if paid:
+            failure_of(call, "unsupported_offer")
+        else:
+            assert call().content == b"file"
+    assert [one.body for one in seller.seen] == [b"file", b"file"] and not seller.paid
+
+
+@pytest.mark.parametrize(
+    ("kind", "location"),
+    [
+        ("httpx", "/y?sid={visit}"),
+        # Clients read what is no whole address each in a way of its own.
+        ("httpx", "http://:{port}/y?sid={visit}"),
+        ("requests", "/y?sid={visit}"),
+        ("requests", "/y?sid=%41{visit}"),
+        ("requests", "/y?sid=\xc3\xa9{visit}"),
+        ("requests", "/y?sid=%41{visit}#%zz"),
+        ("requests", "//127.0.0.1:{port}/y?sid={visit}"),
+    ],
+)
 def test_where_redirects_lead_may_change_and_its_payment_goes_nowhere_else(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+    kind: str, location: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
     visits = 0
@@ -154,13 +194,22 @@ def test_where_redirects_lead_may_change_and_its_payment_goes_nowhere_else(
         nonlocal visits
         if seen.path == "/x":
             visits += 1
-            return Reply(302, {"location": f"/y?sid={visits}"})
+            port = seller.url.rpartition(":")[2]
+            return Reply(302, {"location": location.format(visit=visits, port=port)})
         return None if seen.is_paid else terms(offer(sandbox))
 
     seller = make_seller(answer)
+
+    def call() -> Any:
+        if kind == "httpx":
+            return payer.client.get(f"{seller.url}/x", follow_redirects=True)
+        requests = pytest.importorskip("requests")
+        with requests.Session() as session:
+            session.mount("http://", payer.client.adapter())
+            return session.get(f"{seller.url}/x")
+
     for _ in range(3):
-        failure_of(
-            lambda: payer.client.get(f"{seller.url}/x", follow_redirects=True), "payment_uncertain"
-        )
+        failure_of(call, "payment_uncertain")
     assert payer.signed == ["payment"]
-    assert {one.path for one in seller.paid} == {"/y?sid=1"}
+    # And no place but the first gets it.
+    assert len({one.path for one in seller.paid}) == 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from typing import Any, Callable, Mapping, NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlparse
 
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
+from requests.sessions import SessionRedirectMixin
+from requests.utils import requote_uri
 
 from .._base.backoff import MAX_WAIT_MS, asked_wait, with_jitter
 from .._base.headers import Headers
@@ -29,6 +31,8 @@ from .requests_replies import RequestsReply, unfollowed
 _FIRST_WAIT_MS = 250
 # Requests copies these along with what it is redirected to.
 _HOP = "exact_change.hop"
+# Reads what a seller redirects to as sessions do: read otherwise, a call would seem to be another.
+_SESSION = SessionRedirectMixin()
 
 
 class OwnAdapter(HTTPAdapter):
@@ -41,6 +45,8 @@ class _Hop(NamedTuple):
     url: str
     method: str
     following: str
+    # As sellers wrote it.
+    fragment: str
 
 
 class PayingAdapter(BaseAdapter):
@@ -179,9 +185,22 @@ def _note_hop(
     request: requests.PreparedRequest, response: requests.Response, hop: _Hop | None
 ) -> None:
     """Takes down where a request is redirected to."""
-    if not response.is_redirect:
+    location = _SESSION.get_redirect_target(response)
+    if location is None:
         return
-    following = urljoin(str(request.url), response.headers["location"])
-    url, method = (str(request.url), str(request.method)) if hop is None else hop[:2]
+    sent = str(request.url)
+    url, method = (sent, str(request.method)) if hop is None else hop[:2]
+    fragment = urlparse(sent).fragment if hop is None else hop.fragment
+    following, fragment = _redirect_of(sent, location, fragment)
     hooks: Any = request.hooks
-    hooks[_HOP] = _Hop(url, method, bare(following))
+    hooks[_HOP] = _Hop(url, method, bare(following), fragment)
+
+
+def _redirect_of(url: str, location: str, fragment: str) -> tuple[str, str]:
+    """Where a session goes, and with which fragment: from that it quotes the rest, too."""
+    if location.startswith("//"):
+        location = f"{urlparse(url).scheme}:{location}"
+    to = urlparse(location)
+    to = to._replace(fragment=to.fragment or fragment)
+    text = requote_uri(to.geturl())
+    return text if to.netloc else urljoin(url, text), to.fragment

@@ -157,11 +157,19 @@ def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) 
     if not response.has_redirect_location:
         return
     try:
-        following = request.url.join(response.headers["location"])
+        following = _redirect_of(request.url, response.headers["location"])
     except httpx.InvalidURL:
         return
     url, method = (str(request.url), request.method) if hop is None else hop[:2]
     request.extensions[_HOP] = Hop(url, method, bare(following))
+
+
+def _redirect_of(url: httpx.URL, location: str) -> httpx.URL:
+    """As httpx reads it: read otherwise, a call that a seller leads on would seem to be another."""
+    to = httpx.URL(location)
+    if to.scheme and not to.host:
+        to = to.copy_with(host=url.host)
+    return url.join(to) if to.is_relative_url else to
 
 
 def bare(url: object) -> str:

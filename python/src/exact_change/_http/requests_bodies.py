@@ -20,7 +20,8 @@ def keep_body(request: requests.PreparedRequest) -> KeptBody:
         kept.end()
     elif hasattr(body, "read"):
         # A file is read to be sent, and its length stands in a header.
-        held.body = _KeptFile(body, kept)
+        can_rewind = hasattr(body, "seek") and hasattr(body, "tell")
+        held.body = _KeptRewindable(body, kept) if can_rewind else _KeptFile(body, kept)
     else:
         held.body = _kept_parts(body, kept)
     return kept
@@ -54,3 +55,16 @@ class _KeptFile:
             if not part:
                 return
             yield part
+
+
+class _KeptRewindable(_KeptFile):
+    """One that requests or urllib3 sends from its beginning again, after a redirect or a retry."""
+
+    def tell(self) -> int:
+        position: int = self._file.tell()
+        return position
+
+    def seek(self, position: int) -> int:
+        self._kept.begin()
+        at: int = self._file.seek(position)
+        return at
