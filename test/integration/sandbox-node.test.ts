@@ -8,11 +8,13 @@ import {
   TOKEN_PROGRAM_ID,
 } from '@solana/spl-token';
 import {
+  AddressLookupTableProgram,
   ComputeBudgetProgram,
   Connection,
   Keypair,
   PublicKey,
   SendTransactionError,
+  SYSVAR_SLOT_HASHES_PUBKEY,
   SystemProgram,
   Transaction,
   TransactionInstruction,
@@ -116,6 +118,26 @@ describe('web3.js', () => {
       confirmationStatus: 'confirmed',
       slot: landed?.slot,
     });
+  });
+
+  test('makes a lookup table of a slot that has just been, and reads which were', async () => {
+    node.controls.warp(3);
+    const recentSlot = (await connection.getSlot()) - 1;
+    const of = { authority: payer.publicKey, payer: payer.publicKey };
+    const [create, table] = AddressLookupTableProgram.createLookupTable({ ...of, recentSlot });
+    await connection.sendTransaction(await signed(create));
+    expect((await connection.getAddressLookupTable(table)).value?.state.authority).toEqual(
+      payer.publicKey,
+    );
+
+    node.controls.warp(1);
+    const hashes = await connection.getAccountInfo(SYSVAR_SLOT_HASHES_PUBKEY);
+    // After their number, the newest one's slot.
+    expect(hashes?.data.readBigUInt64LE(8)).toBe(BigInt(recentSlot + 1));
+    const all = await connection.getProgramAccounts(hashes?.owner ?? PublicKey.default);
+    expect(
+      all.find(({ pubkey }) => pubkey.equals(SYSVAR_SLOT_HASHES_PUBKEY))?.account.data,
+    ).toEqual(hashes?.data);
   });
 
   test('is answered before anything happens', async () => {

@@ -1,4 +1,4 @@
-import type { Address } from '@solana/kit';
+import { address as toAddress, type Address } from '@solana/kit';
 import { Account, Clock, FailedTransactionMetadata, LiteSvm } from 'litesvm/dist/internal.js';
 import type {
   InnerInstruction,
@@ -9,6 +9,7 @@ import type { ChainAccount } from '../types.js';
 import { addressOf, keyBytes } from './bytes.js';
 import { isCharged, parseFailure } from './failure.js';
 import type { Failure } from './failure.js';
+import { LOOKUP_TABLE_PROGRAM } from './tables.js';
 import type { WireInstruction, WireTransaction } from './wire.js';
 
 export interface InnerInstructions {
@@ -34,13 +35,16 @@ export interface Simulated extends Outcome {
   readonly after: ReadonlyMap<Address, ChainAccount>;
 }
 
+const SYSVARS = toAddress('Sysvar1111111111111111111111111111111111111');
+const SLOT_HASHES = toAddress('SysvarS1otHashes111111111111111111111111111');
+
 /**
  * The Solana runtime in this process. Takes only transactions that `parseTransaction` understood:
  * it aborts the process on others.
  */
 export class Vm {
-  private readonly idleSvm = new LiteSvm();
-  private enterSlot: (() => void) | undefined;
+  private readonly svm = new LiteSvm();
+  private takeSlotHashes: (() => void) | undefined;
 
   constructor() {
     this.svm.withNativeMints();
@@ -50,6 +54,7 @@ export class Vm {
   }
 
   account(address: Address): ChainAccount | undefined {
+    if (address === SLOT_HASHES) this.freshenSlotHashes();
     const account = this.svm.getAccount(keyBytes(address));
     return account === null || account.lamports() === 0n ? undefined : readAccount(account);
   }
@@ -66,6 +71,7 @@ export class Vm {
     program: Address,
     matches: (data: Uint8Array) => boolean,
   ): { address: Address; account: ChainAccount }[] {
+    if (program === SYSVARS) this.freshenSlotHashes();
     return this.svm
       .getProgramAccounts(keyBytes(program))
       .map((entry) => ({ entry, account: entry.account() }))
@@ -84,32 +90,36 @@ export class Vm {
     return this.svm.minimumBalanceForRentExemption(bytes);
   }
 
-  /** Taken over when something runs or is read: most slots of an idle chain nothing looks at. */
   setSlot(
     slot: bigint,
     unixSeconds: bigint,
     epoch: bigint,
     hashes: () => { slot: bigint; hash: string }[],
   ): void {
-    this.enterSlot = () => {
-      this.idleSvm.setClock(new Clock(slot, unixSeconds, epoch, epoch + 1n, unixSeconds));
-      this.idleSvm.setSlotHashes(hashes());
-    };
+    this.svm.setClock(new Clock(slot, unixSeconds, epoch, epoch + 1n, unixSeconds));
+    this.takeSlotHashes = () => this.svm.setSlotHashes(hashes());
   }
 
-  private get svm(): LiteSvm {
-    this.enterSlot?.();
-    this.enterSlot = undefined;
-    return this.idleSvm;
+  /** Taken over when they are read: 512 of them take a millisecond, and hardly anything does. */
+  private freshenSlotHashes(): void {
+    this.takeSlotHashes?.();
+    this.takeSlotHashes = undefined;
+  }
+
+  private enter({ keys, lookups }: WireTransaction, verifySignatures: boolean): void {
+    // A lookup table is made of a recent slot, and closed and read by what is one.
+    if (lookups.length > 0 || keys.includes(LOOKUP_TABLE_PROGRAM) || keys.includes(SLOT_HASHES))
+      this.freshenSlotHashes();
+    this.svm.setSigverify(verifySignatures);
   }
 
   execute(transaction: WireTransaction): Outcome {
-    this.svm.setSigverify(true);
+    this.enter(transaction, true);
     return readOutcome(this.svm.sendVersionedTransaction(transaction.bytes));
   }
 
   simulate(transaction: WireTransaction, verifySignatures: boolean): Simulated {
-    this.svm.setSigverify(verifySignatures);
+    this.enter(transaction, verifySignatures);
     const result = this.svm.simulateVersionedTransaction(transaction.bytes);
     const after = new Map<Address, ChainAccount>();
     if (!(result instanceof FailedTransactionMetadata)) {
