@@ -105,7 +105,7 @@ const WAYS = [PLANNED, STEPWISE, SWAP, QUOTE, BALANCE];
 const isToldTo = (lie: NamedLie, way: Way) =>
   concerns(lie, way) && !(way === STEPWISE && lie.name.startsWith('swap attack'));
 /** Each lie by all ways in `npm run test:chaos`, and in `npm test` by one of them in turn. */
-const TOLD = eachNth(LIES, 3).flatMap((lie, turn) =>
+const TOLD = eachNth(LIES, 6).flatMap((lie, turn) =>
   inTurn(
     WAYS.filter((way) => isToldTo(lie, way)),
     turn,
@@ -158,7 +158,7 @@ describe.concurrent.each([QUOTE, BALANCE])('for $name', (way) => {
 const IN = ['every answer', 'its plan'] as const;
 const wireRows = (slow: boolean) =>
   sampled(
-    eachNth(WIRE_LIES, 2)
+    eachNth(WIRE_LIES, 4)
       .filter((lie) => (lie.slow === true) === slow)
       .flatMap((lie) => IN.map((place) => [lie.name, place, lie] as const)),
     IN.length,

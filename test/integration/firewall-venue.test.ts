@@ -262,9 +262,9 @@ const inOneForm = directionNames.flatMap((direction, at) =>
   ),
 );
 const thatAtOnce = (wanted: (atOnce: AtOnce) => boolean) =>
-  eachNth(everyCase ? inEveryForm : inOneForm, 3).filter(([, , , atOnce]) => wanted(atOnce));
+  eachNth(everyCase ? inEveryForm : inOneForm, 6).filter(([, , , atOnce]) => wanted(atOnce));
 const thatLate = (cases: readonly Case[], wanted: Landed) =>
-  eachNth(cases, 3, wanted === 'runs' ? 0 : 1).filter(([, , , , late]) => late === wanted);
+  eachNth(cases, 6, wanted === 'runs' ? 0 : 1).filter(([, , , , late]) => late === wanted);
 
 const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });

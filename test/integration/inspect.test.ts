@@ -506,7 +506,7 @@ async function changes(wallet: SandboxWallet, transaction: string, fees: bigint)
 }
 
 describe('a swap that is what it says', () => {
-  it.each(eachNth(shapes, 3, 0).map((shape) => [shape.name, shape] as const))(
+  it.each(eachNth(shapes, 6, 0).map((shape) => [shape.name, shape] as const))(
     '%s: is accepted, and does what the verdict says',
     async (_, shape) => {
       const { wish, rent, programs } = shape;
@@ -535,7 +535,7 @@ describe('a swap that is what it says', () => {
     },
   );
 
-  it.each(eachNth(shapes, 3, 1).map((shape) => [shape.name, shape] as const))(
+  it.each(eachNth(shapes, 6, 1).map((shape) => [shape.name, shape] as const))(
     '%s: is composed anew, under the guard',
     async (_, shape) => {
       const { wish } = shape;
@@ -786,7 +786,7 @@ const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, extra, ...behaviour });
 
 describe('a venue that is hostile', () => {
-  it.each(eachNth(deeds, 3))(
+  it.each(eachNth(deeds, 6))(
     '%s: shows in the simulation, with and without a guard',
     async (_, behaviour, rule) => {
       setVenue({});
@@ -850,7 +850,7 @@ describe('what a venue may take in a simulation', () => {
     return closes;
   };
 
-  it.each(eachNth(shapes, 3, 2).map((shape) => [shape.name, shape] as const))(
+  it.each(eachNth(shapes, 6, 2).map((shape) => [shape.name, shape] as const))(
     '%s: of SOL what slips, and not a lamport more',
     async (_, shape) => {
       setVenue({});
@@ -864,7 +864,7 @@ describe('what a venue may take in a simulation', () => {
     },
   );
 
-  it.each(eachNth(shapes, 3, 3).map((shape) => [shape.name, shape] as const))(
+  it.each(eachNth(shapes, 6, 3).map((shape) => [shape.name, shape] as const))(
     '%s: of what is sold what slips, and not a unit more',
     async (_, shape) => {
       setVenue({});
@@ -882,7 +882,7 @@ describe('what a venue may take in a simulation', () => {
     },
   );
 
-  it.each(eachNth(shapes, 3, 4).map((shape) => [shape.name, shape] as const))(
+  it.each(eachNth(shapes, 6, 4).map((shape) => [shape.name, shape] as const))(
     '%s: of what is bought what slips, and not a unit more',
     async (_, shape) => {
       setVenue({});

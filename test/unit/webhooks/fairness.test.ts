@@ -117,7 +117,7 @@ describe('events of one caller', { timeout: 120_000 }, () => {
   const crowds = Object.keys(RECEIVERS).flatMap((name) =>
     [5, 40, 120].map((callers) => [callers, name] as const),
   );
-  it.each(eachNth(sampled(crowds, 3), 2))(
+  it.each(eachNth(sampled(crowds, 3), 4))(
     'are told within a second, while the endpoints of %i callers %s',
     async (callers, name) => {
       const hub = await crowd(callers, 3, 15, RECEIVERS[name]!);
