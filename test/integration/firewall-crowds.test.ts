@@ -22,7 +22,7 @@ import { type Cast, crowds } from '../helpers/surroundings.js';
 import { type Offer, Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
-const RUNS = everyCase ? 800 : 100;
+const RUNS = everyCase ? 400 : 100;
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 
 let trial: Trial;
