@@ -58,6 +58,12 @@ export interface Recovery {
   readonly open: Map<string, number>;
   /** What was freed and is yet to be told, by id, the newest last. */
   readonly freed: Map<string, FreedReceipt>;
+  /** Looks for budget of orphans, each of which says whether there was any. */
+  readonly looks: {
+    running: Promise<boolean> | undefined;
+    /** Of all calls that came while that runs. */
+    next: Promise<boolean> | undefined;
+  };
 }
 
 /** Of mints, accounts and addresses, each: sellers may name any number of them. */
@@ -81,7 +87,13 @@ export function createMemory(): Memory {
 }
 
 export function createRecovery(): Recovery {
-  return { started: undefined, awaitedSwaps: new Set(), open: new Map(), freed: new Map() };
+  return {
+    started: undefined,
+    awaitedSwaps: new Set(),
+    open: new Map(),
+    freed: new Map(),
+    looks: { running: undefined, next: undefined },
+  };
 }
 
 /**

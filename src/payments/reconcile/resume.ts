@@ -19,11 +19,33 @@ export async function takeUp(context: PaymentContext): Promise<void> {
   for (const one of abandoned) void waitForSwap(context, one);
 }
 
-/** Gives back what orphaned attempts reserved and held. Returns whether there was anything. */
-export async function freeOrphanedBudget(context: PaymentContext): Promise<boolean> {
-  const { freed, abandoned } = await releaseOrphans(context);
-  for (const one of abandoned) void waitForSwap(context, one);
-  return freed > 0;
+/**
+ * Gives back what orphaned attempts reserved and held. Returns whether there was anything. Calls
+ * that come while another looks share the next look: each reads all that is reserved, and of a
+ * thousand calls at once a cap may refuse most.
+ */
+export function freeOrphanedBudget(context: PaymentContext): Promise<boolean> {
+  const { looks } = context.recovery;
+  return (looks.next ??= lookAfter(context, looks.running));
+}
+
+async function lookAfter(
+  context: PaymentContext,
+  running: Promise<boolean> | undefined,
+): Promise<boolean> {
+  // What it frees may have been freed after the calls that wait here were refused.
+  const before = await Promise.resolve(running).catch(() => false);
+  const { looks } = context.recovery;
+  const look = releaseOrphans(context).then(({ freed, abandoned }) => {
+    for (const one of abandoned) void waitForSwap(context, one);
+    return freed > 0;
+  });
+  [looks.running, looks.next] = [look, undefined];
+  try {
+    return (await look) || before === true;
+  } finally {
+    if (looks.running === look) looks.running = undefined;
+  }
 }
 
 /**

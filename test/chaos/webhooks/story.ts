@@ -1,9 +1,6 @@
 import type { Attempt, SwapOutcome } from '../../../src/journal/types.js';
 import { attemptOf, fullAttemptOf } from '../../helpers/attempts.js';
 
-/** Seven events for five attempts. */
-export const ATTEMPTS = 7_145;
-
 export const OWNER = { wallet: 'wallet', network: 'network' } as const;
 
 const CONFIRMED: SwapOutcome = {
@@ -28,6 +25,7 @@ const signed = {
 const swapped = (outcome?: SwapOutcome) =>
   swap === undefined ? {} : { swap: { ...swap, ...(outcome && { outcome }) } };
 
+/** Seven events for five attempts. */
 const LIVES: readonly Life[] = [
   {
     puts: [signed, { ...signed, doubt: 'payment_uncertain' }, { ...signed, state: 'settled' }],

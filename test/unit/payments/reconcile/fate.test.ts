@@ -434,6 +434,22 @@ describe('the search', () => {
     expect(rpc.asked).toEqual(['tip', 'signaturesFor']);
   });
 
+  it('reads a transaction once for all open payments that look at the same moment', async () => {
+    const rpc = fakeRpc([past(dust(30, null), { height: 1n })]);
+    const histories = historiesOf(rpc);
+    const gone = new AbortController();
+    const many = Array.from({ length: 60 }, (_, index) =>
+      sent({ payerSignature: `ours ${index}` }),
+    );
+    // One that is called off leaves the others theirs.
+    const first = fateOf(histories, sent({ payerSignature: 'gone' }), gone.signal);
+    const rest = Promise.all(many.map((one) => fateOf(histories, one, until)));
+    gone.abort(new Error('closed'));
+    await expect(first).rejects.toThrow('closed');
+    expect(new Set(await rest)).toEqual(new Set([open]));
+    expect(rpc.asked.filter((name) => name === 'transaction')).toHaveLength(30);
+  });
+
   it('leaves a node alone that gives none of its transactions', async () => {
     const list = Object.fromEntries(
       Array.from({ length: 50 }, (_, index) => [`t${index}`, { slot: 1_500, read: null }]),

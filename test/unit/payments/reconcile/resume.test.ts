@@ -230,6 +230,44 @@ describe('a reservation that signed nothing', () => {
     expect([told.length, told[0], told[999]]).toEqual([1_000, '2', '1001']);
   });
 
+  it('is looked for once more for a crowd of calls, each of which learns that it was freed', async () => {
+    const { core, journal, states } = await coreWith([attempt('dead')], past);
+    const { live } = core.claims;
+    let looks = 0;
+    let others: Promise<boolean>[] = [];
+    const claims = {
+      ...core.claims,
+      live: async (ids: readonly string[]) => {
+        looks += 1;
+        // Refused while the first looks, which may free what they were refused for.
+        if (looks === 1) others = Array.from({ length: 50 }, () => freeOrphanedBudget(crowded));
+        return live(ids);
+      },
+    };
+    const crowded = { ...core, claims };
+    expect(await freeOrphanedBudget(crowded)).toBe(true);
+    expect(await Promise.all(others)).toEqual(others.map(() => true));
+    expect([looks, await states()]).toEqual([1, {}]);
+    await journal.reserve(attempt('next'), []);
+    expect([await freeOrphanedBudget(crowded), await freeOrphanedBudget(crowded), looks]).toEqual([
+      true,
+      false,
+      2,
+    ]);
+  });
+
+  it('is looked for anew by a call that came while a look failed', async () => {
+    const { core } = await coreWith([attempt('dead')], past);
+    let second: Promise<boolean> | undefined;
+    const live = vi.fn(core.claims.live).mockImplementationOnce(async () => {
+      second = freeOrphanedBudget(failing);
+      throw new Error('silent');
+    });
+    const failing = { ...core, claims: { ...core.claims, live } };
+    await expect(freeOrphanedBudget(failing)).rejects.toThrow('silent');
+    expect(await second).toBe(true);
+  });
+
   it('is told of by the next call if a payment freed it before', async () => {
     const { core } = await coreWith([attempt('dead')], past);
     expect(await freeOrphanedBudget(core)).toBe(true);
