@@ -37,7 +37,10 @@ ROOM = {"NODE_OPTIONS": "--max-semi-space-size=64"}
 def run(*command: object, at: Path = HERE) -> bool:
     """Whether a program ended well. What it says is shown as it comes."""
     words = [str(word) for word in command]
-    return subprocess.run(words, cwd=at, env={**ROOM, **os.environ, **CACHES}, check=False).returncode == 0
+    return (
+        subprocess.run(words, cwd=at, env={**ROOM, **os.environ, **CACHES}, check=False).returncode
+        == 0
+    )
 
 
 def need_sandbox() -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from exact_change import Client
 
-from ..buyer import buy, ended, journal_of, start
+from ..buyer import buy, ended, journal_of, main, start
+from ..forked import end_of
 from ..node import Sandbox, Wallet
 from ..payer import PRICE, until
 
@@ -128,8 +129,7 @@ def test_a_payer_that_is_killed_at_any_write_pays_once(
         shared = Shared(sandbox, place, wallet, auto_swap=True)
         url = shared.url(f"{kind}-{index}")
         task = shared.task([url], key="k", inHow=1e9)
-        killed = start(sandbox, "python", {**task, "kill": points[index]})
-        was_killed = is_killed(killed)
+        end = end_of(directory / "said", main, {**task, "kill": points[index]})
         journal = journal_of(place)
         with journal, Client(**shared.options, journal=journal) as client:
             assert buy(client, url, idempotency_key="k") in ("answered", "spent")
@@ -141,7 +141,7 @@ def test_a_payer_that_is_killed_at_any_write_pays_once(
             until("its one payment is settled", is_settled, 60)
             parts = client.spent()[0].parts
             assert parts is not None and parts.payments == "0.01"
-        return was_killed
+        return end == -signal.SIGKILL
 
     wallets = [sandbox.wallet(SOL="0.1", USDC="0.001") for _ in points]
     with ThreadPoolExecutor(4) as pool:
