@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["tests.buyer", "tests.filler"])
+_LOADED = ("tests.buyer", "tests.filler", "exact_change._journal.postgres.connection", "psycopg")
+_FORKS.set_forkserver_preload(list(_LOADED))
 
 
 def end_of(said: Path, work: Callable[[Any], object], task: Any) -> int:
