@@ -30,12 +30,17 @@ CACHES = {
     "PIP_CACHE_DIR": str(HERE / ".cache" / "pip"),
     "npm_config_cache": str(HERE / ".cache" / "npm"),
 }
+# Pyright would spend a fifth of its work on collecting garbage.
+ROOM = {"NODE_OPTIONS": "--max-semi-space-size=64"}
 
 
 def run(*command: object, at: Path = HERE) -> bool:
     """Whether a program ended well. What it says is shown as it comes."""
     words = [str(word) for word in command]
-    return subprocess.run(words, cwd=at, env={**os.environ, **CACHES}, check=False).returncode == 0
+    return (
+        subprocess.run(words, cwd=at, env={**ROOM, **os.environ, **CACHES}, check=False).returncode
+        == 0
+    )
 
 
 def need_sandbox() -> None:
@@ -84,8 +89,9 @@ def gates() -> bool:
         ("mypy", "--no-error-summary"),
         ("pyright",),
     )
-    passed = [tool(*check) for check in checks]
-    return False not in passed
+    # Two beside each other: the last two take by far the longest, and each works on one core.
+    with ThreadPoolExecutor(2) as pool:
+        return all(list(pool.map(lambda check: tool(*check), checks)))
 
 
 def tests(report: Path | None) -> bool:

@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { getBase58Encoder } from '@solana/kit';
 import { createSandbox } from 'exact-change-sandbox';
@@ -11,6 +13,7 @@ import { serve } from '../adapters/mounts/node.js';
 import { fullAttemptOf, listOf } from '../test/helpers/attempts.js';
 import { startPostgres, type Postgres } from '../test/helpers/postgres.js';
 import { deployLighthouse } from '../test/helpers/lighthouse.js';
+import { makeProgram } from '../test/helpers/make-program.js';
 import { signAnew } from '../test/helpers/sign-anew.js';
 import { plain } from './spec/plain.js';
 
@@ -35,6 +38,7 @@ type Target = Record<string, unknown>;
 
 const fileParts = { disk: nodeDisk, processes: nodeProcesses };
 let postgres: Promise<Postgres> | undefined;
+let buyer: Promise<string> | undefined;
 
 /** What has no JSON: numbers that are money, and functions. */
 const own: Record<string, (...args: never[]) => unknown> = {
@@ -113,6 +117,8 @@ const own: Record<string, (...args: never[]) => unknown> = {
     await journal.close();
     return { attempts: all.map(({ id, state }) => [id, state]), used };
   },
+  /** The program of a process that buys, made with the first call. Resolves to its path. */
+  buyer: () => (buyer ??= makeProgram('test/chaos/many/four.child.ts')),
   /** A new database of a real Postgres, which is started with the first. Resolves to its address. */
   createDatabase: async () => (await (postgres ??= startPostgres())).createDatabase(),
   /** Ends that Postgres as a reboot does, and starts it again. */
@@ -171,5 +177,9 @@ for await (const line of createInterface({ input: process.stdin })) {
     (error: unknown) => say({ id: call.id, error: String(error) }),
   );
 }
-await Promise.all([sandbox.close(), postgres?.then((one) => one.stop())]);
+await Promise.all([
+  sandbox.close(),
+  postgres?.then((one) => one.stop()),
+  buyer?.then((path) => rm(dirname(path), { recursive: true, force: true })),
+]);
 process.exit(0);

@@ -25,8 +25,9 @@ from exact_change import (
     postgres_journal,
 )
 
+from .node import Sandbox
+
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 # A call fails if any of its messages does.
 TRIES = 40
 WRITES = re.compile(r"^commit|\.(?:put|reserve|release)\(")
@@ -193,18 +194,17 @@ def main(task: Any) -> list[str]:
             return list(pool.map(lambda url: buy(client, url), task["urls"]))
 
 
-def start(language: str, task: dict[str, Any]) -> subprocess.Popen[str]:
+def start(sandbox: Sandbox, language: str, task: dict[str, Any]) -> subprocess.Popen[str]:
     """Starts a process; it says in JSON what came of each address."""
-    node = ["node", "--import", "tsx", "test/chaos/many/four.child.ts"]
-    python = [sys.executable, "-m", "tests.buyer"]
+    command = [sys.executable, "-m", "tests.buyer"]
     options = dict(task["options"])
     if language == "node":
         options = {camel(name): value for name, value in options.items()}
         options["policy"] = {camel(name): one for name, one in options.get("policy", {}).items()}
-    command = [*(node if language == "node" else python)]
+        command = ["node", sandbox.call("buyer")]
     return subprocess.Popen(
         [*command, json.dumps({**task, "options": options, "language": language})],
-        cwd=ROOT if language == "node" else HERE.parent,
+        cwd=HERE.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 from typing import Any, Callable, Iterator
 
@@ -12,6 +13,12 @@ from exact_change import Client
 from .node import Sandbox, Wallet
 from .payer import Payer
 from .seller import Answer, Seller
+
+
+def pytest_collection_finish() -> None:
+    """Lets no collection of garbage look at what was loaded again: it all stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 from typing import Any, Callable
 
 from exact_change._journal.file.failures import closed, unavailable
@@ -65,7 +63,7 @@ def kill_at(count: int) -> None:
         setattr(owner, name, counted(getattr(owner, name)))
 
 
-if __name__ == "__main__":
-    told = json.loads(sys.argv[1])
+def main(told: Any) -> None:
+    """Fills a journal, as a process of its own."""
     kill_at(told["at"])
     fill(small_journal(told["path"]), told["prefix"], told["times"])

@@ -1,13 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { build } from 'esbuild';
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
+import { makeProgram } from './make-program.js';
 
-/**
- * One file with all that it imports: Node starts it in a third of the time that it takes to load
- * its sources by tsx.
- */
+/** A file of {@link makeProgram}. */
 export interface Program {
   /** Once the tests of the file run. */
   readonly path: string;
@@ -18,29 +14,16 @@ export interface Program {
  * called at the top of that file.
  */
 export function programOf(child: string): Program {
-  let directory = '';
+  let path: string | undefined;
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'exact-change-program-'));
-    await build({
-      entryPoints: [child],
-      outfile: join(directory, 'program.mjs'),
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      // Some packages are CommonJS, which imports by a function that ES modules lack.
-      banner: {
-        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-      },
-      external: ['bufferutil', 'utf-8-validate'],
-      // The other half of it is native, and it prints if it does not find that.
-      alias: { 'bigint-buffer': 'bigint-buffer/dist/browser.js' },
-      logLevel: 'error',
-    });
+    path = await makeProgram(child);
   });
-  afterAll(() => rm(directory, { recursive: true, force: true }));
+  afterAll(async () => {
+    if (path !== undefined) await rm(dirname(path), { recursive: true, force: true });
+  });
   return {
     get path() {
-      return join(directory, 'program.mjs');
+      return path ?? '';
     },
   };
 }

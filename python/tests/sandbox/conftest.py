@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
 
 from ..conftest import MakePayer
 from ..node import Sandbox
+from ..opened import Open, Opened
 from ..payer import Payer
 from ..proxy import Proxy
 
@@ -40,6 +42,25 @@ def make_buyer(make_payer: MakePayer) -> MakeBuyer:
         return make_payer(SOL="0.05", USDT="5", **own)
 
     return make
+
+
+@pytest.fixture
+def open_(whole_sandbox: Sandbox, tmp_path: Path) -> Iterator[Open]:
+    """Opens an empty journal of a kind, and closes it."""
+    made: list[Opened] = []
+
+    def make(kind: str) -> Opened:
+        place: dict[str, str] | None = None
+        if kind == "file":
+            place = {"path": str(tmp_path / f"journal-{len(made)}")}
+        elif kind == "Postgres":
+            place = {"connectionString": whole_sandbox.call("createDatabase")}
+        made.append(Opened(place))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
 
 
 @pytest.fixture

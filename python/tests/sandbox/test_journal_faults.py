@@ -1,35 +1,31 @@
-"""What a crash, a disk, a database or another program does to a journal."""
+"""What a crash, a disk or another program does to a journal in a file."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from exact_change import Client, ExactChangeError, file_journal, postgres_journal
+from exact_change import file_journal
 from exact_change._journal.file.disk import OpenFile
 from exact_change._journal.file.line import encode_line
 from exact_change._journal.log.port import Step
 from exact_change._journal.log.state import State
-from exact_change._journal.postgres.connection import Connection
-from exact_change._journal.postgres.failures import LostError
 from exact_change._kernel.hosts import threads
 from exact_change._policy.caps import Cap
 
-from ..buyer import HERE, buy, journal_of
+from .. import filler
+from ..buyer import journal_of
 from ..filler import fill, full, small_journal
+from ..forked import end_of
 from ..holder import OWNER, attempt, start
 from ..node import Sandbox
-from ..payer import PRICE, failure_of, until
+from ..payer import failure_of
 
 ALL = Cap("all", "payments", 0)
 
@@ -82,10 +78,9 @@ def test_a_process_that_is_killed_while_it_writes_a_file_anew_loses_nothing(
 ) -> None:
     path = tmp_path / "journal"
     task = {"path": str(path), "prefix": "a", "times": 100, "at": at}
-    command = [sys.executable, "-m", "tests.filler", json.dumps(task)]
-    ran = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (-signal.SIGKILL, "")
-    made = ran.stdout.split()
+    said = tmp_path.with_suffix(".said")
+    assert end_of(said, filler.main, task) == -signal.SIGKILL
+    made = said.read_text("utf-8").splitlines()
     journal = small_journal(str(path))
     fill(journal, "b", 10)
     threads.run(journal.close())
@@ -232,124 +227,3 @@ def test_events_are_written_along_if_an_endpoint_is_there(tmp_path: Path) -> Non
     kinds = [one["job"]["event"]["type"] for one in told if "job" in one]
     threads.run(journal.close())
     assert kinds == ["payment.settled"] * 2
-
-
-class Lossy:
-    """Loses the answer to the n-th statement that says something."""
-
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.left: dict[str, int] = {}
-        query = Connection._query
-
-        def lossy(connection: Connection, text: str, values: Any, end: float) -> Any:
-            rows = query(connection, text, values, end)
-            for part in self.left:
-                if part in text:
-                    self.left[part] -= 1
-                    if self.left[part] == 0:
-                        raise LostError("cut after it was done")
-            return rows
-
-        patch.setattr(Connection, "_query", lossy)
-
-
-@pytest.mark.parametrize("part", ["reserve(", ".put(", "commit", "unlock"])
-def test_a_database_whose_answer_is_lost_makes_no_second_payment(
-    part: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was done; the call fails or not, and the next one, which means the same, pays once."""
-    wallet = sandbox.wallet(SOL="0.1", USDC="0.001")
-    address = sandbox.call("createDatabase")
-    before = sandbox.balance(sandbox.merchant, "USDC")
-    lossy = Lossy(monkeypatch)
-    url = f"{sandbox.api_url}/usdc?lost={part}"
-    for at in range(1, 4):
-        own = f"{url}{at}"
-        with postgres_journal(address) as journal, Client(
-            **sandbox.options(wallet, auto_swap=True, journal=journal)
-        ) as client:
-            client.resume()
-            lossy.left = {part: at}
-            try:
-                client.get(own)
-            except ExactChangeError as error:
-                assert error.code == "journal_unavailable", error
-                assert buy(client, own) in ("answered", "spent")
-            lossy.left = {}
-
-            def is_decided(client: Client = client) -> bool:
-                client.resume()
-                return all(one.state == "settled" for one in client.receipts())
-
-            until("its payments are settled", is_decided, 60)
-            assert len(client.receipts()) == at
-    assert sandbox.balance(sandbox.merchant, "USDC") - before == 3 * PRICE
-
-
-def test_a_warm_payment_waits_for_two_writes_and_is_five_statements(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in TypeScript: a look, the reservation, the signed payment, its answer, its end."""
-    said: list[str] = []
-    query = Connection._query
-
-    def noted(connection: Connection, text: str, values: Any, end: float) -> Any:
-        said.append(text)
-        return query(connection, text, values, end)
-
-    address = sandbox.call("createDatabase")
-    wallet = sandbox.wallet(USDC="1")
-    with postgres_journal(address) as journal, Client(
-        **sandbox.options(wallet, journal=journal)
-    ) as client:
-        client.settled(client.get(f"{sandbox.api_url}/usdc"), timeout=60)
-        monkeypatch.setattr(Connection, "_query", noted)
-        client.settled(client.get(f"{sandbox.api_url}/usdc?warm"), timeout=60)
-        kinds = [re.findall(r"reserve|put|from found|similar|account, record", one) for one in said]
-    assert [one[0] for one in kinds] == ["account, record", "reserve", "put", "put", "put"]
-
-
-def test_a_database_that_starts_again_is_used_again(sandbox: Sandbox) -> None:
-    """Claims are put back in the name of the new connection, and other processes see them."""
-    place = {"connectionString": sandbox.call("createDatabase")}
-    wallet = sandbox.wallet(USDC="1")
-    other = start(place)
-    with journal_of(place) as journal, Client(**sandbox.options(wallet, journal=journal)) as client:
-        client.get(f"{sandbox.api_url}/usdc")
-        sandbox.call("restartPostgres")
-        assert buy(client, f"{sandbox.api_url}/usdc?again") == "answered"
-        claims = journal.shared.coordination(OWNER).claims
-        until("the other claims again", lambda: threads.run(claims.live(["theirs"])) != set())
-        other.communicate()
-        until("it has ended", lambda: threads.run(claims.live(["theirs"])) == set())
-        assert client.spent()[0].used == "0.02"
-
-
-def test_schemas_that_are_not_for_this_client_are_refused(sandbox: Sandbox) -> None:
-    address = sandbox.call("createDatabase")
-    with postgres_journal(address, schema="other") as journal:
-        threads.run(journal.shared.reserve(attempt("a"), []))
-
-        def use(text: str) -> None:
-            end = time.monotonic() + 20
-            wire = Connection(address, end)
-            wire.query(text, end=end)
-            wire.close()
-
-        # Another process may begin to keep events at any time.
-        use('create table "other"."endpoints" (seq int, id text, record text)')
-        put = journal.shared.put(full("a", "signed"))
-        failure_of(lambda: threads.run(put), "missing_dependency")
-    with postgres_journal(address, schema="other") as journal:
-        failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "missing_dependency")
-    use('drop table "other"."endpoints"; update "other"."version" set version = 9')
-    with postgres_journal(address, schema="other") as journal:
-        failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "invalid_option")
-    for wrong in ({"schema": "Other"}, {"schema": "pg_x"}, {"timeout_ms": 0}, {"timeout_ms": True}):
-        options: Any = wrong
-        failure_of(lambda options=options: postgres_journal(address, **options), "invalid_option")  # type: ignore[misc]
-    failure_of(lambda: postgres_journal("mysql://x"), "invalid_option")
-    nowhere = postgres_journal("postgres://me:canary@127.0.0.1:1/db", timeout_ms=2_000)
-    error = failure_of(lambda: threads.run(nowhere.shared.attempts(OWNER)), "journal_unavailable")
-    assert "canary" not in f"{error!r}{error.__cause__!r}{nowhere!r}"
-    nowhere.close()

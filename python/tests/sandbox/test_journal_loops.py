@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any
 
 import httpx
 import pytest
@@ -13,10 +13,6 @@ import pytest
 from exact_change import AsyncClient, Client, ExactChangeError
 from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
-from exact_change._kernel.hosts import loop_host, threads
-from exact_change._kernel.steps import all_of, sleep
-from exact_change._kernel.task import Steps
-from exact_change._payments.claims import body_claim, drop_gone, take_claims
 
 from ..buyer import buy, journal_of
 from ..conftest import MakeSeller
@@ -250,53 +246,6 @@ def test_another_journal_of_the_same_place_finds_what_a_closed_loop_has_paid(
     first.close()
 
 
-class _Claims:
-    """Claims in memory; the first that are dropped take a while."""
-
-    def __init__(self) -> None:
-        self.claimed: set[str] = set()
-        self._is_slow = True
-
-    def take(self, ids: Sequence[str]) -> Steps[None]:
-        self.claimed.update(ids)
-        yield from ()
-
-    def drop(self, ids: Sequence[str]) -> Steps[None]:
-        self.claimed.difference_update(ids)
-        if self._is_slow:
-            self._is_slow = False
-            yield from sleep(50)
-
-    def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        yield from ()
-        return self.claimed.intersection(ids)
-
-
-def test_what_is_claimed_anew_after_a_closed_loop_stays_claimed(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
-    """Two calls look at once, and one of them goes on before the other is done."""
-    client = Client(**sandbox.options(sandbox.wallet()))
-    context = client._payer.thread_engine().context
-    claims = context.claims = _Claims()
-    journal = journal_of({"path": str(tmp_path / "journal")})
-    context.config = context.config._replace(journal=journal.shared)
-    names = ["one", body_claim("one")]
-
-    async def take() -> None:
-        for name in names:
-            await loop_host().run(take_claims(context, [name], claims.take([name])))
-
-    def take_anew() -> Steps[None]:
-        yield from drop_gone(context)
-        yield from take_claims(context, names, claims.take(names))
-
-    asyncio.run(take())
-    threads.run(all_of([drop_gone(context), take_anew()]))
-    assert claims.claimed == set(names) == set(context.wallet.claims)
-    client.close()
-
-
 def test_a_call_whose_loop_was_closed_does_not_go_on_once_it_is_collected(
     sandbox: Sandbox,
 ) -> None:
@@ -326,20 +275,3 @@ def test_a_call_whose_loop_was_closed_does_not_go_on_once_it_is_collected(
     assert is_over.wait(20)
     with Client(**options) as client:
         assert buy(client, url) in ("answered", "spent")
-
-
-def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:
-    wallet = sandbox.wallet(USDC="1")
-    journal = journal_of({"connectionString": sandbox.call("createDatabase")})
-    with journal, Client(**sandbox.options(wallet), journal=journal) as client:
-        threads = [
-            threading.Thread(target=client.get, args=(f"{sandbox.api_url}/usdc?n={number}",))
-            for number in range(8)
-        ]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
-        sandbox.call("restartPostgres")
-        answers = [client.get(f"{sandbox.api_url}/usdc?again={number}") for number in range(3)]
-    assert [answer.status_code for answer in answers] == [200, 200, 200]

@@ -178,6 +178,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 from exact_change import Client, ExactChangeError
 url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+# A shell starts what it runs beside itself without it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Seller(BaseHTTPRequestHandler):
     def do_GET(self):

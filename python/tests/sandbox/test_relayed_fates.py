@@ -56,9 +56,9 @@ def test_what_one_language_signed_the_other_lands_once(
     options = sandbox.options(wallet, auto_swap=True, relayer={"url": sandbox.relayer_url})
     task: dict[str, Any] = {**place, "options": options, "seed": 1, "inHow": 1e9}
     task["urls"] = [f"{sandbox.api_url}/usdc"]
-    assert is_killed(start(one, {**task, "kill": ["event", "swap.signed"]}))
+    assert is_killed(start(sandbox, one, {**task, "kill": ["event", "swap.signed"]}))
     assert (sandbox.balance(wallet.address, "USDT"), signed(sandbox)) == (HELD, 1)
-    assert ended(start(other, task)) == ["answered"]
+    assert ended(start(sandbox, other, task)) == ["answered"]
     journal = journal_of(place)
     with journal, Client(**options, journal=journal) as client:
 
@@ -90,7 +90,7 @@ def test_its_fee_is_told_though_the_process_is_killed_before_it_pays(
     options = sandbox.options(wallet, auto_swap=True, relayer={"url": sandbox.relayer_url})
     task: dict[str, Any] = {**place, "options": options, "seed": 1, "inHow": 1e9}
     task["urls"] = [f"{sandbox.api_url}/usdc"]
-    assert is_killed(start(one, {**task, "kill": ["event", "swap.confirmed"]}))
+    assert is_killed(start(sandbox, one, {**task, "kill": ["event", "swap.confirmed"]}))
     journal = journal_of(place)
     with journal, Client(**options, journal=journal) as client:
         (freed,) = client.resume()

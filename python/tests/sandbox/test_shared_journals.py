@@ -12,7 +12,8 @@ import pytest
 
 from exact_change import Client
 
-from ..buyer import buy, ended, journal_of, start
+from ..buyer import buy, ended, journal_of, main, start
+from ..forked import end_of
 from ..node import Sandbox, Wallet
 from ..payer import PRICE, until
 
@@ -86,7 +87,7 @@ def test_one_process_of_each_language_pays_under_one_budget(
     none = {"inHow": 1e9}
     halves = [[shared.url(f"{half}-{at}") for at in range(12)] for half in (0, 1)]
     processes = [
-        start(language, shared.task(urls, **none))
+        start(sandbox, language, shared.task(urls, **none))
         for language, urls in zip(("python", "node"), halves)
     ]
     bought = [end for process in processes for end in ended(process)]
@@ -103,9 +104,9 @@ def test_what_one_language_left_the_other_takes_up(
 ) -> None:
     """Killed between signing and sending, it has paid or not: its key buys once, in either."""
     shared = Shared(sandbox, place_of(kind, sandbox, tmp_path), sandbox.wallet(USDC="1"))
-    killed = start("python", shared.task([shared.url(1)], key="k", kill=["event", "payment.sent"]))
-    assert is_killed(killed)
-    assert ended(start("node", shared.task([shared.url(1)], inHow=1e9))) == ["answered"]
+    task = shared.task([shared.url(1)], key="k", kill=["event", "payment.sent"])
+    assert is_killed(start(sandbox, "python", task))
+    assert ended(start(sandbox, "node", shared.task([shared.url(1)], inHow=1e9))) == ["answered"]
     assert shared.audit(1) == [shared.url(1)]
 
 
@@ -128,8 +129,7 @@ def test_a_payer_that_is_killed_at_any_write_pays_once(
         shared = Shared(sandbox, place, wallet, auto_swap=True)
         url = shared.url(f"{kind}-{index}")
         task = shared.task([url], key="k", inHow=1e9)
-        killed = start("python", {**task, "kill": points[index]})
-        was_killed = is_killed(killed)
+        end = end_of(directory / "said", main, {**task, "kill": points[index]})
         journal = journal_of(place)
         with journal, Client(**shared.options, journal=journal) as client:
             assert buy(client, url, idempotency_key="k") in ("answered", "spent")
@@ -141,7 +141,7 @@ def test_a_payer_that_is_killed_at_any_write_pays_once(
             until("its one payment is settled", is_settled, 60)
             parts = client.spent()[0].parts
             assert parts is not None and parts.payments == "0.01"
-        return was_killed
+        return end == -signal.SIGKILL
 
     wallets = [sandbox.wallet(SOL="0.1", USDC="0.001") for _ in points]
     with ThreadPoolExecutor(4) as pool:
@@ -161,7 +161,8 @@ def test_eight_processes_of_both_languages_keep_one_budget_under_faults(
     languages = ["python", "python", "asyncio", "asyncio", *["node"] * 4]
     urls = [shared.url(at) for at in range(64)]
     processes = [
-        start(language, shared.task(urls[at::8], seed=at)) for at, language in enumerate(languages)
+        start(sandbox, language, shared.task(urls[at::8], seed=at))
+        for at, language in enumerate(languages)
     ]
     bought = [end for process in processes for end in ended(process)]
     paid = len(shared.audit(64))

@@ -1,0 +1,85 @@
+"""A relayer that is not there or of no use, and options of it that are wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exact_change import ExactChangeError
+
+from ...conftest import MakePayer
+from ...node import Sandbox
+from ...payer import failure_of
+from ...proxy import Proxy
+from .conftest import Broke, MakeProxy, untouched
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ({"kind": "status", "status": 503}, "service_unavailable"),
+        ({"kind": "status", "status": 302, "headers": {"location": "/"}}, "service_unavailable"),
+        ({"kind": "dropBefore"}, "service_unavailable"),
+        ({"kind": "garbage"}, "invalid_response"),
+        ({"kind": "status", "status": 429}, "rate_limited"),
+    ],
+    ids=str,
+)
+def test_a_relayer_that_fails_is_the_cause(fault: Any, code: str, broke: Broke) -> None:
+    broke.sandbox.call("relayer.fault", "*", fault)
+    payer = broke()
+    cause = broke.refused(payer).__cause__
+    assert isinstance(cause, ExactChangeError) and cause.code == code
+    untouched(payer)
+
+
+def test_a_relayer_that_never_answers_is_late(broke: Broke) -> None:
+    broke.sandbox.call("relayer.fault", "*", {"kind": "hang"})
+    payer = broke(timeouts={"service": 300})
+    cause = broke.refused(payer).__cause__
+    assert isinstance(cause, ExactChangeError)
+    assert (cause.code, cause.details["step"]) == ("timeout", "relayer")
+    untouched(payer)
+
+
+def test_a_relayer_that_takes_no_token_of_the_swap_is_of_no_use(broke: Broke) -> None:
+    broke.sandbox.call("relayer.accept", [broke.sandbox.mint("PYUSD")])
+    payer = broke()
+    error = broke.refused(payer)
+    cause = error.__cause__
+    assert isinstance(cause, ExactChangeError) and cause.code == "mint_not_supported"
+    assert f"solana:{payer.wallet.address}" in error.details["link"]
+    untouched(payer)
+
+
+def test_its_key_goes_to_it_alone(
+    sandbox: Sandbox, make_proxy: MakeProxy, make_payer: MakePayer, liar: Proxy
+) -> None:
+    others = [make_proxy(sandbox.rpc_url), make_proxy(sandbox.jupiter_url)]
+    payer = make_payer(
+        USDT="5",
+        auto_swap=True,
+        relayer={"url": liar.url, "api_key": "hush-kora-hush"},
+        rpc_url=others[0].url,
+        jupiter_url=others[1].url,
+    )
+    assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
+    assert {one.headers.get("x-api-key") for one in liar.seen} == {"hush-kora-hush"}
+    assert not any("hush" in str(one) for other in others for one in other.seen)
+
+
+@pytest.mark.parametrize(
+    "relayer",
+    [
+        {},
+        {"url": "http://kora.example.com"},
+        {"url": "https://kora.example.com", "max_fee": 1},
+        {"url": "https://kora.example.com", "maxFee": "1"},
+        {"url": "https://kora.example.com", "api_key": "two words"},
+        "https://kora.example.com",
+    ],
+    ids=str,
+)
+def test_options_of_it_that_are_wrong_are_refused(relayer: Any, make_payer: MakePayer) -> None:
+    failure_of(lambda: make_payer(relayer=relayer), "invalid_option")
