@@ -7,6 +7,7 @@ import { attemptStates } from '../src/journal/states.js';
 import { firewallRules, type FirewallStage, ruleTexts } from '../src/swaps/firewall/catalog.js';
 import { changeTexts } from '../src/solana/transactions/wallet-changes.js';
 import { commonErrors, errorTexts } from './error-texts.js';
+import { outcomeTexts, stateTexts } from './state-texts.js';
 import { settingTexts } from './setting-texts.js';
 import { stageTexts } from './firewall-stages.js';
 import { swapDecoders } from '../src/swaps/sources.js';
@@ -30,13 +31,17 @@ export function withTables(document: string, text: string): string {
   );
 }
 
+/** A table written out in code has no keys besides those of its type. */
+function entriesOf<K extends string, V>(table: Readonly<Record<K, V>>): [K, V][] {
+  return Object.entries(table) as [K, V][];
+}
+
 function states(): string {
-  const rows = Object.entries(attemptStates).map(
-    ([name, { meaning, counts, next, onCrash, onRepeat }]) => {
-      const after = next.filter((one) => one !== name).map(code);
-      return [code(name), meaning, counts ? 'yes' : 'no', after.join(', '), onCrash, onRepeat];
-    },
-  );
+  const rows = entriesOf(attemptStates).map(([name, { counts, next }]) => {
+    const { meaning, onCrash, onRepeat } = stateTexts[name];
+    const after = next.filter((one) => one !== name).map(code);
+    return [code(name), meaning, counts ? 'yes' : 'no', after.join(', '), onCrash, onRepeat];
+  });
   return table(
     ['State', 'Meaning', 'Counts against caps', 'May become', 'After a crash', 'An equal call'],
     rows,
@@ -44,19 +49,17 @@ function states(): string {
 }
 
 function answers(): string {
-  const rows = Object.entries(outcomes).map(
-    ([name, { when, call, delivered, askFirst, resign }]) => {
-      const chain = askFirst ? 'before the call ends' : 'in the background';
-      return [
-        code(name),
-        when,
-        call.includes(' ') ? call : code(call),
-        delivered ? 'yes' : 'no',
-        chain,
-        resign ? 'yes' : 'no',
-      ];
-    },
-  );
+  const rows = entriesOf(outcomes).map(([name, { call, delivered, askFirst, resign }]) => {
+    const chain = askFirst ? 'before the call ends' : 'in the background';
+    return [
+      code(name),
+      outcomeTexts[name],
+      call.includes(' ') ? call : code(call),
+      delivered ? 'yes' : 'no',
+      chain,
+      resign ? 'yes' : 'no',
+    ];
+  });
   return table(
     ['Outcome', 'When', 'The call gives', 'Delivered', 'The chain is asked', '`policy.resign`'],
     rows,

@@ -1,6 +1,7 @@
 /**
- * The life of an attempt to pay, as data. The journals hold to `next`, the flow to `onCrash` and
- * `onRepeat`, the documentation shows the table, and the tests walk it.
+ * The life of an attempt to pay, as data, which the journals hold to. What each state means, and
+ * what follows a crash or an equal call, stands in `scripts/state-texts.ts`: the documentation
+ * shows both, and the tests walk them.
  *
  * - `counts`: its price counts against the caps. What its swaps take counts in every state.
  * - `next`: what a journal lets follow.
@@ -10,65 +11,40 @@
  */
 export const attemptStates = {
   reserved: {
-    meaning:
-      'Its price and its swap count against the caps, and its tokens are being held or swapped for. No payment is signed.',
     counts: true,
     decided: false,
     next: ['reserved', 'abandoned', 'unpaid', 'signed'],
     release: true,
-    onCrash:
-      'Its price is freed, once its swap, if it signed one, can do no more. What swaps cost stays counted.',
-    onRepeat: 'A new purchase; with its key while its call is alive: payment_in_progress.',
   },
   abandoned: {
-    meaning:
-      'It failed before a payment was signed, and a swap that it signed may still land. What that takes at most counts.',
     counts: false,
     decided: false,
     next: ['abandoned', 'unpaid'],
     release: true,
-    onCrash: 'Ends as unpaid once its swap can do no more, or is forgotten if that cost nothing.',
-    onRepeat: 'A new purchase, which swaps into the same token only once that swap is decided.',
   },
   unpaid: {
-    meaning: 'No payment was signed. What its swaps cost stays counted.',
     counts: false,
     decided: false,
     next: ['unpaid'],
     release: false,
-    onCrash: 'Stays.',
-    onRepeat: 'A new purchase.',
   },
   signed: {
-    meaning:
-      'A payment is signed and written here; it may have left, and it may land until its last valid block height is final.',
     counts: true,
     decided: false,
     next: ['signed', 'settled', 'unsettled'],
     release: false,
-    onCrash: 'The chain is asked until it has decided.',
-    onRepeat:
-      'The chain is asked. Not decided: the same bytes again (GET, HEAD, a payment id, or repeatable), else payment_uncertain.',
   },
   settled: {
-    meaning: 'Our own RPC showed the payment on chain.',
     counts: true,
     decided: true,
     next: ['settled'],
     release: false,
-    onCrash: 'Stays.',
-    onRepeat:
-      'Answer delivered: a new purchase. Else the same bytes again (a payment id, or repeatable), or already_spent for retryWindow.',
   },
   unsettled: {
-    meaning:
-      'Proved that it can never land: its blockhash is too old at finalized, no search finds it, and the balance of its account lacks nothing that is not explained.',
     counts: false,
     decided: true,
     next: ['unsettled'],
     release: false,
-    onCrash: 'Stays.',
-    onRepeat: 'A new purchase.',
   },
 } as const;
 

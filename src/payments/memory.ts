@@ -60,9 +60,9 @@ export interface Recovery {
   readonly freed: Map<string, FreedReceipt>;
   /** Looks for budget of orphans, each of which says whether there was any. */
   readonly looks: {
-    running: Promise<boolean> | undefined;
+    running?: Promise<boolean> | undefined;
     /** Of all calls that came while that runs. */
-    next: Promise<boolean> | undefined;
+    next?: Promise<boolean> | undefined;
   };
 }
 
@@ -92,7 +92,7 @@ export function createRecovery(): Recovery {
     awaitedSwaps: new Set(),
     open: new Map(),
     freed: new Map(),
-    looks: { running: undefined, next: undefined },
+    looks: {},
   };
 }
 

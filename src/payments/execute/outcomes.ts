@@ -2,7 +2,7 @@ import type { SellersWord } from '../../protocols/protocol.js';
 
 /**
  * What may come of presenting a signed payment, as data: the flow goes by it, the documentation
- * shows it, and the tests walk it. The chain has the last word on each, in the background or, if
+ * shows it with the words of `scripts/state-texts.ts`, and the tests walk it. The chain has the last word on each, in the background or, if
  * `askFirst`, before the call ends.
  *
  * - `call`: what the caller gets.
@@ -13,49 +13,42 @@ import type { SellersWord } from '../../protocols/protocol.js';
  */
 export const outcomes = {
   success: {
-    when: 'Any 2xx.',
     call: 'the response',
     delivered: true,
     askFirst: false,
     resign: false,
   },
   failure: {
-    when: 'A 3xx, 4xx or 5xx, also one that says the payment is settled: a caller that repeats it means the same purchase.',
     call: 'the response',
     delivered: false,
     askFirst: false,
     resign: false,
   },
   pending: {
-    when: '402 with `settlement_pending`: sent, not confirmed.',
     call: 'payment_rejected',
     delivered: false,
     askFirst: true,
     resign: false,
   },
   duplicate: {
-    when: '402 with `duplicate_settlement`: the same bytes are settled, or being settled, already.',
     call: 'payment_rejected',
     delivered: false,
     askFirst: true,
     resign: false,
   },
   unsettled: {
-    when: '402 whose settlement says that it failed, or that says nothing to go by.',
     call: 'payment_rejected',
     delivered: false,
     askFirst: false,
     resign: false,
   },
   refused: {
-    when: '402 of version 2 with terms and without a settlement: refused before it was settled, as far as the seller says.',
     call: 'payment_rejected',
     delivered: false,
     askFirst: false,
     resign: true,
   },
   lost: {
-    when: 'No answer: connection lost, or deadline passed.',
     call: 'payment_uncertain',
     delivered: false,
     askFirst: false,

@@ -1,6 +1,5 @@
 import { untilAborted } from '../../internal/abort.js';
 import type { Runtime } from '../../internal/runtime.js';
-import { shareWork, type Join } from '../../internal/shared-work.js';
 import type { Reading } from '../../journal/account-balance.js';
 import { batchStatuses, type StatusOf } from '../../solana/rpc/batch-statuses.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
@@ -134,13 +133,10 @@ function createHistory(
   const balances = keptForASlot<Reading>(runtime);
   const listings = keptForASlot<Pages>(runtime);
   const reaches = keptForASlot<number>(runtime);
-  const reading = new Map<string, Join<LookedAt | undefined>>();
-  const end = (id: string): void => void reading.delete(id);
-  const readNow = async (id: string, signal: AbortSignal): Promise<LookedAt | undefined> => {
-    const found = await rpc.transaction(id, { signal }).catch(() => null);
-    // The last that waited has gone: whatever is read by now is another read's.
-    if (signal.aborted) throw signal.reason;
-    end(id);
+  const reading = new Map<string, Promise<LookedAt | undefined>>();
+  const readNow = async (id: string) => {
+    const found = await rpc.transaction(id).catch(() => null);
+    reading.delete(id);
     // An answer to another question would hide the transaction from every later look.
     if (found === null || (found !== 'newer' && found.signatures[0] !== id)) return undefined;
     return keep(looked, id, lookedAt(found, source), MAX_KNOWN);
@@ -176,14 +172,9 @@ function createHistory(
       const known = looked.get(id);
       if (known !== undefined) return known;
       // Payments in flight together all read each other's transactions at the same moment.
-      const join =
-        reading.get(id) ??
-        shareWork(
-          (shared) => readNow(id, shared),
-          () => end(id),
-        );
-      reading.set(id, join);
-      return join(signal);
+      const read = reading.get(id) ?? readNow(id);
+      reading.set(id, read);
+      return untilAborted(read, signal);
     },
     statusOf,
     known: (id) => looked.get(id),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { stateTexts } from '../../../scripts/state-texts.js';
 import { attemptStates, mayFollow, type AttemptState } from '../../../src/journal/states.js';
 
 const STATES = Object.keys(attemptStates) as AttemptState[];
@@ -42,7 +43,7 @@ describe('the states of an attempt', () => {
   });
 
   it('say of each what it means, and what a crash and a repeated call make of it', () => {
-    for (const { meaning, onCrash, onRepeat } of Object.values(attemptStates))
+    for (const { meaning, onCrash, onRepeat } of Object.values(stateTexts))
       for (const text of [meaning, onCrash, onRepeat]) expect(text).toMatch(/^[A-Z].+\.$/);
   });
 });
