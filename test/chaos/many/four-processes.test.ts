@@ -56,7 +56,6 @@ describe('four processes that share a wallet and a journal in Postgres, of which
       const { owner, options, paid, urls } = many;
       const connectionString = await postgres.createDatabase();
       const journal = postgresJournal({ connectionString });
-      const onChain = watchLargest(paid);
       const inJournal = watchLargest(
         async () => (await journal.used(owner, [CAP], Date.now()))[0] ?? 0n,
       );
@@ -72,9 +71,10 @@ describe('four processes that share a wallet and a journal in Postgres, of which
       sandbox.controls.node.warp();
       const sound = createClient({ ...options, journal });
       const all = await settleMany(sandbox, many, sound, journal, bought);
-      const [chain, used] = [await onChain.stop(), await inJournal.stop()];
-      expect([chain.largest, used.largest <= CAP.limit]).toEqual([all, true]);
-      expect(Math.min(chain.looks, used.looks)).toBeGreaterThan(100);
+      const used = await inJournal.stop();
+      // The merchant pays nothing back: what it has in the end is the most that it had.
+      expect([await paid(), used.largest <= CAP.limit]).toEqual([all, true]);
+      expect(used.looks).toBeGreaterThan(100);
       await sound.close();
       await journal.close();
     },

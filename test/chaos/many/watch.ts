@@ -1,4 +1,4 @@
-const PAUSE_MS = 25;
+const PAUSE_MS = 100;
 
 /** Looks again and again until it is stopped, and keeps the largest number that it saw. */
 export function watchLargest(look: () => Promise<bigint>): {
