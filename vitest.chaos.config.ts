@@ -31,7 +31,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'crowds', include: [crowds], maxWorkers: 2, sequence: { groupOrder: 0 } },
+        test: { name: 'crowds', include: [crowds], maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
@@ -39,8 +39,8 @@ export default defineConfig({
           name: 'chaos',
           include: ['test/chaos/**/*.test.ts', ...sampled],
           exclude: [crowds],
-          maxWorkers: 5,
-          sequence: { groupOrder: 1 },
+          maxWorkers: 6,
+          sequence: { groupOrder: 0 },
         },
       },
     ],
