@@ -1,4 +1,4 @@
-"""Processes that are forked from one that has loaded the client: a tenth of a fresh one's work.
+"""Processes that are forked from one that has loaded the client: less work than fresh ones.
 
 Only for those that a test starts by the dozen. What they say goes to a file, also what they
 complain of.
