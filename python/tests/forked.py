@@ -18,10 +18,11 @@ _FORKS.set_forkserver_preload(list(_LOADED))
 
 def end_of(said: Path, work: Callable[[Any], object], task: Any) -> int:
     """The return code of a process that works on a task, as ``Popen`` has it."""
-    process = _FORKS.Process(target=_run, args=(str(said), work, task))
+    process = _FORKS.Process(target=_run, args=(str(said), work, task), daemon=True)
     process.start()
     process.join(60)
     code = process.exitcode
+    # One that hangs is ended with the tests.
     assert code is not None
     process.close()
     return code

@@ -58,10 +58,10 @@ export interface Recovery {
   readonly open: Map<string, number>;
   /** What was freed and is yet to be told, by id, the newest last. */
   readonly freed: Map<string, FreedReceipt>;
-  /** Looks for budget of orphans, each of which says whether there was any. */
+  /** Looks for budget that orphans hold. Each resolves to whether it freed any. */
   readonly looks: {
     running?: Promise<boolean> | undefined;
-    /** Of all calls that came while that runs. */
+    /** Shared by all calls that a cap refused while that runs. */
     next?: Promise<boolean> | undefined;
   };
 }

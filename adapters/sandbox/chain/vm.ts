@@ -107,7 +107,7 @@ export class Vm {
   }
 
   private enter({ keys, lookups }: WireTransaction, verifySignatures: boolean): void {
-    // A lookup table is made of a recent slot, and closed and read by what is one.
+    // The program of lookup tables reads them, and so does what loads a table that is deactivated.
     if (lookups.length > 0 || keys.includes(LOOKUP_TABLE_PROGRAM) || keys.includes(SLOT_HASHES))
       this.freshenSlotHashes();
     this.svm.setSigverify(verifySignatures);

@@ -2,8 +2,8 @@ import type { SellersWord } from '../../protocols/protocol.js';
 
 /**
  * What may come of presenting a signed payment, as data: the flow goes by it, the documentation
- * shows it with the words of `scripts/state-texts.ts`, and the tests walk it. The chain has the last word on each, in the background or, if
- * `askFirst`, before the call ends.
+ * shows it with the words of `scripts/state-texts.ts`, and the tests walk it. The chain has the
+ * last word on each, in the background or, if `askFirst`, before the call ends.
  *
  * - `call`: what the caller gets.
  * - `delivered`: what was bought counts as received once its body was read to its end, so that an

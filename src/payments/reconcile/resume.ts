@@ -33,8 +33,8 @@ async function lookAfter(
   context: PaymentContext,
   running: Promise<boolean> | undefined,
 ): Promise<boolean> {
-  // What it frees may have been freed after the calls that wait here were refused.
-  const before = await Promise.resolve(running).catch(() => false);
+  // The calls that wait here may have been refused before that one freed what they lack.
+  const before = await running?.catch(() => false);
   const { looks } = context.recovery;
   const look = releaseOrphans(context).then(({ freed, abandoned }) => {
     for (const one of abandoned) void waitForSwap(context, one);
