@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { onPlatform } from '../../../adapters/journals/file/disk.js';
@@ -14,6 +15,14 @@ const OWNER = { wallet: 'wallet', network: 'network' };
 const COMPACT_FROM = 4_000;
 
 type Operation = (journal: Journal) => Promise<unknown>;
+
+/** No caller holds the event loop from one operation to the next, and a rewrite needs its turn. */
+const andTurn =
+  (operation: Operation): Operation =>
+  async (journal) => {
+    await operation(journal);
+    await setImmediate();
+  };
 
 /**
  * Six purchases one after the other: each third is given up, the others are paid, delivered or not.
@@ -39,7 +48,9 @@ const operations: readonly Operation[] = Array.from({ length: 6 }, (_, index) =>
       ? { ...full, state: 'unsettled' }
       : { ...full, state: 'settled', delivered: index % 3 !== 0 };
   return [start, (journal: Journal) => journal.put(full), (journal: Journal) => journal.put(end)];
-}).flat();
+})
+  .flat()
+  .map(andTurn);
 /** Those that put something signed on record: what has to outlive a loss of power. */
 const isSigning = (operation: number) => operation % 8 === 1 || operation % 8 === 4;
 
@@ -348,8 +359,8 @@ describe('a disk that is full when the file was written anew', () => {
       full ||= call === 'rename';
       if (full && (call === 'rename' || call === 'append')) throw failure('ENOSPC');
     });
-    for (let count = 0; !full; count += 1)
-      await journal.reserve(attemptOf({ id: `${count}` }), []).catch(() => undefined);
+    const reserve = (id: string) => andTurn((one) => one.reserve(attemptOf({ id }), []))(journal);
+    for (let count = 0; !full; count += 1) await reserve(`${count}`).catch(() => undefined);
     const put = () => journal.put(attemptOf({ id: '0', state: 'signed' }));
     await expect(put()).rejects.toMatchObject({ code: 'journal_unavailable' });
     full = false;
