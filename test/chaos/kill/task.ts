@@ -1,12 +1,4 @@
-import type {
-  AttemptState,
-  CapUse,
-  ErrorCode,
-  FreedReceipt,
-  Funds,
-  Moved,
-  Receipt,
-} from 'exact-change';
+import type { ErrorCode, Funds, Moved, Receipt } from 'exact-change';
 
 /** A moment to be killed at: the count-th time that an edge is passed in a step. */
 export interface Moment {
@@ -15,7 +7,7 @@ export interface Moment {
   readonly count: number;
 }
 
-/** What a child is to do. */
+/** What is to be bought, and how. */
 export interface Task {
   readonly address: string;
   readonly secretKey: string;
@@ -30,8 +22,12 @@ export interface Task {
     readonly body?: string;
     readonly idempotencyKey?: string;
   };
+}
+
+/** What a child is to do. */
+export interface Doom extends Task {
   readonly steps: readonly Moment['step'][];
-  /** Absent: it runs to its end. */
+  /** Absent: its parent kills it. */
   readonly kill?: Moment;
 }
 
@@ -50,18 +46,7 @@ export type Outcome =
       readonly message: string;
       readonly details: Readonly<Record<string, unknown>>;
       readonly moved: readonly Moved[];
-    }
-  | { readonly kind: 'bug'; readonly text: string };
+    };
 
-/** What a child tells. */
-export type Message =
-  | ({ readonly kind: 'passed' | 'killed' } & Moment)
-  /** `states`: of all attempts, once resume() is done. */
-  | {
-      readonly kind: 'resumed';
-      readonly receipts: readonly (Receipt | FreedReceipt)[];
-      readonly states: readonly AttemptState[];
-    }
-  | { readonly kind: 'called'; readonly outcome: Outcome }
-  /** Once nothing is reserved any more. */
-  | { readonly kind: 'ended'; readonly spent: readonly CapUse[] };
+/** What a child tells: `killed` is the last. */
+export type Message = { readonly kind: 'passed' | 'killed' } & Moment;
