@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Any code point, half surrogate pairs too. As fast-check's unit `binary`, but for the table of all
- * 1.1 million that it makes in each process, which takes seconds.
+ * Any code point, half surrogate pairs too. The unit `binary` of fast-check draws the same, but it
+ * first makes a table of all 1.1 million in each process, which takes seconds.
  */
 const codePoint = fc
   .integer({ min: 0, max: 0x10_ffff })

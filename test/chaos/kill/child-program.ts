@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import type { Doom, Message } from './task.js';
+import type { ChildTask, Message } from './task.js';
 
 /** A child that has not ended by then hangs. */
 const LIMIT_MS = 60_000;
@@ -33,7 +33,7 @@ export interface ChildProgram {
    *
    * @param isTime - Kills it from here as soon as this says so: at what only its peers see.
    */
-  run(task: Doom, isTime?: () => Promise<boolean>): Promise<Ended>;
+  run(task: ChildTask, isTime?: () => Promise<boolean>): Promise<Ended>;
   remove(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export async function buildChild(): Promise<ChildProgram> {
 
 async function run(
   program: string,
-  task: Doom,
+  task: ChildTask,
   isTime: (() => Promise<boolean>) | undefined,
 ): Promise<Ended> {
   const child = spawn(process.execPath, [launcher, program, JSON.stringify(task)], {

@@ -3,15 +3,15 @@
 import { writeSync } from 'node:fs';
 import { openBuyer } from './buyer.js';
 import type { Edges } from './edges.js';
-import type { Doom, Message } from './task.js';
+import type { ChildTask, Message } from './task.js';
 
 const PIPE = 3;
 
 // Written by the parent.
-const task = JSON.parse(process.argv[2] ?? '') as Doom;
+const task = JSON.parse(process.argv[2] ?? '') as ChildTask;
 const tell = (message: Message) => void writeSync(PIPE, `${JSON.stringify(message)}\n`);
 const counts = new Map<string, number>();
-let step: Doom['steps'][number] = 'call';
+let step: ChildTask['steps'][number] = 'call';
 
 /** Tells of it. True if the process is to end here. */
 function isLast(edge: string): boolean {

@@ -129,7 +129,7 @@ async function tell(
     }
   }
 
-  // The process of the tests, which no kill ends.
+  // In the process of the tests, by a journal and a client that know only what is on the disk.
   const live = async () => {
     const buyer = await openBuyer(task, UNWATCHED);
     if (!unresumed) {

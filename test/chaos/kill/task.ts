@@ -25,7 +25,7 @@ export interface Task {
 }
 
 /** What a child is to do. */
-export interface Doom extends Task {
+export interface ChildTask extends Task {
   readonly steps: readonly Moment['step'][];
   /** Absent: its parent kills it. */
   readonly kill?: Moment;
