@@ -11,7 +11,7 @@ it(
   `keeps its promises in a modelled world, in a minute of seeds that no run had before`,
   async () => {
     const seed = Math.floor(Math.random() * 1e9);
-    const file = await bundle('worker');
+    const program = await bundle('worker');
     const broken: string[] = [];
     let runs = 0;
     const hear = (report: Report) => {
@@ -23,9 +23,9 @@ it(
     };
     const orders = { step: WORKERS, ms: MINUTES * 60_000, runs: 1e9, drop: [], trace: false };
     const workers: readonly Started[] = Array.from({ length: WORKERS }, (_, index) =>
-      start(file, { ...orders, seed: seed + index }, hear),
+      start(program.path, { ...orders, seed: seed + index }, hear),
     );
-    await Promise.all(workers.map(({ ended }) => ended));
+    await Promise.all(workers.map(({ ended }) => ended)).finally(program.remove);
     expect(broken, `from seed ${seed}`).toEqual([]);
     expect(runs).toBeGreaterThan(0);
     process.stdout.write(`${runs} runs from seed ${seed}\n`);

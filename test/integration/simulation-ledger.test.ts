@@ -80,9 +80,9 @@ function inLiteSvm({
 
 describe('the ledger model of the simulator', () => {
   it('does to its accounts what LiteSVM does, for transactions of simulated runs', async () => {
-    const { run, planOf } = createRequire(import.meta.url)(
-      await bundle('run'),
-    ) as typeof Simulation;
+    const program = await bundle('run');
+    const { run, planOf } = createRequire(import.meta.url)(program.path) as typeof Simulation;
+    await program.remove();
     const kinds = new Set<string>();
     for (const seed of SEEDS) {
       const outcome = await run(planOf(seed));

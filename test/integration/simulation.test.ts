@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runScript } from '../helpers/example.js';
-import { bundle } from '../simulation/bundle.js';
+import { bundle, type Bundle } from '../simulation/bundle.js';
 import { mends } from '../simulation/mends.js';
 import { planOf } from '../simulation/plan.js';
 import { start } from '../simulation/start.js';
@@ -10,8 +10,9 @@ import type { Report } from '../simulation/worker.js';
 const SEED = 7;
 const RUNS = 4;
 
-let file: string;
-beforeAll(async () => void (file = await bundle('worker')));
+let program: Bundle;
+beforeAll(async () => void (program = await bundle('worker')));
+afterAll(() => program.remove());
 
 /** The hashes of what happens in some runs, by their seeds. */
 async function hashes(seed: number, runs: number): Promise<ReadonlyMap<number, string>> {
@@ -20,7 +21,8 @@ async function hashes(seed: number, runs: number): Promise<ReadonlyMap<number, s
     if (report.kind === 'ran') found.set(report.seed, report.hash);
     else if (report.kind === 'broken') throw new Error(report.broken.join('\n'));
   };
-  await start(file, { seed, step: 1, ms: 60_000, runs, drop: [], trace: false }, hear).ended;
+  await start(program.path, { seed, step: 1, ms: 60_000, runs, drop: [], trace: false }, hear)
+    .ended;
   return found;
 }
 

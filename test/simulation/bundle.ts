@@ -1,4 +1,4 @@
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -53,15 +53,20 @@ function without(name: string): Plugin {
   };
 }
 
-/**
- * Puts the simulator and the library into one file, in which no module is loaded late. Returns its
- * path.
- */
-export async function bundle(entry: 'worker' | 'run', mend?: string): Promise<string> {
-  const outfile = join(await mkdtemp(join(tmpdir(), 'exact-change-simulation-')), `${entry}.cjs`);
+/** One file, in a directory of its own. */
+export interface Bundle {
+  readonly path: string;
+  /** Removes it with its directory. To be called once it is loaded. */
+  remove(): Promise<void>;
+}
+
+/** Puts the simulator and the library into one file, in which no module is loaded late. */
+export async function bundle(entry: 'worker' | 'run', mend?: string): Promise<Bundle> {
+  const directory = await mkdtemp(join(tmpdir(), 'exact-change-simulation-'));
+  const path = join(directory, `${entry}.cjs`);
   await build({
     entryPoints: [join(here, `${entry}.ts`)],
-    outfile,
+    outfile: path,
     absWorkingDir: root,
     bundle: true,
     platform: 'node',
@@ -73,5 +78,5 @@ export async function bundle(entry: 'worker' | 'run', mend?: string): Promise<st
     alias: { 'bigint-buffer': 'bigint-buffer/dist/browser.js' },
     plugins: [quickKeys, ...(mend === undefined ? [] : [without(mend)])],
   });
-  return outfile;
+  return { path, remove: () => rm(directory, { recursive: true, force: true }) };
 }

@@ -35,7 +35,7 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
     drop,
     trace: values.trace,
   };
-  const file = await bundle('worker', without);
+  const program = await bundle('worker', without);
   print(`Simulating from seed ${seed}${without === undefined ? '' : ` without ${without}`}.`);
   const started = Date.now();
   const seconds = () => (Date.now() - started) / 1000;
@@ -55,9 +55,9 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
     }
   };
   const workers = Array.from({ length: count }, (_, index) =>
-    start(file, { ...orders, seed: seed + index }, hear, print),
+    start(program.path, { ...orders, seed: seed + index }, hear, print),
   );
-  await Promise.all(workers.map(({ ended }) => ended));
+  await Promise.all(workers.map(({ ended }) => ended)).finally(program.remove);
   print(`${ran} runs in ${seconds().toFixed(0)} s, ${(ran / seconds()).toFixed(1)} a second.`);
   return found;
 }
