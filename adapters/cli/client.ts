@@ -46,6 +46,10 @@ export async function withClient<T>(
   try {
     return await work({ client, wallet, settings, network, journal });
   } finally {
-    await client.close().finally(() => journal.close());
+    try {
+      await client.close();
+    } finally {
+      await journal.close();
+    }
   }
 }

@@ -76,8 +76,12 @@ async function presentAhead(
   const undoing = presenting.then((shown) =>
     'response' in shown ? undefined : termsOnceUndone(context, first, shown, emit, call.signal),
   );
-  const letGo = () => releaseClaims(context, first, [first.attempt.id], call.signal);
-  const terms = await undoing.finally(letGo);
+  let terms: Awaited<typeof undoing>;
+  try {
+    terms = await undoing;
+  } finally {
+    await releaseClaims(context, first, [first.attempt.id], call.signal);
+  }
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   forgetStableTerms(context, call);

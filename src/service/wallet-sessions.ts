@@ -249,12 +249,16 @@ function sessionOver(
       if (known !== undefined) return known.landing;
       const landing = land(attempt);
       landings.set(signature, { id, landing });
-      const over = expire(attempt, landing).finally(async () => {
-        landings.delete(signature);
-        // Not while one more swap of it is put on record.
-        await alone(() => letGo(id)).catch(() => letGo(id));
-      });
-      behind(over);
+      const watchUntilOver = async (): Promise<void> => {
+        try {
+          await expire(attempt, landing);
+        } finally {
+          landings.delete(signature);
+          // Not while one more swap of it is put on record.
+          await alone(() => letGo(id)).catch(() => letGo(id));
+        }
+      };
+      behind(watchUntilOver());
       return landing;
     },
   };

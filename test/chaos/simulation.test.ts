@@ -25,7 +25,11 @@ it(
     const workers: readonly Started[] = Array.from({ length: WORKERS }, (_, index) =>
       start(program.path, { ...orders, seed: seed + index }, hear),
     );
-    await Promise.all(workers.map(({ ended }) => ended)).finally(program.remove);
+    try {
+      await Promise.all(workers.map(({ ended }) => ended));
+    } finally {
+      await program.remove();
+    }
     expect(broken, `from seed ${seed}`).toEqual([]);
     expect(runs).toBeGreaterThan(0);
     process.stdout.write(`${runs} runs from seed ${seed}\n`);

@@ -39,7 +39,11 @@ const calls: Record<Task['call'], () => Promise<unknown>> = {
   fetch: async () => (await client.fetch(url, init)).text(),
   pay: async () => {
     const response = await fetch(url);
-    return client.pay(response, init).finally(() => response.body?.cancel());
+    try {
+      return await client.pay(response, init);
+    } finally {
+      await response.body?.cancel();
+    }
   },
   plan: () => client.plan(url, init),
   swap: () => client.swap(swap, init),

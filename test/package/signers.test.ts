@@ -17,10 +17,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import { failureOf } from '../helpers/payer.js';
 
 /** The real packages. What is used of each is written where it is used. */
-type Loader = Readonly<Record<string, () => Promise<Readonly<Record<string, never>>>>>;
-const doors = (await import(
+const packages = (await import(
   pathToFileURL(join(inject('packed').doors, 'load.mjs')).href
-)) as Loader;
+)) as Readonly<Record<string, (() => Promise<unknown>) | undefined>>;
+async function load<T>(name: string): Promise<T> {
+  return (await packages[name]?.()) as T;
+}
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -90,9 +92,7 @@ describe('keys in a cloud, by their own packages', () => {
         ? { Signature: sign(null, Buffer.from(Message, 'base64'), key).toString('base64') }
         : { PublicKey: spki.toString('base64') };
     });
-    const { KMSClient, SignCommand, GetPublicKeyCommand } = (await doors[
-      'aws'
-    ]?.()) as unknown as Aws;
+    const { KMSClient, SignCommand, GetPublicKeyCommand } = await load<Aws>('aws');
     const kms = new KMSClient({
       endpoint: url,
       region: 'us-east-1',
@@ -119,7 +119,7 @@ describe('keys in a cloud, by their own packages', () => {
       expect(path).toContain(`${name}:asymmetricSign`);
       return { name, signature: sign(null, Buffer.from(data, 'base64'), key).toString('base64') };
     });
-    const { KeyManagementServiceClient } = (await doors['google']?.()) as unknown as Google;
+    const { KeyManagementServiceClient } = await load<Google>('google');
     const kms = new KeyManagementServiceClient({
       fallback: true,
       protocol: 'http',
@@ -159,8 +159,8 @@ describe('keys in a cloud, by their own packages', () => {
       const result = { signRawPayloadResult: { r, s, v: '00' } };
       return { activity: { status: 'ACTIVITY_STATUS_COMPLETED', result } };
     });
-    const { TurnkeyClient } = (await doors['turnkey']?.()) as unknown as Turnkey;
-    const { ApiKeyStamper } = (await doors['stamper']?.()) as unknown as Stamper;
+    const { TurnkeyClient } = await load<Turnkey>('turnkey');
+    const { ApiKeyStamper } = await load<Stamper>('stamper');
     const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { d = '' } = pair.privateKey.export({ format: 'jwk' });
     const { x = '', y = '' } = pair.publicKey.export({ format: 'jwk' });
@@ -219,8 +219,8 @@ describe('a Ledger device, by the package of its maker', () => {
   /** The Solana app as its protocol has it: APDUs of up to 255 bytes, the last of which signs. */
   async function device(blindSigning: boolean): Promise<LedgerSolanaApp & { address: string }> {
     const { key, address: owner, spki } = newKey();
-    const { default: Transport } = (await doors['transport']?.()) as unknown as Transports;
-    const { default: Solana } = (await doors['ledger']?.()) as unknown as Ledger;
+    const { default: Transport } = await load<Transports>('transport');
+    const { default: Solana } = await load<Ledger>('ledger');
     let chunks: Buffer[] = [];
     class Device extends Transport {
       exchange(apdu: Buffer): Promise<Buffer> {
@@ -257,7 +257,7 @@ describe('a Ledger device, by the package of its maker', () => {
 
 describe('a wallet of wallet-adapter', () => {
   it('pays and swaps, as an object of web3.js', async () => {
-    const { UnsafeBurnerWalletAdapter } = unwrap((await doors['burner']?.()) as unknown as Burner);
+    const { UnsafeBurnerWalletAdapter } = unwrap(await load<Burner>('burner'));
     const wallet = new UnsafeBurnerWalletAdapter();
     expect(() => walletAdapterSigner(wallet)).toThrow(/not connected/);
     await wallet.connect();

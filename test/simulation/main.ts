@@ -57,7 +57,11 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
   const workers = Array.from({ length: count }, (_, index) =>
     start(program.path, { ...orders, seed: seed + index }, hear, print),
   );
-  await Promise.all(workers.map(({ ended }) => ended)).finally(program.remove);
+  try {
+    await Promise.all(workers.map(({ ended }) => ended));
+  } finally {
+    await program.remove();
+  }
   print(`${ran} runs in ${seconds().toFixed(0)} s, ${(ran / seconds()).toFixed(1)} a second.`);
   return found;
 }

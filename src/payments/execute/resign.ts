@@ -42,10 +42,13 @@ export async function presentOrResign(
       return undefined;
     });
   });
-  // Until both are on record, no other call presents the first again.
-  const letGo = () =>
-    mayResign ? releaseClaims(context, first, [first.attempt.id], call.signal) : Promise.resolve();
-  const second = await signing.finally(letGo);
+  let second: Awaited<typeof signing>;
+  try {
+    second = await signing;
+  } finally {
+    // Until both are on record, no other call presents the first again.
+    if (mayResign) await releaseClaims(context, first, [first.attempt.id], call.signal);
+  }
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   if (second === undefined) throw shown.rejected;

@@ -216,7 +216,11 @@ describe('the journals of one file', () => {
       work: (journal: Journal) => Promise<T>,
     ): Promise<T> => {
       const journal = onDisk(disk, path, { outbox });
-      return work(journal).finally(() => journal.close());
+      try {
+        return await work(journal);
+      } finally {
+        await journal.close();
+      }
     };
     const first = await opened(true, fail);
     await opened(false, fail);

@@ -651,7 +651,7 @@ describe('time and abort', () => {
 
   it('survives a fetch that rejects with no error', async () => {
     // web3.js waits for ever on it.
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the case itself
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the case itself
     const rejecting = () => Promise.reject('odd');
     const rpc = connect({ urls: ['http://127.0.0.1:9'], fetch: rejecting });
     expect((await failure(rpc.genesisHash())).code).toBe('rpc_unavailable');
