@@ -20,12 +20,6 @@ export default defineConfig({
     isolate: false,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    projects: [
-      {
-        extends: true,
-        test: { name: 'unit', include: ['test/{unit,contract,surface}/**/*.test.ts'] },
-      },
-      { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'] } },
-    ],
+    include: ['test/{unit,contract,surface,integration}/**/*.test.ts'],
   },
 });

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
+import { runScript } from '../helpers/example.js';
 import { bundle } from '../simulation/bundle.js';
+import { planOf } from '../simulation/plan.js';
 import { start, type Started } from '../simulation/start.js';
 import type { Report } from '../simulation/worker.js';
 
@@ -35,4 +37,48 @@ it(
     process.stdout.write(`${runs} runs from seed ${seed}\n`);
   },
   (MINUTES + 3) * 60_000,
+);
+
+/** What the command reports of a promise that it finds broken, and how it says to replay that. */
+async function reported(
+  ...args: readonly string[]
+): Promise<{ readonly report: string; readonly replay: readonly string[] }> {
+  const { code, stdout } = await runScript('test/simulation/main.ts', args);
+  const [, report, replay] =
+    /\n(Seed \d+ breaks a promise:[^]*\nReplay it: npm run simulate -- (.*)\n)$/.exec(stdout) ?? [];
+  if (code !== 1 || report === undefined || replay === undefined)
+    throw new Error(`Nothing was reported, with code ${code}:\n${stdout}`);
+  return { report, replay: replay.split(' ') };
+}
+
+// Three times the command, each of which makes its program anew.
+it(
+  'the simulator reports a broken promise by its seed and the least of its plan, and the same when that is replayed',
+  { timeout: 120_000 },
+  async () => {
+    const { report, replay } = await reported(
+      '--seed',
+      '1',
+      '--minutes',
+      '1',
+      '--workers',
+      '1',
+      '--without',
+      'caps-count-all',
+    );
+    const [, seed = '', , drop = ''] = replay;
+    expect(replay).toEqual(['--seed', seed, '--drop', drop, '--without', 'caps-count-all']);
+    expect(report).toMatch(/^Seed \d+ breaks a promise:\n {2}(within caps|spent tells all): /);
+    const [, listed = ''] = report.split('With these parts left of its plan:');
+    const parts = listed.split('\n').filter((line) => line.startsWith('  {"kind":'));
+    const dropped = new Set(drop.split(',').map(Number));
+    const left = planOf(Number(seed)).parts.filter((_, index) => !dropped.has(index));
+    expect(dropped.size).toBeGreaterThan(0);
+    expect(parts.map((line): unknown => JSON.parse(line))).toEqual(
+      JSON.parse(JSON.stringify(left)),
+    );
+    // The whole plan shrinks to the same; the least of it alone fails as it did.
+    expect((await reported('--seed', seed, '--without', 'caps-count-all')).report).toBe(report);
+    expect((await reported(...replay)).report).toBe(report);
+  },
 );

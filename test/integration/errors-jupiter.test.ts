@@ -5,7 +5,7 @@ import type { AggregatorControls } from 'exact-change-sandbox';
 import { describe, expect, it } from 'vitest';
 import { exposed } from '../helpers/capture.js';
 import { payerOn } from '../helpers/payer.js';
-import { sampled } from '../helpers/sampled.js';
+import { onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { startSeller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
@@ -139,11 +139,9 @@ const CASES: readonly Case[] = [
 ];
 
 const ENDPOINTS = [QUOTE, INSTRUCTIONS];
-/** Every answer of every endpoint in `npm run test:chaos`; in `npm test` each of one, in turn. */
-const ANSWERS = sampled(
-  CASES.flatMap((one) => ENDPOINTS.map((endpoint) => [endpoint, one.name, one] as const)),
-  ENDPOINTS.length,
-);
+const ALL = CASES.flatMap((one) => ENDPOINTS.map((endpoint) => [endpoint, one.name, one] as const));
+/** In `npm test` each answer of one endpoint, in turn. */
+const ANSWERS = share(ALL, onePerRow(ALL, ENDPOINTS.length));
 
 describe('Jupiter’s', () => {
   it.each(ANSWERS)('%s answers %s', async (endpoint, _, { fault, code, retry, details }) => {
@@ -165,7 +163,7 @@ describe.each(ENDPOINTS)('Jupiter’s %s', (endpoint) => {
   });
 });
 
-describe('Jupiter', () => {
+unsampled('Jupiter', () => {
   it('is not there', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -236,7 +234,7 @@ describe('Jupiter', () => {
   });
 });
 
-describe('answers that are wrong', () => {
+unsampled('answers that are wrong', () => {
   const { parse, stringify } = JSON;
   const edit =
     (change: (quote: Record<string, unknown>) => object) => (answer: Record<string, unknown>) => ({

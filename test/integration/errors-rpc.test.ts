@@ -4,7 +4,7 @@ import { receiptOf, type ErrorCode } from 'exact-change';
 import type { NodeControls } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
-import { sampled } from '../helpers/sampled.js';
+import { inChaos, onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import { paidOf } from '../helpers/worth.js';
@@ -88,13 +88,11 @@ const swapper = () =>
     { autoSwap: true, timeouts: { rpc: TIMEOUT_MS } },
   );
 
-/** Every fault of every method in `npm run test:chaos`; in `npm test` each fault of one method, in turn. */
-const FAULTS = sampled(
-  KINDS.flatMap(([name, fault, code]) =>
-    METHODS.map((method) => [method, name, fault, code] as const),
-  ),
-  METHODS.length,
+const ALL = KINDS.flatMap(([name, fault, code]) =>
+  METHODS.map((method) => [method, name, fault, code] as const),
 );
+/** In `npm test` each fault of one method, in turn. */
+const FAULTS = share(ALL, onePerRow(ALL, METHODS.length));
 
 describe('a node whose', () => {
   it.each(FAULTS)('%s %s', async (method, _, fault, code) => {
@@ -116,7 +114,7 @@ describe('a node whose', () => {
   });
 });
 
-describe.each(METHODS)('a node whose %s', (method) => {
+describe.each(inChaos ? [] : METHODS)('a node whose %s', (method) => {
   it('fails once is asked again', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
     sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 1 });
@@ -134,7 +132,7 @@ describe.each(METHODS)('a node whose %s', (method) => {
   });
 });
 
-describe('no node', () => {
+unsampled('no node', () => {
   const call = (rpcUrl: string | string[]) =>
     payerOn(sandbox, { USDC: '1' }, { rpcUrl, timeouts: { rpc: TIMEOUT_MS } });
 
@@ -174,7 +172,7 @@ describe('no node', () => {
   });
 });
 
-describe('a node that fails where it is not needed', () => {
+unsampled('a node that fails where it is not needed', () => {
   it.each(['getRecentPrioritizationFees', 'getTransaction'] as const)('%s', async (method) => {
     const payer = await swapper();
     // The swap's own record only; the facilitator and the aggregator do not ask for it.
@@ -206,7 +204,7 @@ describe('a node that fails where it is not needed', () => {
   });
 });
 
-describe('a swap that was sent', () => {
+unsampled('a swap that was sent', () => {
   /** Time passes as soon as a swap is signed. */
   const expireSwaps = ({ client }: Payer) =>
     client.on('swap.signed', () => sandbox.controls.node.warp());

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANNED, startStage, STEPWISE, SWAP, trial, type Stage } from '../helpers/evil-audit.js';
 import { write, type EvilLie } from '../helpers/evil-front.js';
-import { everyCase } from '../helpers/sampled.js';
+import { inChaos } from '../helpers/sampled.js';
 
 /**
  * One thing done to the bytes of an answer, or to the JSON in them; places are shares of its
@@ -153,7 +153,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-const RUNS = everyCase ? 50 : 20;
+const RUNS = inChaos ? 50 : 20;
 const SEED = 20_261_121;
 
 describe.concurrent.each([PLANNED, STEPWISE, SWAP])(

@@ -17,12 +17,12 @@ import {
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountsOf } from '../helpers/estate.js';
-import { everyCase } from '../helpers/sampled.js';
+import { inChaos } from '../helpers/sampled.js';
 import { type Cast, crowds } from '../helpers/surroundings.js';
 import { type Offer, Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
-const RUNS = everyCase ? 400 : 100;
+const RUNS = inChaos ? 400 : 100;
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 
 let trial: Trial;

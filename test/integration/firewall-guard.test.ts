@@ -16,7 +16,7 @@ import {
   writable,
 } from '../corpus/instructions.js';
 import { accountsOf, simulatedBy } from '../helpers/estate.js';
-import { inTurn } from '../helpers/sampled.js';
+import { inTurn, share } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { controlOf } from '../helpers/traded.js';
 import { toKit } from '../unit/swaps/support.js';
@@ -116,7 +116,9 @@ const upToThree = [
   ...steps.flatMap((one) => steps.map((two) => [one, two])),
   // The sample has each two of any three at each two of their places once.
   ...steps.flatMap((one, first) =>
-    steps.flatMap((two, second) => inTurn(steps, first + second).map((three) => [one, two, three])),
+    steps.flatMap((two, second) =>
+      share(steps, inTurn(steps, first + second)).map((three) => [one, two, three]),
+    ),
   ),
 ];
 

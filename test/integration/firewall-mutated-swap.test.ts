@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Handed, handedOn, withByte, withMeta } from '../helpers/handed.js';
-import { eachNth } from '../helpers/sampled.js';
+import { eachNth, share } from '../helpers/sampled.js';
 import { wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => handed.trial.close());
 
-describe.each(eachNth(wantedNames, 2))('the instruction of %s', (name) => {
+describe.each(share(wantedNames, eachNth(wantedNames, 2)))('the instruction of %s', (name) => {
   it('is signed as it is', async () => {
     expect(await handed.hand(name, (swap) => swap)).toBe(true);
   });

@@ -5,7 +5,7 @@ import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
-import { eachNth, everyCase, sampled } from '../helpers/sampled.js';
+import { eachNth, onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { landsAndMoves, landsForTheFeeAlone, type Moved } from '../helpers/traded.js';
 import {
@@ -252,19 +252,17 @@ function caseOf(form: FormName, direction: DirectionName, deed: Deed): Case {
   return [form, direction, deed.does, atOnce, late, deed];
 }
 
-const inEveryForm = everySwap.flatMap(([form, direction]) =>
-  deeds.map((deed) => caseOf(form, direction, deed)),
+const inEveryForm = directionNames.flatMap((direction) =>
+  deeds.flatMap((deed) => formNames.map((form) => caseOf(form, direction, deed))),
 );
 // What the clock does is the same in every form: each deed and direction has one.
-const inOneForm = directionNames.flatMap((direction, at) =>
-  deeds.map((deed, index) =>
-    caseOf(formNames[(at + index) % formNames.length] ?? 'route_v2', direction, deed),
-  ),
-);
+const inOneForm = onePerRow(inEveryForm, formNames.length);
 const thatAtOnce = (wanted: (atOnce: AtOnce) => boolean) =>
-  eachNth(everyCase ? inEveryForm : inOneForm, 6).filter(([, , , atOnce]) => wanted(atOnce));
+  share(inEveryForm, eachNth(inOneForm, 6)).filter(([, , , atOnce]) => wanted(atOnce));
 const thatLate = (cases: readonly Case[], wanted: Landed) =>
-  eachNth(cases, 6, wanted === 'runs' ? 0 : 1).filter(([, , , , late]) => late === wanted);
+  share(cases, eachNth(inOneForm, 6, wanted === 'runs' ? 0 : 1)).filter(
+    ([, , , , late]) => late === wanted,
+  );
 
 const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
@@ -326,7 +324,7 @@ describe('a venue that is hostile at once', () => {
       formNames.map((form) => [form, direction, deed.does, deed] as const),
     ),
   );
-  it.each(sampled(inReach, formNames.length))(
+  it.each(share(inReach, onePerRow(inReach, formNames.length)))(
     '%s, %s: one that %s is refused by exposed_account',
     (form, direction, _does, deed) =>
       unmoved(direction, async (trader) => {
@@ -361,11 +359,7 @@ function movedBy({ modes }: Deed, form: FormName, { amounts }: Direction): Moved
 
 /** Honest in simulation; the same signed bytes meet a hostile venue. */
 describe.each([
-  [
-    'by a rewritten config',
-    everyCase ? inEveryForm : inOneForm,
-    { before: () => undefined, after: setVenue },
-  ],
+  ['by a rewritten config', inEveryForm, { before: () => undefined, after: setVenue }],
   [
     'by the clock',
     inOneForm,
@@ -403,7 +397,7 @@ describe.each([
   );
 });
 
-describe('what was agreed, to the unit', () => {
+unsampled('what was agreed, to the unit', () => {
   it.each(everySwap)(
     '%s, %s: a price that moves by less than the slippage is paid',
     async (form, name) => {

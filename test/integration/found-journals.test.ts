@@ -29,7 +29,12 @@ const url = (path: string) => sandbox.apiUrl + path;
  * wire instead of answering.
  */
 async function unplugged() {
-  const wire = await wireTo(await postgres.createDatabase());
+  const address = await postgres.createDatabase();
+  // A busy machine may take longer than the limit below to make the tables.
+  const first = postgresJournal({ connectionString: address });
+  await first.used({ wallet: '', network: '' }, [], 0);
+  await first.close();
+  const wire = await wireTo(address);
   const journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 3_000 } });
   const seller = await startSeller((request, response) => {

@@ -23,7 +23,7 @@ import {
   type SwapWish,
 } from '../helpers/foreign-swap.js';
 import { failureOf } from '../helpers/payer.js';
-import { eachNth } from '../helpers/sampled.js';
+import { eachNth, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { endSocket } from '../helpers/web3-socket.js';
 import { expectUntouched } from '../helpers/untouched.js';
@@ -506,7 +506,7 @@ async function changes(wallet: SandboxWallet, transaction: string, fees: bigint)
 }
 
 describe('a swap that is what it says', () => {
-  it.each(eachNth(shapes, 6, 0).map((shape) => [shape.name, shape] as const))(
+  it.each(share(shapes, eachNth(shapes, 6, 0)).map((shape) => [shape.name, shape] as const))(
     '%s: is accepted, and does what the verdict says',
     async (_, shape) => {
       const { wish, rent, programs } = shape;
@@ -535,7 +535,7 @@ describe('a swap that is what it says', () => {
     },
   );
 
-  it.each(eachNth(shapes, 6, 1).map((shape) => [shape.name, shape] as const))(
+  it.each(share(shapes, eachNth(shapes, 6, 1)).map((shape) => [shape.name, shape] as const))(
     '%s: is composed anew, under the guard',
     async (_, shape) => {
       const { wish } = shape;
@@ -681,7 +681,7 @@ const additions: readonly (readonly [
   ['a second price of compute units', 'compute_budget', doubledPrice],
 ];
 
-describe('a swap with something added', () => {
+unsampled('a swap with something added', () => {
   it.each(additions)('%s: is refused, and composed anew without it', async (_, rule, make) => {
     const { wallet, swap, options } = await offered();
     const added = await make(wallet.address);
@@ -719,7 +719,7 @@ describe('a swap with something added', () => {
   });
 });
 
-describe('a swap that is itself wrong', () => {
+unsampled('a swap that is itself wrong', () => {
   const wrong: readonly (readonly [string, Partial<InspectOptions>, string])[] = [
     ['takes more', { maxInAmount: 1_000_000n }, 'swap_max_in'],
     ['pays less', { minOutAmount: 2_000_000n }, 'swap_min_out'],
@@ -786,7 +786,7 @@ const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, extra, ...behaviour });
 
 describe('a venue that is hostile', () => {
-  it.each(eachNth(deeds, 6))(
+  it.each(share(deeds, eachNth(deeds, 6)))(
     '%s: shows in the simulation, with and without a guard',
     async (_, behaviour, rule) => {
       setVenue({});
@@ -850,7 +850,7 @@ describe('what a venue may take in a simulation', () => {
     return closes;
   };
 
-  it.each(eachNth(shapes, 6, 2).map((shape) => [shape.name, shape] as const))(
+  it.each(share(shapes, eachNth(shapes, 6, 2)).map((shape) => [shape.name, shape] as const))(
     '%s: of SOL what slips, and not a lamport more',
     async (_, shape) => {
       setVenue({});
@@ -864,7 +864,7 @@ describe('what a venue may take in a simulation', () => {
     },
   );
 
-  it.each(eachNth(shapes, 6, 3).map((shape) => [shape.name, shape] as const))(
+  it.each(share(shapes, eachNth(shapes, 6, 3)).map((shape) => [shape.name, shape] as const))(
     '%s: of what is sold what slips, and not a unit more',
     async (_, shape) => {
       setVenue({});
@@ -882,7 +882,7 @@ describe('what a venue may take in a simulation', () => {
     },
   );
 
-  it.each(eachNth(shapes, 6, 4).map((shape) => [shape.name, shape] as const))(
+  it.each(share(shapes, eachNth(shapes, 6, 4)).map((shape) => [shape.name, shape] as const))(
     '%s: of what is bought what slips, and not a unit more',
     async (_, shape) => {
       setVenue({});
@@ -896,7 +896,7 @@ describe('what a venue may take in a simulation', () => {
 });
 
 /** Any wallet may send SOL to an account of wrapped SOL, and any may have it counted. */
-describe('lamports that a wrapped SOL account does not count yet', () => {
+unsampled('lamports that a wrapped SOL account does not count yet', () => {
   const UNCOUNTED = 5_000_000n;
   const tip = async ({ wallet }: Offered) =>
     sandbox.chain.fundSol(address(await own(wallet.address, 'SOL')), UNCOUNTED);
@@ -938,7 +938,7 @@ describe('lamports that a wrapped SOL account does not count yet', () => {
   );
 });
 
-describe('a node that does not tell all', () => {
+unsampled('a node that does not tell all', () => {
   it('is no ground to sign on: without inner instructions nothing passes', async () => {
     const { swap, options } = await offered();
     sandbox.controls.node.intercept = async (method, _params, next) => {
@@ -954,7 +954,7 @@ describe('a node that does not tell all', () => {
   });
 });
 
-describe('an account of the wallet that another wallet controls', () => {
+unsampled('an account of the wallet that another wallet controls', () => {
   const stranger = [...getAddressEncoder().encode(ATTACKER)];
   const some = [1, 0, 0, 0, ...stranger];
   const spoils: readonly (readonly [string, number, readonly number[]])[] = [
@@ -992,7 +992,7 @@ describe('an account of the wallet that another wallet controls', () => {
   );
 });
 
-describe('what is no transaction', () => {
+unsampled('what is no transaction', () => {
   const things: readonly (readonly [string, unknown])[] = [
     ...['', ' ', 'null', 'AAAA', '!', '{}', 'a'.repeat(50_000_000)].map(
       (text) => [`text of ${text.length}: ${text.slice(0, 9)}`, text] as const,
@@ -1034,7 +1034,7 @@ describe('what is no transaction', () => {
   });
 });
 
-describe('options that are wrong', () => {
+unsampled('options that are wrong', () => {
   const good = (): Record<string, unknown> => ({
     ...{
       rpcUrl: sandbox.rpcUrl,
@@ -1136,7 +1136,7 @@ describe('options that are wrong', () => {
   });
 });
 
-describe('the node', () => {
+unsampled('the node', () => {
   it.each<[string, Partial<InspectOptions>, ErrorCode]>([
     [
       'that is not there',

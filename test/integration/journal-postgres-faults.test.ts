@@ -100,7 +100,8 @@ describe('a database that falls silent', () => {
   it('may have no tables yet', async () => {
     const fresh = postgresJournal({
       connectionString: wire.address,
-      timeoutMs: 1_000,
+      // Time enough to make the tables, for a busy machine too.
+      timeoutMs: 5_000,
       schema: 'fresh',
     });
     wire.silence();

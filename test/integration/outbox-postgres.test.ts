@@ -20,6 +20,7 @@ import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
 import { startPostgres, wireTo, withClient, type Postgres } from '../helpers/postgres.js';
 import { programOf } from '../helpers/program.js';
+import { inChaos, unsampled } from '../helpers/sampled.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const program = programOf(fileURLToPath(new URL('./outbox-postgres.child.ts', import.meta.url)));
@@ -134,40 +135,49 @@ function startMember(task: object): Member {
   };
 }
 
-describe('several processes on one database', { timeout: 120_000 }, () => {
-  it('never share one of 2,000 jobs, and end all of them', async () => {
-    await add(2_000);
-    const members = Array.from({ length: 2 }, () => startMember({ what: 'deliver' }));
-    for (const { told } of members) expect(await told()).toBe('ready');
-    for (const { child } of members) child.stdin?.write('go\n');
-    const ended = (await Promise.all(members.map(({ told }) => told()))) as string[][];
-    expect(await Promise.all(members.map(({ exit }) => exit))).toEqual([0, 0]);
-    for (const ids of ended) expect(ids.length).toBeGreaterThan(0);
-    expect(ended.flat()).toHaveLength(2_000);
-    expect(new Set(ended.flat()).size).toBe(2_000);
-    expect([await jobsIn(), await ask('select from exact_change_jobs.archive')]).toEqual([[], []]);
+if (inChaos)
+  describe('several processes on one database', { timeout: 120_000 }, () => {
+    it('never share one of 2,000 jobs, and end all of them', async () => {
+      await add(2_000);
+      const members = Array.from({ length: 2 }, () => startMember({ what: 'deliver' }));
+      for (const { told } of members) expect(await told()).toBe('ready');
+      for (const { child } of members) child.stdin?.write('go\n');
+      const ended = (await Promise.all(members.map(({ told }) => told()))) as string[][];
+      expect(await Promise.all(members.map(({ exit }) => exit))).toEqual([0, 0]);
+      for (const ids of ended) expect(ids.length).toBeGreaterThan(0);
+      expect(ended.flat()).toHaveLength(2_000);
+      expect(new Set(ended.flat()).size).toBe(2_000);
+      expect([await jobsIn(), await ask('select from exact_change_jobs.archive')]).toEqual([
+        [],
+        [],
+      ]);
+    });
+
+    it('make what is missing once, when they begin at the same time', async () => {
+      const members = Array.from({ length: 4 }, () => startMember({ what: 'start' }));
+      for (const { told } of members) expect(await told()).toBe('ready');
+      for (const { child } of members) child.stdin?.write('go\n');
+      expect(await Promise.all(members.map(({ told }) => told()))).toEqual([[], [], [], []]);
+      expect(await Promise.all(members.map(({ exit }) => exit))).toEqual([0, 0, 0, 0]);
+      expect(members.map(({ errors }) => errors())).toEqual(['', '', '', '']);
+    });
+
+    it.each([true, false])(
+      'end by themselves when they have no more to do, and print nothing; journal closed: %s',
+      async (close) => {
+        const { told, exit, errors } = startMember({ what: 'use', close });
+        expect([await told(), await told(), await exit, errors()]).toEqual([
+          true,
+          undefined,
+          0,
+          '',
+        ]);
+        expect(await jobsIn()).toEqual([]);
+      },
+    );
   });
 
-  it('make what is missing once, when they begin at the same time', async () => {
-    const members = Array.from({ length: 4 }, () => startMember({ what: 'start' }));
-    for (const { told } of members) expect(await told()).toBe('ready');
-    for (const { child } of members) child.stdin?.write('go\n');
-    expect(await Promise.all(members.map(({ told }) => told()))).toEqual([[], [], [], []]);
-    expect(await Promise.all(members.map(({ exit }) => exit))).toEqual([0, 0, 0, 0]);
-    expect(members.map(({ errors }) => errors())).toEqual(['', '', '', '']);
-  });
-
-  it.each([true, false])(
-    'end by themselves when they have no more to do, and print nothing; journal closed: %s',
-    async (close) => {
-      const { told, exit, errors } = startMember({ what: 'use', close });
-      expect([await told(), await told(), await exit, errors()]).toEqual([true, undefined, 0, '']);
-      expect(await jobsIn()).toEqual([]);
-    },
-  );
-});
-
-describe('a listener that asks to be called', () => {
+unsampled('a listener that asks to be called', () => {
   it('hears of what others add, also once a connection was lost', async () => {
     const other = open();
     let calls = 0;
@@ -197,57 +207,58 @@ describe('a listener that asks to be called', () => {
   });
 });
 
-describe('a process that is killed', { timeout: 120_000 }, () => {
-  it.each([
-    ['before', 'reserved', false],
-    ['after', 'abandoned', true],
-  ] as const)(
-    'one step %s the commit leaves the attempt %s, and told: %s',
-    async (when, state, isTold) => {
-      const id = randomUUID();
-      const { child, told, exit } = startMember({ what: 'stop', id, when });
-      expect(await told()).toBe('standing');
+if (inChaos)
+  describe('a process that is killed', { timeout: 120_000 }, () => {
+    it.each([
+      ['before', 'reserved', false],
+      ['after', 'abandoned', true],
+    ] as const)(
+      'one step %s the commit leaves the attempt %s, and told: %s',
+      async (when, state, isTold) => {
+        const id = randomUUID();
+        const { child, told, exit } = startMember({ what: 'stop', id, when });
+        expect(await told()).toBe('standing');
+        child.kill('SIGKILL');
+        await exit;
+        expect(await stateOf(id)).toBe(state);
+        expect(await toldOf()).toEqual(isTold ? [id] : []);
+        await journal.release(id);
+        expect(await toldOf()).toEqual([id]);
+      },
+    );
+
+    it('while it writes leaves a job for each attempt that it wrote, and none for another', async () => {
+      const { child, told, exit } = startMember({ what: 'write' });
+      const ids = [];
+      while (ids.length < 150) ids.push(await told());
       child.kill('SIGKILL');
       await exit;
-      expect(await stateOf(id)).toBe(state);
-      expect(await toldOf()).toEqual(isTold ? [id] : []);
-      await journal.release(id);
-      expect(await toldOf()).toEqual([id]);
-    },
-  );
+      // What it had sent is done or undone once its connections are gone.
+      await ask(
+        `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+      );
+      const written = (await listOf(journal.attempts(owner)))
+        .filter(({ state }) => state === 'abandoned')
+        .map(({ id }) => id);
+      expect(written).toEqual(expect.arrayContaining(ids));
+      expect((await toldOf()).sort()).toEqual([...written].sort());
+    });
 
-  it('while it writes leaves a job for each attempt that it wrote, and none for another', async () => {
-    const { child, told, exit } = startMember({ what: 'write' });
-    const ids = [];
-    while (ids.length < 150) ids.push(await told());
-    child.kill('SIGKILL');
-    await exit;
-    // What it had sent is done or undone once its connections are gone.
-    await ask(
-      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
-    );
-    const written = (await listOf(journal.attempts(owner)))
-      .filter(({ state }) => state === 'abandoned')
-      .map(({ id }) => id);
-    expect(written).toEqual(expect.arrayContaining(ids));
-    expect((await toldOf()).sort()).toEqual([...written].sort());
+    it('leaves what it had taken to others, once its lease is over', async () => {
+      await add(3);
+      const now = Date.now();
+      const { child, told, exit } = startMember({ what: 'take', leaseMs: LEASE_MS, now });
+      const taken = await told();
+      expect(taken).toHaveLength(3);
+      expect(await take({ now })).toEqual([]);
+      child.kill('SIGKILL');
+      await exit;
+      expect(await take({ now: now + LEASE_MS - 1 })).toEqual([]);
+      expect(await take({ now: now + LEASE_MS })).toEqual(taken);
+    });
   });
 
-  it('leaves what it had taken to others, once its lease is over', async () => {
-    await add(3);
-    const now = Date.now();
-    const { child, told, exit } = startMember({ what: 'take', leaseMs: LEASE_MS, now });
-    const taken = await told();
-    expect(taken).toHaveLength(3);
-    expect(await take({ now })).toEqual([]);
-    child.kill('SIGKILL');
-    await exit;
-    expect(await take({ now: now + LEASE_MS - 1 })).toEqual([]);
-    expect(await take({ now: now + LEASE_MS })).toEqual(taken);
-  });
-});
-
-describe('a write that fails', () => {
+unsampled('a write that fails', () => {
   it('for want of its job leaves the attempt as it was', async () => {
     const [put, released] = [await reserved(), await reserved()];
     await ask('alter table exact_change_jobs.job add constraint full_disk check (false) not valid');
@@ -314,123 +325,127 @@ describe('a write that fails', () => {
   });
 });
 
-describe('a database', { timeout: 60_000 }, () => {
-  const endpoint: Endpoint = {
-    id: 'one',
-    url: 'https://a.test/',
-    events: ['payment.failed'],
-    caller: '',
-    secrets: [],
-    createdAt: 1,
-  };
-  /** Every call that an outbox adds to the journal, or changes. */
-  const callsOf = (one: Told, job: OutboxJob): (() => Promise<unknown>)[] => [
-    () => one.put(attemptOf()),
-    () => one.release('one'),
-    () => take({}, one.outbox),
-    () => one.outbox.finish(job, []),
-    () => one.outbox.endpoints(),
-    () => one.outbox.addEndpoint(endpoint, 1),
-    () => one.outbox.changeEndpoint('nobody', () => undefined),
-    () => one.outbox.removeEndpoint('nobody'),
-  ];
-  const aJob = async (): Promise<OutboxJob> => {
-    await add(2);
-    const [job] = await take({ limit: 1 });
-    return job!;
-  };
-
-  it('that ends and comes back has lost nothing: no endpoint, no job, and no event of what was said to be written', async () => {
-    const job = await aJob();
-    await outbox.addEndpoint(endpoint, 1);
-    const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
-    const busy = attempts.map((one) =>
-      journal.put({ ...one, state: 'abandoned' }).then(() => one.id),
-    );
-    await Promise.race(busy);
-    await postgres.kill();
-    const outcomes = await Promise.allSettled(busy);
-    for (const one of outcomes)
-      if (one.status === 'rejected')
-        expect(one.reason).toMatchObject({ code: 'journal_unavailable' });
-    for (const call of callsOf(journal, job)) await failureOf(call(), 'journal_unavailable');
-    await postgres.start();
-
-    const written = (await listOf(journal.attempts(owner)))
-      .filter(({ state }) => state === 'abandoned')
-      .map(({ id }) => id);
-    expect(written).toEqual(
-      expect.arrayContaining(
-        outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
-      ),
-    );
-    const jobs = await jobsIn();
-    expect(
-      jobs
-        .filter((one) => one.endpoint === undefined)
-        .map(({ event }) => event.data.id)
-        .sort(),
-    ).toEqual([...written].sort());
-    expect(jobs.filter((one) => one.endpoint !== undefined)).toHaveLength(2);
-    expect(await outbox.endpoints()).toEqual([endpoint]);
-    expect(await take()).toHaveLength(written.length + 1);
-    await outbox.finish(job, []);
-  });
-
-  it('that falls silent makes each call fail in time, and works again once it speaks', async () => {
-    const wire = await wireTo(address);
-    closings.push(() => wire.close());
-    const far = open({ connectionString: wire.address, timeoutMs: 1_000 });
-    const job = await aJob();
-    await far.outbox.endpoints();
-    wire.silence();
-    const failures = await Promise.all(
-      callsOf(far, job).map((call) => failureOf(call(), 'journal_unavailable')),
-    );
-    expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(
-      failures.map(() => ['untouched', 'fresh']),
-    );
-    wire.speak();
-    for (const call of callsOf(far, job).slice(1)) await call();
-    expect(await jobsIn()).toHaveLength(1);
-  });
-
-  it('may fall silent before there are tables', async () => {
-    const wire = await wireTo(address);
-    closings.push(() => wire.close());
-    const far = open({ connectionString: wire.address, timeoutMs: 1_000, schema: 'fresh' });
-    wire.silence();
-    await failureOf(far.outbox.endpoints(), 'journal_unavailable');
-    wire.speak();
-    expect(await take({}, far.outbox)).toEqual([]);
-  });
-
-  it('is left by close() once the calls under way are done, and is gone for those after it', async () => {
-    const job = await aJob();
-    const many = Array.from({ length: 3 }, () => [
-      reserved(),
-      outbox.finish({ ...job, id: randomUUID() }, []),
-    ]);
-    const late = [
-      outbox.finish(job, [job]),
-      outbox.addEndpoint(endpoint, 1),
-      take(),
-      ...many.flat(),
+unsampled(
+  'a database',
+  () => {
+    const endpoint: Endpoint = {
+      id: 'one',
+      url: 'https://a.test/',
+      events: ['payment.failed'],
+      caller: '',
+      secrets: [],
+      createdAt: 1,
+    };
+    /** Every call that an outbox adds to the journal, or changes. */
+    const callsOf = (one: Told, job: OutboxJob): (() => Promise<unknown>)[] => [
+      () => one.put(attemptOf()),
+      () => one.release('one'),
+      () => take({}, one.outbox),
+      () => one.outbox.finish(job, []),
+      () => one.outbox.endpoints(),
+      () => one.outbox.addEndpoint(endpoint, 1),
+      () => one.outbox.changeEndpoint('nobody', () => undefined),
+      () => one.outbox.removeEndpoint('nobody'),
     ];
-    await journal.close();
-    await Promise.all(late);
-    for (const call of callsOf(journal, job))
-      expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');
-    await until('its connections are gone', async () => {
-      const left = await ask(
-        'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-      );
-      return left.length === 0 ? true : undefined;
-    });
-  });
-});
+    const aJob = async (): Promise<OutboxJob> => {
+      await add(2);
+      const [job] = await take({ limit: 1 });
+      return job!;
+    };
 
-describe('a journal without an outbox', () => {
+    it('that ends and comes back has lost nothing: no endpoint, no job, and no event of what was said to be written', async () => {
+      const job = await aJob();
+      await outbox.addEndpoint(endpoint, 1);
+      const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
+      const busy = attempts.map((one) =>
+        journal.put({ ...one, state: 'abandoned' }).then(() => one.id),
+      );
+      await Promise.race(busy);
+      await postgres.kill();
+      const outcomes = await Promise.allSettled(busy);
+      for (const one of outcomes)
+        if (one.status === 'rejected')
+          expect(one.reason).toMatchObject({ code: 'journal_unavailable' });
+      for (const call of callsOf(journal, job)) await failureOf(call(), 'journal_unavailable');
+      await postgres.start();
+
+      const written = (await listOf(journal.attempts(owner)))
+        .filter(({ state }) => state === 'abandoned')
+        .map(({ id }) => id);
+      expect(written).toEqual(
+        expect.arrayContaining(
+          outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+        ),
+      );
+      const jobs = await jobsIn();
+      expect(
+        jobs
+          .filter((one) => one.endpoint === undefined)
+          .map(({ event }) => event.data.id)
+          .sort(),
+      ).toEqual([...written].sort());
+      expect(jobs.filter((one) => one.endpoint !== undefined)).toHaveLength(2);
+      expect(await outbox.endpoints()).toEqual([endpoint]);
+      expect(await take()).toHaveLength(written.length + 1);
+      await outbox.finish(job, []);
+    });
+
+    it('that falls silent makes each call fail in time, and works again once it speaks', async () => {
+      const wire = await wireTo(address);
+      closings.push(() => wire.close());
+      const far = open({ connectionString: wire.address, timeoutMs: 1_000 });
+      const job = await aJob();
+      await far.outbox.endpoints();
+      wire.silence();
+      const failures = await Promise.all(
+        callsOf(far, job).map((call) => failureOf(call(), 'journal_unavailable')),
+      );
+      expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(
+        failures.map(() => ['untouched', 'fresh']),
+      );
+      wire.speak();
+      for (const call of callsOf(far, job).slice(1)) await call();
+      expect(await jobsIn()).toHaveLength(1);
+    });
+
+    it('may fall silent before there are tables', async () => {
+      const wire = await wireTo(address);
+      closings.push(() => wire.close());
+      const far = open({ connectionString: wire.address, timeoutMs: 1_000, schema: 'fresh' });
+      wire.silence();
+      await failureOf(far.outbox.endpoints(), 'journal_unavailable');
+      wire.speak();
+      expect(await take({}, far.outbox)).toEqual([]);
+    });
+
+    it('is left by close() once the calls under way are done, and is gone for those after it', async () => {
+      const job = await aJob();
+      const many = Array.from({ length: 3 }, () => [
+        reserved(),
+        outbox.finish({ ...job, id: randomUUID() }, []),
+      ]);
+      const late = [
+        outbox.finish(job, [job]),
+        outbox.addEndpoint(endpoint, 1),
+        take(),
+        ...many.flat(),
+      ];
+      await journal.close();
+      await Promise.all(late);
+      for (const call of callsOf(journal, job))
+        expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');
+      await until('its connections are gone', async () => {
+        const left = await ask(
+          'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+        );
+        return left.length === 0 ? true : undefined;
+      });
+    });
+  },
+  60_000,
+);
+
+unsampled('a journal without an outbox', () => {
   it.each(['before', 'after'] as const)(
     'that is used %s another one of its schema has an outbox tells of all that it writes from then on',
     async (when) => {
@@ -475,7 +490,7 @@ describe('a journal without an outbox', () => {
   });
 });
 
-describe('tables', () => {
+unsampled('tables', () => {
   it('are made where a journal without an outbox was before, whose attempts are told of from then on', async () => {
     const plain = postgresJournal({ connectionString: address });
     expect(plain.outbox).toBeUndefined();
@@ -541,7 +556,7 @@ describe('tables', () => {
   });
 });
 
-describe('what waits', () => {
+unsampled('what waits', () => {
   it('is kept as it was given, also where the database takes not all text', async () => {
     const attempts = ['\0', '\ud800', "'; drop table exact_change.attempts; --"].map((method) =>
       attemptOf({ method }),
@@ -579,7 +594,7 @@ describe('what waits', () => {
   });
 });
 
-describe('an outbox', () => {
+unsampled('an outbox', () => {
   it.each(['yes', 1, null])('is asked for by true or false, not by %j', (outboxOption) => {
     const options: object = {
       connectionString: 'postgres://user:a-secret-word@localhost/payments',

@@ -14,7 +14,7 @@ import { landed } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
 import { failureOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
 import { programOf } from '../helpers/program.js';
-import { everyCase } from '../helpers/sampled.js';
+import { inChaos } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { signAnew } from '../helpers/sign-anew.js';
 
@@ -231,7 +231,7 @@ describe('whatever a relayer gives back', () => {
         expect(taken).toBeLessThanOrEqual(SWAPPED + MAX_FEE);
         payer = await broke();
       }),
-      { numRuns: everyCase ? 24 : 8 },
+      { numRuns: inChaos ? 24 : 8 },
     );
   });
 });

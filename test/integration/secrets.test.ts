@@ -25,7 +25,6 @@ import {
   type Tap,
 } from '../helpers/capture.js';
 import { recordingSigner, secretBytes } from '../helpers/payer.js';
-import { sampled } from '../helpers/sampled.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
@@ -312,26 +311,23 @@ describe('the secret key', () => {
   });
 
   const TWO = SPELLINGS.filter(([name]) => name === 'base58' || name === 'a signer');
-  it.each(sampled(TWO, 2))(
-    'given as %s, is nowhere to be seen when all goes wrong',
-    async (_, spell) => {
-      const wallet = await sandbox.createWallet(FUNDS);
-      const record = newTrace();
-      await fail(record, spell(wallet));
-      const codes = new Set(record.errors.map((error) => Reflect.get(Object(error), 'code')));
-      expect(codes.size).toBeGreaterThan(14);
-      expect(leaks(record, keyNeedles(secretBytes(wallet.secretKey)))).toEqual([]);
-      for (const [name, bytes] of Object.entries(wires())) {
-        expect([name, findNeedles(bytes, keyNeedles(secretBytes(wallet.secretKey)))]).toEqual([
-          name,
-          [],
-        ]);
-      }
-      // Neither are the keys of the services, in anything that a caller would log.
-      expect(leaks({ ...record, objects: [] }, API_KEYS)).toEqual([]);
-      await Promise.all(record.objects.map((client) => closeIfClient(client)));
-    },
-  );
+  it.each(TWO)('given as %s, is nowhere to be seen when all goes wrong', async (_, spell) => {
+    const wallet = await sandbox.createWallet(FUNDS);
+    const record = newTrace();
+    await fail(record, spell(wallet));
+    const codes = new Set(record.errors.map((error) => Reflect.get(Object(error), 'code')));
+    expect(codes.size).toBeGreaterThan(14);
+    expect(leaks(record, keyNeedles(secretBytes(wallet.secretKey)))).toEqual([]);
+    for (const [name, bytes] of Object.entries(wires())) {
+      expect([name, findNeedles(bytes, keyNeedles(secretBytes(wallet.secretKey)))]).toEqual([
+        name,
+        [],
+      ]);
+    }
+    // Neither are the keys of the services, in anything that a caller would log.
+    expect(leaks({ ...record, objects: [] }, API_KEYS)).toEqual([]);
+    await Promise.all(record.objects.map((client) => closeIfClient(client)));
+  });
 
   it('was looked for where everything passes: the wires carried it all', () => {
     const { rpc: asked, jupiter: quoted, api: bought, socket: subscribed } = wires();

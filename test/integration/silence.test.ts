@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startSeller } from '../helpers/seller.js';
 import { programOf } from '../helpers/program.js';
-import { inTurn } from '../helpers/sampled.js';
+import { inChaos, inTurn, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./silence.child.ts', import.meta.url)));
@@ -114,12 +114,16 @@ const silent = (...outcomes: unknown[]) => ({ stdout: '', stderr: '', code: 0, o
 const dead = (port: number) => `http://127.0.0.1:${port}`;
 const quick: ClientOptions = { timeouts: { rpc: 400, jupiter: 300, payment: 500 } };
 
+/** Both; one of them in `npm test`, in turn. */
+const ofTwo = (turn: number) => share([true, false], inTurn([true, false], turn));
+const NAMES = ['exact-change', 'http,exact-change', '*'];
+
 describe('nothing is printed, and the process ends by itself', () => {
-  it.each(inTurn([true, false], 1))('a swap and a payment; closed: %s', async (close) => {
+  it.each(ofTwo(1))('a swap and a payment; closed: %s', async (close) => {
     expect(await run({ close, times: 2 })).toEqual(silent(200, 200));
   });
 
-  it.each(['exact-change', 'http,exact-change', '*'])(
+  it.each(share(NAMES, ['http,exact-change']))(
     'but the steps, to standard error, if DEBUG has %s',
     async (DEBUG) => {
       const { stderr, ...rest } = await run({ env: { DEBUG } });
@@ -134,100 +138,35 @@ describe('nothing is printed, and the process ends by itself', () => {
     },
   );
 
-  it('nor if DEBUG has another name', async () => {
-    expect(await run({ env: { DEBUG: 'exact-changes' } })).toEqual(silent(200));
-  });
-
-  it('the interceptor', async () => {
-    expect(await run({ how: 'interceptor', close: false, times: 2 })).toEqual(silent(200, 200));
-  });
-
-  it.each(inTurn([true, false], 2))('no RPC node; closed: %s', async (close) => {
+  it.each(ofTwo(2))('no RPC node; closed: %s', async (close) => {
     expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(
       silent('rpc_unavailable'),
     );
   });
 
-  it.each(inTurn([true, false], 3))('an RPC node that hangs; closed: %s', async (close) => {
+  it.each(ofTwo(3))('an RPC node that hangs; closed: %s', async (close) => {
     expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(
       silent('timeout'),
     );
   });
 
-  it.each(inTurn([true, false], 4))('429 of the RPC node; closed: %s', async (close) => {
+  it.each(ofTwo(4))('429 of the RPC node; closed: %s', async (close) => {
     sandbox.controls.node.fault('*', { kind: 'rateLimited' });
     expect(await run({ close })).toEqual(silent('rate_limited'));
   });
 
-  it('429 of the RPC node in the middle of a swap', async () => {
-    for (const method of ['sendTransaction', 'getSignatureStatuses', 'getTransaction']) {
-      sandbox.controls.node.fault(method, { kind: 'rateLimited', times: 2 });
-    }
-    expect(await run({})).toEqual(silent(200));
-  });
-
-  it.each([
-    ['500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
-    ['garbage', { kind: 'garbage' }, 'invalid_response'],
-    ['half a connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
-  ] as const)('%s of the RPC node', async (_, fault, code) => {
-    sandbox.controls.node.fault('*', fault);
-    expect(await run({ times: 2, close: false })).toEqual(silent(code, code));
-  });
-
-  it.each(['off', 'silent'] as const)('a WebSocket that is %s', async (mode) => {
-    sandbox.controls.node.webSocket = mode;
-    expect(await run({ close: false })).toEqual(silent(200));
-  });
-
-  it('a WebSocket that hangs in its handshake, and one that is not there', async () => {
-    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
-      silent(200),
-    );
-    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${gonePort}` } })).toEqual(
-      silent(200),
-    );
-  });
-
-  it.each(inTurn([true, false], 5))('no Jupiter; closed: %s', async (close) => {
+  it.each(ofTwo(5))('no Jupiter; closed: %s', async (close) => {
     expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(
       silent('jupiter_unavailable'),
     );
   });
 
-  it('a Jupiter that hangs, and one that limits', async () => {
-    expect(await run({ options: { ...quick, jupiterUrl: dead(mutePort) } })).toEqual(
-      silent('timeout'),
-    );
-    sandbox.controls.aggregator.fault('*', {
-      kind: 'status',
-      status: 429,
-      headers: { 'retry-after': '0' },
-    });
-    expect(await run({})).toEqual(silent('rate_limited'));
-  });
-
-  it.each(inTurn([true, false], 6))('a payment that stays uncertain; closed: %s', async (close) => {
+  it.each(ofTwo(6))('a payment that stays uncertain; closed: %s', async (close) => {
     await sandbox.controls.facilitator.stop();
     expect(await run({ close, funds: { USDC: '1' } })).toEqual(silent('payment_rejected'));
   });
 
-  it('fourteen payments that stay uncertain, of calls with one signal', async () => {
-    await sandbox.controls.facilitator.stop();
-    const outcomes = Array.from({ length: 14 }, () => 'payment_rejected');
-    expect(await run({ close: false, funds: { USDC: '1' }, times: 14, apart: true })).toEqual(
-      silent(...outcomes),
-    );
-  });
-
-  it('twenty payments at once, with one signal', async () => {
-    const outcomes = Array.from({ length: 20 }, () => 200);
-    expect(
-      await run({ close: false, funds: { USDC: '1' }, times: 20, together: true, apart: true }),
-    ).toEqual(silent(...outcomes));
-  });
-
-  it.each(inTurn([true, false], 7))(
+  it.each(ofTwo(7))(
     'two thousand calls that cost nothing, with one signal; at once: %s',
     async (together) => {
       const seller = await startSeller((_request, response) => void response.end('free'));
@@ -238,18 +177,20 @@ describe('nothing is printed, and the process ends by itself', () => {
       await seller.close();
     },
   );
+});
 
-  it('an answer that never comes', async () => {
-    sandbox.controls.api.setSlowness(10_000);
-    expect(
-      await run({
-        url: `${sandbox.apiUrl}/slow`,
-        options: quick,
-        funds: { USDC: '1' },
-        close: false,
-      }),
-    ).toEqual(silent('payment_uncertain'));
-    sandbox.controls.api.setSlowness(200);
+unsampled('nothing is printed, and the process ends by itself: of one call', () => {
+  it('nor if DEBUG has another name', async () => {
+    expect(await run({ env: { DEBUG: 'exact-changes' } })).toEqual(silent(200));
+  });
+
+  it('the interceptor', async () => {
+    expect(await run({ how: 'interceptor', close: false, times: 2 })).toEqual(silent(200, 200));
+  });
+
+  it.each(['off', 'silent'] as const)('a WebSocket that is %s', async (mode) => {
+    sandbox.controls.node.webSocket = mode;
+    expect(await run({ close: false })).toEqual(silent(200));
   });
 
   it('terms that cannot be read, and terms that are hostile', async () => {
@@ -286,3 +227,71 @@ describe('nothing is printed, and the process ends by itself', () => {
     expect({ stdout, stderr, code }).toEqual({ stdout: 'out\n', stderr: 'err\n', code: null });
   });
 });
+
+if (inChaos)
+  describe('nothing is printed, and the process ends by itself: of many calls and slow failures', () => {
+    it('429 of the RPC node in the middle of a swap', async () => {
+      for (const method of ['sendTransaction', 'getSignatureStatuses', 'getTransaction']) {
+        sandbox.controls.node.fault(method, { kind: 'rateLimited', times: 2 });
+      }
+      expect(await run({})).toEqual(silent(200));
+    });
+
+    it.each([
+      ['500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
+      ['garbage', { kind: 'garbage' }, 'invalid_response'],
+      ['half a connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
+    ] as const)('%s of the RPC node', async (_, fault, code) => {
+      sandbox.controls.node.fault('*', fault);
+      expect(await run({ times: 2, close: false })).toEqual(silent(code, code));
+    });
+
+    it('a WebSocket that hangs in its handshake, and one that is not there', async () => {
+      expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
+        silent(200),
+      );
+      expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${gonePort}` } })).toEqual(
+        silent(200),
+      );
+    });
+
+    it('a Jupiter that hangs, and one that limits', async () => {
+      expect(await run({ options: { ...quick, jupiterUrl: dead(mutePort) } })).toEqual(
+        silent('timeout'),
+      );
+      sandbox.controls.aggregator.fault('*', {
+        kind: 'status',
+        status: 429,
+        headers: { 'retry-after': '0' },
+      });
+      expect(await run({})).toEqual(silent('rate_limited'));
+    });
+
+    it('fourteen payments that stay uncertain, of calls with one signal', async () => {
+      await sandbox.controls.facilitator.stop();
+      const outcomes = Array.from({ length: 14 }, () => 'payment_rejected');
+      expect(await run({ close: false, funds: { USDC: '1' }, times: 14, apart: true })).toEqual(
+        silent(...outcomes),
+      );
+    });
+
+    it('twenty payments at once, with one signal', async () => {
+      const outcomes = Array.from({ length: 20 }, () => 200);
+      expect(
+        await run({ close: false, funds: { USDC: '1' }, times: 20, together: true, apart: true }),
+      ).toEqual(silent(...outcomes));
+    });
+
+    it('an answer that never comes', async () => {
+      sandbox.controls.api.setSlowness(10_000);
+      expect(
+        await run({
+          url: `${sandbox.apiUrl}/slow`,
+          options: quick,
+          funds: { USDC: '1' },
+          close: false,
+        }),
+      ).toEqual(silent('payment_uncertain'));
+      sandbox.controls.api.setSlowness(200);
+    });
+  });

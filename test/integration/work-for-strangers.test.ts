@@ -5,7 +5,7 @@ import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
-import { inTurn, sampled } from '../helpers/sampled.js';
+import { inTurn, onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { startVirtualTime } from '../helpers/virtual-time.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -38,7 +38,7 @@ const FORMS = [
   ['with a market of its own', true],
 ] as const;
 
-describe('one 402 with many tokens that its seller made', () => {
+unsampled('one 402 with many tokens that its seller made', () => {
   it.each(FORMS)(
     '%s costs few questions to Jupiter, and fewer the second time',
     { timeout: 60_000 },
@@ -143,14 +143,10 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     return { waitedMs, beside, asked, failures };
   }
 
-  it.each(
-    sampled(
-      HOSTS.flatMap(([name, hosts, tokens]) =>
-        FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const),
-      ),
-      FORMS.length,
-    ),
-  )(
+  const offers = HOSTS.flatMap(([name, hosts, tokens]) =>
+    FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const),
+  );
+  it.each(share(offers, onePerRow(offers, FORMS.length)))(
     'of %s, %s, hold up a swap beside them for no more than seconds',
     async (_name, _form, hosts, tokens, tradable) => {
       const sellers = await Promise.all(
@@ -173,7 +169,8 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     },
   );
 
-  it.each(inTurn([[['USDT']], [['USDT', 'PYUSD']], [['USDT', 'PYUSD', 'SOL']]] as const, 2))(
+  const wishes = [[['USDT']], [['USDT', 'PYUSD']], [['USDT', 'PYUSD', 'SOL']]] as const;
+  it.each(share<(typeof wishes)[number]>(wishes, inTurn(wishes, 2)))(
     'for more of %j than the wallet can pay, of thirty hosts, cost next to nothing',
     async (symbols) => {
       const accepts = symbols.map((symbol) => {
@@ -203,7 +200,7 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
 });
 
 describe('a wallet with as many open payments as a service keeps', () => {
-  it.each(inTurn(JOURNALS, 1))(
+  it.each(share(JOURNALS, inTurn(JOURNALS, 1)))(
     'costs a plan few calls of the node, and gets no more of them: journal in %s',
     { timeout: 120_000 },
     async (kind) => {

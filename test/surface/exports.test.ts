@@ -32,7 +32,7 @@ const subpaths = PACKAGES.flatMap(({ name, folder }) =>
 
 describe('the public surface', () => {
   // A changed list is a changed promise. If it is meant, accept it with
-  // `npx vitest run --project unit test/surface/exports -u` and write it in CHANGELOG.
+  // `npx vitest run test/surface/exports -u` and write it in CHANGELOG.
   it('exports these names', { timeout: 120_000 }, async () => {
     const names = exportedNames(subpaths.map(({ folder, entry }) => `${folder}${entry}.ts`));
     const lists = [...names.values()].map((list, index) =>

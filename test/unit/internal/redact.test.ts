@@ -4,7 +4,7 @@ import { createClient, isExactChangeError, remote, type Client } from 'exact-cha
 import { afterEach, describe, expect, it } from 'vitest';
 import { TransportError } from '../../../src/errors.js';
 import { hideAddress, hideKey, redact } from '../../../src/internal/redact.js';
-import { eachNth } from '../../helpers/sampled.js';
+import { eachNth, share } from '../../helpers/sampled.js';
 
 const signer = {
   address: '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj',
@@ -180,7 +180,7 @@ describe('a key of a configured address or header is in no error, however a serv
   const answers = callers.flatMap(([where, call]) =>
     echoes.map(([how, answer]) => [where, how, call, answer] as const),
   );
-  it.each(eachNth(answers, 3))('%s, in %s', async (_where, _how, call, answer) => {
+  it.each(share(answers, eachNth(answers, 3)))('%s, in %s', async (_where, _how, call, answer) => {
     // At once, because a node is asked twice, with a pause.
     await Promise.all(
       spellings(KEY).map(async (spelling) => {

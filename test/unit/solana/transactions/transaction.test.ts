@@ -15,7 +15,7 @@ import {
   resolveInstructions,
 } from '../../../../src/solana/transactions/transaction.js';
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
-import { everyCase, inTurn } from '../../../helpers/sampled.js';
+import { inChaos, inTurn, share } from '../../../helpers/sampled.js';
 
 const key = (seed: number) =>
   addressOf(
@@ -203,7 +203,7 @@ describe('decodeTransaction', () => {
   it('never throws on a changed byte, and what it accepts re-encodes to itself', () => {
     let accepted = 0;
     for (let index = 0; index < wire.length; index += 1) {
-      for (const bit of inTurn(BITS, index)) {
+      for (const bit of share(BITS, inTurn(BITS, index))) {
         const flipped = wire.slice();
         flipped[index] = (flipped[index] ?? 0) ^ (1 << bit);
         if (decodeTransaction(flipped) === undefined) continue;
@@ -214,7 +214,7 @@ describe('decodeTransaction', () => {
         resolveInstructions(decoded(flipped), [table]);
       }
     }
-    expect(accepted).toBeGreaterThan(everyCase ? 1000 : 125);
+    expect(accepted).toBeGreaterThan(inChaos ? 875 : 125);
   });
 
   it('never throws on any bytes', () => {

@@ -1,7 +1,7 @@
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { afterAll, beforeAll } from 'vitest';
-import { processesContract } from '../contract/processes-contract.js';
-import { startPostgres, withClient, type Postgres } from '../helpers/postgres.js';
+import { processesContract } from '../../contract/processes-contract.js';
+import { startPostgres, withClient, type Postgres } from '../../helpers/postgres.js';
 
 let postgres: Postgres;
 

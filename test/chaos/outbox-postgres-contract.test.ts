@@ -3,7 +3,6 @@ import { afterAll, beforeAll } from 'vitest';
 import { journalContract } from '../contract/journal-contract.js';
 import { outboxContract, withOutbox, type OpenOutbox } from '../contract/outbox-contract.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
-import { everyCase } from '../helpers/sampled.js';
 
 let postgres: Postgres;
 let shared: string;
@@ -27,7 +26,5 @@ async function open(address: string): Promise<OpenOutbox> {
 }
 
 outboxContract('postgresJournal', async () => open(await postgres.createDatabase()));
-// What is told beside them changes nothing of what attempts promise: a sample of it is
-// journal-postgres-contract, which has no outbox.
-if (everyCase)
-  journalContract('postgresJournal with an outbox', () => open(shared), { durable: true });
+// What is told beside them changes nothing of what attempts promise.
+journalContract('postgresJournal with an outbox', () => open(shared), { durable: true });
