@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple
 
 # What happens to a balance, as journals of both languages have it: amounts are decimal strings.
@@ -40,7 +41,6 @@ class Known(NamedTuple):
 class Held(NamedTuple):
     """What an attempt will take of the account; ``ordinal``: how many were made before it."""
 
-    id: str
     amount: int
     ordinal: int
 
@@ -60,14 +60,12 @@ class AccountBalance(NamedTuple):
     # What was read last, whatever is known to have left since.
     reading: Reading | None = None
     made: int = 0
-    holds: tuple[Held, ...] = ()
+    # By the id of the attempt, oldest first.
+    holds: Mapping[str, Held] = MappingProxyType({})
+    # What all of them are promised together: a thousand may be open at once.
+    held: int = 0
     # What left last, oldest first.
     spent: tuple[Spent, ...] = ()
-
-    @property
-    def held(self) -> int:
-        """What is promised."""
-        return sum([one.amount for one in self.holds])
 
     def available(self, fresh: Fresh) -> int | None:
         """What can be spent, None if it was not seen lately."""
@@ -113,16 +111,19 @@ class AccountBalance(NamedTuple):
             return self._replace(spent=spent).forget().hold(id_, amount)
         if gone is not None or self.is_held(id_):
             return self
-        held = Held(id_, amount, self.made)
-        return self._replace(made=self.made + 1, holds=(*self.holds, held))
+        holds = {**self.holds, id_: Held(amount, self.made)}
+        return self._replace(made=self.made + 1, holds=holds, held=self.held + amount)
 
     def release(self, id_: str) -> AccountBalance:
         """The tokens stayed."""
-        return self._replace(holds=tuple(one for one in self.holds if one.id != id_))
+        if id_ not in self.holds:
+            return self
+        holds = dict(self.holds)
+        return self._replace(held=self.held - holds.pop(id_).amount, holds=holds)
 
     def spend(self, id_: str, slot: int | None) -> AccountBalance:
         """The tokens left: they are gone from the known balance too."""
-        held = next((one for one in self.holds if one.id == id_), None)
+        held = self.holds.get(id_)
         if held is None:
             return self
         spent = (*self.spent, Spent(id_, held.amount, slot))[-_REMEMBERED:]
@@ -144,7 +145,7 @@ class AccountBalance(NamedTuple):
 
     def is_held(self, id_: str) -> bool:
         """Whether an attempt has its promise."""
-        return id_ in [one.id for one in self.holds]
+        return id_ in self.holds
 
 
 class Taken(NamedTuple):
@@ -199,7 +200,10 @@ def balance_json(balance: AccountBalance) -> dict[str, Any]:
     """A balance as journals of both languages have it."""
     known, reading = balance.known, balance.reading
     written: dict[str, Any] = {"made": balance.made}
-    written["holds"] = [{**one._asdict(), "amount": str(one.amount)} for one in balance.holds]
+    written["holds"] = [
+        {"id": id_, "amount": str(one.amount), "ordinal": one.ordinal}
+        for id_, one in balance.holds.items()
+    ]
     written["spent"] = [_amount_json(one) for one in balance.spent]
     if reading is not None:
         written["reading"] = _amount_json(reading)
@@ -216,13 +220,14 @@ def _amount_json(value: Known | Reading | Spent) -> dict[str, Any]:
 def balance_of(written: Mapping[str, Any]) -> AccountBalance:
     """The same again."""
     known, reading = written.get("known"), written.get("reading")
-    holds = (Held(one["id"], int(one["amount"]), one["ordinal"]) for one in written["holds"])
+    holds = {one["id"]: Held(int(one["amount"]), one["ordinal"]) for one in written["holds"]}
     spent = (Spent(one["id"], int(one["amount"]), one.get("slot")) for one in written["spent"])
     return AccountBalance(
         None if known is None else Known(**{**known, "amount": int(known["amount"])}),
         None if reading is None else reading_of(reading),
         written["made"],
-        tuple(holds),
+        holds,
+        sum(one.amount for one in holds.values()),
         tuple(spent),
     )
 
