@@ -250,9 +250,12 @@ def test_a_venue_has_to_bring_all_that_was_agreed(sandbox: Sandbox, kept: Kept) 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("garbage")
-@pytest.mark.parametrize("kind", ["memory", "file", "Postgres"])
+@pytest.mark.parametrize(
+    ("kind", "is_same_journal"),
+    [("memory", True), ("file", True), ("file", False), ("Postgres", True), ("Postgres", False)],
+)
 def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
-    kind: str, sandbox: Sandbox, kept: Kept, tmp_path: Path
+    kind: str, is_same_journal: bool, sandbox: Sandbox, kept: Kept, tmp_path: Path
 ) -> None:
     """Though its client is still referred to: it held the lock of swaps for 15 minutes."""
     place: dict[str, Any] = {"file": {"path": str(tmp_path / "journal")}}.get(kind, {})
@@ -277,15 +280,19 @@ def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
 
     asyncio.run(pay_once())
     kept.let_go()
+    other = journal if is_same_journal else journal_of(place)
+    if other is not None:
+        options["journal"] = other
     answers: list[int] = []
 
     def pay_on() -> None:
-        with Client(**options) as other:
-            answers.extend(other.get(url).status_code for _ in range(3))
+        with Client(**options) as paying_on:
+            answers.extend(paying_on.get(url).status_code for _ in range(3))
 
     paying = threading.Thread(target=pay_on, daemon=True)
     paying.start()
     paying.join(30)
     assert answers == [200, 200, 200]
-    if journal is not None:
-        journal.close()
+    for one in {journal, other}:
+        if one is not None:
+            one.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 
@@ -19,6 +20,16 @@ T = TypeVar("T")
 LOCK_WAIT_MS = 15 * 60_000
 # How often a holder is looked at, whose event loop may be closed.
 _LOOK_MS = 250
+_all: weakref.WeakSet[MemoryLocks] = weakref.WeakSet()
+
+
+def let_go_of_gone() -> None:
+    """Frees what calls hold whose event loop was closed, in all locks of this process.
+
+    Two journals may be of one file or database: there a lock is this process's, which lives.
+    """
+    for locks in list(_all):
+        locks.let_go_of_gone()
 
 
 class Locks(Protocol):
@@ -53,6 +64,7 @@ class MemoryLocks:
         # Those that wait for each lock that is held.
         self._queues: dict[str, deque[Wake]] = {}
         self._holders: dict[str, _Holder] = {}
+        _all.add(self)
 
     def hold(
         self,
@@ -86,7 +98,7 @@ class MemoryLocks:
         return name in self._queues
 
     def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:
-        self._let_go_of_gone(name)
+        self.let_go_of_gone()
         if name not in self._queues:
             self._queues[name] = deque()
             return
@@ -105,7 +117,7 @@ class MemoryLocks:
                     waiting.remove(wake)
 
             def look() -> None:
-                self._let_go_of_gone(name)
+                self.let_go_of_gone()
                 if not wake.is_used:
                     looks[0] = host.later(_LOOK_MS, look)
 
@@ -115,11 +127,11 @@ class MemoryLocks:
 
         yield park(register)
 
-    def _let_go_of_gone(self, name: str) -> None:
-        """Ends what holds it as if it were collected: something may refer to it for ever."""
-        holder = self._holders.get(name)
-        if holder is not None and holder.host.is_gone:
-            holder.steps.close()
+    def let_go_of_gone(self) -> None:
+        """Ends what holds them as if it were collected: something may refer to it for ever."""
+        for holder in list(self._holders.values()):
+            if holder.host.is_gone:
+                holder.steps.close()
 
     def _release(self, name: str) -> None:
         self._holders.pop(name, None)

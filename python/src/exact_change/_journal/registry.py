@@ -86,6 +86,26 @@ class Crowd:
         yield park(register)
 
 
+class Waiting:
+    """Payments that wait for a swap, each for an amount: one swap serves all of a mint."""
+
+    def __init__(self) -> None:
+        self._calls: dict[object, tuple[Host, str, int]] = {}
+
+    def enter(self, host: Host, mint: str, amount: int) -> Callable[[], None]:
+        """Counts a payment; returns how to count it no more."""
+        call = object()
+        self._calls[call] = host, mint, amount
+        return lambda: void(self._calls.pop(call, None))
+
+    def needed(self, mint: str) -> int:
+        """What all of a mint need, but for those whose event loop was closed: they never pay."""
+        for call, (host, _, _) in list(self._calls.items()):
+            if host.is_gone:
+                del self._calls[call]
+        return sum([amount for _, of, amount in self._calls.values() if of == mint])
+
+
 class OwnClaim:
     """What a call of this process has claimed at once, or is claiming."""
 
@@ -110,8 +130,7 @@ class Wallet:
         # For journals that bring none of their own.
         self.coordination = MemoryCoordination(counts)
         self.journal = MemoryJournal()
-        # What payments that wait for a swap need, by output mint: one swap serves them all.
-        self.waiting: dict[str, int] = {}
+        self.waiting = Waiting()
         self.arriving = Crowd()
         # Signed payments that are followed until the chain decides, by attempt id.
         self.monitored: dict[str, Monitored] = {}

@@ -61,7 +61,7 @@ def _find_for_all(
         # what it lacks, and no more.
         if not is_pinned(context, offer.mint):
             return offer.amount
-        return context.wallet.waiting.get(offer.mint, offer.amount)
+        return max(offer.amount, context.wallet.waiting.needed(offer.mint))
 
     needed = needs()
     planned = choice.funding

@@ -8,6 +8,7 @@ from typing import Callable, NamedTuple
 from .._events import Emit
 from .._journal.balances import Reading, Taken
 from .._journal.types import Hold
+from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
 from .._kernel.steps import background, join, quiet, start
 from .._kernel.task import Steps, Task
@@ -92,8 +93,8 @@ class _Fund:
             return HeldFunds(task.taken.before)
         # Counted before the first wait: a call that looks for a swap meanwhile lets it cover this
         # payment too.
-        waiting = context.wallet.waiting
-        waiting[offer.mint] = waiting.get(offer.mint, 0) + offer.amount
+        host = yield from this_host()
+        leave = context.wallet.waiting.enter(host, offer.mint, offer.amount)
         task.on_counted()
         try:
             taken = yield from self._hold_now()
@@ -103,11 +104,7 @@ class _Fund:
                 raise short_of(context.owner, offer, facts)
             return (yield from self._swap_in_turn())
         finally:
-            rest = waiting.get(offer.mint, 0) - offer.amount
-            if rest > 0:
-                waiting[offer.mint] = rest
-            else:
-                waiting.pop(offer.mint, None)
+            leave()
 
     def _swap_in_turn(self) -> Steps[HeldFunds]:
         """The call that swaps into this mint holds its lock.

@@ -16,7 +16,7 @@ from ...errors import ExactChangeError
 from ..balances import AccountBalance
 from ..ledger import Decide as DecideBalance
 from ..ledger import Ledger
-from ..locks import MemoryLocks
+from ..locks import MemoryLocks, let_go_of_gone
 from ..types import Along, Owner
 from .port import Decide, Log, Step
 from .records import LogRecord
@@ -142,6 +142,7 @@ class LogLocks:
             if holder is None:
                 return
             if looked >= _LOOK_MS:
+                let_go_of_gone()
                 yield from (yield from self._runs.log()).living([holder])
                 looked = 0
             yield from sleep(wait, *signals)

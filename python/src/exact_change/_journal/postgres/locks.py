@@ -10,7 +10,7 @@ from ..._kernel.signals import Signal
 from ..._kernel.steps import Forget, ensure, fails_on, join, park, quiet, settled, start
 from ..._kernel.task import Host, Steps, Task, Wake, begin
 from ..._kernel.workers import workers
-from ..locks import MemoryLocks
+from ..locks import MemoryLocks, let_go_of_gone
 from ..types import Owner
 from .connection import Query
 from .failures import closed
@@ -114,6 +114,7 @@ class SharedLocks:
                 self.freed_notice(notice, key)
                 return
             yield from join(notice)
+            let_go_of_gone()
             wait = min(2 * wait, _LONGEST_WAIT_MS)
 
     def freed_notice(self, notice: Task[None], key: str) -> None:
