@@ -8,7 +8,7 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
-import { loadOnce, loadPart } from './internal/load-once.js';
+import { loadOnce, part } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
@@ -23,6 +23,8 @@ import type { PaymentRequired } from './protocols/types.js';
 import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
+
+const stepLog = part(() => import('./payments/step-log.js'));
 
 /** What `client.fetch` takes beyond `RequestInit`. */
 export interface PayingRequestInit extends RequestInit {
@@ -133,8 +135,7 @@ export function buildClient(
   const start = loadOnce(async (): Promise<Engine> => {
     const parts = await loadParts();
     const logger = config.logger ?? parts.logger?.();
-    const steps =
-      logger === undefined ? undefined : await loadPart(import('./payments/step-log.js'));
+    const steps = logger === undefined ? undefined : await stepLog();
     loaded = await parts.createEngine(config, events, parts);
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;

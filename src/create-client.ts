@@ -1,7 +1,9 @@
 import { buildClient, type Client } from './client.js';
 import type { ClientOptions } from './config/options.js';
 import { X402_HEADERS } from './protocols/x402/index.js';
-import { loadPart } from './internal/load-once.js';
+import { part } from './internal/load-once.js';
+
+const everyPart = part(() => import('./parts.js'));
 
 /**
  * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
@@ -21,6 +23,6 @@ import { loadPart } from './internal/load-once.js';
 export function createClient(options: ClientOptions): Client {
   return buildClient(options, {
     headers: X402_HEADERS,
-    load: async () => (await loadPart(import('./parts.js'))).parts,
+    load: async () => (await everyPart()).parts,
   });
 }

@@ -5,7 +5,9 @@ import { parseMint } from './config/swap-request.js';
 import { refuse, refuseUnknown } from './internal/options.js';
 import { readAddress, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
-import { loadPart } from './internal/load-once.js';
+import { part } from './internal/load-once.js';
+
+const inspectEngine = part(() => import('./inspect-engine.js'));
 
 /** What a foreign swap transaction is expected to do, and the node that knows. */
 export interface InspectOptions extends Pick<
@@ -93,7 +95,7 @@ export async function inspectSwap(
   };
   // What is judged must be what is composed anew, whatever becomes of the caller's bytes meanwhile.
   const copy = transaction instanceof Uint8Array ? Uint8Array.from(transaction) : transaction;
-  const { inspectOver } = await loadPart(import('./inspect-engine.js'));
+  const { inspectOver } = await inspectEngine();
   return inspectOver(settings, copy, bounds, signal);
 }
 

@@ -1,7 +1,10 @@
-import { loadOnce, loadPart } from './internal/load-once.js';
+import { loadOnce, part } from './internal/load-once.js';
 import { wantsOutbox, type JournalOptions } from './journal/options.js';
 import type { Journal } from './journal/types.js';
 import type { Outbox } from './outbox/outbox.js';
+
+const outboxInMemory = part(() => import('./outbox/memory.js'));
+const journalInMemory = part(() => import('./journal/memory.js'));
 
 /**
  * A journal in memory: right for one process, forgotten when it ends. Throws `ConfigError`
@@ -14,10 +17,8 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
   const hasOutbox = wantsOutbox(options);
   // Loaded with its first call: a page may never make one.
   const load = loadOnce(async () => {
-    const outbox = hasOutbox
-      ? (await loadPart(import('./outbox/memory.js'))).memoryOutbox()
-      : undefined;
-    return (await loadPart(import('./journal/memory.js'))).memoryJournal(outbox);
+    const outbox = hasOutbox ? (await outboxInMemory()).memoryOutbox() : undefined;
+    return (await journalInMemory()).memoryJournal(outbox);
   });
   return {
     reserve: async (...args) => (await load()).reserve(...args),

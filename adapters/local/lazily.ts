@@ -1,9 +1,11 @@
 import type { LocalSettings } from '../../src/config/options.js';
-import { loadOnce, loadPart } from '../../src/internal/load-once.js';
+import { loadOnce, part } from '../../src/internal/load-once.js';
 import type { Parts } from '../../src/payments/context.js';
 import { transportClosed } from '../../src/service/closed.js';
 import type { Transport } from '../../src/transport.js';
 import type { GivenParts, LocalOperations } from './operations.js';
+
+const operations = part(() => import('./operations.js'));
 
 /** A transport in this process. */
 export interface LocalTransport extends Transport {
@@ -30,7 +32,7 @@ export function lazily(settings: LocalSettings, given?: GivenParts): LocalTransp
   let loading: Promise<LocalOperations> | undefined;
   let closed: Promise<void> | undefined;
   const start = loadOnce(async () => {
-    const { createOperations } = await loadPart(import('./operations.js'));
+    const { createOperations } = await operations();
     return createOperations(settings, given);
   });
   const load = (): Promise<LocalOperations> => {

@@ -1,7 +1,9 @@
-import { loadOnce, loadPart } from '../../src/internal/load-once.js';
+import { loadOnce, part } from '../../src/internal/load-once.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import type { Parts } from '../../src/payments/context.js';
 import type { Transport } from '../../src/transport.js';
+
+const operations = part(() => import('./operations.js'));
 
 export interface RemoteOptions {
   /** What sends requests; default: the global fetch, looked up at each call. */
@@ -47,9 +49,7 @@ export const remoteOver: Parts['remote'] = (baseUrl, { apiKey, fetch, timeouts, 
  * it out of the transaction.
  */
 export function lazily(settings: RemoteSettings): Transport {
-  const load = loadOnce(async () =>
-    (await loadPart(import('./operations.js'))).createRemote(settings),
-  );
+  const load = loadOnce(async () => (await operations()).createRemote(settings));
   return {
     distant: true,
     quote: async (request, options) => (await load()).quote(request, options),

@@ -3,7 +3,9 @@ import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+
+const kitSigner = part(() => import('./kit-signer.js'));
 
 /**
  * The wallet that pays, given in one of three ways. Throws `ConfigError` (`invalid_option`,
@@ -37,8 +39,7 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
       )
         return {
           address,
-          signTransaction: async (wire) =>
-            (await loadPart(import('./kit-signer.js'))).signByKit(signer, address, wire),
+          signTransaction: async (wire) => (await kitSigner()).signByKit(signer, address, wire),
         };
     }
   }

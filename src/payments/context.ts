@@ -15,7 +15,9 @@ import type { Transport } from '../transport.js';
 import { locksWithTimeout } from './lock-timeout.js';
 import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+
+const timeLimits = part(() => import('./timeouts.js'));
 
 const ID_BYTES = 12;
 
@@ -88,7 +90,7 @@ async function transportOf(config: Config, parts: Parts): Promise<Transport | un
   const { apiUrl, transport, timeouts } = config;
   if (apiUrl !== undefined) return parts.remote(apiUrl, config);
   if (transport === undefined) return undefined;
-  const { transportWithTimeouts } = await loadPart(import('./timeouts.js'));
+  const { transportWithTimeouts } = await timeLimits();
   return transportWithTimeouts(transport, timeouts.jupiter);
 }
 
@@ -102,7 +104,7 @@ export interface KeptBy {
 async function keptBy(config: Config, events: Events): Promise<KeptBy | undefined> {
   const { journal, network, signer, timeouts, runtime } = config;
   if (journal === undefined) return undefined;
-  const { timedJournal } = await loadPart(import('./timeouts.js'));
+  const { timedJournal } = await timeLimits();
   return timedJournal(journal, { wallet: signer.address, network }, timeouts.journal, {
     now: runtime.now,
     onStep: (step) => events.emitCall('journal.called', step),

@@ -23,7 +23,10 @@ import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
 import { keepToppedUp } from './top-up.js';
 import { warm } from './warm.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+import { recovery, swapEngine } from './on-demand.js';
+
+const payingHeader = part(() => import('./pay-header.js'));
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {
@@ -85,7 +88,6 @@ export interface Engine {
 
 export async function createEngine(config: Config, events: Events, parts: Parts): Promise<Engine> {
   const context = await createContext(config, events, parts);
-  const more = () => loadPart(import('./swap-engine.js'));
   const thenTopUp = <T>(result: T): T => {
     keepToppedUp(context);
     return result;
@@ -94,14 +96,13 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
     purchase: (call, unpaid, terms, options) =>
       payForCall(context, call, unpaid, terms, options).then(thenTopUp),
     payAhead: (call, options) => payAhead(context, call, options)?.then(thenTopUp),
-    plan: async (call, unpaid, terms) => (await more()).makePlan(context, call, unpaid, terms),
+    plan: async (call, unpaid, terms) =>
+      (await swapEngine()).makePlan(context, call, unpaid, terms),
     pay: async (paymentRequired, options) =>
-      (await loadPart(import('./pay-header.js')))
-        .payHeader(context, paymentRequired, options)
-        .then(thenTopUp),
-    swap: async (request, options) => (await more()).swap(context, request, options),
-    quote: async (request, signal) => (await more()).quote(context, request, signal),
-    balance: async (mint, signal) => (await more()).balance(context, mint, signal),
+      (await payingHeader()).payHeader(context, paymentRequired, options).then(thenTopUp),
+    swap: async (request, options) => (await swapEngine()).swap(context, request, options),
+    quote: async (request, signal) => (await swapEngine()).quote(context, request, signal),
+    balance: async (mint, signal) => (await swapEngine()).balance(context, mint, signal),
     async *receipts(filter) {
       refuseUnknown(filter, receiptFields, 'filter');
       const { since } = filter;
@@ -112,8 +113,8 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
         if (receipt !== undefined && fits(receipt, filter)) yield receipt;
       }
     },
-    resume: async () => (await loadPart(import('./recovery.js'))).resume(context),
-    spent: async () => (await more()).spent(context),
+    resume: async () => (await recovery()).resume(context),
+    spent: async () => (await swapEngine()).spent(context),
     warm: () => warm(context).then(thenTopUp),
     async close() {
       context.closing.abort(clientClosed());

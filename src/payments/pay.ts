@@ -23,7 +23,11 @@ import { resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { onceToppedUp } from './top-up.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+import { swapEngine } from './on-demand.js';
+
+const resigning = part(() => import('./execute/resign.js'));
+const payingAhead = part(() => import('./pay-ahead.js'));
 
 /** What a caller says of one call besides the request itself. */
 export interface CallOptions {
@@ -49,10 +53,7 @@ export async function payForCall(
     options,
     async (buying) => {
       // Loaded before anything is signed.
-      const resign =
-        context.config.policy.resign > 0
-          ? await loadPart(import('./execute/resign.js'))
-          : undefined;
+      const resign = context.config.policy.resign > 0 ? await resigning() : undefined;
       const first = await sign(terms, buying.task);
       return resign === undefined
         ? presentAlone(context, first, buying.presentation)
@@ -89,7 +90,7 @@ async function loadAhead(
   terms: PaymentRequired,
   options: CallOptions,
 ): Promise<Response | undefined> {
-  const ahead = await import('./pay-ahead.js').catch(() => undefined);
+  const ahead = await payingAhead().catch(() => undefined);
   return ahead?.payByTerms(context, call, terms, options);
 }
 
@@ -217,7 +218,7 @@ export async function preparePayment(
     const taken = await onceToppedUp(context, () => reservation.reserve(hold), signal);
     const seen = { url: place.url, method: place.method, status: 402 };
     const planFor = async (funding: Funding | undefined) => {
-      const { planOf } = await loadPart(import('./swap-engine.js'));
+      const { planOf } = await swapEngine();
       return planOf(context, seen, choice, funding, signal, true);
     };
     const approve = approvalFor(context, planFor, signal);

@@ -1,12 +1,12 @@
 import { isExactChangeError } from '../errors.js';
 import { withJitter } from '../internal/backoff.js';
-import { loadPart } from '../internal/load-once.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import type { Address } from '../solana/types.js';
 import { newId, type PaymentContext } from './context.js';
 import { swapLock } from './execute/fund.js';
 import { knownAvailable } from './plan/offer-accounts.js';
 import { listed } from './reconcile/find-orphans.js';
+import { swapEngine } from './on-demand.js';
 
 // A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
 const FIRST_REST_MS = 60_000;
@@ -42,7 +42,7 @@ async function run(context: PaymentContext, symbol: string): Promise<void> {
   const id = newId(context);
   const emit = events.emitter(id);
   let reason: unknown;
-  const isEnough = await loadPart(import('./swap-engine.js'))
+  const isEnough = await swapEngine()
     .then(({ topUp }) => topUp(context, id, emit))
     .catch((error: unknown) => {
       reason = error;

@@ -6,7 +6,9 @@ import { isTransactionSigner, type Signer, type SigningIntent } from './signer.j
 import { assembleTransaction } from './transactions/transaction.js';
 import type { judgeChange } from './transactions/wallet-changes.js';
 import type { Address } from './types.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+
+const walletChanges = part(() => import('./transactions/wallet-changes.js'));
 
 /** What a signer made of a message. */
 export interface SignedMessage {
@@ -34,9 +36,7 @@ export async function askSigner(
   const { address } = signer;
   const { kind } = intent;
   // Before the wallet is asked, and only for wallets that may add to what they sign.
-  const judge = isTransactionSigner(signer)
-    ? (await loadPart(import('./transactions/wallet-changes.js'))).judgeChange
-    : undefined;
+  const judge = isTransactionSigner(signer) ? (await walletChanges()).judgeChange : undefined;
   let answer: unknown;
   try {
     answer = await untilAborted(ask(signer, message, intent, others), signal);

@@ -5,7 +5,9 @@ import { publicKeyOf } from './curve.js';
 import { isTransactionSigner, type MessageSigner, type Signer } from './signer.js';
 import { ED25519, quietSubtle } from './web-crypto.js';
 import type { Address } from './types.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+
+const ed25519 = part(() => import('./ed25519.js'));
 
 const SEED_BYTES = 32;
 const KEYPAIR_BYTES = 64;
@@ -92,7 +94,7 @@ function keep(seed: Uint8Array): Sign {
       seed.fill(0);
       return sign;
     },
-    (): Sign => async (message) => (await loadPart(import('./ed25519.js'))).sign(message, seed),
+    (): Sign => async (message) => (await ed25519()).sign(message, seed),
   );
   return async (message) => (await imported)(message);
 }

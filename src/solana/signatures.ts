@@ -4,7 +4,9 @@ import { isKeySigner } from './keys.js';
 import type { Signer } from './signer.js';
 import type { Address } from './types.js';
 import { ED25519, quietSubtle } from './web-crypto.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+
+const ed25519 = part(() => import('./ed25519.js'));
 
 const SIGNATURE_BYTES = 64;
 
@@ -35,7 +37,7 @@ export async function verifySignature(
   const subtle = quietSubtle();
   const imported = subtle === undefined ? undefined : await publicKey(subtle, address, key);
   if (subtle === undefined || imported === undefined)
-    return (await loadPart(import('./ed25519.js'))).verify(signature, message, key);
+    return (await ed25519()).verify(signature, message, key);
   return subtle.verify(ED25519, imported, Uint8Array.from(signature), Uint8Array.from(message));
 }
 

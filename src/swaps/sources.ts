@@ -1,13 +1,14 @@
 import { jupiterDecoder } from './jupiter/decoder.js';
 import type { SwapDecoder, SwapSource } from './provider.js';
-import { loadPart } from '../internal/load-once.js';
+import { part } from '../internal/load-once.js';
+
+const jupiter = part(() => import('./jupiter/connect.js'));
 
 /** Where swaps come from, in the order in which they are asked. */
 export const swapSources: readonly SwapSource[] = [
   {
     decoder: jupiterDecoder,
-    connect: async (...settings) =>
-      (await loadPart(import('./jupiter/connect.js'))).connect(...settings),
+    connect: async (...settings) => (await jupiter()).connect(...settings),
   },
 ];
 

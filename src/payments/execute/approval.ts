@@ -1,7 +1,7 @@
 import type { PaymentContext } from '../context.js';
 import type { Plan } from '../../policy/plan.js';
 import type { Funding } from '../plan/funding.js';
-import { loadPart } from '../../internal/load-once.js';
+import { swapEngine } from '../on-demand.js';
 
 /**
  * Asks whether what comes next may be signed: the payment, and the swap before it if there is
@@ -26,7 +26,7 @@ export function approvalFor(
   let approved = false;
   return async (funding) => {
     if (funding === undefined && approved) return true;
-    const { askApproval } = await loadPart(import('../swap-engine.js'));
+    const { askApproval } = await swapEngine();
     await askApproval(context, approve, await planFor(funding), signal);
     approved = true;
     return true;

@@ -17,7 +17,7 @@ import { shortOf } from '../plan/short-of.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import type { Approve } from './approval.js';
 import type { Reservation } from './reservation.js';
-import { loadPart } from '../../internal/load-once.js';
+import { swapEngine } from '../on-demand.js';
 
 /** What funds one payment. */
 export interface FundTask {
@@ -78,7 +78,7 @@ export async function fundPayment(
     // afterwards.
     const work = context.locks.hold(
       [swapLock(offer.mint)],
-      async () => (await loadPart(import('../swap-engine.js'))).swapAndHold(context, choice, task),
+      async () => (await swapEngine()).swapAndHold(context, choice, task),
       [signal, context.closing.signal],
     );
     return await untilAborted(work, signal).catch((error: unknown) => {

@@ -9,7 +9,7 @@ import { inProgress } from '../reconcile/key-errors.js';
 import { resumeWithNextCall } from '../reconcile/resume-once.js';
 import { bodyClaim } from './release-claim.js';
 import { withoutBound } from './without-bound.js';
-import { loadPart } from '../../internal/load-once.js';
+import { recovery } from '../on-demand.js';
 
 /**
  * An attempt from its claim to its signed payment, with all that counts against the caps for it.
@@ -36,8 +36,6 @@ export interface Reservation {
    */
   rollBack(source: string | undefined, reason: unknown): Promise<void>;
 }
-
-const recovery = () => loadPart(import('../recovery.js'));
 
 /** An attempt that is about to be made. */
 export function reservationFor(context: PaymentContext, reserved: Attempt): Reservation {

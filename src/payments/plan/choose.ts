@@ -20,7 +20,7 @@ import { refusals, nothingPayable } from './nothing-payable.js';
 import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { shortOf } from './short-of.js';
 import { usdValueOf } from './usd-value.js';
-import { loadPart } from '../../internal/load-once.js';
+import { swapEngine } from '../on-demand.js';
 
 /** The offer to pay, and how. */
 export interface Choice {
@@ -183,7 +183,7 @@ async function chooseBefore(
   else if (short.length === 1 && short[0] !== undefined && !options.quote)
     return done(short[0], undefined);
   else {
-    const { chooseFunding } = await loadPart(import('../swap-engine.js'));
+    const { chooseFunding } = await swapEngine();
     const best = await chooseFunding(context, short, {
       toSwap: !options.quote,
       signalFor,

@@ -3,7 +3,7 @@ import { throwIfAborted } from '../../internal/abort.js';
 import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
-import { loadPart } from '../../internal/load-once.js';
+import { swapEngine } from '../on-demand.js';
 
 /** What base units of one mint are worth, in millionths of a dollar. */
 export interface UsdPrice {
@@ -36,7 +36,7 @@ export async function usdValueOf(
 ): Promise<bigint | undefined> {
   const pinned = pinnedMint(context.config.network, mint);
   if (pinned?.dollar === true) return atPar(pinned.decimals).most(amount);
-  const { usdPriceOf } = await loadPart(import('../swap-engine.js'));
+  const { usdPriceOf } = await swapEngine();
   throwIfAborted(signal);
   return (await usdPriceOf(context, mint, signal, decimals))?.most(amount);
 }

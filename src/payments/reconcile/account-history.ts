@@ -6,7 +6,7 @@ import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.
 import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { Listing, Pages } from './history-pages.js';
-import { loadPart } from '../../internal/load-once.js';
+import { recovery } from '../on-demand.js';
 
 /**
  * An account of the wallet, by what of it transactions take: base units of a token account, or
@@ -81,8 +81,6 @@ export interface Histories {
 const SLOT_MS = 400;
 const MAX_SOURCES = 64;
 const MAX_KNOWN = 10_000;
-
-const recovery = () => loadPart(import('../recovery.js'));
 
 export function createHistories(
   rpc: Pick<Rpc, 'alone'>,

@@ -1,7 +1,7 @@
 import type { Landing } from '../../solana/transactions/confirm.js';
 import type { AccountHistory, Histories } from './account-history.js';
 import type { Sent } from './sent-transaction.js';
-import { loadPart } from '../../internal/load-once.js';
+import { recovery } from '../on-demand.js';
 
 /** What the chain says about a transaction that this wallet signed. */
 export type Fate =
@@ -65,7 +65,7 @@ async function askNode(node: AccountHistory, sent: Sent, signal: AbortSignal): P
 /** What the seller claims first: mostly that is all that has to be asked, and loaded. */
 async function lookFor(node: AccountHistory, sent: Sent, signal: AbortSignal): Promise<Fate> {
   const found = sent.isId ? undefined : await claimed(node, sent, signal);
-  return found ?? (await loadPart(import('../recovery.js'))).searchHistory(node, sent, signal);
+  return found ?? (await recovery()).searchHistory(node, sent, signal);
 }
 
 /** The node is asked in vain at worst: it must not keep the search from being made. */

@@ -6,7 +6,7 @@ import type { PaymentContext } from '../context.js';
 import { bodyClaim, claimsReleased } from '../execute/release-claim.js';
 import { ownerOf } from '../owner.js';
 import { inProgress, mismatch } from './key-errors.js';
-import { loadPart } from '../../internal/load-once.js';
+import { recovery } from '../on-demand.js';
 
 /** How many windows a caller has that was being told when its process ended. */
 const UNHEARD_WINDOWS = 10;
@@ -34,7 +34,7 @@ export async function resumeEarlierPayment(
   await claimsReleased(context, repeat.call.signal);
   const earlier = await findEarlier(context, repeat);
   if (earlier.length === 0) return undefined;
-  const { settleEarlier } = await loadPart(import('../recovery.js'), 'uncertain');
+  const { settleEarlier } = await recovery('uncertain');
   return settleEarlier(context, earlier, repeat);
 }
 

@@ -1,6 +1,6 @@
 import type { PaymentContext } from '../context.js';
 import { orphanedAttempts } from './find-orphans.js';
-import { loadPart } from '../../internal/load-once.js';
+import { recovery } from '../on-demand.js';
 
 /**
  * Takes up once, before a context's first payment, what earlier processes left: their payments hold
@@ -33,5 +33,5 @@ async function takeUpOrphans(context: PaymentContext): Promise<void> {
   if (orphans.every(({ length }) => length === 0)) return;
   // One of those that were signed may be of this same purchase.
   const funds = orphans[0].length > 0 ? 'uncertain' : 'untouched';
-  await (await loadPart(import('../recovery.js'), funds)).takeUp(context);
+  await (await recovery(funds)).takeUp(context);
 }

@@ -7,7 +7,7 @@ import { orphanedAttempts } from './find-orphans.js';
 import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
 import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
-import { loadPart } from '../../internal/load-once.js';
+import { swapEngine } from '../on-demand.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -145,7 +145,7 @@ async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<
     await endUnpaid(context, attempt);
     return true;
   }
-  const { decidedOutcome, forgetAccounts } = await loadPart(import('../swap-engine.js'));
+  const { decidedOutcome, forgetAccounts } = await swapEngine();
   const outcome = swap.outcome ?? (await decidedOutcome(context, swap));
   if (outcome === undefined) return false;
   await forgetAccounts(context, swap);

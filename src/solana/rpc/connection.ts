@@ -26,7 +26,7 @@ import {
 import type { CallOptions, Rpc, Tip } from './rpc.js';
 import type { AccountWatch, SignatureSocket } from './signature-socket.js';
 import { COMMITMENT, leastSlot, readBlockhash, readTip, settings } from './tip.js';
-import { loadOnce, loadPart } from '../../internal/load-once.js';
+import { loadOnce, part } from '../../internal/load-once.js';
 
 export type { Connection } from '@solana/web3.js';
 
@@ -51,7 +51,7 @@ export interface ConnectOptions {
 }
 
 /** What a payment does without that settles as its seller says. */
-const seldom = () => loadPart(import('./seldom.js'));
+const seldom = part(() => import('./seldom.js'));
 
 /** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
 export function connectRpc(options: ConnectOptions): Rpc {
