@@ -1,7 +1,7 @@
 import ky, { isHTTPError } from 'ky';
 import { ExactChangeError } from '../errors.js';
-import { onAbort } from './abort.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
+import { bounded } from './bounded.js';
 import { asOwn } from './own-request.js';
 import type { Runtime } from './runtime.js';
 
@@ -99,12 +99,14 @@ async function send(
   const {
     limiter,
     peer,
+    timeoutMs,
     maxBodyBytes = MAX_BODY_BYTES,
     fetch: request = (...args: Parameters<typeof fetch>) => globalThis.fetch(...args),
   } = options;
   const signal = init?.signal ?? undefined;
   await limiter?.take(signal);
-  return withDeadline(options, signal, async (inner) => {
+  const late = () => new DeadlineError('The deadline passed.');
+  return bounded(timeoutMs, late, [signal], async (inner) => {
     // A redirect would carry what the request holds, a key above all, to another host. Runtimes of
     // the Workers kind have no `error` for it.
     const response = await lost(() =>
@@ -131,38 +133,6 @@ async function lost<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (cause) {
     throw new LostError('No answer.', { cause });
-  }
-}
-
-/**
- * Runs `work` until it is done, time is up or the caller gives up, also if what it calls ignores
- * its signal.
- */
-async function withDeadline<T>(
-  { runtime, timeoutMs }: HttpOptions,
-  signal: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const controller = new AbortController();
-  const stop = () => controller.abort(signal?.reason);
-  if (signal?.aborted === true) stop();
-  const forget = signal === undefined ? undefined : onAbort(signal, stop);
-  const stopped = new Promise<never>((_, reject) => {
-    const refuse = () => reject(signal?.reason);
-    if (controller.signal.aborted) refuse();
-    onAbort(controller.signal, refuse);
-  });
-  const late = runtime.sleep(timeoutMs, controller.signal).then(() => {
-    throw new DeadlineError('The deadline passed.');
-  });
-  const done = work(controller.signal);
-  // Whichever loses the race still settles, and is not looked at.
-  for (const one of [stopped, late, done]) one.catch(() => undefined);
-  try {
-    return await Promise.race([done, late, stopped]);
-  } finally {
-    forget?.();
-    controller.abort();
   }
 }
 

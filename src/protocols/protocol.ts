@@ -1,5 +1,4 @@
 import type { ExactChangeError, OfferRefusal } from '../errors.js';
-import type { Runtime } from '../internal/runtime.js';
 import type { Address } from '../solana/types.js';
 import type { Offer, PaymentHeader, PaymentRequired, Settlement } from './types.js';
 
@@ -50,8 +49,6 @@ export interface PaymentProtocol {
 export interface ReadOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Where the deadline comes from; the system's clock unless set. */
-  readonly runtime?: Runtime | undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { TransportError } from '../../errors.js';
-import { onAbort } from '../../internal/abort.js';
+import { untilAborted } from '../../internal/abort.js';
 import { isCrossOrigin } from '../../internal/cross-origin.js';
-import { systemRuntime } from '../../internal/runtime.js';
+import { startDeadline } from '../../internal/deadline.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
 import { JSON_LIMITS } from './json.js';
@@ -76,20 +76,13 @@ export async function peekBody(response: Response, options: ReadOptions): Promis
     : copyOfBody(response);
   if (copy === null) return { text: '', end: 'dismissed' };
   const reader = copy.getReader();
-  const stop = new AbortController();
-  const runtime = options.runtime ?? systemRuntime;
-  const late = runtime.sleep(options.timeoutMs, stop.signal).then(
-    () => 'late' as const,
-    () => 'late' as const,
-  );
-  const aborted = rejectOnAbort(options.signal, stop.signal);
+  const deadline = startDeadline(options.timeoutMs, options.signal);
   const chunks: Uint8Array[] = [];
   let size = 0;
   const finish = (end: PeekedBody['end']): PeekedBody => decoded(chunks, size, end);
   try {
     for (;;) {
-      const next = await Promise.race([reader.read(), late, aborted]);
-      if (next === 'late') return finish('late');
+      const next = await untilAborted(reader.read(), deadline.signal);
       if (next.done) return finish('whole');
       chunks.push(next.value);
       size += next.value.byteLength;
@@ -98,9 +91,9 @@ export async function peekBody(response: Response, options: ReadOptions): Promis
     }
   } catch (error) {
     if (options.signal?.aborted === true) throw error;
-    return finish('broken');
+    return finish(deadline.passed ? 'late' : 'broken');
   } finally {
-    stop.abort();
+    deadline.end();
     // Not awaited: one branch of a tee settles only when the other is cancelled too.
     reader.cancel().catch(() => undefined);
   }
@@ -156,18 +149,6 @@ function decoded(chunks: readonly Uint8Array[], size: number, end: PeekedBody['e
   } catch {
     return { text: new TextDecoder().decode(bytes), end: 'broken' };
   }
-}
-
-function rejectOnAbort(signal: AbortSignal | undefined, stop: AbortSignal): Promise<never> {
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal === undefined) return;
-    const refuse = () => reject(signal.reason);
-    if (signal.aborted) return refuse();
-    onAbort(stop, onAbort(signal, refuse));
-  });
-  // It may reject after the race is over.
-  aborted.catch(() => undefined);
-  return aborted;
 }
 
 function lateBody(response: Response, timeoutMs: number): TransportError<'timeout'> {

@@ -3,8 +3,6 @@ import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { systemRuntime } from '../../../../src/internal/runtime.js';
-import type { Runtime } from '../../../../src/internal/runtime.js';
 import { peekBody, readPaymentRequired } from '../../../../src/protocols/x402/read.js';
 import { rejectionReason } from '../../../../src/protocols/x402/settlement.js';
 import { base64, entryV1, envelopeV1, envelopeV2 } from '../../../fixtures/malformed-402.js';
@@ -15,14 +13,14 @@ const json = { 'content-type': 'application/json' };
 const options = { timeoutMs: 60_000 };
 const encode = (text: string) => new TextEncoder().encode(text);
 
-/** A clock whose time passes when the test says so. */
-function stoppedClock() {
-  const wakers: (() => void)[] = [];
-  const runtime: Runtime = {
-    ...systemRuntime,
-    sleep: () => new Promise((resolve) => wakers.push(resolve)),
+/** Stops the clock; what is returned lets time pass, once what has come was read. */
+function stopClock() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    vi.runAllTimers();
   };
-  return { runtime, ring: () => wakers.forEach((wake) => wake()) };
 }
 
 /**
@@ -79,6 +77,7 @@ describe('readPaymentRequired', () => {
   });
 
   it('is content with the header, and waits for no body that cannot hold a fallback', async () => {
+    stopClock();
     for (const headers of [
       {},
       { 'content-type': 'text/html' },
@@ -86,10 +85,7 @@ describe('readPaymentRequired', () => {
       { ...json, 'content-length': '9999999' },
     ]) {
       const response = respond(body([], 'hang').stream, { ...headers, 'payment-required': v2 });
-      const found = await readPaymentRequired(response, {
-        timeoutMs: 60_000,
-        runtime: stoppedClock().runtime,
-      });
+      const found = await readPaymentRequired(response, options);
       expect(found?.x402Version).toBe(2);
       expect(found?.fallback).toBeUndefined();
     }
@@ -106,14 +102,14 @@ describe('readPaymentRequired', () => {
   });
 
   it('gives a dripping body beside a good header up, and pays by the header', async () => {
-    const clock = stoppedClock();
+    const passTime = stopClock();
     const { stream, isDry } = body(['{"x402Version":1,'], 'hang');
-    const reading = readPaymentRequired(respond(stream, { ...json, 'payment-required': v2 }), {
-      ...options,
-      runtime: clock.runtime,
-    });
+    const reading = readPaymentRequired(
+      respond(stream, { ...json, 'payment-required': v2 }),
+      options,
+    );
     await isDry;
-    clock.ring();
+    await passTime();
     expect((await reading)?.x402Version).toBe(2);
   });
 
@@ -179,12 +175,12 @@ describe('readPaymentRequired', () => {
   });
 
   it('returns a body that does not come untouched when time is up', async () => {
-    const clock = stoppedClock();
+    const passTime = stopClock();
     const { stream, isDry } = body(['{"error":'], 'hang');
     const response = respond(stream);
-    const reading = readPaymentRequired(response, { ...options, runtime: clock.runtime });
+    const reading = readPaymentRequired(response, options);
     await isDry;
-    clock.ring();
+    await passTime();
     expect(await reading).toBeUndefined();
     expect(response.bodyUsed).toBe(false);
     const first = await response.body?.getReader().read();
@@ -192,14 +188,12 @@ describe('readPaymentRequired', () => {
   });
 
   it('throws a timeout when terms began and time is up', async () => {
-    const clock = stoppedClock();
+    const passTime = stopClock();
     const { stream, isDry } = body(['{"x402Version":1,'], 'hang');
     const response = respond(stream);
-    const reading = caught(
-      readPaymentRequired(response, { timeoutMs: 1_234, runtime: clock.runtime }),
-    );
+    const reading = caught(readPaymentRequired(response, { timeoutMs: 1_234 }));
     await isDry;
-    clock.ring();
+    await passTime();
     expect(await reading).toMatchObject({
       code: 'timeout',
       funds: 'untouched',
