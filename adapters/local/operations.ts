@@ -8,6 +8,7 @@ import {
   type ResolvedRequest,
 } from '../../src/config/swap-request.js';
 import { isExactChangeError } from '../../src/errors.js';
+import { createPrices } from '../../src/payments/memory.js';
 import { autoPayStep } from '../../src/service/auto-pay.js';
 import { parsedPayment } from '../../src/service/parse-payment.js';
 import { createRecordedAutoPay } from '../../src/service/recorded-auto-pay.js';
@@ -117,7 +118,8 @@ export async function createOperations(
       rpc.close();
     },
   };
-  const deps = () => ({ settings, sources, rpc, transport: operations });
+  const known = createPrices();
+  const deps = () => ({ settings, sources, rpc, transport: operations, known });
   const recorded =
     settings.journal === undefined ? undefined : createRecordedAutoPay(deps(), settings.journal);
   return operations;

@@ -13,7 +13,7 @@ import type { Rpc } from '../solana/rpc/rpc.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
 import { locksWithTimeout } from './lock-timeout.js';
-import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
+import { createMemory, createRecovery, type Memory, type Prices, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
 import { part } from '../internal/load-once.js';
 
@@ -119,10 +119,15 @@ type ContextParts = Pick<
   Partial<Pick<PaymentContext, 'prices'>> & {
     /** Undefined for what all clients of the wallet in this process share. */
     readonly kept: KeptBy | undefined;
+    /** Of tokens, if others know them too. */
+    readonly known?: Prices;
   };
 
 /** A context over a connection and a transport that are there already. */
-export function contextOver(config: Config, { kept, ...parts }: ContextParts): PaymentContext {
+export function contextOver(
+  config: Config,
+  { kept, known, ...parts }: ContextParts,
+): PaymentContext {
   const { rpc, transport, wallet, prices = transport } = parts;
   const { network, runtime } = config;
   const { journal, coordination: shared } = kept ?? {
@@ -137,7 +142,7 @@ export function contextOver(config: Config, { kept, ...parts }: ContextParts): P
     config,
     prices,
     journal: shared === undefined ? alongWith(journal, coordination) : journal,
-    memory: createMemory(),
+    memory: createMemory(known),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime),

@@ -11,19 +11,23 @@ export interface PriceSeen {
   readonly at: number;
 }
 
-/** What a client has learned of the chain and of its services, and need not ask again. */
-export interface Memory {
-  readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
-  /** Payees' token accounts that are there, by address. */
-  readonly payees: Set<Address>;
+/** What tokens are worth, for any wallet. */
+export interface Prices {
   /** Prices of the last minutes, oldest first. */
   readonly prices: Map<Address, readonly PriceSeen[]>;
   /** When a mint was found to have no price. Milliseconds since the epoch. */
   readonly unpriced: Map<Address, number>;
-  /** When a swap out of a token that is not pinned came to nothing. Milliseconds since the epoch. */
-  readonly failedInputs: Map<Address, number>;
   /** Prices that are being asked for, by mint and whether the question gives way to others. */
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
+}
+
+/** What a client has learned of the chain and of its services, and need not ask again. */
+export interface Memory extends Prices {
+  readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
+  /** Payees' token accounts that are there, by address. */
+  readonly payees: Set<Address>;
+  /** When a swap out of a token that is not pinned came to nothing. Milliseconds since the epoch. */
+  readonly failedInputs: Map<Address, number>;
   /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
   holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
   /** Origins that have charged for a call. */
@@ -69,14 +73,16 @@ export interface Recovery {
 /** Of mints, accounts and addresses, each: sellers may name any number of them. */
 const MOST = 1_000;
 
-export function createMemory(): Memory {
+export function createPrices(): Prices {
+  return { prices: new Map(), unpriced: new Map(), pricesAsked: new Map() };
+}
+
+export function createMemory(prices: Prices = createPrices()): Memory {
   return {
+    ...prices,
     mints: new Map(),
     payees: new Set(),
-    prices: new Map(),
-    unpriced: new Map(),
     failedInputs: new Map(),
-    pricesAsked: new Map(),
     holdings: undefined,
     charging: new Set(),
     stableTerms: new Map(),

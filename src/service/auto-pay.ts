@@ -8,6 +8,7 @@ import { refuse } from '../internal/options.js';
 import { newWallet } from '../journal/registry.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
 import type { Purpose } from '../payments/execute/payment-nonce.js';
+import type { Prices } from '../payments/memory.js';
 import { composePayment } from '../payments/execute/sign-payment.js';
 import { choose, type Choice } from '../payments/plan/choose.js';
 import { findFunding } from '../payments/plan/funding.js';
@@ -36,9 +37,11 @@ export interface AutoPayDeps {
   readonly sources: readonly SwapSource[] | undefined;
   readonly rpc: Rpc;
   readonly transport: Transport;
+  /** What tokens are worth is the same for all wallets. */
+  readonly known: Prices;
 }
 
-/** One step of a payment that its caller signs. Keeps nothing between steps. */
+/** One step of a payment that its caller signs. Keeps nothing of it between steps. */
 export async function autoPayStep(
   deps: AutoPayDeps,
   request: AutoPayRequest,
@@ -76,10 +79,11 @@ export async function autoPayStep(
 }
 
 /**
- * A context that plans one step for a wallet, within what the request asks for, and keeps nothing.
+ * A context that plans one step for a wallet, within what the request asks for, and keeps nothing
+ * but prices.
  */
 export function planner(
-  { settings, sources, rpc, transport }: AutoPayDeps,
+  { settings, sources, rpc, transport, known }: AutoPayDeps,
   request: AutoPayRequest,
   autoSwap: boolean,
 ): PaymentContext {
@@ -105,6 +109,7 @@ export function planner(
     rpc,
     transport,
     kept: undefined,
+    known,
     wallet: newWallet(),
   });
 }

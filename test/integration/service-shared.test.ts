@@ -96,6 +96,30 @@ describe('many requests at once', () => {
     expect(quotesAsked()).toBe(1);
   });
 
+  it('for swaps of several wallets ask for what SOL is worth once', async () => {
+    const { handler } = await handlerOver();
+    const unpaid = await fetch(`${sandbox.apiUrl}/usdc`);
+    const { url, status, headers } = unpaid;
+    const paymentRequired = { url, status, headers: Object.fromEntries(headers) };
+    const quotes: number[] = [];
+    while (quotes.length < 3) {
+      const { address } = await sandbox.createWallet({ SOL: '0.1' });
+      const before = quotesAsked();
+      const asked = { paymentRequired, wallet: address, autoSwap: true };
+      const answer = await handler(
+        new Request('https://service.example/api/x402/auto-pay', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(asked),
+        }),
+      );
+      expect(await answer.json()).toMatchObject({ state: 'swap_required' });
+      quotes.push(quotesAsked() - before);
+    }
+    // Of its price, and of the swap; then of the swap alone.
+    expect(quotes).toEqual([2, 1, 1]);
+  });
+
   it('are answered to the others when some go away', async () => {
     const { handler } = await handlerOver();
     const path = 'https://service.example/api/quote?inputMint=SOL&outputMint=USDC&amount=1000001';
