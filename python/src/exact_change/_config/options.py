@@ -17,7 +17,6 @@ from .._policy.policy import Policy, PolicyOptions, parse_policy
 from .._policy.read import read_list, read_mint
 from .._solana.keys import AnySigner
 from .._spec import table
-from ..errors import ExactChangeError
 from .addresses import parse_jupiter_url, parse_presign, parse_rpc_urls, parse_service_url
 from .keys import parse_key
 from .relayer import RelayerConfig, RelayerOptions, parse_relayer
@@ -159,7 +158,8 @@ def take_options(options: Any) -> Config:
     options.clear()
     try:
         return parse_options(given)
-    except ExactChangeError as error:
+    except BaseException as error:
+        # A mapping or a text of the caller's own may raise anything.
         given.clear()
         raise error.with_traceback(None) from None
 
