@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib
 import sys
@@ -46,7 +47,7 @@ class HTTPInterceptor:
     """Makes httpx and requests pay, also clients and sessions that are there already.
 
     Constructing it takes effect at once; ``restore()`` or leaving ``with`` undoes it. Calls by a
-    transport of the caller's own, such as a mock, are left alone.
+    transport of the caller's own, such as a mock, and calls on trio are left alone.
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong.
 
@@ -116,7 +117,7 @@ class HTTPInterceptor:
 
     def _async(self, below: Any) -> Callable[..., Any]:
         async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            if not self._is_on or is_own(request):
+            if not self._is_on or is_own(request) or not _is_on_asyncio():
                 response: httpx.Response = await below(transport, request)
                 return response
             passed = _AsyncPassed(functools.partial(below, transport))
@@ -152,6 +153,15 @@ class _AsyncPassed(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response: httpx.Response = await self._send(request)
         return response
+
+
+def _is_on_asyncio() -> bool:
+    """Httpx runs on trio too, where nothing of ours can wait: a 402 comes back as it is there."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _requests_adapters() -> Any:

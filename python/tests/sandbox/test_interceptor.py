@@ -185,6 +185,22 @@ def test_transports_of_its_callers_own_are_left_alone(intercept: Intercept) -> N
     assert len(seen) == 1
 
 
+def test_calls_on_no_loop_of_asyncio_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch, intercept: Intercept
+) -> None:
+    """As trio runs them."""
+
+    async def answer(_transport: Any, _request: httpx.Request) -> httpx.Response:
+        return httpx.Response(402, json={"x402Version": 2, "accepts": []})
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answer)
+    intercept()
+    request = httpx.Request("GET", "http://127.0.0.1:9/")
+    with pytest.raises(StopIteration) as ended:
+        httpx.AsyncHTTPTransport().handle_async_request(request).send(None)
+    assert ended.value.value.status_code == 402
+
+
 def test_a_transport_of_a_client_is_not_for_it(sandbox: Sandbox) -> None:
     own = sandbox.options(sandbox.wallet(USDC="1"), http_transport=httpx.HTTPTransport())
     with pytest.raises(ConfigError) as refused:
