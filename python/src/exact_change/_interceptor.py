@@ -129,11 +129,11 @@ class HTTPInterceptor:
         # The module keeps requests' own way to send, as that is now.
         from ._http.adapter import PayingAdapter
 
-        def send(adapter: Any, request: Any, **options: Any) -> Any:
+        def send(adapter: Any, request: Any, *given: Any, **options: Any) -> Any:
             if not self._is_on:
-                return below(adapter, request, **options)
+                return below(adapter, request, *given, **options)
             paying = PayingAdapter(self._payer, {}, functools.partial(below, adapter))
-            return paying.send(request, **options)
+            return paying.send(request, *given, **options)
 
         return send
 
