@@ -60,6 +60,7 @@ def test_any_text_is_an_amount_in_one_spelling_or_none(text: str) -> None:
     [
         ({"policy": {"max_per_dya": "1"}}, "Did you mean policy.max_per_day"),
         ({"autoSwap": True}, "Did you mean auto_swap"),
+        ({"policy": {"maxPriceImpactBps": 1}}, "Did you mean policy.max_price_impact_bps"),
         ({"auto_swap": 1}, "must be True or False"),
         ({"journal": "payments.jsonl"}, "must be made by file_journal"),
         ({"retries": True}, "must be a whole number"),
