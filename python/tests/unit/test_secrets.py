@@ -62,6 +62,14 @@ def test_a_client_shows_no_key(form: str, kind: Callable[..., Any]) -> None:
             work(client)
 
 
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_keypair_of_solders_signs_and_shows_no_key(kind: Callable[..., Any]) -> None:
+    client = kind(signer=PAIR)
+    assert client.address == str(PAIR.pubkey())
+    for one in reached(client):
+        assert not shows(repr(one)), type(one)
+
+
 def test_an_interceptor_shows_no_key() -> None:
     interceptor = HTTPInterceptor(wallet_secret_key=TEXT, install=False)
     assert not shows(repr(interceptor))
