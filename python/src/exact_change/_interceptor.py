@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
-import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -166,9 +165,7 @@ def _is_on_asyncio() -> bool:
 
 def _requests_adapters() -> Any:
     """Requests' adapters, None if it is not installed."""
-    if "requests" not in sys.modules:
-        try:
-            importlib.import_module("requests.adapters")
-        except ImportError:
-            return None
-    return sys.modules["requests.adapters"]
+    try:
+        return importlib.import_module("requests.adapters")
+    except ImportError:
+        return None
