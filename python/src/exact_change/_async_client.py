@@ -233,6 +233,7 @@ class AsyncClient:
 
     def _own(self) -> httpx.AsyncClient:
         """Of this process and this loop: connections belong to the loop that made them."""
+        self._payer.check_open()
         if self._process != os.getpid():
             self._process = os.getpid()
             self._https = weakref.WeakKeyDictionary()

@@ -289,6 +289,7 @@ class Client:
 
     def _own(self) -> httpx.Client:
         """Of this process: a forked child must not write on its parent's sockets."""
+        self._payer.check_open()
         with self._lock:
             if self._http is None or self._process != os.getpid():
                 self._process = os.getpid()

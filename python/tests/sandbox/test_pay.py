@@ -15,6 +15,7 @@ from exact_change import (
 
 from ..conftest import MakeClient
 from ..node import Sandbox
+from ..payer import failure_of
 
 CENT = 10_000
 
@@ -206,9 +207,20 @@ async def test_an_event_loop_pays_and_is_not_blocked(sandbox: Sandbox) -> None:
         assert plan.payment is not None and plan.swap is None
 
 
-def test_a_closed_client_pays_no_more(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_closed_client_pays_no_more(calls: int, sandbox: Sandbox) -> None:
     client = Client(**sandbox.options(sandbox.wallet(USDC="1")))
+    for _ in range(calls):
+        client.get(f"{sandbox.api_url}/usdc")
     client.close()
+    failure_of(client.spent, "client_closed")
+    failure_of(lambda: client.get(f"{sandbox.api_url}/usdc"), "client_closed")
+
+
+async def test_a_closed_client_of_a_loop_pays_no_more(sandbox: Sandbox) -> None:
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
+    await client.get(f"{sandbox.api_url}/usdc")
+    await client.aclose()
     with pytest.raises(ExactChangeError) as closed:
-        client.spent()
+        await client.get(f"{sandbox.api_url}/usdc")
     assert closed.value.code == "client_closed"
