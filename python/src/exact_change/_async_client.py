@@ -44,7 +44,7 @@ class AsyncClient:
     """
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
-        self._begin(Payer(take_options(options)))
+        self._begin(Payer(take_options(options, "handle_async_request")))
 
     @classmethod
     def of(cls, payer: Payer) -> AsyncClient:

@@ -149,15 +149,19 @@ class Config(NamedTuple):
 _NAMES = tuple(ClientOptions.__annotations__)
 
 
-def take_options(options: Any) -> Config:
-    """As :func:`parse_options`, and empties what it was given.
+def take_options(options: Any, sends: str = "handle_request") -> Config:
+    """As :func:`parse_options`, and empties what it was given. ``sends``: what a transport must do.
 
     So no frame of ours that an error comes by holds a key: some loggers print what frames hold.
     """
     given: dict[str, Any] = dict(options)
     options.clear()
     try:
-        return parse_options(given)
+        config = parse_options(given)
+        transport = config.http_transport
+        if transport is not None and not callable(getattr(transport, sends, None)):
+            raise refuse("http_transport", f"must be a transport of httpx that has {sends}.")
+        return config
     except BaseException as error:
         # A mapping or a text of the caller's own may raise anything.
         given.clear()
