@@ -120,10 +120,15 @@ const tokens = {
 };
 
 const { approve: _approve, ...policy } = parsePolicy({}, SOLANA_MAINNET);
-const { timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network } = parseOptions({
-  walletSeed: new Uint8Array(32),
-});
-const client = { timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network };
+const { timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network, relayer } =
+  parseOptions({
+    walletSeed: new Uint8Array(32),
+    relayer: { url: 'https://relayer.example.com' },
+  });
+const client = {
+  ...{ timeouts, retries, retryWindow, autoSwap, presign, jupiterUrl, rpcUrls, network },
+  relayer: { maxFee: relayer?.maxFee },
+};
 const defaults = { client, policy, periods: Object.fromEntries(PERIODS), json: JSON_LIMITS };
 
 const shapeOf = ({ maxLength, pattern }: Shape) => ({ maxLength, pattern: pattern?.source });

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ._async_client import AsyncClient
 from ._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, WSOL_MINT
 from ._client import Client
-from ._events import Event
+from ._events import Event, EventName
 from ._inspect import InspectOptions, inspect_swap, inspect_swap_async
 from ._interceptor import HTTPInterceptor
 from ._journal.durable import DurableJournal
@@ -42,6 +42,7 @@ __all__ = [
     "Cost",
     "DurableJournal",
     "Event",
+    "EventName",
     "ExactChangeError",
     "FreedReceipt",
     "FundsError",

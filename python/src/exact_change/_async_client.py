@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, Mapping, Sequen
 import httpx
 
 from ._config.options import take_options
-from ._events import Listener
+from ._events import EventName, Listener
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import loop_transport
 from ._http.paying import AsyncPayingTransport
@@ -22,7 +22,7 @@ from ._payer import Payer
 from ._tied import settled_within
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Literal, Self, Unpack
 
     from ._config.options import ClientOptions
     from ._config.swap_request import SwapOptions, SwapRequest
@@ -44,7 +44,7 @@ class AsyncClient:
     """
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
-        self._begin(Payer(take_options(options)))
+        self._begin(Payer(take_options(options, "handle_async_request")))
 
     @classmethod
     def of(cls, payer: Payer) -> AsyncClient:
@@ -196,7 +196,7 @@ class AsyncClient:
         """What is spent of each cap."""
         return await loop_host().run(self._payer.loop_engine().spent())
 
-    def on(self, event: str, listener: Listener) -> Callable[[], None]:
+    def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
         """Listens to one kind of event, or to all (``"*"``). Returns the way to stop."""
         return self._payer.events.on(event, listener)
 
@@ -233,6 +233,7 @@ class AsyncClient:
 
     def _own(self) -> httpx.AsyncClient:
         """Of this process and this loop: connections belong to the loop that made them."""
+        self._payer.check_open()
         if self._process != os.getpid():
             self._process = os.getpid()
             self._https = weakref.WeakKeyDictionary()

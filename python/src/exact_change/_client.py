@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Sequence
 import httpx
 
 from ._config.options import take_options
-from ._events import Listener
+from ._events import EventName, Listener
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import thread_transport
 from ._http.paying import PayingTransport
@@ -21,7 +21,7 @@ from ._payer import Payer
 from ._tied import settled_within
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Literal, Self, Unpack
 
     from ._config.options import ClientOptions
     from ._config.swap_request import SwapOptions, SwapRequest
@@ -247,7 +247,7 @@ class Client:
         """What is spent of each cap."""
         return threads.run(self._payer.thread_engine().spent())
 
-    def on(self, event: str, listener: Listener) -> Callable[[], None]:
+    def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
         """Listens to one kind of event, or to all (``"*"``). Returns the way to stop."""
         return self._payer.events.on(event, listener)
 
@@ -289,6 +289,7 @@ class Client:
 
     def _own(self) -> httpx.Client:
         """Of this process: a forked child must not write on its parent's sockets."""
+        self._payer.check_open()
         with self._lock:
             if self._http is None or self._process != os.getpid():
                 self._process = os.getpid()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib
-import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -46,7 +46,7 @@ class HTTPInterceptor:
     """Makes httpx and requests pay, also clients and sessions that are there already.
 
     Constructing it takes effect at once; ``restore()`` or leaving ``with`` undoes it. Calls by a
-    transport of the caller's own, such as a mock, are left alone.
+    transport of the caller's own, such as a mock, and calls on trio are left alone.
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong.
 
@@ -116,7 +116,7 @@ class HTTPInterceptor:
 
     def _async(self, below: Any) -> Callable[..., Any]:
         async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            if not self._is_on or is_own(request):
+            if not self._is_on or is_own(request) or not _is_on_asyncio():
                 response: httpx.Response = await below(transport, request)
                 return response
             passed = _AsyncPassed(functools.partial(below, transport))
@@ -128,11 +128,11 @@ class HTTPInterceptor:
         # The module keeps requests' own way to send, as that is now.
         from ._http.adapter import PayingAdapter
 
-        def send(adapter: Any, request: Any, **options: Any) -> Any:
+        def send(adapter: Any, request: Any, *given: Any, **options: Any) -> Any:
             if not self._is_on:
-                return below(adapter, request, **options)
+                return below(adapter, request, *given, **options)
             paying = PayingAdapter(self._payer, {}, functools.partial(below, adapter))
-            return paying.send(request, **options)
+            return paying.send(request, *given, **options)
 
         return send
 
@@ -154,11 +154,18 @@ class _AsyncPassed(httpx.AsyncBaseTransport):
         return response
 
 
+def _is_on_asyncio() -> bool:
+    """Httpx runs on trio too, where nothing of ours can wait: a 402 comes back as it is there."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _requests_adapters() -> Any:
     """Requests' adapters, None if it is not installed."""
-    if "requests" not in sys.modules:
-        try:
-            importlib.import_module("requests.adapters")
-        except ImportError:
-            return None
-    return sys.modules["requests.adapters"]
+    try:
+        return importlib.import_module("requests.adapters")
+    except ImportError:
+        return None

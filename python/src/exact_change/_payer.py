@@ -90,9 +90,13 @@ class Payer:
             engine = self._loops.pop(asyncio.get_running_loop(), None)
         return [] if engine is None or self._process != os.getpid() else [engine]
 
-    def _check(self) -> None:
+    def check_open(self) -> None:
+        """Raises ``client_closed``."""
         if self._is_closed:
             raise failure("client_closed", "This client is closed. Create a new one.")
+
+    def _check(self) -> None:
+        self.check_open()
         if self._process != os.getpid():
             # What the parent has under way is not a child's.
             self._process = os.getpid()

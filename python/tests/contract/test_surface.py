@@ -116,6 +116,11 @@ def test_both_clients_have_the_same_methods() -> None:
     assert methods(AsyncClient) == (methods(Client) - {"adapter", "close"}) | {"aclose"}
 
 
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_type_checker_sees_an_event_that_there_is_not(kind: Any) -> None:
+    assert kind.on.__annotations__["event"] == "EventName | Literal['*']"
+
+
 def test_events_say_what_they_say_in_typescript(sandbox: Sandbox, make_payer: MakePayer) -> None:
     payer = make_payer(USDT="5", auto_swap=True, relayer={"url": sandbox.relayer_url})
     payer.client.settled(payer.client.get(f"{sandbox.api_url}/usdc"), timeout=60)

@@ -185,6 +185,45 @@ def test_transports_of_its_callers_own_are_left_alone(intercept: Intercept) -> N
     assert len(seen) == 1
 
 
+def test_an_adapter_that_names_no_options_is_paid_for(
+    sandbox: Sandbox, intercept: Intercept
+) -> None:
+    """As those of caches call the one that they extend."""
+
+    class Own(requests.adapters.HTTPAdapter):
+        def send(self, request: Any, *given: Any, **options: Any) -> requests.Response:
+            names = ("stream", "timeout", "verify", "cert", "proxies")
+            return super().send(request, *(options[name] for name in names))
+
+    interceptor = intercept()
+    for adapter in (Own(), interceptor.client.adapter()):
+        with requests.Session() as session:
+            session.mount("http://", adapter)
+            assert session.get(f"{sandbox.api_url}/usdc", timeout=30).status_code == 200
+    prepared = requests.Request("GET", f"{sandbox.api_url}/usdc").prepare()
+    assert interceptor.client.adapter().send(prepared, True, 30).status_code == 200
+    interceptor.restore()
+    with requests.Session() as session:
+        session.mount("http://", Own())
+        assert session.get(f"{sandbox.api_url}/usdc", timeout=30).status_code == 402
+
+
+def test_calls_on_no_loop_of_asyncio_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch, intercept: Intercept
+) -> None:
+    """As trio runs them."""
+
+    async def answer(_transport: Any, _request: httpx.Request) -> httpx.Response:
+        return httpx.Response(402, json={"x402Version": 2, "accepts": []})
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answer)
+    intercept()
+    request = httpx.Request("GET", "http://127.0.0.1:9/")
+    with pytest.raises(StopIteration) as ended:
+        httpx.AsyncHTTPTransport().handle_async_request(request).send(None)
+    assert ended.value.value.status_code == 402
+
+
 def test_a_transport_of_a_client_is_not_for_it(sandbox: Sandbox) -> None:
     own = sandbox.options(sandbox.wallet(USDC="1"), http_transport=httpx.HTTPTransport())
     with pytest.raises(ConfigError) as refused:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from exact_change import AsyncClient, Client, ExactChangeError
+from exact_change import AsyncClient, Client, EventName, ExactChangeError
 from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
 
@@ -175,7 +175,7 @@ def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
 )
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_a_call_whose_loop_was_closed_keeps_no_key_and_pays_once(
-    kind: str, event: str, turns: int, sandbox: Sandbox, tmp_path: Path
+    kind: str, event: EventName, turns: int, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     """Nothing is cancelled: what the call was at just ends."""
     wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
+import httpx
 import pytest
+import requests
 
 from exact_change import (
     AsyncClient,
@@ -15,6 +19,7 @@ from exact_change import (
 
 from ..conftest import MakeClient
 from ..node import Sandbox
+from ..payer import failure_of
 
 CENT = 10_000
 
@@ -144,13 +149,13 @@ def test_approval_is_asked_with_a_plan(sandbox: Sandbox, make_client: MakeClient
     assert plans == ["0.01", "0.01"]
 
 
+@pytest.mark.parametrize("library", ["httpx", "requests"])
 def test_a_header_is_made_for_callers_that_do_their_own_http(
-    sandbox: Sandbox, make_client: MakeClient
+    library: str, sandbox: Sandbox, make_client: MakeClient
 ) -> None:
-    import httpx
-
     client = make_client(sandbox.wallet(USDC="1"))
-    with httpx.Client() as plain:
+    plain: Any = httpx.Client() if library == "httpx" else requests.Session()
+    with plain:
         unpaid = plain.get(f"{sandbox.api_url}/usdc")
         terms = client.parse(unpaid)
         assert terms is not None and len(terms.accepts) == 1
@@ -158,6 +163,25 @@ def test_a_header_is_made_for_callers_that_do_their_own_http(
         paid = plain.get(unpaid.url, headers={payment.header.name: payment.header.value})
     assert paid.status_code == 200
     assert payment.header.value not in repr(payment)
+
+
+def test_receipts_are_listed_by_what_they_say(sandbox: Sandbox, make_client: MakeClient) -> None:
+    client = make_client(sandbox.wallet(USDC="1"))
+    receipt = receipt_of(client.get(f"{sandbox.api_url}/usdc"))
+    assert receipt is not None
+    host = httpx.URL(receipt.url).netloc.decode()
+    mine: Any = {"host": host, "pay_to": receipt.payment.pay_to, "mint": receipt.payment.mint}
+    mine.update(since=receipt.at, until=receipt.at + 1)
+    others: Any = {
+        "host": "shop.example",
+        "pay_to": sandbox.fee_payer,
+        "mint": sandbox.mint("USDT"),
+    }
+    others.update(since=receipt.at + 1, until=receipt.at, state="unsettled")
+    absent: Any = dict.fromkeys(others)
+    assert len(client.receipts(**mine)) == len(client.receipts(**absent)) == 1
+    for name, other in others.items():
+        assert client.receipts(**{**mine, name: other}) == [], name
 
 
 def test_a_key_is_one_purchase(sandbox: Sandbox, make_client: MakeClient) -> None:
@@ -206,9 +230,20 @@ async def test_an_event_loop_pays_and_is_not_blocked(sandbox: Sandbox) -> None:
         assert plan.payment is not None and plan.swap is None
 
 
-def test_a_closed_client_pays_no_more(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_closed_client_pays_no_more(calls: int, sandbox: Sandbox) -> None:
     client = Client(**sandbox.options(sandbox.wallet(USDC="1")))
+    for _ in range(calls):
+        client.get(f"{sandbox.api_url}/usdc")
     client.close()
+    failure_of(client.spent, "client_closed")
+    failure_of(lambda: client.get(f"{sandbox.api_url}/usdc"), "client_closed")
+
+
+async def test_a_closed_client_of_a_loop_pays_no_more(sandbox: Sandbox) -> None:
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
+    await client.get(f"{sandbox.api_url}/usdc")
+    await client.aclose()
     with pytest.raises(ExactChangeError) as closed:
-        client.spent()
+        await client.get(f"{sandbox.api_url}/usdc")
     assert closed.value.code == "client_closed"

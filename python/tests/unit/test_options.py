@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,12 +61,15 @@ def test_any_text_is_an_amount_in_one_spelling_or_none(text: str) -> None:
     [
         ({"policy": {"max_per_dya": "1"}}, "Did you mean policy.max_per_day"),
         ({"autoSwap": True}, "Did you mean auto_swap"),
+        ({"policy": {"maxPriceImpactBps": 1}}, "Did you mean policy.max_price_impact_bps"),
         ({"auto_swap": 1}, "must be True or False"),
         ({"journal": "payments.jsonl"}, "must be made by file_journal"),
         ({"retries": True}, "must be a whole number"),
         ({"rpc_url": "ftp://node.example.com"}, "rpc_url"),
         ({"timeouts": {"rpc": float("nan")}}, "must be milliseconds"),
         ({"network": "base"}, "must be mainnet"),
+        ({"http_transport": 5}, "that has handle_request"),
+        ({"http_transport": httpx.AsyncHTTPTransport()}, "that has handle_request"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], says: str) -> None:

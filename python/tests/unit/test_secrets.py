@@ -8,7 +8,7 @@ import json
 import pickle
 import traceback
 from types import FunctionType, ModuleType
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Dict, Iterator
 
 import pytest
 from solders.keypair import Keypair
@@ -62,6 +62,14 @@ def test_a_client_shows_no_key(form: str, kind: Callable[..., Any]) -> None:
             work(client)
 
 
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_keypair_of_solders_signs_and_shows_no_key(kind: Callable[..., Any]) -> None:
+    client = kind(signer=PAIR)
+    assert client.address == str(PAIR.pubkey())
+    for one in reached(client):
+        assert not shows(repr(one)), type(one)
+
+
 def test_an_interceptor_shows_no_key() -> None:
     interceptor = HTTPInterceptor(wallet_secret_key=TEXT, install=False)
     assert not shows(repr(interceptor))
@@ -95,3 +103,18 @@ def test_a_traceback_shows_no_key_in_the_frames_of_the_library(
     assert not shows(str(error) + repr(error) + json.dumps(error.to_dict()))
     kept: ExactChangeError = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert (kept.code, str(kept)) == (error.code, str(error))
+
+
+class Broken(Dict[str, Any]):
+    """A mapping of a caller's own that fails when it is read."""
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("not loaded")
+
+
+def test_an_error_of_others_shows_no_key_in_the_frames_of_the_library() -> None:
+    broken: Any = Broken(max_per_day="1.00")
+    with pytest.raises(RuntimeError, match="not loaded") as caught:
+        Client(wallet_secret_key=TEXT, policy=broken)
+    shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert not any(shows(str(frame.locals)) for frame in list(shown.stack)[1:])

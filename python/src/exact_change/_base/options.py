@@ -33,8 +33,13 @@ def refuse_unknown(
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
     """A slip of the finger is two letters at most; in a short name, one."""
-    distance, known = min((_distance(name.lower(), one.lower()), one) for one in names)
+    distance, known = min((_distance(_letters(name), _letters(one)), one) for one in names)
     return known if distance <= min(2, len(name) // 3) else None
+
+
+def _letters(name: str) -> str:
+    """TypeScript writes the same names in camelCase."""
+    return name.lower().replace("_", "").replace("-", "")
 
 
 def _distance(one: str, other: str) -> int:

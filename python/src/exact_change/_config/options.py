@@ -17,7 +17,6 @@ from .._policy.policy import Policy, PolicyOptions, parse_policy
 from .._policy.read import read_list, read_mint
 from .._solana.keys import AnySigner
 from .._spec import table
-from ..errors import ExactChangeError
 from .addresses import parse_jupiter_url, parse_presign, parse_rpc_urls, parse_service_url
 from .keys import parse_key
 from .relayer import RelayerConfig, RelayerOptions, parse_relayer
@@ -150,16 +149,21 @@ class Config(NamedTuple):
 _NAMES = tuple(ClientOptions.__annotations__)
 
 
-def take_options(options: Any) -> Config:
-    """As :func:`parse_options`, and empties what it was given.
+def take_options(options: Any, sends: str = "handle_request") -> Config:
+    """As :func:`parse_options`, and empties what it was given. ``sends``: what a transport must do.
 
     So no frame of ours that an error comes by holds a key: some loggers print what frames hold.
     """
     given: dict[str, Any] = dict(options)
     options.clear()
     try:
-        return parse_options(given)
-    except ExactChangeError as error:
+        config = parse_options(given)
+        transport = config.http_transport
+        if transport is not None and not callable(getattr(transport, sends, None)):
+            raise refuse("http_transport", f"must be a transport of httpx that has {sends}.")
+        return config
+    except BaseException as error:
+        # A mapping or a text of the caller's own may raise anything.
         given.clear()
         raise error.with_traceback(None) from None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, cast
 
+from solders.keypair import Keypair
+
 from .._base.options import refuse
 from .._solana.address import is_address
 from .._solana.keys import AnySigner, key_signer, seed_signer
@@ -29,7 +31,7 @@ def parse_signer(options: Mapping[str, Any]) -> AnySigner:
 
 def _read_signer(signer: Any) -> AnySigner:
     """A ``Keypair`` of solders, or what has an address and signs."""
-    if callable(getattr(signer, "pubkey", None)) and hasattr(signer, "to_bytes_array"):
+    if isinstance(signer, Keypair):
         return key_signer(bytes(signer))
     address: object = getattr(signer, "address", None)
     ways = ("sign_message", "sign_transaction")

@@ -29,6 +29,8 @@ from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, unfollowed
 
 _FIRST_WAIT_MS = 250
+# Of `send`, in requests' order: some adapters do not name them.
+_OPTIONS = ("stream", "timeout", "verify", "cert", "proxies")
 # Requests copies these along with what it is redirected to.
 _HOP = "exact_change.hop"
 # Reads what a seller redirects to as sessions do: read otherwise, a call would seem to be another.
@@ -66,10 +68,11 @@ class PayingAdapter(BaseAdapter):
         self._below = OwnAdapter(**options)
         self._pass = self._below.send if send is None else send
 
-    def send(  # type: ignore[override]
-        self, request: requests.PreparedRequest, **options: Any
+    def send(
+        self, request: requests.PreparedRequest, *given: Any, **options: Any
     ) -> requests.Response:
         """Sends a request, and pays for it if that is asked for."""
+        options.update(zip(_OPTIONS, given))
         if any(name in request.headers for name in PAYMENT_HEADERS):
             return unfollowed(self._pass(request, **options))
         hop, kept = _hop_of(request), keep_body(request)

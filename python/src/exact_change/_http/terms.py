@@ -18,7 +18,8 @@ def terms_in(response: Any) -> PaymentRequired | None:
     if response.status_code != 402:
         return None
     pairs = ((str(name), str(value)) for name, value in response.headers.items())
-    url = getattr(response, "_request", None) and str(response.url)
+    # One of httpx that was made by hand has no request, and raises for its address.
+    url = getattr(response, "_request", True) and str(response.url or "")
     text: str = response.text
     return parse_payment_required(headers=Headers(pairs), body=text, url=url or None)
 

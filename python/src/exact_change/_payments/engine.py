@@ -156,7 +156,8 @@ class Engine:
 
     def receipts(self, given: Mapping[str, Any]) -> Steps[list[Receipt]]:
         """Receipts in the journal, oldest first."""
-        wanted = refuse_unknown(given, _FILTER_NAMES, "filter")
+        known = refuse_unknown(given, _FILTER_NAMES, "filter")
+        wanted = {name: value for name, value in known.items() if value is not None}
         attempts = yield from self.context.journal.attempts(
             self.context.owner, since=wanted.get("since")
         )
@@ -248,7 +249,7 @@ def _fits(receipt: Receipt, wanted: Mapping[str, Any]) -> bool:
         "pay_to": receipt.payment.pay_to,
         "mint": receipt.payment.mint,
     }
-    if any(wanted.get(name) not in (None, value) for name, value in actual.items()):
+    if any(wanted.get(name, value) != value for name, value in actual.items()):
         return False
     since, until = wanted.get("since", receipt.at), wanted.get("until", receipt.at + 1)
     return bool(since <= receipt.at < until)
