@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from exact_change import (
@@ -142,6 +144,17 @@ def test_approval_is_asked_with_a_plan(sandbox: Sandbox, make_client: MakeClient
     assert refused.value.code == "approval_refused"
     assert client.get(f"{sandbox.api_url}/usdc").status_code == 200
     assert plans == ["0.01", "0.01"]
+
+
+@pytest.mark.parametrize("answer", [False, None, 1, "yes", "no", [True]])
+def test_anything_but_true_is_no_approval(
+    answer: Any, sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    client = make_client(sandbox.wallet(USDC="1"), policy={"approve": lambda _plan: answer})
+    with pytest.raises(PolicyError) as refused:
+        client.get(f"{sandbox.api_url}/usdc")
+    assert refused.value.code == "approval_refused"
+    assert client.receipts() == []
 
 
 def test_a_header_is_made_for_callers_that_do_their_own_http(
