@@ -150,7 +150,10 @@ def test_approval_is_asked_with_a_plan(sandbox: Sandbox, make_client: MakeClient
 def test_anything_but_true_is_no_approval(
     answer: Any, sandbox: Sandbox, make_client: MakeClient
 ) -> None:
-    client = make_client(sandbox.wallet(USDC="1"), policy={"approve": lambda _plan: answer})
+    def approve(_plan: object) -> Any:
+        return answer
+
+    client = make_client(sandbox.wallet(USDC="1"), policy={"approve": approve})
     with pytest.raises(PolicyError) as refused:
         client.get(f"{sandbox.api_url}/usdc")
     assert refused.value.code == "approval_refused"
