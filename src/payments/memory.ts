@@ -36,12 +36,14 @@ export interface Memory extends Prices {
   readonly stableTerms: Map<string, { readonly terms: PaymentRequired; readonly until: number }>;
   /** Which payment headers the browser lets a page send, each with its method and origin. */
   readonly allowedByCors: Set<string>;
-  /** The top-up that is under way, how many failed in a row, and until when none is tried. */
+  /** The top-up that is under way, and how many failed in a row. */
   readonly topUp: {
     running: Promise<void> | undefined;
     failures: number;
-    /** Milliseconds since the epoch. */
-    restUntil: number;
+    /** When the last one failed. Milliseconds since the epoch. */
+    failedAt: number;
+    /** Milliseconds from then on in which none is tried. */
+    restMs: number;
   };
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
@@ -87,7 +89,7 @@ export function createMemory(prices: Prices = createPrices()): Memory {
     charging: new Set(),
     stableTerms: new Map(),
     allowedByCors: new Set(),
-    topUp: { running: undefined, failures: 0, restUntil: -Infinity },
+    topUp: { running: undefined, failures: 0, failedAt: -Infinity, restMs: 0 },
     servicePlanFailedAt: -Infinity,
   };
 }

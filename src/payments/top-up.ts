@@ -1,5 +1,6 @@
 import { isExactChangeError } from '../errors.js';
 import { withJitter } from '../internal/backoff.js';
+import { sinceThen } from '../internal/runtime.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import type { Address } from '../solana/types.js';
 import { newId, type PaymentContext } from './context.js';
@@ -22,7 +23,8 @@ export function keepToppedUp(context: PaymentContext): void {
   const { topUp: rule } = config.policy;
   if (rule === undefined || memory.topUp.running !== undefined) return;
   const isDue = async (): Promise<boolean> => {
-    if (closing.signal.aborted || config.runtime.now() < memory.topUp.restUntil) return false;
+    const isResting = sinceThen(config.runtime, memory.topUp.failedAt) < memory.topUp.restMs;
+    if (closing.signal.aborted || isResting) return false;
     const source = associatedTokenAddress(config.signer.address, rule.mint, rule.tokenProgram);
     const known = await knownAvailable(context, source);
     return known === undefined || known < rule.below;
@@ -54,7 +56,8 @@ async function run(context: PaymentContext, symbol: string): Promise<void> {
   memory.topUp.failures = failures;
   if (failures === 0) return;
   const { runtime } = config;
-  memory.topUp.restUntil = runtime.now() + withJitter(rest, runtime);
+  memory.topUp.failedAt = runtime.now();
+  memory.topUp.restMs = withJitter(rest, runtime);
   const why = isExactChangeError(reason) ? `failed with ${reason.code}` : 'brought too little';
   const words = isExactChangeError(reason) ? ` ${reason.message}` : '';
   emit('warning', {

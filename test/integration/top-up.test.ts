@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { memoryJournal, type ClientEvent, type ClientOptions, type Plan } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { signaturesOf, landed, tokenAccount, until } from '../helpers/chain.js';
 import { journalFiles } from '../helpers/journal-files.js';
@@ -303,6 +303,20 @@ describe('what else may come of a top-up', () => {
       expect.stringMatching(new RegExp(`failed with ${code}, and none is tried for 60 s`)),
     ]);
     expect(payer.signed.filter(({ kind }) => kind === 'swap')).toEqual([]);
+  });
+
+  it('holds back no other for longer than its rest, when the clock was ahead meanwhile', async () => {
+    const payer = await payerWith(5);
+    sandbox.controls.aggregator.noRoute('SOL', 'USDC');
+    const now = Date.now.bind(Date);
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 30 * 86_400_000);
+    onTestFinished(() => clock.mockRestore());
+    await pay(payer, 1);
+    await until('it is told', () => ofType(payer, 'warning')[0]);
+    clock.mockRestore();
+    sandbox.controls.aggregator.restore();
+    await pay(payer, 1);
+    await confirmed(payer);
   });
 
   it('is left to the next client by one that closes, and is made once', async () => {

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exact_change._journal.attempts import is_attempt
 from exact_change._journal.balances import (
     AccountBalance,
@@ -12,6 +15,7 @@ from exact_change._journal.balances import (
     changed,
     spending,
 )
+from exact_change._journal.spending import SpentSums
 from exact_change._journal.store import AttemptStore
 from exact_change._journal.types import CapBlock, KeyTaken, Owner
 from exact_change._policy.caps import Cap
@@ -102,3 +106,17 @@ def test_a_balance_changes_step_by_step_as_in_typescript() -> None:
 def test_what_is_an_attempt_is_judged_as_in_typescript() -> None:
     for row in vectors("attempts"):
         assert is_attempt(row["in"]) == row["out"], row["in"]
+
+
+MOMENTS = st.one_of(st.integers(0, 10_000), st.integers(0, 100 * 86_400_000))
+
+
+@given(st.lists(MOMENTS, min_size=1, max_size=400), st.lists(MOMENTS, max_size=20))
+def test_what_left_counts_for_the_whole_of_a_window(ats: list[int], begins: list[int]) -> None:
+    """However old it is, in whatever order it came, and whatever is put together."""
+    sums = SpentSums()
+    for at in ats:
+        sums.add(at, 1)
+    for begin in (*begins, *(at - 1 for at in ats)):
+        assert sums.since(begin) >= sum(at > begin for at in ats)
+    assert sums.since(-1) == len(ats)

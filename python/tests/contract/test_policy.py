@@ -109,3 +109,11 @@ def test_hosts_are_read_as_in_typescript() -> None:
         assert read(read_host, row["in"]) == row["out"], row
     for row in of("text", "listedHost"):
         assert read(read_listed_host, row["in"]) == row["out"], row
+
+
+def test_a_payment_may_take_the_whole_of_a_cap_and_no_more() -> None:
+    def refused(micro_usd: int) -> bool:
+        spend = {"host": "b.test", "payTo": "payee", "mint": "mint", "amount": "1"}
+        return check_payment(POLICY.caps, {**spend, "microUsd": str(micro_usd)}) is not None
+
+    assert (refused(40_000), refused(40_001)) == (False, True)

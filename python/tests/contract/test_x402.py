@@ -3,6 +3,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import pytest
+
 from exact_change._base.headers import Headers
 from exact_change._base.js import stringify
 from exact_change._base.network import SOLANA_MAINNET
@@ -14,6 +16,7 @@ from exact_change._x402.header import decode_header, encode_header
 from exact_change._x402.offers import judge_offers
 from exact_change._x402.parse import parse_payment_required
 from exact_change._x402.payload import attach_payment, check_header, transaction_in
+from exact_change._x402.self_check import check_own_payment
 from exact_change._x402.settlement import read_settlement, rejection_reason
 from exact_change._x402.types import Offer
 from exact_change.errors import ExactChangeError
@@ -66,6 +69,35 @@ def test_payments_are_byte_for_byte_those_of_typescript() -> None:
         }
         assert (shown, has_id) == (row["header"], row["hasId"])
         assert transaction_in(header) == signed
+
+
+STRANGER = "GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse"
+
+
+def refused(message: bytes, facts: PaymentFacts) -> bool:
+    with pytest.raises(ExactChangeError) as error:
+        check_own_payment(message, facts)
+    return error.value.code == "self_check_failed"
+
+
+def test_a_payment_that_differs_in_any_byte_is_not_signed() -> None:
+    for row in vectors("payments")[:8]:
+        message, (_, facts) = data(row["message"]), payment_of(row)
+        check_own_payment(message, facts)
+        for at in range(len(message)):
+            assert refused(message[:at] + bytes((message[at] ^ 1,)) + message[at + 1 :], facts), at
+        assert refused(message[:-1], facts) and refused(message + b"\0", facts)
+
+
+def test_a_payment_from_or_to_another_account_is_not_signed() -> None:
+    """Also if it is built as it was ordered."""
+    for row in vectors("payments")[:8]:
+        _, facts = payment_of(row)
+        for name in ("source", "destination"):
+            other: Any = {name: STRANGER}
+            with pytest.raises(ExactChangeError) as error:
+                build_exact_payment(facts._replace(**other))
+            assert error.value.code == "self_check_failed"
 
 
 def test_requests_are_told_apart_as_in_typescript() -> None:

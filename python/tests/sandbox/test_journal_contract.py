@@ -76,7 +76,10 @@ def test_a_key_is_one_purchase(kind: str, open_: Open) -> None:
     assert taken == KeyTaken(first)
     # What was not written is not claimed.
     assert run(one.coordination.claims.live(["second"])) == set()
-    assert run(one.journal.reserve(attempt("third", **key, resigns="first"), [])) is None
+    third = attempt("third", **key, resigns="first")
+    assert run(one.journal.reserve(third, [])) is None
+    again = run(one.journal.reserve(attempt("fourth", **key, resigns="first"), []))
+    assert again == KeyTaken(third)
     with pytest.raises((TypeError, ExactChangeError)):
         run(one.journal.reserve(attempt("first"), []))
     found = run(one.journal.similar(OWNER, "", first["idempotencyKey"]))

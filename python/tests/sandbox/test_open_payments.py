@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any, Iterator
+
 import pytest
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import failure_of
+from ..proxy import Proxy
 from ..seller import Reply, Seen, offer, settle, terms
 
 
@@ -64,5 +68,42 @@ def test_a_token_that_is_used_up_is_not_replaced_by_another(
     seller = make_seller(answer)
     first = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
     again = failure_of(lambda: payer.client.get(seller.url), "already_spent")
+    assert again.details["payer_signature"] == first.details["payer_signature"]
+    assert payer.signed == ["payment"]
+
+
+@pytest.fixture
+def future(sandbox: Sandbox) -> Iterator[Proxy]:
+    """A node that is far ahead in the slot and the height that it tells."""
+    proxy = Proxy(sandbox.rpc_url)
+
+    def ahead(answer: Any, _: Seen) -> Any:
+        result = answer.get("result")
+        if isinstance(result, dict) and "blockHeight" in result:
+            result["blockHeight"] += 1_000_000
+            result["absoluteSlot"] += 1_000_000
+        return answer
+
+    proxy.lies["/"] = ahead
+    yield proxy
+    proxy.close()
+
+
+@pytest.mark.parametrize("has_liar", [False, True])
+def test_neither_a_clock_nor_one_node_lets_an_open_payment_be_forgotten(
+    has_liar: bool,
+    sandbox: Sandbox,
+    future: Proxy,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nodes = [sandbox.rpc_url, *([future.url] if has_liar else [])]
+    payer = make_payer(USDC="1", rpc_url=nodes)
+    seller = make_seller(lambda seen: None if seen.is_paid else terms(offer(sandbox)))
+    first = failure_of(lambda: payer.client.post(seller.url), "payment_uncertain")
+    days, now = 30 * 24 * 60 * 60 * 10**9, time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + days)
+    again = failure_of(lambda: payer.client.post(seller.url), "payment_uncertain")
     assert again.details["payer_signature"] == first.details["payer_signature"]
     assert payer.signed == ["payment"]

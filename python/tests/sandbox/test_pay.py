@@ -149,6 +149,20 @@ def test_approval_is_asked_with_a_plan(sandbox: Sandbox, make_client: MakeClient
     assert plans == ["0.01", "0.01"]
 
 
+@pytest.mark.parametrize("answer", [False, None, 1, "yes", "no", [True]])
+def test_anything_but_true_is_no_approval(
+    answer: Any, sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    def approve(_plan: object) -> Any:
+        return answer
+
+    client = make_client(sandbox.wallet(USDC="1"), policy={"approve": approve})
+    with pytest.raises(PolicyError) as refused:
+        client.get(f"{sandbox.api_url}/usdc")
+    assert refused.value.code == "approval_refused"
+    assert client.receipts() == []
+
+
 @pytest.mark.parametrize("library", ["httpx", "requests"])
 def test_a_header_is_made_for_callers_that_do_their_own_http(
     library: str, sandbox: Sandbox, make_client: MakeClient

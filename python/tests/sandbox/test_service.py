@@ -169,6 +169,26 @@ def test_a_lie_in_a_quote_costs_nothing(
         assert before - payer.held("USDT") < 3 * 300_000
 
 
+def dear(quote: Any) -> None:
+    """All of it fits, but the price."""
+    for name in ("inAmount", "maxInAmount"):
+        quote[name] = str(int(quote[name]) * 3 // 2)
+
+
+def test_a_dear_swap_out_of_a_token_that_is_no_dollar_is_refused(
+    sandbox: Sandbox, liar: Proxy, make_buyer: MakeBuyer
+) -> None:
+    """By prices that the service did not give."""
+    liar.lies = every(dear)
+    payer = make_buyer(liar.url, swap_from=["SOL"])
+    url = f"{sandbox.api_url}/usdc"
+    error = failure_of(lambda: payer.client.get(url), "swap_overhead_too_high")
+    assert (error.funds, payer.signed) == ("untouched", [])
+    named: Any = {"input_mint": "SOL", "output_mint": "USDC", "amount": "1000000"}
+    failure_of(lambda: payer.client.swap(**named, swap_mode="ExactOut"), "swap_overhead_too_high")
+    assert payer.signed == []
+
+
 BUILDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no transaction": (lambda one: one.update(transaction=""), "refused"),
     "garbage": (lambda one: one.update(transaction="AAAA"), "refused"),

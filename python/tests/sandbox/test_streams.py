@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gc
+import io
 import json
 import threading
 import time
@@ -105,6 +106,14 @@ READINGS: dict[str, tuple[Open, Callable[[Any], Any]]] = {
     "iter_content": (asked, lambda one: list(one.iter_content(2))),
     "requests iter_lines": (asked, lambda one: list(one.iter_lines())),
     "raw": (asked, lambda one: one.raw.read()),
+    "raw to its end": (asked, lambda one: one.raw.read(-1)),
+    "raw lines": (asked, lambda one: list(one.raw)),
+    "raw readline": (asked, lambda one: list(iter(one.raw.readline, b""))),
+    "raw readlines": (asked, lambda one: one.raw.readlines()),
+    "raw read1": (asked, lambda one: list(iter(lambda: one.raw.read1(4), b""))),
+    "raw readinto": (asked, lambda one: list(iter(lambda: one.raw.readinto(bytearray(4)), 0))),
+    "raw data": (asked, lambda one: one.raw.data),
+    "raw as text": (asked, lambda one: io.TextIOWrapper(one.raw).read()),
 }
 STOPS: dict[str, tuple[Open, Callable[[Any], Any]]] = {
     "close": (opened, lambda one: one.close()),
@@ -131,6 +140,20 @@ def test_one_that_breaks_off_is_not_paid_again(
     with pytest.raises((httpx.HTTPError, requests.RequestException, Exception)):
         read(response)
     response.close()
+    paid_once(payer, stream)
+
+
+@pytest.mark.parametrize("way", [way for way, one in READINGS.items() if one[0] is asked])
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_one_that_breaks_off_and_is_forgotten_is_not_paid_again(
+    way: str, stream: Stream, make_payer: MakePayer
+) -> None:
+    read, payer = READINGS[way][1], make_payer(USDC="1")
+    stream.cut()
+    # Each by itself, for its frames hold the answer.
+    with pytest.raises(Exception):  # noqa: B017
+        read(asked(payer, stream.url))
+    gc.collect()
     paid_once(payer, stream)
 
 

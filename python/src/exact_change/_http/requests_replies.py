@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator
 
 import requests
+from urllib3 import HTTPResponse
 
 from .._base.headers import Headers
 from .._kernel.hosts import threads
@@ -114,6 +115,11 @@ class _Raw:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._raw, name)
 
+    def __iter__(self) -> Iterator[bytes]:
+        """Its lines, out of the stream."""
+        own: Any = self
+        return HTTPResponse.__iter__(own)
+
 
 class _Replayed(_Raw):
     """A body that was looked into, from its beginning."""
@@ -148,14 +154,41 @@ class _Watched(_Raw):
             raise
         threads.run(self._ending.read())
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":
+            return self._told(lambda: self._raw.data, lambda _: True)
+        found = super().__getattr__(name)
+        if name != "json" and (not name.startswith("read") or name == "readable"):
+            return found
+
+        def read(*given: Any, **named: Any) -> Any:
+            first = next(iter((*given, *named.values())), None)
+            is_all = name == "json" or (name == "readlines" and not first)
+            # No bytes are no end if none were asked for.
+            is_some = first is None or bool(first)
+            return self._told(
+                lambda: found(*given, **named), lambda data: is_all or (is_some and not data)
+            )
+
+        return read
+
     def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
+        is_all = amt is None or amt < 0
+        data: bytes = self._told(
+            lambda: self._raw.read(amt, decode_content=decode_content),
+            lambda data: is_all or (amt != 0 and not data),
+        )
+        return data
+
+    def _told(self, read: Callable[[], Any], is_end: Callable[[Any], bool]) -> Any:
+        """What is read of it, in whatever way; of one that is not known, its end is not seen."""
         self._ending.begin()
         try:
-            data: bytes = self._raw.read(amt, decode_content=decode_content)
+            data = read()
         except Exception:
             threads.run(self._ending.lost())
             raise
-        if amt is None or (amt > 0 and not data):
+        if is_end(data):
             threads.run(self._ending.read())
         return data
 

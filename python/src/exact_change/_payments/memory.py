@@ -52,9 +52,11 @@ class TopUpState:
 
     # The one that is under way.
     running: Task[None] | None = None
-    # How many failed in a row, and until when none is tried. Milliseconds since the epoch.
+    # How many failed in a row, the last of them when, and for how long none is tried then. In
+    # milliseconds, the time since the epoch.
     failures = 0
-    rest_until: float = 0
+    failed_at = 0
+    rest_ms: float = 0
 
 
 class Memory:

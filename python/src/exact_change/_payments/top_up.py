@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, TypeVar
 
 from .._base.backoff import with_jitter
+from .._base.runtime import since_then
 from .._events import Emit
 from .._kernel.signals import Signal
 from .._kernel.steps import all_of, done, quiet, start, until_aborted
@@ -45,7 +46,7 @@ def keep_topped_up(context: PaymentContext) -> Steps[None]:
     rule, state = context.config.policy.top_up, context.memory.top_up
     if rule is None or state.running is not None or context.closing.aborted:
         return
-    if context.now() < state.rest_until:
+    if since_then(context.config.runtime, state.failed_at) < state.rest_ms:
         return
 
     def run() -> Steps[None]:
@@ -111,7 +112,7 @@ def _run(context: PaymentContext, rule: TopUp) -> Steps[None]:
     if is_enough:
         return
     rest = min(_FIRST_REST_MS * 2 ** (state.failures - 1), _LONGEST_REST_MS)
-    state.rest_until = context.now() + with_jitter(rest, runtime)
+    state.failed_at, state.rest_ms = context.now(), with_jitter(rest, runtime)
     symbol, seconds = rule.pinned.symbol, rest // 1000
     message = f"The top-up of {symbol} {why}, and none is tried for {seconds} s.{words}"
     yield from emit("warning", message=message)

@@ -228,3 +228,11 @@ def test_its_own_reason_is_no_word_of_ours(lying: Broke, liar: Proxy) -> None:
     assert "Insufficient token payment" in error.untrusted["message"]
     assert "Insufficient token payment" not in error.message
     untouched(payer)
+
+
+def test_a_fee_of_all_that_it_may_take_is_paid_and_no_more(lying: Broke, liar: Proxy) -> None:
+    """What is added for a fee that rises meanwhile is within that."""
+    lie(liar, "estimateTransactionFee", lambda result: {**result, "fee_in_token": MAX_FEE})
+    swap = lying.pay(lying()).swap
+    assert swap is not None and swap.relay_fee is not None
+    assert swap.relay_fee.amount == str(MAX_FEE)

@@ -1,0 +1,210 @@
+"""A second payment after a 402 that shows that nothing was settled, if the policy allows it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any, Callable, Mapping
+
+import pytest
+
+from exact_change import ExactChangeError, receipt_of
+
+from ..conftest import MakePayer, MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE, Payer, failure_of, until
+from ..seller import BOUGHT, Reply, Seen, Seller, offer, settle, terms
+
+HELD = 1_000_000
+RESIGN = {"resign": 1}
+Refuse = Callable[[Sandbox], "Reply | None"]
+
+
+def again(**change: Any) -> Refuse:
+    """Fresh terms, changed or not."""
+
+    def refuse(sandbox: Sandbox) -> Reply:
+        return terms(offer(sandbox, **change))
+
+    return refuse
+
+
+def another_payee(sandbox: Sandbox) -> Reply:
+    # One that could be paid: it has an account for the token.
+    return terms(offer(sandbox, payTo=sandbox.wallet(USDC="1").address))
+
+
+def failing(sandbox: Sandbox) -> Reply:
+    word = {"success": False, "transaction": "", "errorReason": "settle_failed"}
+    encoded = base64.b64encode(json.dumps(word).encode()).decode()
+    reply = terms(offer(sandbox))
+    return reply._replace(headers={**reply.headers, "PAYMENT-RESPONSE": encoded})
+
+
+def selling(sandbox: Sandbox, make_seller: MakeSeller, *refusals: Refuse) -> Seller:
+    """Refuses the first payments, each in its way; settles and serves what comes after them."""
+
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        shown = len(seller.paid)
+        if shown <= len(refusals):
+            return refusals[shown - 1](sandbox)
+        settled = settle(sandbox, seen, seen.payment["accepted"])
+        return BOUGHT if settled["success"] else terms(offer(sandbox))
+
+    seller = make_seller(answer)
+    return seller
+
+
+def amounts(payer: Payer) -> list[str]:
+    """Of what was chosen and signed, in order."""
+    chosen: list[Mapping[str, Any]] = []
+    signed: list[str] = []
+    for event in payer.events:
+        if event.type == "payment.chosen":
+            chosen.append(event.details)
+        elif event.type == "payment.signed":
+            signed.append(str(chosen[-1]["amount"]))
+    return signed
+
+
+def test_both_payments_count_until_the_chain_has_decided(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy=RESIGN)
+    seller = selling(sandbox, make_seller, again())
+    response = payer.client.get(seller.url)
+    assert (response.status_code, response.content) == (200, b"bought")
+    assert amounts(payer) == [str(PRICE), str(PRICE)]
+    sent = [one.payment["payload"]["transaction"] for one in seller.paid]
+    assert len(set(sent)) == 2
+    receipt = payer.client.settled(response)
+    assert receipt is not None and receipt.state == "settled"
+    assert payer.used == "0.02"
+    sandbox.call("node.warp")
+    until("the first is given back", lambda: payer.used == "0.01")
+    assert payer.held() == HELD - PRICE
+
+
+def test_less_is_paid_if_the_fresh_terms_ask_for_less(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy=RESIGN)
+    seller = selling(sandbox, make_seller, again(amount="9000"))
+    assert payer.client.get(seller.url).status_code == 200
+    assert amounts(payer) == [str(PRICE), "9000"]
+
+
+NONE: list[tuple[str, Refuse, dict[str, Any], str]] = [
+    ("the policy allows none", again(), {}, "payment_rejected"),
+    (
+        "the budget has room for one",
+        again(),
+        {**RESIGN, "max_per_day": "0.015"},
+        "payment_rejected",
+    ),
+    ("the price has risen", again(amount="10001"), RESIGN, "payment_rejected"),
+    ("the payee has changed", another_payee, RESIGN, "payment_rejected"),
+    ("another token costs more", again(mint="USDT", amount="10001"), RESIGN, "payment_rejected"),
+    ("settling failed, the seller says", failing, RESIGN, "payment_rejected"),
+    ("the 402 has no terms", lambda _: Reply(402), RESIGN, "payment_rejected"),
+    (
+        "its terms cannot be read",
+        lambda _: Reply(402, {"PAYMENT-REQUIRED": "{{"}),
+        RESIGN,
+        "payment_rejected",
+    ),
+    ("the answer was lost", lambda _: None, RESIGN, "payment_uncertain"),
+]
+
+
+@pytest.mark.parametrize(
+    ("refuse", "policy", "code"), [one[1:] for one in NONE], ids=[one[0] for one in NONE]
+)
+def test_no_second_payment_is_signed_if(
+    refuse: Refuse,
+    policy: dict[str, Any],
+    code: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+) -> None:
+    payer = make_payer(USDC="1", USDT="1", policy=policy)
+    seller = selling(sandbox, make_seller, refuse)
+    error = failure_of(lambda: payer.client.get(seller.url), code)
+    assert error.funds == "uncertain"
+    assert (amounts(payer), len(seller.paid), payer.used) == ([str(PRICE)], 1, "0.01")
+
+
+def test_no_third_payment_is_signed(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy=RESIGN)
+    seller = selling(sandbox, make_seller, again(), again(), again())
+    error = failure_of(lambda: payer.client.get(seller.url), "payment_rejected")
+    assert (error.funds, error.moved) == ("uncertain", ())
+    assert (len(amounts(payer)), len(seller.paid), payer.used) == (2, 2, "0.02")
+
+
+def test_no_second_payment_is_signed_if_the_first_has_landed(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy=RESIGN)
+
+    def landing(_: Sandbox) -> Reply:
+        seen = seller.paid[0]
+        assert settle(sandbox, seen, seen.payment["accepted"])["success"]
+        return terms(offer(sandbox))
+
+    seller = selling(sandbox, make_seller, landing)
+    error = failure_of(lambda: payer.client.get(seller.url), "payment_rejected")
+    assert (error.funds, len(amounts(payer))) == ("spent", 1)
+    assert (payer.held(), payer.used) == (HELD - PRICE, "0.01")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_repeat_under_a_key_signs_no_third(
+    method: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy=RESIGN)
+    seller = selling(sandbox, make_seller, again(), again())
+
+    def buy() -> None:
+        payer.client.request(method, seller.url, idempotency_key="order")
+
+    failure_of(buy, "payment_rejected")
+    for _ in range(2):
+        try:
+            buy()
+        except ExactChangeError:
+            continue
+    assert len(amounts(payer)) == 2
+    assert payer.held() == HELD - (PRICE if method == "GET" else 0)
+
+
+def test_the_key_of_a_purchase_that_was_signed_anew_never_pays_again(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy=RESIGN)
+    seller = selling(sandbox, make_seller, again())
+    assert payer.client.get(seller.url, idempotency_key="order").status_code == 200
+    failure_of(lambda: payer.client.get(seller.url, idempotency_key="order"), "already_spent")
+    assert (len(amounts(payer)), payer.held()) == (2, HELD - PRICE)
+    response = payer.client.get(seller.url)
+    receipt = receipt_of(response)
+    assert response.status_code == 200 and receipt is not None
+    assert (len(amounts(payer)), payer.held()) == (3, HELD - 2 * PRICE)
+
+
+def test_a_second_payment_is_not_presented_again_once_the_first_has_landed(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    """Both would be paid."""
+    payer = make_payer(USDC="1", policy=RESIGN)
+    seller = selling(sandbox, make_seller, again(), lambda _: None)
+    failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    first = seller.paid[0]
+    assert settle(sandbox, first, first.payment["accepted"])["success"]
+    failure_of(lambda: payer.client.get(seller.url), "already_spent")
+    assert (len(seller.paid), payer.held()) == (2, HELD - PRICE)
