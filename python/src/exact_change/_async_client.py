@@ -144,9 +144,10 @@ class AsyncClient:
         response = await own.send(request, stream=True, **follow)
         try:
             reply = LoopReply(response, bare(response.url), method)
-            engine, signal = self._payer.loop_engine(), Signal()
-            at = bare(response.url)
-            return await loop_host().run(engine.plan(reply, at, method, signal), signal)
+            signal, at = Signal(), bare(response.url)
+            return await self._payer.on_loop(
+                lambda engine: engine.plan(reply, at, method, signal), signal
+            )
         finally:
             await response.aclose()
 
@@ -156,8 +157,8 @@ class AsyncClient:
         """See :meth:`exact_change.Client.pay`."""
         from ._http.terms import required_terms
 
-        engine, signal = self._payer.loop_engine(), Signal()
-        return await loop_host().run(engine.pay(required_terms(given), url, signal), signal)
+        terms, signal = required_terms(given), Signal()
+        return await self._payer.on_loop(lambda engine: engine.pay(terms, url, signal), signal)
 
     def parse(self, response: Any) -> PaymentRequired | None:
         """The payment terms of a response whose body was read; None if it asks for no payment."""
@@ -167,22 +168,22 @@ class AsyncClient:
 
     async def swap(self, **options: Unpack[SwapOptions]) -> SwapResult:
         """See :meth:`exact_change.Client.swap`."""
-        engine, signal = self._payer.loop_engine(), Signal()
-        return await loop_host().run(engine.swap(options, signal), signal)
+        signal = Signal()
+        return await self._payer.on_loop(lambda engine: engine.swap(options, signal), signal)
 
     async def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
         """Asks for a price."""
-        engine, signal = self._payer.loop_engine(), Signal()
-        return await loop_host().run(engine.quote(request, signal), signal)
+        signal = Signal()
+        return await self._payer.on_loop(lambda engine: engine.quote(request, signal), signal)
 
     async def balance(self, mint: str | Sequence[str] | None = None) -> list[TokenBalance]:
         """See :meth:`exact_change.Client.balance`."""
-        engine, signal = self._payer.loop_engine(), Signal()
-        return await loop_host().run(engine.balance(mint, signal), signal)
+        signal = Signal()
+        return await self._payer.on_loop(lambda engine: engine.balance(mint, signal), signal)
 
     async def receipts(self, **wanted: Unpack[ReceiptFilter]) -> list[Receipt]:
         """Receipts in the journal, oldest first."""
-        return await loop_host().run(self._payer.loop_engine().receipts(wanted))
+        return await self._payer.on_loop(lambda engine: engine.receipts(wanted))
 
     async def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
         """See :meth:`exact_change.Client.settled`."""
@@ -190,11 +191,11 @@ class AsyncClient:
 
     async def resume(self) -> list[Receipt | FreedReceipt]:
         """See :meth:`exact_change.Client.resume`."""
-        return await loop_host().run(self._payer.loop_engine().resume())
+        return await self._payer.on_loop(lambda engine: engine.resume())
 
     async def spent(self) -> list[CapUse]:
         """What is spent of each cap."""
-        return await loop_host().run(self._payer.loop_engine().spent())
+        return await self._payer.on_loop(lambda engine: engine.spent())
 
     def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
         """Listens to one kind of event, or to all (``"*"``). Returns the way to stop."""
@@ -202,7 +203,7 @@ class AsyncClient:
 
     async def warm(self) -> None:
         """See :meth:`exact_change.Client.warm`."""
-        await loop_host().run(self._payer.loop_engine().warm())
+        await self._payer.on_loop(lambda engine: engine.warm())
 
     async def aclose(self) -> None:
         """Ends background work. Open payments stay in the journal."""

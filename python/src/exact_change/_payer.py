@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, MutableMapping
+from typing import TYPE_CHECKING, Any, Callable, MutableMapping, TypeVar
 
 from ._config.options import Config
 from ._events import Events
 from ._kernel.fork import ForkLock
+from ._kernel.hosts import loop_host
+from ._kernel.signals import Signal
+from ._kernel.steps import call
+from ._kernel.task import Steps
 from ._step_log import log_steps, logger
 from .errors import failure
 
 if TYPE_CHECKING:
     from ._payments.engine import Engine
+
+T = TypeVar("T")
 
 
 class Payer:
@@ -59,9 +66,24 @@ class Payer:
                 self._thread = self._make(http)
             return self._thread
 
-    def loop_engine(self) -> Engine:
-        """That of the running loop."""
+    async def on_loop(
+        self,
+        work: Callable[[Engine], Steps[T]],
+        signal: Signal | None = None,
+        unused: Callable[[T], Steps[Any]] | None = None,
+    ) -> T:
+        """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run`."""
+
+        def steps() -> Steps[T]:
+            if not _is_loaded:
+                yield from call(_load)
+            return (yield from work(self._loop_engine(loop)))
+
         loop = asyncio.get_running_loop()
+        self._check()
+        return await loop_host().run(steps(), signal, unused)
+
+    def _loop_engine(self, loop: asyncio.AbstractEventLoop) -> Engine:
         with self._lock:
             self._check()
             engine = self._loops.get(loop)
@@ -108,3 +130,14 @@ class Payer:
         from ._payments.engine import Engine
 
         return Engine(PaymentContext(self.config, self.events, http))
+
+
+_is_loaded = False
+
+
+def _load() -> None:
+    """Loads most of the library. It takes 0.1 s: longer than an event loop may be blocked."""
+    global _is_loaded
+    for name in ("_http.own", "_payments.engine"):
+        importlib.import_module(f".{name}", __package__)
+    _is_loaded = True

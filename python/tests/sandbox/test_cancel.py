@@ -102,3 +102,29 @@ async def test_an_answer_that_came_as_its_task_was_cancelled_is_lost(sandbox: Sa
 
 def void(_: object) -> None:
     """Drops a value."""
+
+
+async def test_while_code_is_loaded_the_connection_is_free_again(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, may_load = threading.Event(), threading.Event()
+
+    def load() -> None:
+        began.set()
+        may_load.wait(20)
+
+    monkeypatch.setattr("exact_change._payer._is_loaded", False)
+    monkeypatch.setattr("exact_change._payer._load", load)
+    one_connection = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1))
+    wallet = sandbox.wallet(USDC="1")
+    async with AsyncClient(**sandbox.options(wallet), http_transport=one_connection) as client:
+        url = f"{sandbox.api_url}/usdc"
+        task = asyncio.ensure_future(client.get(url))
+        while not began.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_load.set()
+        assert (await client.get(url, timeout=10)).status_code == 200
+        assert len(await client.receipts()) == 1

@@ -7,7 +7,7 @@ import time
 
 import httpx
 
-from .._kernel.hosts import loop_host, threads
+from .._kernel.hosts import threads
 from .._kernel.signals import Signal
 from .._payer import Payer
 from .ahead import aclose_late, close_late, run_ahead, run_ahead_on_loop
@@ -115,8 +115,9 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
                 note_hop(request, unpaid, hop)
                 return unpaid
             reply = LoopReply(unpaid, call.asked_at, request.method)
-            engine = self._payer.loop_engine()
-            answer = await loop_host().run(engine.answer(call, reply, options), signal, aclose_late)
+            answer = await self._payer.on_loop(
+                lambda engine: engine.answer(call, reply, options), signal, aclose_late
+            )
         response: httpx.Response = answer.native
         return response
 

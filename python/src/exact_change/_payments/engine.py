@@ -73,7 +73,13 @@ class Engine:
         """The answer to a call that was answered with 402: paid for, if that asks for it."""
         context = self.context
         timeout_ms = context.config.timeouts.terms
-        terms = yield from read_terms(unpaid, timeout_ms, call.signal)
+        try:
+            terms = yield from read_terms(unpaid, timeout_ms, call.signal)
+        except Exception:
+            if call.signal is not None and call.signal.aborted:
+                # A caller that has given up reads no answer, and closes none.
+                yield from let_go(unpaid)
+            raise
         if terms is None:
             return unpaid
         # The first answer is not read any more; unread, it would keep its connection.
