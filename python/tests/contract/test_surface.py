@@ -42,7 +42,7 @@ SURFACE: Mapping[str, Any] = json.loads((ROOT / "spec" / "surface.json").read_te
 
 def fields(of: Any) -> set[str]:
     """What a typed dict may have."""
-    return set(of.__annotations__) | {
+    return set(getattr(of, "__annotations__", {})) | {
         name for base in getattr(of, "__orig_bases__", ()) for name in fields(base)
     }
 

@@ -161,7 +161,9 @@ def run(sandbox: Sandbox, program: str, secret: str) -> Any:
         "jupiter_url": sandbox.jupiter_url,
     }
     given = [f"{name}={value}" for name, value in options.items()]
-    command = [sys.executable, "-c", program, f"{sandbox.api_url}/usdc", *given]
+    # From Python 3.12 on it warns of any fork beside threads: what the tests are about.
+    quiet = ("-W", "ignore:This process:DeprecationWarning")
+    command = [sys.executable, *quiet, "-c", program, f"{sandbox.api_url}/usdc", *given]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
