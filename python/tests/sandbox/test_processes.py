@@ -112,6 +112,47 @@ def test_a_forked_child_pays_on_connections_of_its_own(sandbox: Sandbox) -> None
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 3 * PRICE
 
 
+FORKED_MEANWHILE = """
+import os, sys, threading
+import httpx
+from exact_change import Client
+url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
+parent, is_paid, may_end = os.getpid(), threading.Event(), threading.Event()
+
+class Held(httpx.HTTPTransport):
+    def handle_request(self, request):
+        response = super().handle_request(request)
+        if "payment-signature" in request.headers and os.getpid() == parent:
+            is_paid.set()
+            may_end.wait(20)
+        return response
+
+client = Client(http_transport=Held(), **options)
+
+def buy(name):
+    print(name, client.get(url).status_code, flush=True)
+
+at_work = threading.Thread(target=buy, args=("parent",))
+at_work.start()
+is_paid.wait(20)
+child = os.fork()
+if child == 0:
+    buy("child")
+    os._exit(0)
+os.waitpid(child, 0)
+may_end.set()
+at_work.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_child_pays_beside_what_its_parent_is_paying(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    ran = run(sandbox, FORKED_MEANWHILE, wallet.secret_key)
+    assert (ran.returncode, ran.stdout) == (0, "child 200\nparent 200\n")
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 2 * PRICE
+
+
 IN_A_TURN = """
 import os, threading
 from exact_change._kernel.turns import run_turn

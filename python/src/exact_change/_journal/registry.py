@@ -154,6 +154,8 @@ class _Shared:
         for key, parents in wallets.items():
             wallet = self.wallets[key] = Wallet(self.counts)
             wallet.journal = parents.journal
+            # Its parent is at work on what is claimed: a call of the child's is one beside it.
+            wallet.coordination.claims = parents.coordination.claims
 
 
 _shared = _Shared()
