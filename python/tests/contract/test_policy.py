@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from exact_change._base.network import SOLANA_MAINNET
+from exact_change._payments.costs import cost_for
+from exact_change._payments.swap_cost import swap_cost_after
 from exact_change._policy.caps import (
     cap_use,
     caps_for,
@@ -15,9 +17,9 @@ from exact_change._policy.cost import cost_of
 from exact_change._policy.hosts import read_host, read_listed_host
 from exact_change._policy.lists import check_offer, check_place
 from exact_change._policy.policy import parse_policy
-from exact_change.errors import ExactChangeError
+from exact_change.errors import ExactChangeError, wire_details
 
-from ..spec import of, vectors
+from ..spec import of, plain, vectors
 
 PAYEE = "AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9"
 POLICY = parse_policy(
@@ -67,6 +69,8 @@ def test_costs_and_caps_are_those_of_typescript() -> None:
                 row["refusal"]["code"],
                 spelled(row["refusal"]["message"]),
             )
+            details = {name: spelled(said) for name, said in row["refusal"]["details"].items()}
+            assert wire_details(refusal) == details
         else:
             assert refusal is None
         caps = caps_for(POLICY.caps.caps, attempt)
@@ -79,6 +83,10 @@ def test_costs_and_caps_are_those_of_typescript() -> None:
         assert (use.used, use.limit) == (row["use"]["used"], row["use"]["limit"])
         assert (use.parts and use.parts._asdict()) == row["use"].get("parts")
         assert over_budget(first, 7, taken_of(first, attempt)).message == spelled(row["over"])
+        shown = cost_for(attempt, 5_000, is_paid=row["isPaid"])
+        assert plain(shown) == row["receipt"]
+        swapped: Any = {**attempt, **({"swap": row["swap"]} if "swap" in row else {})}
+        assert swap_cost_after(swapped, row["outcome"]) == row["after"]
 
 
 def test_lists_are_held_to_as_in_typescript() -> None:

@@ -42,6 +42,7 @@ class PayingTransport(httpx.BaseTransport):
         """Sends a request, and pays for it if that is asked for."""
         if is_own(request):
             return self._below.handle_request(request)
+        _unshare(request)
         if pays_itself(request):
             return unfollowed(self._pass(request))
         hop, kept, signal = hop_of(request), keep_body(request), Signal()
@@ -101,6 +102,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         """Sends a request, and pays for it if that is asked for."""
         if is_own(request):
             return await self._below.handle_async_request(request)
+        _unshare(request)
         if pays_itself(request):
             return unfollowed(await self._pass(request))
         hop, kept, signal = hop_of(request), keep_body(request), Signal()
@@ -147,3 +149,11 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             return await self._below.handle_async_request(request)
         finally:
             request.extensions.pop(OWN, None)
+
+
+def _unshare(request: httpx.Request) -> None:
+    """Gives a request extensions of its own.
+
+    Before 0.28 httpx keeps those that its caller gave, and may have given to several.
+    """
+    request.extensions = dict(request.extensions)
