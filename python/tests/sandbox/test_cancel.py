@@ -13,6 +13,7 @@ from exact_change import AsyncClient, ExactChangeError
 from exact_change._kernel.steps import sleep
 from exact_change._kernel.task import Steps
 from exact_change._payments import present
+from exact_change._payments.saving import save_attempt
 
 from ..conftest import MakeSeller
 from ..node import Sandbox
@@ -111,13 +112,13 @@ async def test_an_answer_that_is_noted_as_its_task_is_cancelled_is_lost(
     seller = make_seller(selling(sandbox, offer(sandbox)))
     tasks: list[asyncio.Future[httpx.Response]] = []
     signed: list[Any] = []
-    settled, save = asyncio.Event(), present.save_attempt
+    settled = asyncio.Event()
 
     def cancel_and_save(*given: Any) -> Steps[None]:
         if tasks:
             tasks.pop().cancel()
             yield from sleep(50)
-        yield from save(*given)
+        yield from save_attempt(*given)
 
     async with AsyncClient(**sandbox.options(wallet)) as client:
         client.on("payment.signed", signed.append)
