@@ -10,11 +10,15 @@ import httpx
 import pytest
 
 from exact_change import AsyncClient, ExactChangeError
+from exact_change._kernel.steps import sleep
+from exact_change._kernel.task import Steps
+from exact_change._payments import present
+from exact_change._payments.saving import save_attempt
 
 from ..conftest import MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE
-from ..seller import Reply, Seen
+from ..seller import Reply, Seen, offer, selling
 
 
 def paid(seen: Seen) -> dict[str, str]:
@@ -98,6 +102,35 @@ async def test_an_answer_that_came_as_its_task_was_cancelled_is_lost(sandbox: Sa
             await client.get(url)
         assert (spent.value.code, len(signed)) == ("already_spent", 1)
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
+
+
+async def test_an_answer_that_is_noted_as_its_task_is_cancelled_is_lost(
+    sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without a body, which is delivered with its headers."""
+    wallet = sandbox.wallet(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    tasks: list[asyncio.Future[httpx.Response]] = []
+    signed: list[Any] = []
+    settled = asyncio.Event()
+
+    def cancel_and_save(*given: Any) -> Steps[None]:
+        if tasks:
+            tasks.pop().cancel()
+            yield from sleep(50)
+        yield from save_attempt(*given)
+
+    async with AsyncClient(**sandbox.options(wallet)) as client:
+        client.on("payment.signed", signed.append)
+        client.on("payment.settled", lambda _: settled.set())
+        monkeypatch.setattr(present, "save_attempt", cancel_and_save)
+        tasks.append(asyncio.ensure_future(client.head(seller.url)))
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        await asyncio.wait_for(settled.wait(), 30)
+        with pytest.raises(ExactChangeError) as spent:
+            await client.head(seller.url)
+        assert (spent.value.code, len(signed)) == ("already_spent", 1)
 
 
 def void(_: object) -> None:

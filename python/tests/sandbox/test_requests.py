@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from typing import Any, Callable
 
 import httpx
 import pytest
+import requests
 
 from exact_change import receipt_of
 
@@ -46,8 +48,6 @@ def test_a_seller_that_is_busy_before_it_asks_is_asked_again(
     if kind == "httpx":
         response = payer.client.request(method, seller.url)
     else:
-        import requests
-
         with requests.Session() as session:
             session.mount("http://", payer.client.adapter())
             response = session.request(method, seller.url)
@@ -95,6 +95,37 @@ def test_bodies_go_out_again_whatever_they_are(
     large = b"x" * (1024 * 1024 + 1)
     error = failure_of(lambda: client.post(seller.url, content=large), "body_not_replayable")
     assert error.funds == "untouched" and len(payer.signed) == 5
+
+
+RAW: dict[str, Callable[[Any], bytes]] = {
+    "read": lambda raw: raw.read(),
+    "read by 10": lambda raw: b"".join(iter(lambda: raw.read(10), b"")),
+    "the first 10, then the rest": lambda raw: raw.read(10)[:10] + raw.read(),
+    "stream": lambda raw: raw.read(10)[:10] + b"".join(raw.stream()),
+    "lines": lambda raw: b"".join(raw),
+    "readline": lambda raw: b"".join(iter(raw.readline, b"")),
+    "readinto": lambda raw: b"".join(iter(lambda: taken(raw), b"")),
+    "read1": lambda raw: b"".join(iter(lambda: raw.read1(100), b"")),
+    "data": lambda raw: raw.data,
+    "text": lambda raw: io.TextIOWrapper(raw, newline="").read().encode(),
+}
+
+
+def taken(raw: Any) -> bytes:
+    """The next bytes, by a buffer of its reader's."""
+    buffer = bytearray(100)
+    return bytes(buffer[: raw.readinto(buffer)])
+
+
+@pytest.mark.parametrize("way", list(RAW))
+def test_a_402_without_terms_is_whole_to_each_reader_of_requests(
+    way: str, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    body = b'{"error":"no credit",\n' + b'"pad":"' + b"x" * 3_000 + b'"}'
+    seller = make_seller(lambda _: Reply(402, {"content-type": "application/json"}, body))
+    with requests.Session() as session:
+        session.mount("http://", make_payer().client.adapter())
+        assert RAW[way](session.get(seller.url, stream=True).raw) == body
 
 
 @pytest.mark.parametrize("host", ["seller.test", "127.0.0.1.seller.test", "localhost.seller.test"])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import time
 from typing import Any, Callable
 
+import httpx
 import pytest
 
-from exact_change import ExactChangeError
+from exact_change import ExactChangeError, Service
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
@@ -115,3 +117,28 @@ def test_it_is_not_needed_by_who_holds_the_token(
     payer = make_payer(USDC="1", SOL="0.05", auto_swap=True, api_url=liar.url)
     assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
     assert payer.held() == 1_000_000 - PRICE
+
+
+UNANSWERED: dict[str, Callable[[Reply], Reply | None]] = {
+    "a cut": lambda _: None,
+    "503": lambda _: Reply(503),
+    "a problem that says that nothing was touched": lambda _: problem(503, "rpc_unavailable"),
+}
+
+
+@pytest.mark.parametrize("name", list(UNANSWERED))
+def test_what_is_signed_is_handed_over_once_and_may_land(
+    name: str, sandbox: Sandbox, liar: Proxy, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="1")
+    unpaid = httpx.get(f"{sandbox.api_url}/usdc")
+    header = json.loads(base64.b64decode(payer.client.pay(unpaid).header.value))
+    liar.instead, wallet = UNANSWERED[name], payer.wallet.address
+    signed = header["payload"]["transaction"]
+    with Service(liar.url) as service:
+        with pytest.raises(ExactChangeError) as error:
+            service.auto_pay(unpaid, wallet, signed_payment=signed)
+        assert (error.value.funds, error.value.retry, len(liar.seen)) == ("uncertain", "same", 1)
+        with pytest.raises(ExactChangeError) as error:
+            service.auto_pay(unpaid, wallet)
+        assert (error.value.funds, len(liar.seen)) == ("untouched", 1 + 3)

@@ -127,14 +127,47 @@ class _Replayed(_Raw):
     def __init__(self, raw: Any, pieces: Pieces) -> None:
         super().__init__(raw)
         self._pieces = pieces
+        # Of the piece that was begun.
+        self._left = b""
 
     def stream(self, amt: int = 0, decode_content: bool | None = None) -> Iterator[bytes]:
-        return self._pieces.drain()
+        left, self._left = self._left, b""
+        if left:
+            yield left
+        yield from self._pieces.drain()
 
     def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
-        if amt is None:
-            return b"".join(self._pieces.drain())
-        return next(self._pieces.drain(), b"")
+        if amt is None or amt < 0:
+            return b"".join(self.stream())
+        if not self._left:
+            self._left = next(self._pieces.drain(), b"")
+        data, self._left = self._left[:amt], self._left[amt:]
+        return data
+
+    read1 = read
+
+    def readinto(self, to: bytearray) -> int:
+        data = self.read(len(to))
+        to[: len(data)] = data
+        return len(data)
+
+    def readline(self, size: int = -1) -> bytes:
+        line = b""
+        while len(line) != size and not line.endswith(b"\n"):
+            byte = self.read(1)
+            if not byte:
+                break
+            line += byte
+        return line
+
+    @property
+    def data(self) -> bytes:
+        return self.read()
+
+    @property
+    def closed(self) -> bool:
+        """Its connection may have given all of it."""
+        return False
 
 
 class _Watched(_Raw):
