@@ -59,7 +59,7 @@ export abstract class Interceptor {
   }
 
   /**
-   * Undoes `install()`. Where others have wrapped fetch since, their wrapper stays, and ours below
+   * Undoes `install()`. If others have wrapped fetch since, their wrapper stays, and ours below
    * it only passes calls on.
    */
   restore(): void {

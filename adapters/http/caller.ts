@@ -14,7 +14,7 @@ export interface WebhookCaller {
   readonly id: string;
   /**
    * Whose events the endpoints that it registers may hear of; default: those of all wallets. What
-   * it registered before keeps its wallets, so remove that where they are taken from a caller.
+   * it registered before keeps its wallets, so remove that if they are taken from a caller.
    */
   readonly wallets?: readonly string[] | undefined;
 }

@@ -66,7 +66,7 @@ interface Browser {
 }
 
 /**
- * In localStorage, which browsers evict apart from IndexedDB. Where there is none, as in workers,
+ * In localStorage, which browsers evict apart from IndexedDB. If there is none, as in workers,
  * only what is removed while it is in use is missed.
  */
 function witnessOf(key: string): Witness {

@@ -29,7 +29,7 @@ export type { PostgresClient, PostgresPool };
 /** Where the journal is kept, and how long a statement may take. */
 export type PostgresJournalOptions = PostgresPlace & {
   /**
-   * The schema that its tables are in; made where it is missing. At most 63 lower-case letters,
+   * The schema that its tables are in; made if it is missing. At most 63 lower-case letters,
    * digits and underscores. Default `exact_change`.
    */
   readonly schema?: string;

@@ -77,7 +77,7 @@ export function availableIn(balance: AccountBalance, { from, to }: Fresh): bigin
 /**
  * Takes down a balance as the chain shows it. Payments in flight are in it or not, which cannot be
  * told: if they explain the difference to what was known, they count as not, because their end
- * takes them off. Where nothing explains it, their end forgets the balance, unless slots tell.
+ * takes them off. If nothing explains it, their end forgets the balance, unless slots tell.
  *
  * @param moved - What is known to have come in, or gone out, since the last time.
  */

@@ -211,7 +211,7 @@ export interface Journal {
     hold?: Hold,
   ): Promise<CapBlock | KeyTaken | Taken | undefined>;
   /**
-   * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where
+   * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. If
    * `mayFollow` says that the state cannot follow, a decided attempt stays as it is. Rejects if
    * another one is, or was released: another process took it for an orphan, and it must not go on;
    * and if `dropsSwap` says that it would end an attempt as if a swap that it has signed since

@@ -47,12 +47,12 @@ export function laneOf({
     : { owner: ofCaller(caller), place: endpoint };
 }
 
-/** Whose turn it is where an event waits to be handed out. */
+/** Whose turn it is if an event waits to be handed out. */
 function ofWallet(wallet: string): string {
   return `wallet ${wallet}`;
 }
 
-/** Whose turn it is where a job is for an endpoint of a caller. */
+/** Whose turn it is if a job is for an endpoint of a caller. */
 export function ofCaller(caller: string): string {
   return `caller ${caller}`;
 }

@@ -120,7 +120,7 @@ describe('indexedDbJournal in Chromium', () => {
     await second.close();
   });
 
-  it('refuses to begin anew where the browser has removed it, in a tab that has it open and after a reload', async () => {
+  it('refuses to begin anew if the browser has removed it, in a tab that has it open and after a reload', async () => {
     const tab = await opened.openTab();
     expect(await reserve(tab, 'evicted')).toEqual(['reserved']);
     await tab.evaluate(async () => {

@@ -169,7 +169,7 @@ export function journalContract(
         });
       });
 
-      it('what takes nothing of a cap, also where that cap is more than full', async () => {
+      it('what takes nothing of a cap, also if that cap is more than full', async () => {
         await reserved();
         const { microUsd: _price, ...unpriced } = own();
         expect(
@@ -183,7 +183,7 @@ export function journalContract(
         expect(await used(dayCap(5n))).toBe(10_000n);
       });
 
-      it('nothing where any cap has no room, and names that cap as it was given', async () => {
+      it('nothing if any cap has no room, and names that cap as it was given', async () => {
         const caps = [
           dayCap(100_000n),
           dayCap(15_000n, { host: 'api.test' }),
@@ -349,7 +349,7 @@ export function journalContract(
         );
       });
 
-      it('to the second what is in a window, and for ever where there is none', async () => {
+      it('to the second what is in a window, and for ever if there is none', async () => {
         await brought('settled');
         for (const windowMs of [1, 1_000, DAY_MS, 30 * DAY_MS]) {
           const cap = dayCap(0n, { windowMs });
@@ -500,7 +500,7 @@ export function journalContract(
         ).toEqual([3n, 4n, 0n]);
       });
 
-      it('no caps where none are asked for', async () => {
+      it('no caps if none are asked for', async () => {
         await reserved();
         expect(await journal.used(owner, [], NOW)).toEqual([]);
       });
@@ -622,7 +622,7 @@ export function journalContract(
         }
       });
 
-      it('and releases nothing where there is nothing', async () => {
+      it('and releases nothing if there is nothing', async () => {
         const one = await reserved();
         await journal.release(randomUUID());
         expect(await all()).toEqual([one]);
@@ -772,7 +772,7 @@ export function journalContract(
         expect(await ownersHere()).toHaveLength(3);
       });
 
-      it('by state and time, where both must hold', async () => {
+      it('by state and time, if both must hold', async () => {
         const [a, b, c] = [
           await brought('signed', { at: NOW - 1 }),
           await brought('signed', { at: NOW }),
@@ -795,7 +795,7 @@ export function journalContract(
         );
       });
 
-      it('like a call: by its key alone where it has one, else by its fingerprint', async () => {
+      it('like a call: by its key alone if it has one, else by its fingerprint', async () => {
         const plain = await reserved();
         const keyed = await reserved({ idempotencyKey: 'key' });
         const other = await reserved({ idempotencyKey: 'other key', fingerprint: 'other' });
@@ -893,7 +893,7 @@ export function journalContract(
         expect(await all()).toStrictEqual([expected]);
       });
 
-      it('also where the caller changes its own object afterwards', async () => {
+      it('also if the caller changes its own object afterwards', async () => {
         const attempt = own();
         await journal.reserve(attempt, []);
         Reflect.set(attempt, 'microUsd', '0');

@@ -270,8 +270,8 @@ export function mountContract({ name, parses, start }: Mount): void {
   if (parses) return;
   describe(`a body that never ends, in ${name}`, () => {
     it.each<[string, HandlerOptions, string, number]>([
-      ['is cut where it is too large', {}, TOO_MUCH, 413],
-      ['is not waited for where its sender may not call', { authorize: () => false }, '{', 401],
+      ['is cut if it is too large', {}, TOO_MUCH, 413],
+      ['is not waited for if its sender may not call', { authorize: () => false }, '{', 401],
       ['is not waited for longer than a call may take', { timeoutMs: 30 }, '{', 408],
     ])('%s', async (_, options, body, status) => {
       const { transport } = fakeTransport();

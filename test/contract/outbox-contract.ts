@@ -305,7 +305,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await endpoints(3)).toEqual([]);
       });
 
-      it('come in the order in which they were written, where one was written after the other', async () => {
+      it('come in the order in which they were written, if one was written after the other', async () => {
         const ids: string[] = [];
         for (let count = 0; count < 20; count += 1) {
           const { id } = await reserved();
@@ -513,7 +513,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await outbox.endpoints()).toStrictEqual([changed, second]);
       });
 
-      it('are left where nothing is to be changed, and where there is none', async () => {
+      it('are left if nothing is to be changed, and if there is none', async () => {
         const endpoint = endpointOf();
         await outbox.addEndpoint(endpoint, 1);
         expect(await outbox.changeEndpoint(endpoint.id, () => undefined)).toBeUndefined();
@@ -546,7 +546,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         await other?.close();
       });
 
-      it('are of one caller as many as are let, also where they are added at once and from elsewhere', async () => {
+      it('are of one caller as many as are let, also if they are added at once and from elsewhere', async () => {
         const other = await opened.beside?.();
         const all = [outbox, other?.journal.outbox ?? outbox];
         const answers = await Promise.all(
@@ -596,7 +596,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
     });
 
     describe('that says when it was added to', () => {
-      it('calls where an event was written, and where a job takes the place of another', async () => {
+      it('calls if an event was written, and if a job takes the place of another', async () => {
         let calls = 0;
         const stop = outbox.onAdded(() => (calls += 1));
         const { id } = await reserved();
@@ -614,7 +614,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toHaveLength(2);
       });
 
-      it('calls all that listen, also where one throws, and fails no write over it', async () => {
+      it('calls all that listen, also if one throws, and fails no write over it', async () => {
         const heard: string[] = [];
         const stops = ['one', 'two'].map((who) =>
           outbox.onAdded(() => {
@@ -629,7 +629,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       });
     });
 
-    it('keeps jobs and endpoints when it is opened again, where it is durable', async () => {
+    it('keeps jobs and endpoints when it is opened again, if it is durable', async () => {
       const { reopen } = opened;
       const endpoint = endpointOf({ wallets: ['a'] });
       await outbox.addEndpoint(endpointOf(), 9);

@@ -460,7 +460,7 @@ export function transportContract(
         expect(paid.status).toBe(200);
       });
 
-      it('says what is missing where it may not swap', async () => {
+      it('says what is missing if it may not swap', async () => {
         const wallet = await sandbox.createWallet({ SOL: '0.5' });
         const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
         expect(await transport.autoPay({ paymentRequired, wallet: wallet.address })).toMatchObject({

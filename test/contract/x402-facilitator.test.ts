@@ -208,7 +208,7 @@ describe('the official facilitators take our payments', () => {
     );
   });
 
-  it('never gets the same payment twice: another nonce, or another price where there is none', () => {
+  it('never gets the same payment twice: another nonce, or another price if there is none', () => {
     fc.assert(
       fc.property(facts, fc.constantFrom<1 | 2>(1, 2), (all, version) => {
         const first = pay(version, all).message;

@@ -206,7 +206,7 @@ describe('what is approved is what is signed', () => {
     expect(log).toEqual(order);
   });
 
-  it('each of several calls is asked for by itself, also where one swap serves all', async () => {
+  it('each of several calls is asked for by itself, also if one swap serves all', async () => {
     const { approve, shown } = yes();
     const payer = await swapper(approve);
     const answers = await Promise.all(

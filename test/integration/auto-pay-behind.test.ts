@@ -10,7 +10,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-it('a service asks for no second swap where its node is behind the first', async () => {
+it('a service asks for no second swap if its node is behind the first', async () => {
   const service = await startService(sandbox, memoryJournal());
   const wallet = await sandbox.createWallet({ SOL: '1', USDT: '5' });
   const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
@@ -39,7 +39,7 @@ it('a service asks for no second swap where its node is behind the first', async
   await service.close();
 });
 
-it('a service asks for no swap where a payment that it has not heard of again has landed, and the rest suffices', async () => {
+it('a service asks for no swap if a payment that it has not heard of again has landed, and the rest suffices', async () => {
   const { rpcUrl, jupiterUrl } = sandbox;
   // After its first look it does not look again by itself, and it is told of nothing.
   sandbox.controls.node.webSocket = 'silent';

@@ -182,7 +182,7 @@ describe('a handed swap', () => {
     expect(attempt?.swapped?.lamports).toBe((fee + RENT).toString());
   });
 
-  it('that failed counts with all that it could cost where no node shows what it did', async () => {
+  it('that failed counts with all that it could cost if no node shows what it did', async () => {
     const journal = memoryJournal();
     // The node gives the transaction once, as proof that it failed.
     let reads = 0;

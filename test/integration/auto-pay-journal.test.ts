@@ -335,7 +335,7 @@ describe('what is handed over', () => {
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
-  it('makes one attempt where two services over one database are handed it at once', async () => {
+  it('makes one attempt if two services over one database are handed it at once', async () => {
     const connectionString = await postgres.createDatabase();
     const journals = [
       postgresJournal({ connectionString }),
@@ -466,7 +466,7 @@ describe('what is handed over', () => {
   it.each([
     ['under a key', { idempotencyKey: 'order-3' }],
     ['without a key', {}],
-  ])('is taken again %s, where the journal failed after it had reserved it', async (_, fixed) => {
+  ])('is taken again %s, if the journal failed after it had reserved it', async (_, fixed) => {
     const kept = memoryJournal({ outbox: true });
     const failing = new Set<string>();
     const once = <T>(name: string, call: () => Promise<T>) =>

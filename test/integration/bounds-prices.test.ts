@@ -67,7 +67,7 @@ describe('the price of a token that is no dollar', () => {
     expect(asked).toEqual(['1000000000']);
   });
 
-  it('is refused where the answer has amounts that are none', async () => {
+  it('is refused if the answer has amounts that are none', async () => {
     const payer = await payerOn(sandbox, { SOL: '5' });
     const url = await taker(['SOL', '1000']);
     for (const outAmount of ['-1000000000', 'abc', '1e3', '']) {
@@ -76,7 +76,7 @@ describe('the price of a token that is no dollar', () => {
     }
   });
 
-  it('is needed for the dollar caps, also where a cap in base units is set', async () => {
+  it('is needed for the dollar caps, also if a cap in base units is set', async () => {
     const policy = { maxPerPayment: '1.00', maxPerDay: '1.00', maxAmount: { SOL: '100000000' } };
     const payer = await payerOn(sandbox, { SOL: '5' }, { policy });
     const url = await taker(['SOL', '100000000']);

@@ -385,7 +385,7 @@ describe('a seller that never answers', () => {
     expect(kinds(one)).toEqual(['payment']);
   });
 
-  it('the paid request, where its fetch does not listen to signals: the same', async () => {
+  it('the paid request, if its fetch does not listen to signals: the same', async () => {
     const hangs: typeof fetch = (input, init) =>
       new Headers(init?.headers).has('payment-signature')
         ? new Promise(() => undefined)

@@ -386,7 +386,7 @@ describe('a journal that fails', () => {
     },
   );
 
-  it('where the answer is there already: the caller gets it', async () => {
+  it('if the answer is there already: the caller gets it', async () => {
     const whole = memoryJournal();
     let puts = 0;
     const put = (attempt: Parameters<typeof whole.put>[0]) =>

@@ -172,7 +172,7 @@ unsampled('no node', () => {
   });
 });
 
-unsampled('a node that fails where it is not needed', () => {
+unsampled('a node that fails if it is not needed', () => {
   it.each(['getRecentPrioritizationFees', 'getTransaction'] as const)('%s', async (method) => {
     const payer = await swapper();
     // The swap's own record only; the facilitator and the aggregator do not ask for it.

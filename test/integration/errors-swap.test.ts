@@ -200,7 +200,7 @@ describe('a token whose swap is refused before it is signed', () => {
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
   });
 
-  it('says why where no other will do', async () => {
+  it('says why if no other will do', async () => {
     const payer = await spoilt(sandbox.mints.USDT.address, bonk(), sandbox.mints.SOL.address);
     await refusal(sandbox, payer, 'unsafe_swap', () => payer.client.fetch(usdc()));
     const tried = payer.events.flatMap((event) =>

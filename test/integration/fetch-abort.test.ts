@@ -208,7 +208,7 @@ describe('a signal that fires once the answer is there', () => {
     expect(await read(buyer.client.fetch, url, reason)).toBe(await read(fetch, freeUrl, reason));
   });
 
-  it('ends the body where the signal is a Request’s too', async () => {
+  it('ends the body if the signal is a Request’s too', async () => {
     const { url } = await seller({ serve: slowly });
     const controller = new AbortController();
     const response = await buyer.client.fetch(

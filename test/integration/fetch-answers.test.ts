@@ -173,7 +173,7 @@ describe('the answer to a paid request', () => {
     expect(await (await patient.client.fetch(url)).text()).toBe('first second');
   });
 
-  it('fails as plain fetch’s where it breaks off', async () => {
+  it('fails as plain fetch’s if it breaks off', async () => {
     const broken: SellerOptions['serve'] = (_request, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('half', () => response.destroy());

@@ -152,7 +152,7 @@ describe('a redirect before the payment', () => {
     expect(stranger.seen.map(({ method }) => method)).toEqual(['GET', 'GET']);
   });
 
-  it('is handed over where the caller follows by hand, and nothing is paid', async () => {
+  it('is handed over if the caller follows by hand, and nothing is paid', async () => {
     const at = `${twins.paid.url}/free/302/once`;
     const plain = await outcomeOf(await fetch(at, { redirect: 'manual' }));
     const response = await buyer.client.fetch(at, { redirect: 'manual' });
@@ -165,7 +165,7 @@ describe('a redirect before the payment', () => {
     expect(await buyer.spent()).toBe(0n);
   });
 
-  it('is an error where the caller wants none, the same as plain fetch’s', async () => {
+  it('is an error if the caller wants none, the same as plain fetch’s', async () => {
     const at = `${twins.paid.url}/free/302/once`;
     const plain = (await failureOf(fetch(at, { redirect: 'error' }))) as TypeError;
     const error = (await failureOf(buyer.client.fetch(at, { redirect: 'error' }))) as TypeError;

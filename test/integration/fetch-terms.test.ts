@@ -100,7 +100,7 @@ describe('a 402 that asks for no payment', () => {
   });
 
   it.each(['text/event-stream', 'text/plain', 'multipart/mixed; boundary=x', 'video/mp4'])(
-    'comes back at once where its body streams on: %s',
+    'comes back at once if its body streams on: %s',
     async (type) => {
       let end = (): void => undefined;
       const { url } = await seller({
@@ -151,7 +151,7 @@ describe('terms that cannot be read', () => {
 });
 
 describe('terms in a page', () => {
-  it('are paid where the header has them', async () => {
+  it('are paid if the header has them', async () => {
     const { url, seen } = await refusing(
       { ...html, 'payment-required': encodePaymentRequiredHeader(termsOf(sandbox)) },
       page,
@@ -165,7 +165,7 @@ describe('terms in a page', () => {
     expect(seen.map((one) => paymentOf(one) !== undefined)).toEqual([false, true]);
   });
 
-  it('are not looked for where it has not', async () => {
+  it('are not looked for if it has not', async () => {
     const { url } = await refusing(html, page);
     const response = await buyer.client.fetch(url);
     expect([response.status, await response.text(), await buyer.spent()]).toEqual([402, page, 0n]);
@@ -210,7 +210,7 @@ describe('terms in two places', () => {
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
-  it('a body of version 1 is paid where nothing in the header can be', async () => {
+  it('a body of version 1 is paid if nothing in the header can be', async () => {
     const legacy = legacyRequirementsOf(sandbox, 2n * PRICE);
     const header = encodePaymentRequiredHeader({
       ...termsOf(sandbox),
@@ -240,7 +240,7 @@ describe('terms in two places', () => {
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
-  it('a readable body is paid where the header is not readable', async () => {
+  it('a readable body is paid if the header is not readable', async () => {
     const { url } = await refusing(
       { ...json, 'payment-required': '%%%' },
       JSON.stringify(termsOf(sandbox)),

@@ -105,7 +105,7 @@ describe('a token account that is spoiled before', () => {
     },
   );
 
-  it('is no matter where the swap does not use it', async () => {
+  it('is no matter if the swap does not use it', async () => {
     const trader = await traderOn(sandbox, rpc);
     spoil(trader.at.BONK, 72, some);
     const signed = await trader.sign('route_v2', directions['USDC to USDT']);
@@ -117,7 +117,7 @@ describe('a token account that is spoiled before', () => {
 });
 
 describe('wrapped SOL that the wallet holds already', () => {
-  it('stays where less SOL than that is sold', async () => {
+  it('stays if less SOL than that is sold', async () => {
     const trader = await traderOn(sandbox, rpc, 30_000_000n);
     const direction = directions['wrapped SOL to USDC'];
     const signed = await trader.sign('route_v2', direction);

@@ -80,7 +80,7 @@ describe('an account that a venue has made its own, with the wallet as its deleg
     sandbox.chain.setAccount(at, { ...account, data });
   }
 
-  it.each(direct)('stops the swap in the guard, where it is %s', async (_, direction, symbol) => {
+  it.each(direct)('stops the swap in the guard, if it is %s', async (_, direction, symbol) => {
     const trader = await traderOn(sandbox, rpc, direction.wrapped);
     await sandbox.chain.fundToken(trader.address, sandbox.mints[direction.to], 1n);
     const signed = await trader.sign('route_v2', direction);
@@ -127,7 +127,7 @@ describe('SOL that lies where the wrapped SOL account will be made', () => {
     expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
   });
 
-  it('is not for the venue to take where the output is unwrapped', async () => {
+  it('is not for the venue to take if the output is unwrapped', async () => {
     const trader = await traderOn(sandbox, rpc);
     sandbox.chain.fundSol(trader.at.SOL, LYING);
     const signed = await trader.sign('route_v2', directions['USDC to SOL'], [SYSTEM, ATTACKER]);
@@ -135,7 +135,7 @@ describe('SOL that lies where the wrapped SOL account will be made', () => {
     expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
   });
 
-  it('is not for the venue to take where the output stays wrapped', async () => {
+  it('is not for the venue to take if the output stays wrapped', async () => {
     const trader = await traderOn(sandbox, rpc);
     sandbox.chain.fundSol(trader.at.SOL, LYING);
     const signed = await trader.sign('route_v2', directions['USDC to wrapped SOL'], [
@@ -182,7 +182,7 @@ describe('a group that counts the signature of the wallet', () => {
     return at;
   };
 
-  it('is not handed to the venue, also where it is only read', async () => {
+  it('is not handed to the venue, also if it is only read', async () => {
     const trader = await traderOn(sandbox, rpc);
     const extra = [{ address: group(trader), role: AccountRole.READONLY }];
     const error = await failureOf(

@@ -59,7 +59,7 @@ describe.each(inChaos ? wantedNames : eachNth(wantedNames, 2, 1))(
       expect(refused - before.refused).toBeGreaterThan(4 * (accepted - before.accepted));
     }, 120_000);
 
-    it('is refused or takes no more than agreed where it is cut off, or a byte is missing or too many', async () => {
+    it('is refused or takes no more than agreed if it is cut off, or a byte is missing or too many', async () => {
       const offer = offers.get(name)!;
       for (let at = 0; at < offer.bytes.length; at += 1) {
         await judge(offer, offer.bytes.subarray(0, at));
@@ -74,7 +74,7 @@ describe.each(inChaos ? wantedNames : eachNth(wantedNames, 2, 1))(
 describe('a transaction that is not what it should be', () => {
   const places = fc.nat({ max: 1_232 });
 
-  it('is refused or takes no more than agreed where parts of several are put together', () =>
+  it('is refused or takes no more than agreed if parts of several are put together', () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...wantedNames),
@@ -99,7 +99,7 @@ describe('a transaction that is not what it should be', () => {
       { seed: SEED, numRuns: inChaos ? 500 : 100 },
     ));
 
-  it('is refused where it is any bytes or any text', () =>
+  it('is refused if it is any bytes or any text', () =>
     fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -117,7 +117,7 @@ describe('a transaction that is not what it should be', () => {
       { seed: SEED, numRuns: inChaos ? 2_000 : 400 },
     ));
 
-  it('is refused where it is no transaction at all', () =>
+  it('is refused if it is no transaction at all', () =>
     fc.assert(
       fc.asyncProperty(
         fc.anything({ withTypedArray: true, withBigInt: true, withNullPrototype: true }),

@@ -716,7 +716,7 @@ describe('a service that lies in the swap instruction', () => {
     ],
   ]);
 
-  describe('where the service speaks the older form', () => {
+  describe('if the service speaks the older form', () => {
     /** The same swap in V1's layout, whose numbers come after the route. */
     const older = (
       { accounts, data }: FilledInstruction,
@@ -971,7 +971,7 @@ describe('a service that answers something other than a swap instruction', () =>
         }),
       ],
       [
-        'no lookup tables, where there are some',
+        'no lookup tables, if there are some',
         'defused',
         answering((build) => ({ ...build, lookupTables: [] })),
       ],
@@ -1742,7 +1742,7 @@ describe('a service that lies about what there is', () => {
     ['transaction'],
   );
 
-  it('pays from what there is, and swaps nothing, where it says that there is nothing', async () => {
+  it('pays from what there is, and swaps nothing, if it says that there is nothing', async () => {
     const none = lying(
       sandbox,
       honest,

@@ -98,7 +98,7 @@ describe('a seller that takes several tokens', () => {
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDT']));
   });
 
-  it('is paid the cheapest that can be swapped for where none is held', async () => {
+  it('is paid the cheapest that can be swapped for if none is held', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDC']));
   });
@@ -111,7 +111,7 @@ describe('a seller that takes several tokens', () => {
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDC']));
   });
 
-  it('is paid what its swap makes cheapest where the prices are equal', async () => {
+  it('is paid what its swap makes cheapest if the prices are equal', async () => {
     sandbox.controls.aggregator.setPriceImpact('SOL', 'PYUSD', 50);
     sandbox.controls.aggregator.setPriceImpact('SOL', 'USDC', 40);
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
@@ -138,7 +138,7 @@ describe('a seller that takes several tokens', () => {
     ]);
   });
 
-  it('decides where all else is equal', async () => {
+  it('decides if all else is equal', async () => {
     const first = orders(EQUAL).map(([one]) => one?.symbol);
     const held = clientFor(await sandbox.createWallet({ USDC: '1', USDT: '1', PYUSD: '1' }));
     expect(await chosen(held, equal, EQUAL)).toEqual(first);

@@ -110,7 +110,7 @@ describe('HTTPInterceptor', () => {
     expect(globalThis.fetch).toBe(plain);
   });
 
-  it('pays once where it is installed twice', async () => {
+  it('pays once if it is installed twice', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const interceptor = intercept(wallet);
     const wrapped = globalThis.fetch;
@@ -120,7 +120,7 @@ describe('HTTPInterceptor', () => {
     expect(signedPayments()).toBe(1);
   });
 
-  it('pays once where several are installed, of one wallet or of several', async () => {
+  it('pays once if several are installed, of one wallet or of several', async () => {
     const [one, other] = await Promise.all([
       sandbox.createWallet({ USDC: '1' }),
       sandbox.createWallet({ USDC: '1' }),
@@ -135,7 +135,7 @@ describe('HTTPInterceptor', () => {
     ).toBe(1_990_000n);
   });
 
-  it('asks for an approval once where another lies over it', async () => {
+  it('asks for an approval once if another lies over it', async () => {
     const [one, other] = await Promise.all([
       sandbox.createWallet({ USDC: '1' }),
       sandbox.createWallet({ USDC: '1' }),
@@ -255,7 +255,7 @@ describe('a wrapper that repeats what failed', () => {
     expect([amount, signedPayments()]).toEqual([10_000n, 1]);
   });
 
-  it('has one payment presented again where the handler fails and nothing is settled', async () => {
+  it('has one payment presented again if the handler fails and nothing is settled', async () => {
     intercept(await sandbox.createWallet({ USDC: '1' }));
     const before = presented().length;
     const amount = await received(() =>
@@ -268,7 +268,7 @@ describe('a wrapper that repeats what failed', () => {
   });
 
   it.each([{}, { 'idempotency-key': 'order-1' }])(
-    'pays once where the payment settled and the answer is 500 (headers %j)',
+    'pays once if the payment settled and the answer is 500 (headers %j)',
     async (headers) => {
       intercept(await sandbox.createWallet({ USDC: '1' }));
       const before = presented().length;

@@ -170,7 +170,7 @@ describe('local', () => {
     },
   );
 
-  it('says what is missing where it may not swap, or has nothing to swap', async () => {
+  it('says what is missing if it may not swap, or has nothing to swap', async () => {
     const paymentRequired = await partsOf(await fetch(`${sandbox.apiUrl}/usdc`));
     const [rich, poor] = await Promise.all([
       sandbox.createWallet({ SOL: '0.5' }),
@@ -236,7 +236,7 @@ describe('local', () => {
 });
 
 describe('a client over another transport', () => {
-  it('takes the one swap instruction out of what it built, where it gives no more than that', async () => {
+  it('takes the one swap instruction out of what it built, if it gives no more than that', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const asked: string[] = [];
     const built: Transport = {
@@ -281,7 +281,7 @@ describe('several nodes', () => {
     return `http://127.0.0.1:${port}`;
   }
 
-  it('take over where the first is dead: swap, payment and the receipt', async () => {
+  it('take over if the first is dead: swap, payment and the receipt', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const client = createClient(
       onSandbox(sandbox, wallet, { rpcUrl: [await deadUrl(), sandbox.rpcUrl] }),

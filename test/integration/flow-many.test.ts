@@ -278,7 +278,7 @@ describe('two clients of one wallet', () => {
       expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.05' });
   });
 
-  it('have budgets of their own where each brings a journal', async () => {
+  it('have budgets of their own if each brings a journal', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const policy = { maxPerDay: '0.01' };
     const separate = [memoryJournal(), memoryJournal()].map((journal) =>

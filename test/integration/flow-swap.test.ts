@@ -133,7 +133,7 @@ describe('swap', () => {
     );
   });
 
-  it('takes symbols and text, and goes on where an account exists', async () => {
+  it('takes symbols and text, and goes on if an account exists', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '2', USDT: '1' });
     const before = await lamportsOf(wallet.address);
     const result = await clientFor(wallet).swap({
@@ -252,7 +252,7 @@ describe('quote', () => {
   });
 });
 
-describe('where ExactOut has no route', () => {
+describe('if ExactOut has no route', () => {
   beforeEach(() => sandbox.controls.aggregator.noExactOut('*', '*'));
 
   it('a quote gives an input whose least output covers the amount, and the swap brings it', async () => {
@@ -291,7 +291,7 @@ describe('where ExactOut has no route', () => {
   });
 });
 
-describe('where the first Swap API is gone', () => {
+describe('if the first Swap API is gone', () => {
   beforeEach(() => {
     for (const endpoint of ['/swap/v1/quote', '/swap/v1/swap-instructions'])
       sandbox.controls.aggregator.fault(endpoint, {

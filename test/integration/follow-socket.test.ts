@@ -52,7 +52,7 @@ it('hears of a payment that settles late over one subscription, and searches the
   await until('it is told of both', () => (hearing.settled.count === 2 ? true : undefined));
 }, 60_000);
 
-it('finds it without a socket too, and where the node takes subscriptions and is silent', async () => {
+it('finds it without a socket too, and if the node takes subscriptions and is silent', async () => {
   sandbox.controls.node.webSocket = 'silent';
   const silent = await payerNamed('silent', `${sandbox.wsUrl}/?caller=silent`);
   for (const header of silent.headers) expect((await silent.present(header)).status).toBe(200);

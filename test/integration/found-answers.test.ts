@@ -76,7 +76,7 @@ async function isPaidOnce(payer: Payer, seller: Seller): Promise<void> {
 }
 
 describe('a paid call whose body is lost while it is read', () => {
-  it('is paid once where the journal is slow to write that', async () => {
+  it('is paid once if the journal is slow to write that', async () => {
     const payer = await holder(
       slow(({ receipt, delivered }) =>
         receipt?.settlement !== undefined && !delivered ? setTimeout(200) : undefined,
@@ -89,7 +89,7 @@ describe('a paid call whose body is lost while it is read', () => {
     await isPaidOnce(payer, seller);
   });
 
-  it('is paid once where an earlier write of its attempt is still under way', async () => {
+  it('is paid once if an earlier write of its attempt is still under way', async () => {
     let begin = (): void => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
     let end = (): void => undefined;
@@ -121,7 +121,7 @@ describe('a paid call whose body is lost while it is read', () => {
     await isPaidOnce(payer, seller);
   });
 
-  it('is paid once where a clone of its answer was read', async () => {
+  it('is paid once if a clone of its answer was read', async () => {
     const payer = await holder();
     const { seller, cut } = await halving();
     const response = await payer.client.fetch(seller.url, post);
@@ -131,7 +131,7 @@ describe('a paid call whose body is lost while it is read', () => {
   });
 
   it.each(['TimeoutError', 'AbortError'])(
-    'is paid once where its caller gave up: %s',
+    'is paid once if its caller gave up: %s',
     async (name) => {
       const payer = await holder();
       const { seller } = await halving();

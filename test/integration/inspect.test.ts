@@ -638,7 +638,7 @@ describe('a swap that is what it says', () => {
     expect(await judge({ minOutAmount: swap.leastOut + 2n })).toBe('swap_min_out');
   });
 
-  it('is bounded in slippage and fees where the caller says so', async () => {
+  it('is bounded in slippage and fees if the caller says so', async () => {
     const { swap, options } = await offered();
     const judge = async (change: Partial<InspectOptions>) =>
       (await inspectSwap(swap.transaction, { ...options, ...change })).broken?.id ?? 'accepted';
@@ -808,7 +808,7 @@ describe('a venue that is hostile', () => {
     },
   );
 
-  it('takes nothing beyond what was agreed where it turns so only when the recomposed swap lands', async () => {
+  it('takes nothing beyond what was agreed if it turns so only when the recomposed swap lands', async () => {
     setVenue({});
     const { wallet, swap, options } = await offered();
     const { recomposed } = await inspectSwap(swap.transaction, options);

@@ -177,7 +177,7 @@ describe('what a journal tells of a purchase', () => {
     },
   );
 
-  it('that is uncertain, where that cannot be written: the caller gets the error that matters', async () => {
+  it('that is uncertain, if that cannot be written: the caller gets the error that matters', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
     const failing = {
       ...journal,

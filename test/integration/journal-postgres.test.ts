@@ -184,7 +184,7 @@ describe('tables', () => {
     await journal.close();
   });
 
-  it('are not trusted where a statement would see less than what was committed before it', async () => {
+  it('are not trusted if a statement would see less than what was committed before it', async () => {
     const maker = postgresJournal({ connectionString: address });
     await maker.used(owner, [], NOW);
     await maker.close();
@@ -292,7 +292,7 @@ describe('tables', () => {
 describe('what is stored', () => {
   useFreshDatabase();
 
-  it('may be any text where the database takes not all', async () => {
+  it('may be any text if the database takes not all', async () => {
     const journal = postgresJournal({ connectionString: address });
     const odd = [
       '\0',
@@ -323,7 +323,7 @@ describe('what is stored', () => {
 describe('reservations that are made together', () => {
   useFreshDatabase();
 
-  it('fail alone where one is at fault, and count for those after them', async () => {
+  it('fail alone if one is at fault, and count for those after them', async () => {
     const journal = postgresJournal({ connectionString: address });
     const first = attemptOf();
     await journal.reserve(first, []);

@@ -114,7 +114,7 @@ describe('the main job through Express', () => {
     expect(transactionsIn(line.received)).toEqual([{ signatures: [] }]);
   });
 
-  it('is no less found where the caller, with no more than fetch and a signer, chose to submit through the service', async () => {
+  it('is no less found if the caller, with no more than fetch and a signer, chose to submit through the service', async () => {
     plans = true;
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const url = `${sandbox.apiUrl}/usdc`;

@@ -79,7 +79,7 @@ describe('a caller that is slow on purpose', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('loses its place where it does not take the answer', async () => {
+  it('loses its place if it does not take the answer', async () => {
     // More than the system takes off a server's hands.
     const large = async ({ url }: Request) =>
       new Response(url.endsWith('/large') ? new Uint8Array(50_000_000) : 'small');
@@ -182,10 +182,7 @@ describe('what is too much', () => {
   });
 
   it.each([
-    [
-      'where it is refused',
-      'POST /api/x402/parse-payment HTTP/1.1\r\nContent-Type: application/json',
-    ],
+    ['if it is refused', 'POST /api/x402/parse-payment HTTP/1.1\r\nContent-Type: application/json'],
     ['where it is never looked at', 'POST /nowhere HTTP/1.1'],
     ['that comes with a GET', 'GET /api/health HTTP/1.1'],
   ])('of a body is cut off with its connection %s', async (_, head) => {
@@ -245,7 +242,7 @@ describe('requests that are sent ahead of their answers', () => {
     expect(most()).toBe(1);
   });
 
-  it('cost the work for one and the connection where they are without end', async () => {
+  it('cost the work for one and the connection if they are without end', async () => {
     const asked: string[] = [];
     const stopped: AbortSignal[] = [];
     const service = await serving({}, ({ url, signal }) => {

@@ -154,7 +154,7 @@ describe('a path that reads as another', () => {
 });
 
 describe('express', () => {
-  it('serves the path that it routed on, where a step before changed that', async () => {
+  it('serves the path that it routed on, if a step before changed that', async () => {
     const app = express();
     app.use((request, _, next) => {
       request.url = request.url

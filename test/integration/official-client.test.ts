@@ -141,7 +141,7 @@ describe('the official client on the sandbox', () => {
     }
   });
 
-  it('is not charged where the handler answers 500', async () => {
+  it('is not charged if the handler answers 500', async () => {
     const { result, spent } = await moved('USDC', () => pay(`${sandbox.apiUrl}/fails`));
     expect([result.status, spent]).toEqual([500, 0n]);
     expect(sandbox.controls.api.served.at(-1)).toMatchObject({
@@ -151,7 +151,7 @@ describe('the official client on the sandbox', () => {
     });
   });
 
-  it('is charged where the handler answers 303', async () => {
+  it('is charged if the handler answers 303', async () => {
     const { result, spent } = await moved('USDC', () =>
       pay(`${sandbox.apiUrl}/redirects`, { redirect: 'manual' }),
     );
@@ -175,7 +175,7 @@ describe('the official client on the sandbox', () => {
     expect([paid.result.status, paid.spent]).toEqual([200, 10_000n]);
   });
 
-  it('loses its money without an answer where settlement lands and its answer is lost', async () => {
+  it('loses its money without an answer if settlement lands and its answer is lost', async () => {
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     const { result, received } = await moved('USDC', () => pay(`${sandbox.apiUrl}/usdc`));
     expect([result.ok, received]).toEqual([false, 10_000n]);

@@ -97,7 +97,7 @@ describe('a payment that is short, over a service', () => {
     expect(USDT.address).not.toBe(receipt.swap?.inputMint);
   });
 
-  it('costs one call also where the wallet holds enough that is promised already', async () => {
+  it('costs one call also if the wallet holds enough that is promised already', async () => {
     const one = await payer({}, { SOL: '0.5', USDC: '0.01' });
     const promised = one.client.fetch(url('/slow'));
     const receipts = await Promise.all([promised.then(decided), paid(one)]);

@@ -491,7 +491,7 @@ unsampled('a journal without an outbox', () => {
 });
 
 unsampled('tables', () => {
-  it('are made where a journal without an outbox was before, whose attempts are told of from then on', async () => {
+  it('are made if a journal without an outbox was before, whose attempts are told of from then on', async () => {
     const plain = postgresJournal({ connectionString: address });
     expect(plain.outbox).toBeUndefined();
     const [before, after] = [await reserved({}, plain), await reserved({}, plain)];
@@ -557,7 +557,7 @@ unsampled('tables', () => {
 });
 
 unsampled('what waits', () => {
-  it('is kept as it was given, also where the database takes not all text', async () => {
+  it('is kept as it was given, also if the database takes not all text', async () => {
     const attempts = ['\0', '\ud800', "'; drop table exact_change.attempts; --"].map((method) =>
       attemptOf({ method }),
     );

@@ -116,7 +116,7 @@ const inUnits = (all: string, unit: string, change: Partial<CapUse> = {}): CapUs
   ...change,
 });
 
-describe('20 parallel calls of a cent where there is room for five', () => {
+describe('20 parallel calls of a cent if there is room for five', () => {
   it.each(FIVE)('%s: five are paid, and fifteen refused', async (_, policy, whenFull) => {
     const payer = await rich(policy());
     const outcomes = await Promise.all(

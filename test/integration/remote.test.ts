@@ -166,7 +166,7 @@ describe('a client with the apiUrl of a service in Express', () => {
     expect(await client.balance(usdt)).toMatchObject([{ mint: usdt }]);
   });
 
-  it('pays without the service where nothing has to be swapped', async () => {
+  it('pays without the service if nothing has to be swapped', async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '0.1', USDC: '1' },

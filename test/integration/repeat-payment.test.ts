@@ -93,7 +93,7 @@ describe('a POST whose answer was lost', () => {
     },
   );
 
-  it('is presented again only where that call says so, whatever the first one said', async () => {
+  it('is presented again only if that call says so, whatever the first one said', async () => {
     const payer = await holder();
     const seller = await losing(false);
     await failureOf(

@@ -58,7 +58,7 @@ const again =
     answerTerms(response, { ...terms(change), error: 'No matching payment requirements' });
 
 describe('a seller that refuses the first payment and gives fresh terms', () => {
-  it('is paid with a second one where the policy allows it; both count until the chain decides', async () => {
+  it('is paid with a second one if the policy allows it; both count until the chain decides', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     const response = await payer.client.fetch(seller.url);
@@ -79,7 +79,7 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
     expect(await settledOf(payer)).toBe(1);
   });
 
-  it('is paid less where it asks for less', async () => {
+  it('is paid less if it asks for less', async () => {
     const payer = await holder();
     const seller = await selling([again({ amount: '9000' })]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
@@ -106,7 +106,7 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
     expect(await usedOf(payer)).toBe('0.02');
   });
 
-  it('gets no second one where the budget has room for one', async () => {
+  it('gets no second one if the budget has room for one', async () => {
     const payer = await holder({ policy: { resign: 1, maxPerDay: '0.015' } });
     const seller = await selling([again()]);
     await failureOf(payer.client.fetch(seller.url), 'payment_rejected');

@@ -310,7 +310,7 @@ describe('a swap transaction', () => {
     expect(answer['simulationError']).toMatchObject({ errorCode: 'TRANSACTION_ERROR' });
   });
 
-  it('fails on the chain where the venue fills below the tolerance, and leaves the tokens', async () => {
+  it('fails on the chain if the venue fills below the tolerance, and leaves the tokens', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10' });
     const quote = await quoted('USDC', 'USDT', 1_000_000n);
     sandbox.controls.aggregator.setVenue({ deviationBps: -51 });
@@ -328,7 +328,7 @@ describe('a swap transaction', () => {
 });
 
 describe('a swap transaction of another kind', () => {
-  it('goes through shared accounts where that is asked for', async () => {
+  it('goes through shared accounts if that is asked for', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10' });
     for (const swapMode of ['ExactIn', 'ExactOut'] as const) {
       const held = [
@@ -403,7 +403,7 @@ describe('swap instructions', () => {
     ]);
   });
 
-  it('create accounts always where account look-ups are skipped, and leave wrapped SOL alone where told so', async () => {
+  it('create accounts always if account look-ups are skipped, and leave wrapped SOL alone if told so', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '1' });
     const quoteResponse = await quoted('SOL', 'USDC', 1_000_000n);
     const body = {

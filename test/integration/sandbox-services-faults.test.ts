@@ -57,7 +57,7 @@ describe('a fault of a service', () => {
     expect((await fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
   });
 
-  it('come one after the other where several were ordered, and can be called off', async () => {
+  it('come one after the other if several were ordered, and can be called off', async () => {
     const { aggregator } = sandbox.controls;
     aggregator.fault(LABELS, { kind: 'status', status: 429, times: 1 });
     const callOff = aggregator.fault('*', { kind: 'status', status: 500 });

@@ -222,7 +222,7 @@ describe('the service over a socket', () => {
     });
   });
 
-  it('says after a swap what the swap changed, also where the payment then cannot be made', async () => {
+  it('says after a swap what the swap changed, also if the payment then cannot be made', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const request = {
       paymentRequired: await termsOf(`${sandbox.apiUrl}/usdc`),

@@ -274,7 +274,7 @@ describe('a settlement that is pending', () => {
     expect(await call).toMatchObject({ funds: 'uncertain' });
   });
 
-  it('is seen through by other nodes where the first does not answer', async () => {
+  it('is seen through by other nodes if the first does not answer', async () => {
     const payer = await holder({
       rpcUrl: ['http://127.0.0.1:9', sandbox.rpcUrl],
       wsUrl: sandbox.wsUrl,

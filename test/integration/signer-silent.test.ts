@@ -95,7 +95,7 @@ describe('a signer that never answers', () => {
     expect((await other.fetch(usdc())).status).toBe(200);
   });
 
-  it('ends with the caller, also where SOL is only wrapped', async () => {
+  it('ends with the caller, also if SOL is only wrapped', async () => {
     const { asked, client } = await forgotten('swap', { swapFrom: ['SOL'] });
     const controller = new AbortController();
     const terms = {

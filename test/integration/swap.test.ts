@@ -182,7 +182,7 @@ describe('swaps that land', () => {
     expect(sandbox.chain.account(ataOf(agent.wallet.address, 'SOL'))?.lamports ?? 0n).toBe(0n);
   });
 
-  it('USDC to wrapped SOL, kept where a payment is made in it', async () => {
+  it('USDC to wrapped SOL, kept if a payment is made in it', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
     const signed = await sign(agent, await quoteFor(agent, 'USDC', 'SOL', 50_000_000n), {
       keepWrapped: true,

@@ -162,7 +162,7 @@ describe('caps', () => {
     return rows;
   };
 
-  it('let payments wait, where they have no room for what is at hand as well', async () => {
+  it('let payments wait, if they have no room for what is at hand as well', async () => {
     // The payments fit, and the swap alone.
     const payer = await payerWith(5, { maxPerDay: '0.045' });
     await pay(payer);

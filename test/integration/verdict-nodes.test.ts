@@ -97,7 +97,7 @@ async function expectPaidOnce(payer: Payer): Promise<void> {
 }
 
 describe('a payment that settled is found', () => {
-  it('where the node tells no memos', async () => {
+  it('if the node tells no memos', async () => {
     const rpcUrl = await node(async (method, _, real) => {
       const reply = await real();
       if (method !== 'getSignaturesForAddress' || !Array.isArray(reply.result)) return reply;
@@ -106,7 +106,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(await paidInVain({ rpcUrl }));
   });
 
-  it('where the first node gives heights only, and the second is behind', async () => {
+  it('if the first node gives heights only, and the second is behind', async () => {
     let behind = true;
     let asked = 0;
     const first = await node((method, _, real) =>
@@ -129,7 +129,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(payer);
   });
 
-  it('where the node lists it and does not give it', async () => {
+  it('if the node lists it and does not give it', async () => {
     let gives = false;
     let asked = 0;
     const rpcUrl = await node((method, _, real) => {
@@ -167,7 +167,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(await paidInVain({ rpcUrl }));
   });
 
-  it('where the second node is of another network, and the first falls silent', async () => {
+  it('if the second node is of another network, and the first falls silent', async () => {
     let dead = false;
     let asked = 0;
     const first = await node((_, __, real) => {
@@ -200,7 +200,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(payer);
   });
 
-  it('where one of two nodes has a gap that it does not know of', async () => {
+  it('if one of two nodes has a gap that it does not know of', async () => {
     let gap = false;
     const first = await node((method, _, real) =>
       method === 'getSignaturesForAddress' && gap ? Promise.resolve({ result: [] }) : real(),
@@ -208,7 +208,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(await paidInVain({ rpcUrl: [first, sandbox.rpcUrl] }, () => (gap = true)));
   });
 
-  it('where a node gives another transaction for it, and is behind', async () => {
+  it('if a node gives another transaction for it, and is behind', async () => {
     let wrong = false;
     const first = await node(async (method, _, real) => {
       const reply = await real();

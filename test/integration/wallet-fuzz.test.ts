@@ -136,7 +136,7 @@ const changes = fc
     return bytes;
   });
 
-describe('a payment that a wallet has changed, on a chain where all but reading guards steal', () => {
+describe('a payment that a wallet has changed, on a chain if all but reading guards steal', () => {
   it('lets the fee payer be robbed by an instruction that writes, unless that is judged', async () => {
     const accounts = [thief, SYSTEM, feePayer, destination];
     const message = compile(insert(payment, 4, { ...guardOn(thief, 'MemoryWrite'), accounts }));

@@ -96,7 +96,7 @@ describe('an error', () => {
     });
   });
 
-  it('shows no response where it is listed or inspected, and no cause where there is none', () => {
+  it('shows no response if it is listed or inspected, and no cause if there is none', () => {
     expect(Object.keys(error)).not.toContain('response');
     expect(inspect(error)).not.toContain('Response');
     expect('cause' in noRoute()).toBe(false);

@@ -25,7 +25,7 @@ describe('events', () => {
     expect(later).toHaveBeenCalledWith({ type: 'warning', id: 'x', at: 0, message: 'w' });
   });
 
-  it('stop where the listener is taken back, also while being told', () => {
+  it('stop if the listener is taken back, also while being told', () => {
     const events = createEvents(() => 0);
     const told: string[] = [];
     const stop = events.on('warning', () => {
@@ -39,7 +39,7 @@ describe('events', () => {
     expect(told).toEqual(['first', 'second', 'second']);
   });
 
-  it('go on where a listener throws, now or later: a payment must not stop half way', async () => {
+  it('go on if a listener throws, now or later: a payment must not stop half way', async () => {
     const events = createEvents(() => 0);
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);

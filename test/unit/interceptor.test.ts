@@ -103,7 +103,7 @@ describe('one interceptor', () => {
     expect([unpaid, paid]).toEqual([1, 1]);
   });
 
-  it('pays once where it is installed twice, and is gone after one restore', async () => {
+  it('pays once if it is installed twice, and is gone after one restore', async () => {
     const interceptor = new Stub();
     interceptor.install();
     interceptor.install();
@@ -145,7 +145,7 @@ describe('one interceptor', () => {
     expect((await kept(url)).status).toBe(402);
   });
 
-  it('installs nothing where the options are wrong', () => {
+  it('installs nothing if the options are wrong', () => {
     const refusing = () => {
       throw new ConfigError('invalid_option', 'Option network must be right.', {
         details: { option: 'network' },
@@ -261,7 +261,7 @@ describe('a fetch among the options that calls the global one later', () => {
     interceptor.restore();
   });
 
-  it('ends in an error where no request can be known again', async () => {
+  it('ends in an error if no request can be known again', async () => {
     const interceptor = new Stub({
       fetch: async (input, init) => later().then(() => fetch(new Request(input, init))),
     });

@@ -156,7 +156,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       if (tail.isReplaced()) return goOver(disk.open(path));
       // What was to take its place failed.
       if (sealedBy === me) tail.append([{ sealed: false }]);
-      // Where its writer has ended it is written no more; unless it was, a moment ago.
+      // If its writer has ended it is written no more; unless it was, a moment ago.
       else if ((await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced()) bury(sealedBy);
       else await systemRuntime.sleep(wait);
       tail.read();

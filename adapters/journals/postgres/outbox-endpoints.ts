@@ -17,7 +17,7 @@ export async function hasOutbox(
 }
 
 /**
- * Makes the table of endpoints where it is missing. What events need besides must be there: a
+ * Makes the table of endpoints if it is missing. What events need besides must be there: a
  * process that sees the table adds some.
  */
 export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {

@@ -102,7 +102,7 @@ def test_a_post_is_not_presented_again_and_is_bought_anew_once_it_expired(
     assert payer.held() == 1_000_000 - PRICE
 
 
-def test_a_post_is_presented_again_where_its_caller_says_so(
+def test_a_post_is_presented_again_if_its_caller_says_so(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")

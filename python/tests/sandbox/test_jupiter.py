@@ -137,7 +137,7 @@ def test_jupiter_is_needed_for_swaps_and_prices_alone(
 
 
 @pytest.mark.parametrize("code", [401, 404, 410])
-def test_version_2_takes_over_where_version_1_is_gone(
+def test_version_2_takes_over_if_version_1_is_gone(
     code: int, sandbox: Sandbox, make_swapper: Callable[..., Payer]
 ) -> None:
     for path in (QUOTE, INSTRUCTIONS):

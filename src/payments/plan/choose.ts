@@ -192,7 +192,7 @@ async function chooseBefore(
     });
     if (best !== undefined) return done(best.one, best.funding);
   }
-  // Where Jupiter is away, that is the reason, and trying again helps.
+  // If Jupiter is away, that is the reason, and trying again helps.
   if (unpriced !== undefined) throw unpriced;
   throw nothingPayable(refused, refusals(refused, untrusted));
 }

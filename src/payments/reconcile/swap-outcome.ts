@@ -83,7 +83,7 @@ export function rentIn(landed: LandedTransaction, wallet: string, swap: Sent): b
     const wrapped = mint === WSOL_MINT ? tokenChange(landed, account) : 0n;
     return sum + lamportChange(landed, account) - wrapped;
   }, 0n);
-  // Where no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
+  // If no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
   const isSold = inputMint === WSOL_MINT || outputMint === WSOL_MINT;
   const left = isSold ? 0n : -lamportChange(landed, wallet) - ownFee(landed, swap);
   return maxAmount(0n, maxAmount(relay === undefined ? rent : 0n, left));

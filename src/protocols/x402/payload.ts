@@ -25,7 +25,7 @@ export interface EncodePaymentInput {
   /** Wire bytes: our signature in its slot, the fee payer's slot empty. */
   readonly transaction: Uint8Array;
   /**
-   * Where the seller offers payment-identifier: what makes repeats of this payment one purchase.
+   * If the seller offers payment-identifier: what makes repeats of this payment one purchase.
    */
   readonly paymentId?: string | undefined;
 }

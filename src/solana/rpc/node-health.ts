@@ -45,7 +45,7 @@ export interface RestingNode {
 /**
  * Which nodes to ask in one round, in order: first the nodes that answered when last asked and
  * those whose rest is over, as they were given; then those that rest, the one whose rest ends
- * soonest first. Where there is but one, it is always asked.
+ * soonest first. If there is but one, it is always asked.
  */
 export function takeTurns(
   standings: readonly NodeHealth[],

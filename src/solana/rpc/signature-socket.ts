@@ -86,7 +86,7 @@ export function createSignatureSocket(
     const { kind, name } = wait;
     const asked = line;
     const node = await asked?.call(kind.subscribe, [name, kind.settings]);
-    // Where the node refuses, polling finds out.
+    // If the node refuses, polling finds out.
     if (typeof node !== 'number' || line !== asked) return;
     // Given up before the node had answered.
     if (waits.get(keyOf(kind, name)) !== wait) void asked?.call(kind.unsubscribe, [node]);

@@ -112,7 +112,7 @@ function feeBps(config: Uint8Array | undefined): number {
   return Math.max(view.getUint16(88, true), view.getUint16(106, true));
 }
 
-/** An optional key is 32 zero bytes where there is none. */
+/** An optional key is 32 zero bytes if there is none. */
 function keyOf(bytes: Uint8Array | undefined): Address | undefined {
   return bytes === undefined || bytes.every((byte) => byte === 0) ? undefined : addressOf(bytes);
 }

@@ -63,7 +63,7 @@ const FIELDS: readonly (readonly [keyof SwapQuote, (value: unknown) => boolean])
   ['minOutAmount', isUnits],
   ['maxInAmount', isUnits],
   ['quotedAt', isCount],
-  // Where a swap is better than the market, its impact is below zero.
+  // If a swap is better than the market, its impact is below zero.
   [
     'priceImpactBps',
     (value) => value === null || (typeof value === 'number' && Number.isFinite(value)),

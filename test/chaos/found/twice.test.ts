@@ -65,7 +65,7 @@ it('resign does not sign again what has landed already (v1: a settle failure loo
   expect(await settledOf(world, buyer)).toBe(1);
 });
 
-it('nor does it where a v2 seller settles and answers with terms again', async () => {
+it('nor does it if a v2 seller settles and answers with terms again', async () => {
   const world = await worlds.open();
   const buyer = await world.buyer({ USDC: '1' }, { policy: { resign: 1 } });
   const front = await world.front(

@@ -126,7 +126,7 @@ describe('the comparison', () => {
       /deeply equal/,
     ],
     [
-      'an error that says untouched where it was paid',
+      'an error that says untouched if it was paid',
       (world) => {
         const error = new TransportError('timeout', 'Too late. Try again.', {
           details: { step: 'payment', timeoutMs: 1 },

@@ -64,7 +64,7 @@ describe('defaults', () => {
       expect(config).toHaveProperty(name, undefined);
   });
 
-  it('hold where an option is undefined, as process.env gives it', () => {
+  it('hold if an option is undefined, as process.env gives it', () => {
     const names = [
       'rpcUrl',
       'jupiterUrl',
@@ -135,7 +135,7 @@ describe('what is given', () => {
     expect(parseOptions({ walletSecretKey, apiUrl }).apiUrl).toBe(kept);
   });
 
-  it('an empty API key is none, because an empty header is refused where none is served', () => {
+  it('an empty API key is none, because an empty header is refused if none is served', () => {
     expect(parseOptions({ walletSecretKey, jupiterApiKey: ' ' }).jupiterApiKey).toBeUndefined();
     expect(
       parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: '' }).apiKey,

@@ -123,7 +123,7 @@ describe('equal calls', () => {
     expect((await call()).inAmount).toBe('2');
   });
 
-  it('are each asked alone where the clock was set back', async () => {
+  it('are each asked alone if the clock was set back', async () => {
     const { asked, clock, call } = sharing();
     const first = call();
     (await upstream(asked, 0)).answer(quote);
@@ -133,7 +133,7 @@ describe('equal calls', () => {
     await upstream(asked, 1);
   });
 
-  it('are each asked alone where that is wanted', async () => {
+  it('are each asked alone if that is wanted', async () => {
     const { asked, call } = sharing({ quoteMs: 0 });
     void call();
     void call();
@@ -317,7 +317,7 @@ describe('what is shared', () => {
     expect(balanceOfUsdc.amount).toBe('2500000');
   });
 
-  it('is forgotten, the oldest first, where it is very much', async () => {
+  it('is forgotten, the oldest first, if it is very much', async () => {
     let calls = 0;
     const { shared } = sharing(
       {},
@@ -395,7 +395,7 @@ describe('the handler', () => {
   it.each([
     ['quotes', { quoteCacheMs: 0 }, ['balance', 'quote', 'quote']],
     ['balances', { balanceCacheMs: 0 }, ['balance', 'balance', 'quote']],
-  ])('shares no %s where that is wanted', async (_, options, expected) => {
+  ])('shares no %s if that is wanted', async (_, options, expected) => {
     const { call, asked } = serving(options);
     for (let times = 0; times < 2; times += 1)
       await Promise.all([call(QUOTE), call(`/api/balance?wallet=${WALLET}`)]);
@@ -432,7 +432,7 @@ describe('the handler', () => {
     ['quoteCacheMs', { quoteCacheMs: 5_001 }],
     ['balanceCacheMs', { balanceCacheMs: 0.5 }],
     ['balanceCacheMs', { balanceCacheMs: Number.NaN }],
-  ])('refuses %s where it is wrong', (option, options) => {
+  ])('refuses %s if it is wrong', (option, options) => {
     expect(() => createHandler(fakeTransport().transport, options)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option } }),
     );

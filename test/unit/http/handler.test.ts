@@ -128,7 +128,7 @@ describe('an operation', () => {
     });
   });
 
-  it('says when to come back where an upstream limits it', async () => {
+  it('says when to come back if an upstream limits it', async () => {
     const limited = new TransportError('rate_limited', 'Wait.', {
       details: { retryAfterMs: 1_200 },
     });
@@ -196,7 +196,7 @@ describe('an operation', () => {
     });
   });
 
-  it('is left where its caller goes away', async () => {
+  it('is left if its caller goes away', async () => {
     const controller = new AbortController();
     const { call } = serving({}, { quote: () => (controller.abort(), never()) });
     expect(problemIn(await call(QUOTE, { signal: controller.signal })).code).toBe('cancelled');
@@ -572,7 +572,7 @@ describe('the options', () => {
     ['cors', { cors: ['null'] }],
     ['rateLimit', { rateLimit: { perMinute: 5 } }],
     ['onError', { onError: 'log' }],
-  ])('are refused at once where %s is wrong: %j', (option, options) => {
+  ])('are refused at once if %s is wrong: %j', (option, options) => {
     expect(() => createHandler(fakeTransport().transport, options as HandlerOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option } }),
     );

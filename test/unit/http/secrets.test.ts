@@ -181,7 +181,7 @@ describe('a request with a private key', () => {
     ).toBe(200);
   });
 
-  it('is not waited for longer where it is full of what could be one', async () => {
+  it('is not waited for longer if it is full of what could be one', async () => {
     const body = Array.from({ length: 600 }, (_, index) =>
       base58.encode(Uint8Array.of(255, index % 256, ...randomBytes(62))),
     );

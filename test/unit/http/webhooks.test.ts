@@ -394,7 +394,7 @@ describe('the options for webhooks', () => {
     ['webhooks', { webhooks: null }],
     ['webhooks', { webhooks: { ...fakeRegistry(), rotate: undefined } }],
     ['callerOf', { webhooks: fakeRegistry(), callerOf: 'a' }],
-  ])('are refused at once where %s is wrong', (option, options) => {
+  ])('are refused at once if %s is wrong', (option, options) => {
     expect(() => createHandler(fakeTransport().transport, options as HandlerOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option } }),
     );

@@ -50,7 +50,7 @@ it.each<[string, () => [string | Request, RequestInit?]]>([
     () => [new Request(URL_, { method: 'POST', body: 'x', headers: { 'x-one': '1' } })],
   ],
 ])(
-  'the paid request has the headers of the unpaid one where msw has patched fetch: %s',
+  'the paid request has the headers of the unpaid one if msw has patched fetch: %s',
   async (_, make) => {
     seen.length = 0;
     const call = capture(fetch, ...make());

@@ -397,7 +397,7 @@ describe('a call that pays itself', () => {
     expect(other.seen).toEqual([]);
   });
 
-  it('is none where no such header is there', () => {
+  it('is none if no such header is there', () => {
     expect(capture(server.origin, { headers: { 'x-payment-id': 'x' } }).paysItself).toBe(false);
   });
 });
@@ -591,7 +591,7 @@ describe('a fetch of another implementation', () => {
   });
 });
 
-describe('where a Request shows no body (Firefox)', () => {
+describe('if a Request shows no body (Firefox)', () => {
   it('the body is read whole, and a GET has none', async () => {
     const body = Object.getOwnPropertyDescriptor(Request.prototype, 'body');
     Object.defineProperty(Request.prototype, 'body', { configurable: true, get: () => undefined });

@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 describe('the system runtime', () => {
-  it('draws bytes also where there is no global crypto, as in Node 18', () => {
+  it('draws bytes also if there is no global crypto, as in Node 18', () => {
     vi.stubGlobal('crypto', undefined);
     const [one, two] = [systemRuntime.randomBytes(12), systemRuntime.randomBytes(12)];
     expect([one.length, two.length]).toEqual([12, 12]);

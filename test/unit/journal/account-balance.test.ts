@@ -79,7 +79,7 @@ describe('a hold', () => {
     expect([heldOf(book), known(book)]).toEqual([5n, left]);
   });
 
-  it("is made again where it was released, or spent on its client's word alone, and not where the chain shows that it was spent", () => {
+  it("is made again if it was released, or spent on its client's word alone, and not if the chain shows that it was spent", () => {
     expect(heldOf(after(held('one', 30n), released('one'), held('one', 30n)))).toBe(30n);
     expect(heldOf(after(held('one', 30n), spent('one', 5), held('one', 30n)))).toBe(0n);
     // What there is has to be read again: it may have left by now.
@@ -91,7 +91,7 @@ describe('a hold', () => {
     expect(heldOf(after(held('one', 30n), held('one', 40n)))).toBe(30n);
   });
 
-  it('spent takes no more than is known, and nothing where nothing is known', () => {
+  it('spent takes no more than is known, and nothing if nothing is known', () => {
     expect(known(after(held('one', 30n), spent('one')))).toBeUndefined();
     expect(after(seen(10n, 9), held('one', 30n), spent('one')).known).toMatchObject({
       amount: 0n,
@@ -153,7 +153,7 @@ describe('a balance that is read while payments are in flight', () => {
     expect(known(read(amount))).toBe(amount);
   });
 
-  it('is forgotten at their end where nothing was known before: it may have had them in it', () => {
+  it('is forgotten at their end if nothing was known before: it may have had them in it', () => {
     const book = after(held('one', 40n), seen(60n, 1), held('later', 5n), spent('later'));
     expect(known(book)).toBe(55n);
     expect([known(spend(book, 'one')), heldOf(spend(book, 'one'))]).toEqual([undefined, 0n]);
@@ -167,7 +167,7 @@ describe('a balance that is read while payments are in flight', () => {
     expect(known(after(held('one', 40n), seen(60n, 1, 10), spent('one', slot)))).toBe(left);
   });
 
-  it('is what was known, less what they took, where it was read before them, whatever the slot', () => {
+  it('is what was known, less what they took, if it was read before them, whatever the slot', () => {
     expect(known(after(seen(100n, 0, 50), held('one', 40n), spent('one', 49)))).toBe(60n);
   });
 

@@ -96,7 +96,7 @@ describe('a ledger', () => {
 });
 
 describe('a hold that is taken again', () => {
-  it('is there where it was released, and refused where it was spent', async () => {
+  it('is there if it was released, and refused if it was spent', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 100n, at: 0 });
     expect([

@@ -164,7 +164,7 @@ describe('a file', () => {
     expect(read(join(lines[0]!, lines[1]!, lines[3]!))).toBe(START + lines[1]!.length);
   });
 
-  it('reads on as it grows, also where it ended in half a line', () => {
+  it('reads on as it grows, also if it ended in half a line', () => {
     const disk = new MemoryDisk();
     disk.put('/file', file.subarray(0, 0));
     const port = disk.port().open('/file');

@@ -117,7 +117,7 @@ describe('the outbox of a file', () => {
     ]).toEqual([['abandoned'], [attempt.id]]);
   });
 
-  it('is kept where the file is rewritten, and so is which worker has taken what', async () => {
+  it('is kept if the file is rewritten, and so is which worker has taken what', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const renames: string[] = [];
     const journal = withOutbox(
@@ -141,7 +141,7 @@ describe('the outbox of a file', () => {
     expect(await after.outbox.endpoints()).toEqual([endpoint]);
   });
 
-  it('tells nothing, takes nothing and ends nothing where the disk fails, and goes on when it works again', async () => {
+  it('tells nothing, takes nothing and ends nothing if the disk fails, and goes on when it works again', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const down = { is: false };
     const step: Step = (call) => {
@@ -209,7 +209,7 @@ describe('the journals of one file', () => {
     expect([calls, await idsIn(onDisk(disk, path))]).toEqual([1, [id, last]]);
   });
 
-  it('keep what is there where none keeps events, and add to it only for an endpoint that is told', async () => {
+  it('keep what is there if none keeps events, and add to it only for an endpoint that is told', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const opened = async <T>(
       outbox: boolean,

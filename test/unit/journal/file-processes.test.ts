@@ -103,7 +103,7 @@ describe('the processes of a file journal', () => {
     expect(await processes.judge({ ...(await leaveSocket()), ...over }, directory)).toBe(verdict);
   });
 
-  it('are refused where another one may live of which nothing can be seen, until its sign was taken away', async () => {
+  it('are refused if another one may live of which nothing can be seen, until its sign was taken away', async () => {
     const other = { ...(await leaveFile()), host: 'another' };
     const header = encodeHeader();
     const line = encodeLine(header.length, JSON.stringify([other.id, { seat: other }]));

@@ -77,7 +77,7 @@ describe('lines that several processes write', () => {
     );
   });
 
-  it('are read on where a read failed, none left out', async () => {
+  it('are read on if a read failed, none left out', async () => {
     const disk = new MemoryDisk();
     disk.put(PATH, encodeHeader());
     let reads = Infinity;

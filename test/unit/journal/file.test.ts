@@ -80,7 +80,7 @@ describe('a journal in a file', () => {
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['one', 'three']);
   });
 
-  it('spends nothing where it is damaged, changes nothing, and says where', async () => {
+  it('spends nothing if it is damaged, changes nothing, and says where', async () => {
     const first = journalOf();
     await first.reserve(attemptOf(), []);
     await first.close();

@@ -20,7 +20,7 @@ describe('an attempt that was handed over', () => {
     expect(isClosed(attemptOf({ state, fingerprint: print }))).toBe(closed);
   });
 
-  it('is forgotten once it is settled and old, where there are many, and goes on counting', () => {
+  it('is forgotten once it is settled and old, if there are many, and goes on counting', () => {
     const store = createAttemptStore();
     for (let made = 0; made <= 10_005; made += 1) {
       const attempt = attemptOf({ fingerprint: paymentPrint(`${made}`), at: NOW - 2 * DAY_MS });

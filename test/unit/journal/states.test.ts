@@ -29,7 +29,7 @@ describe('the states of an attempt', () => {
     expect([...reachable('unpaid')]).toEqual(['unpaid']);
   });
 
-  it('free the price only where no payment of it can land any more', () => {
+  it('free the price only if no payment of it can land any more', () => {
     expect(STATES.filter((state) => !attemptStates[state].counts).sort()).toEqual([
       'abandoned',
       'unpaid',

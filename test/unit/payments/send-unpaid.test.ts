@@ -77,7 +77,7 @@ describe('a call that was not answered', () => {
     [1, 'it had five minutes', { code: 'UND_ERR_HEADERS_TIMEOUT' }],
     [3, 'the line was cut', { code: 'UND_ERR_SOCKET' }],
     [3, 'there is no such host', { code: 'ENOTFOUND' }],
-  ])('is sent %i times where %s', async (times, _, more) => {
+  ])('is sent %i times if %s', async (times, _, more) => {
     const fail = () =>
       Promise.reject(
         new TypeError('fetch failed', { cause: Object.assign(new Error('why'), more) }),

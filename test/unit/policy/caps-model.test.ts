@@ -189,7 +189,7 @@ describe('any limits over any spends', () => {
     );
   });
 
-  it('refuse a single payment where a naive reading does', () => {
+  it('refuse a single payment if a naive reading does', () => {
     fc.assert(
       fc.property(cases, ({ limits, next }) => {
         const about = limits.filter((one) => one.per === 'payment' && isAbout(one, next));

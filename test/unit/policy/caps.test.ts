@@ -220,7 +220,7 @@ describe('a cap for each host or payee', () => {
     expect(counts(own[7]!, spendOf())).toBe(false);
   });
 
-  it('is there only where it counts the spend', () => {
+  it('is there only if it counts the spend', () => {
     const limits = (spend: Spend) =>
       capsFor(policy, spend)
         .slice(2)
@@ -268,11 +268,11 @@ describe('what a spend takes of a cap', () => {
   });
   const cases: readonly (readonly [string, Partial<Cap>, Spend, bigint])[] = [
     ['dollars', {}, usdc(5n), 5n],
-    ['no dollars where it has no price', {}, bonk(5n), 0n],
+    ['no dollars if it has no price', {}, bonk(5n), 0n],
     ['one payment', { unit: 'payments' }, usdc(5n), 1n],
-    ['one payment also where it has no price', { unit: 'payments' }, bonk(5n), 1n],
+    ['one payment also if it has no price', { unit: 'payments' }, bonk(5n), 1n],
     ['base units', { unit: BONK, mint: BONK }, bonk(5n), 5n],
-    ['base units where the cap names its mint only as the unit', { unit: BONK }, bonk(5n), 5n],
+    ['base units if the cap names its mint only as the unit', { unit: BONK }, bonk(5n), 5n],
     ['nothing of another mint', { unit: BONK }, usdc(5n), 0n],
     ['nothing of a cap on dollars in another mint', { mint: BONK }, usdc(5n), 0n],
     [
@@ -381,7 +381,7 @@ describe('a refusal for want of room', () => {
     );
   });
 
-  it('does not say to wait where that brings no room', () => {
+  it('does not say to wait if that brings no room', () => {
     const { windowMs: _none, ...total } = { ...day, name: 'maxTotal' };
     for (const error of [overBudget(total, 4_999_999n, 2n), overBudget(day, 0n, 5_000_001n)]) {
       expect(error.retry).toBe('never');

@@ -282,7 +282,7 @@ describe('a call that changes nothing', () => {
     expect(runtime.slept).toEqual([3_000, 10_000]);
   });
 
-  it('is the service’s last word where that is a problem', async () => {
+  it('is the service’s last word if that is a problem', async () => {
     const one = await service(
       saysProblem(503, 'rpc_unavailable', { details: { method: 'getSlot' } }),
     );
@@ -294,7 +294,7 @@ describe('a call that changes nothing', () => {
     expect(one.seen).toHaveLength(3);
   });
 
-  it('is not tried again where the service says that this changes nothing', async () => {
+  it('is not tried again if the service says that this changes nothing', async () => {
     const one = await service(
       saysProblem(503, 'jupiter_unavailable', { details: { status: 401 }, retry: 'never' }),
     );
@@ -372,7 +372,7 @@ describe('a call with something signed in it', () => {
     });
   });
 
-  it('may still land where time is up', async () => {
+  it('may still land if time is up', async () => {
     const one = await service(() => undefined);
     const transport = remote(one.url, { timeoutMs: 50 });
     const call = transport.autoPay({ paymentRequired: PARTS, wallet: WALLET, signedSwap: SIGNED });

@@ -89,7 +89,7 @@ describe('createKeySigner', () => {
     expect(await verifySignature(message, await pending, address)).toBe(true);
   });
 
-  it('signs the same with WebCrypto, without it, where it refuses, and as kit does', async () => {
+  it('signs the same with WebCrypto, without it, if it refuses, and as kit does', async () => {
     const kit = await createKeyPairSignerFromPrivateKeyBytes(seed);
     const theirs = new Uint8Array(
       await crypto.subtle.sign('Ed25519', kit.keyPair.privateKey, message),

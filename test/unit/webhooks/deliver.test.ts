@@ -146,7 +146,7 @@ describe('a delivery', () => {
     await closed;
   });
 
-  it('fails where there is no answer in time, and leaves the connection', async () => {
+  it('fails if there is no answer in time, and leaves the connection', async () => {
     let closed: Promise<unknown> = Promise.resolve();
     const url = await receiver((request) => {
       closed = new Promise((resolve) => request.socket.on('close', resolve));
@@ -155,7 +155,7 @@ describe('a delivery', () => {
     await closed;
   });
 
-  it('fails where the name is not found in time', async () => {
+  it('fails if the name is not found in time', async () => {
     await expect(
       tell('http://slow.example.com/', {
         timeoutMs: 50,
@@ -179,7 +179,7 @@ describe('a delivery', () => {
       'has headers without end',
       (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`),
     ],
-  ])('fails where the connection %s', async (_, answer) => {
+  ])('fails if the connection %s', async (_, answer) => {
     const port = await listening(
       createTcpServer((socket) =>
         socket.on('error', () => undefined).once('data', () => answer(socket)),
@@ -240,7 +240,7 @@ describe('where a name leads', () => {
     expect(host).toBe(`hooks.example.com:${port}`);
   });
 
-  it('is not connected to where it has moved inside since', async () => {
+  it('is not connected to if it has moved inside since', async () => {
     const answers = [['93.184.215.14'], ['127.0.0.1'], ['169.254.169.254']];
     const resolve: Resolve = async () => answers.shift() ?? [];
     const strict = { rules: STRICT, resolve };
@@ -264,7 +264,7 @@ describe('where a name leads', () => {
     [['64:ff9b::5db8:d70e']],
     [['']],
     [[]],
-  ])('is refused as a whole where one address of it is not public: %j', async (addresses) => {
+  ])('is refused as a whole if one address of it is not public: %j', async (addresses) => {
     await expect(
       tell('https://hooks.example.com/', { rules: STRICT, resolve: async () => addresses }),
     ).rejects.toThrow(/does not lead outside/);
@@ -283,7 +283,7 @@ describe('where a name leads', () => {
     'https://localhost/',
     'http://hooks.example.com/',
     'https://hooks.example.com:8443/',
-  ])('is checked anew where %s is on record', async (url) => {
+  ])('is checked anew if %s is on record', async (url) => {
     await expect(
       tell(url, { rules: STRICT, resolve: async () => ['93.184.215.14'] }),
     ).rejects.toMatchObject({ code: 'invalid_option' });

@@ -161,7 +161,7 @@ describe('events of one caller', { timeout: 120_000 }, () => {
 unsampled(
   'what is under way',
   () => {
-    it('is bounded, of one caller and of all, also where all of them hang; what gives way is told again, and is no failure', async () => {
+    it('is bounded, of one caller and of all, also if all of them hang; what gives way is told again, and is no failure', async () => {
       const clock = createClock();
       const open = new Map<string, number>();
       let most = 0;

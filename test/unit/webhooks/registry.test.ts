@@ -82,7 +82,7 @@ describe('the registry', () => {
     expect((await journal.outbox.endpoints())[0]?.secrets).toHaveLength(4);
   });
 
-  it('loses none, and lets in no more, where others change the same journal', async () => {
+  it('loses none, and lets in no more, if others change the same journal', async () => {
     const one = hubOf(() => ok);
     const other = hubOf(() => ok, { journal: one.journal });
     const { id, secret } = await one.webhooks.register(request);

@@ -314,7 +314,7 @@ describe('verifyWebhook', () => {
     expect(verify({}, { toleranceSeconds: 3_600, now: NOW + 3_599_000 })).toEqual(eventOf());
   });
 
-  it('goes by the clock of the system where it is given none', () => {
+  it('goes by the clock of the system if it is given none', () => {
     const seconds = Math.floor(Date.now() / 1000);
     expect(verify(signed(BODY, ID, seconds), { now: undefined })).toEqual(eventOf());
     expect(refusal(() => verify({}, { now: undefined })).reason).toMatch(

@@ -408,7 +408,7 @@ describe('an event that does not arrive', () => {
     ]);
   });
 
-  it('ends the telling where nothing was accepted since it first failed, whatever was before', async () => {
+  it('ends the telling if nothing was accepted since it first failed, whatever was before', async () => {
     let answer = ok;
     const { register, webhooks, clock, fail } = hub(() => answer);
     await register('/a');
@@ -594,7 +594,7 @@ describe('many events', () => {
     expect(deliveries.length).toBeGreaterThan(250);
   });
 
-  it('are not held up by endpoints that are slow, however many, where theirs has answered in time', async () => {
+  it('are not held up by endpoints that are slow, however many, if theirs has answered in time', async () => {
     const { webhooks, register, clock, fail, deliveries } = hub((path, delivery) =>
       path === '/quick' ? ok : hanging(delivery),
     );

@@ -178,7 +178,7 @@ describe('an error out of a problem', () => {
     }
   });
 
-  it.each(OF_A_SENDER)('is %s only where the service was handed the swap', (code) => {
+  it.each(OF_A_SENDER)('is %s only if the service was handed the swap', (code) => {
     const error = ofCode(code as ErrorCode, { funds: 'uncertain', moved: [] });
     const heard = { ...parts(error), details: withoutSentences(code as ErrorCode) };
     expect(parts(errorOf(sent(problemOf(error)), { sent: true }))).toEqual(heard);
@@ -311,7 +311,7 @@ describe('an error out of a problem', () => {
       'a wait that never ends',
       { ...problemOf(ofCode('rate_limited')), details: { retryAfterMs: Infinity } },
     ],
-  ])('is invalid_response where it is %s', (_, value) => {
+  ])('is invalid_response if it is %s', (_, value) => {
     const back = errorOf(value);
     expect(back).toMatchObject({
       code: 'invalid_response',

@@ -24,7 +24,7 @@ const optionOf = (read: () => unknown): string => {
 };
 
 describe('a request', () => {
-  it('is taken as it is where it fits', () => {
+  it('is taken as it is if it fits', () => {
     const whole = { ...parameters, swapMode: 'ExactOut', slippageBps: 50, maxAccounts: 32 };
     expect(readRequest(operations.quote, whole)).toEqual(whole);
     expect(readRequest(operations.quote, parameters)).toEqual(parameters);
@@ -61,7 +61,7 @@ describe('a request', () => {
     ['nothing', 'quote', undefined, 'request'],
     ['a list', 'autoPay', [], 'request'],
     ['text', 'parsePayment', 'GET', 'request'],
-    ['a list where nothing has to be given', 'parsePayment', [], 'request'],
+    ['a list if nothing has to be given', 'parsePayment', [], 'request'],
     ['no amount', 'quote', { inputMint: 'SOL', outputMint: USDC }, 'amount'],
     ['an amount that is a number', 'quote', { ...parameters, amount: 1_000_000 }, 'amount'],
     ['an amount in words of another kind', 'quote', { ...parameters, amount: '1e6' }, 'amount'],
@@ -232,7 +232,7 @@ describe('a query', () => {
     },
   );
 
-  it('names a field once, where it is no list', () => {
+  it('names a field once, if it is no list', () => {
     expect(optionOf(() => read('quote', 'amount=1&amount=1'))).toBe('amount');
     expect(optionOf(() => read('balance', 'wallet=a&mint=SOL&wallet=b'))).toBe('wallet');
   });
@@ -303,7 +303,7 @@ describe('an answer', () => {
       { state: 'send_key', offer: { index: 0, x402Version: 2, payable: true } },
     ],
     ['no offers', 'parsePayment', { x402Version: 2 }],
-  ])('is refused where it has %s', (_, id, value) => {
+  ])('is refused if it has %s', (_, id, value) => {
     expect(readAs<unknown>(operations[id].response, value).ok).toBe(false);
   });
 

@@ -24,7 +24,7 @@ describe('what is believed of a service that quotes and builds', () => {
     );
   });
 
-  it('is of money only that nothing moved, where it was handed nothing', () => {
+  it('is of money only that nothing moved, if it was handed nothing', () => {
     for (const funds of ['swapped', 'uncertain', 'spent'] as const)
       expect(isTrustedError('timeout', { funds, moved: [] }, false)).toBe(false);
     expect(isTrustedError('timeout', { funds: 'untouched', moved: [swap] }, false)).toBe(false);

@@ -117,7 +117,7 @@ describe('the table', () => {
     expect(rows.filter(([, { resign }]) => resign).map(([name]) => name)).toEqual(['refused']);
   });
 
-  it('asks the chain within the call only where the seller says that the payment is, or may be, settled', () => {
+  it('asks the chain within the call only if the seller says that the payment is, or may be, settled', () => {
     expect(rows.filter(([, { askFirst }]) => askFirst).map(([name]) => name)).toEqual([
       'pending',
       'duplicate',

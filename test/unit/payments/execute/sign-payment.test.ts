@@ -128,7 +128,7 @@ describe('equal payments without a nonce of ours', () => {
     }
   });
 
-  it('differ where each is planned by itself', async () => {
+  it('differ if each is planned by itself', async () => {
     const own = ownHash();
     expect(
       await messages(

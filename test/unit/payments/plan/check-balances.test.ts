@@ -24,7 +24,7 @@ const check = (balances: readonly unknown[], mints?: readonly string[]) =>
   checkBalances(balances as TokenBalance[], mints, SOLANA_MAINNET);
 
 describe('balances that a transport says', () => {
-  it('are taken where they are of what was asked for, or where all was', () => {
+  it('are taken if they are of what was asked for, or if all was', () => {
     expect(() => check([usdc, other], [USDC, OTHER])).not.toThrow();
     expect(() => check([other, usdc])).not.toThrow();
     expect(() => check([], [])).not.toThrow();
@@ -42,7 +42,7 @@ describe('balances that a transport says', () => {
       [{ ...usdc, decimals: 0, uiAmount: '1500000' }, other],
     ],
     ['in decimals that are none', [usdc, { ...other, decimals: -1 }]],
-  ])('are refused where they are %s', (_, balances) => {
+  ])('are refused if they are %s', (_, balances) => {
     expect(() => check(balances, [USDC, OTHER])).toThrow(
       expect.objectContaining({
         code: 'invalid_response',

@@ -137,7 +137,7 @@ describe('funding', () => {
     expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
   });
 
-  it('buys only what is missing where no account could hold the little more', async () => {
+  it('buys only what is missing if no account could hold the little more', async () => {
     const asked: ResolvedRequest[] = [];
     const none = (amount: bigint) => (amount > 10n ** 18n ? 1n : 0n);
     const worthless = coreWith(none, asked);
@@ -161,7 +161,7 @@ describe('funding', () => {
     },
   );
 
-  it('tries another token where only the first one is to blame', () => {
+  it('tries another token if only the first one is to blame', () => {
     const unsafe = { rule: 'program' };
     expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe }))).toBe(true);
     expect(

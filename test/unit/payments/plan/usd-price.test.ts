@@ -108,7 +108,7 @@ describe('what an amount is worth', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('is asked for by a whole token, and by less where that would move the price', async () => {
+  it('is asked for by a whole token, and by less if that would move the price', async () => {
     const asked: bigint[] = [];
     await most(coreOn({ price: [20n, 3n], depth: 10n ** 15n }, asked).core, U64);
     expect(asked).toEqual([10n ** 9n]);
@@ -120,7 +120,7 @@ describe('what an amount is worth', () => {
     expect(asked.length).toBeLessThanOrEqual(3);
   });
 
-  it('is unknown where every amount moves the price, or no provider quotes', async () => {
+  it('is unknown if every amount moves the price, or no provider quotes', async () => {
     expect(await most(coreOn({ price: [1n, 10n ** 12n], depth: 10n }).core, 1n)).toBeUndefined();
     const { core } = coreOn({ price: [1n, 1n], depth: 1n });
     const refuse = (error: Error) => ({
@@ -158,7 +158,7 @@ describe('what an amount is worth', () => {
 });
 
 describe('what arrives', () => {
-  it('counts by the lowest price of the last minutes, where a seller may move it', async () => {
+  it('counts by the lowest price of the last minutes, if a seller may move it', async () => {
     const market: Market = { price: [1_000n, 1n], depth: 10n ** 15n };
     const { core, pass } = coreOn(market);
     await usdPriceOf(core, JUNK, undefined, 5);

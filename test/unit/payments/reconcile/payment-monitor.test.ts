@@ -65,7 +65,7 @@ describe('what a payment holds', () => {
     expect(await left()).toEqual([undefined, 0n]);
   });
 
-  it('counts as gone where the client closes first: no other call is left to end it', async () => {
+  it('counts as gone if the client closes first: no other call is left to end it', async () => {
     const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
     const end = monitorPayment(core, open, () => undefined);
     await asked;
@@ -93,7 +93,7 @@ describe('what a payment holds', () => {
 });
 
 describe('what a journal could not take', () => {
-  it('is decided again after the next wait, also where a subscription is silent since', async () => {
+  it('is decided again after the next wait, also if a subscription is silent since', async () => {
     const { core, open } = await followed({ slot: 2_000, height: 1n, history: { tx } });
     let now = 0;
     const tried: number[] = [];

@@ -172,7 +172,7 @@ const freed = (id: string, state: 'abandoned' | 'unpaid', lamports = '0') => ({
 });
 
 describe('a reservation that signed nothing', () => {
-  it('is freed where its call must be dead', async () => {
+  it('is freed if its call must be dead', async () => {
     const { core, states, used } = await coreWith([attempt('dead')], past);
     expect(await used()).toBe(1_000_000n);
     expect(await resume(core)).toEqual([freed('dead', 'unpaid')]);
@@ -350,7 +350,7 @@ describe('a reservation with a signed swap', () => {
       { code: 'swap_failed' },
     ],
     [
-      'what it was to bring, where no node gives what it did',
+      'what it was to bring, if no node gives what it did',
       past,
       { statuses: found('confirmed') },
       'swap.confirmed',
@@ -392,7 +392,7 @@ describe('a reservation with a signed swap', () => {
     },
   );
 
-  it('tells once what became of its swap where two are asked at once, and one of them comes late', async () => {
+  it('tells once what became of its swap if two are asked at once, and one of them comes late', async () => {
     const { core, journal, told, states } = await coreWith([attempt('dead', { swap })], past, {
       statuses: nowhere,
     });
@@ -405,7 +405,7 @@ describe('a reservation with a signed swap', () => {
     expect(await states()).toEqual({});
   });
 
-  it('is kept where what became of its swap cannot be written', async () => {
+  it('is kept if what became of its swap cannot be written', async () => {
     const { core, journal, told, states } = await coreWith(
       [attempt('dead', { swap, state: 'abandoned' })],
       past,
@@ -522,7 +522,7 @@ describe('signed payments', () => {
     expect(rpc.asked).toEqual([]);
   });
 
-  it('say so where no node answers at all', async () => {
+  it('say so if no node answers at all', async () => {
     const { core, states } = await coreWith([signed('paid')], { ...past, down: true });
     await expect(resume(core)).rejects.toMatchObject({ code: 'rpc_unavailable' });
     expect(await states()).toEqual({ paid: 'signed' });

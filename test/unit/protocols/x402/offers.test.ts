@@ -222,7 +222,7 @@ describe('amounts', () => {
     );
   });
 
-  it('takes numbers where no digit can have been lost', () => {
+  it('takes numbers if no digit can have been lost', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true }), (amount) => {
         const reading = readOne({ amount });

@@ -73,7 +73,7 @@ describe('encodePayment', () => {
     });
   });
 
-  it('gives an identifier where the seller takes one, and nowhere else', () => {
+  it('gives an identifier if the seller takes one, and nowhere else', () => {
     const extensions = { 'payment-identifier': identifier, other: { info: {} } };
     const { payload, paymentRequired } = encode(envelopeV2(undefined, { extensions }), paymentId);
     expect(payload?.['extensions']).toEqual({

@@ -239,7 +239,7 @@ describe('readPaymentRequired', () => {
     expect(await reading).toBe(reason);
   });
 
-  it('makes do with the header where the body is gone', async () => {
+  it('makes do with the header if the body is gone', async () => {
     const used = new Response(v1, { status: 402, headers: { ...json, 'payment-required': v2 } });
     await used.text();
     expect((await readPaymentRequired(used, options))?.x402Version).toBe(2);
@@ -333,7 +333,7 @@ describe('peekBody', () => {
     expect(await response.json()).toMatchObject({ x402Version: 1 });
   });
 
-  it('finds no reason where the seller says nothing', async () => {
+  it('finds no reason if the seller says nothing', async () => {
     for (const text of [
       '{}',
       '',

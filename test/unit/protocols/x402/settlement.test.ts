@@ -35,7 +35,7 @@ describe('readSettlement', () => {
     ).toEqual(success);
   });
 
-  it('is undefined where there is none to read', () => {
+  it('is undefined if there is none to read', () => {
     expect(readSettlement(new Headers())).toBeUndefined();
     expect(readSettlement(undefined)).toBeUndefined();
     for (const value of [

@@ -74,7 +74,7 @@ it('a node that rests is still the last resort', async () => {
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
 
-it('a node that asks for a pause is left alone, and the error says for how long where no other answers', async () => {
+it('a node that asks for a pause is left alone, and the error says for how long if no other answers', async () => {
   const { rpc, asked, pass, reply } = await twoNodes();
   reply.first = status(429, { 'retry-after': '9' });
   expect(await asked()).toEqual({ first: 1, second: 1 });

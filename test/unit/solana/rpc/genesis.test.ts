@@ -76,7 +76,7 @@ describe('a node of our network', () => {
     expect(genesisCalls(good.calls)).toBe(1);
   });
 
-  it('is asked again where it could not show it', async () => {
+  it('is asked again if it could not show it', async () => {
     let asked = 0;
     const { url, close } = await startNode(({ method }) => {
       if (method === 'getGenesisHash' && (asked += 1) === 1) return status(503);

@@ -29,7 +29,7 @@ describe('a node that failed', () => {
     ['was not there', new Fault('unavailable', 'the connection failed')],
     ['was asked too often', limit()],
     ['said so in JSON-RPC', jsonRpcFault(-32429, undefined)],
-  ])('rests and goes last where it %s', (_, fault) => {
+  ])('rests and goes last if it %s', (_, fault) => {
     expect(order([afterFault(HEALTHY, fault, NOW), HEALTHY, HEALTHY])).toEqual([1, 2, 0]);
   });
 
@@ -38,7 +38,7 @@ describe('a node that failed', () => {
     ['is behind', jsonRpcFault(-32016, 'Minimum context slot has not been reached')],
     ['gave what is no answer', new Fault('invalid', 'it is not a JSON object')],
     ['serves another network', new Fault('foreign', 'it serves another network')],
-  ])('keeps its place where it %s: it was there to say so', (_, fault) => {
+  ])('keeps its place if it %s: it was there to say so', (_, fault) => {
     expect(order([afterFault(failed(3), fault, NOW), HEALTHY])).toEqual([0, 1]);
   });
 

@@ -138,7 +138,7 @@ describe('createSignatureSocket', () => {
     expect(clients).toHaveLength(1);
   });
 
-  it('is not live where the socket is lost, or the node refuses', async () => {
+  it('is not live if the socket is lost, or the node refuses', async () => {
     const watch = socket.watchAccount('one', vi.fn());
     await expect.poll(() => watch.subscription()).toBeDefined();
     clients[0]?.terminate();
@@ -162,7 +162,7 @@ describe('createSignatureSocket', () => {
       .toEqual(expect.arrayContaining(['one', 'two']));
   });
 
-  it('is silent without an endpoint, and where the url cannot be opened', () => {
+  it('is silent without an endpoint, and if the url cannot be opened', () => {
     const listener = vi.fn();
     for (const other of [
       createSignatureSocket(undefined, undefined),

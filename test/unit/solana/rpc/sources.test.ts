@@ -346,7 +346,7 @@ describe('readTables', () => {
     expect(asked).toHaveLength(state === 'active' ? 1 : 2);
   });
 
-  it('asks again for what it has read, where that must be fresh', async () => {
+  it('asks again for what it has read, if that must be fresh', async () => {
     const { rpc, asked } = node({ [key(1)]: tableAccount() });
     await readTables(rpc, [key(1)]);
     await readTables(rpc, [key(1)], { fresh: true });

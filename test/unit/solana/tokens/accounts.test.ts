@@ -154,7 +154,7 @@ describe('decodeMint', () => {
     });
   });
 
-  it('tells hooks, delegates, frozen defaults and pauses, where they are set', () => {
+  it('tells hooks, delegates, frozen defaults and pauses, if they are set', () => {
     const hook = new Uint8Array(64);
     hook.set(addressBytes(key(5)), 32);
     const paused = new Uint8Array(33);

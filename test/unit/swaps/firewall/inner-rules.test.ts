@@ -349,14 +349,14 @@ const cases = (calls: readonly Call[]) => calls.map((call) => [call.type, call] 
 
 describe('innerRules', () => {
   it.each(cases(SYSTEM_HARM))(
-    'refuse %s of the System program where it can change the wallet',
+    'refuse %s of the System program if it can change the wallet',
     (_, call) => {
       for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBe('inner_system');
     },
   );
 
   it.each(cases(SYSTEM_FINE))(
-    'let %s of the System program pass where only lamports can tell',
+    'let %s of the System program pass if only lamports can tell',
     (_, call) => {
       for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBeUndefined();
     },
@@ -375,7 +375,7 @@ describe('innerRules', () => {
   );
 
   it.each(cases(TOKEN_FINE))(
-    'let %s of either token program pass where balances tell, or it is the venue’s own',
+    'let %s of either token program pass if balances tell, or it is the venue’s own',
     (_, call) => {
       for (const form of FORMS) {
         expect(ruleOf(subject([form(call)]))).toBeUndefined();

@@ -155,7 +155,7 @@ describe('routePlanEnd', () => {
   );
 
   it.each(swaps)(
-    'ends where a plan with swap %i ends, whatever stands behind it, and refuses it cut anywhere',
+    'ends if a plan with swap %i ends, whatever stands behind it, and refuses it cut anywhere',
     (_, swap) => {
       fc.assert(
         fc.property(swap, some(3), some(40), (content, rest, behind) => {
@@ -168,7 +168,7 @@ describe('routePlanEnd', () => {
     },
   );
 
-  it('ends where any plan ends, wherever it begins, and in the middle of a larger buffer', () => {
+  it('ends if any plan ends, wherever it begins, and in the middle of a larger buffer', () => {
     fc.assert(
       fc.property(
         plans,
@@ -183,7 +183,7 @@ describe('routePlanEnd', () => {
     );
   });
 
-  it('leaves more than the numbers where a second set of them follows the set that counts', () => {
+  it('leaves more than the numbers if a second set of them follows the set that counts', () => {
     fc.assert(
       fc.property(plans, some(NUMBERS_V1_BYTES), some(NUMBERS_V1_BYTES), (plan, taken, shown) => {
         const data = [...plan, ...taken, ...shown];
@@ -247,7 +247,7 @@ describe('routePlanEnd', () => {
     ['bytes of a fill', 1_232, (count) => [...u32(1), 120, 0, ...u32(count), ...enough]],
   ];
 
-  it.each(numerous)('refuses more %s than %i, even where that many are there', (_, most, bytes) => {
+  it.each(numerous)('refuses more %s than %i, even if that many are there', (_, most, bytes) => {
     expect(end(bytes(most))).toBeDefined();
     for (const count of [most + 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff])
       expect(end(bytes(count))).toBeUndefined();

@@ -241,7 +241,7 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
     expect(ruleBrokenBy(instruction)).toBe(rule);
   });
 
-  it('may not allow itself more slippage, even where the bounds hold', () => {
+  it('may not allow itself more slippage, even if the bounds hold', () => {
     const loose = { ...EXPECTED, maxIn: 2_000_000n, minOut: 1n };
     expect(ruleBrokenBy(withNumber(instruction, amounts + 16, 51n, 2), loose)).toBe(
       'swap_slippage',

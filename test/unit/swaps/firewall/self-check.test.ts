@@ -185,7 +185,7 @@ describe('a message that is not what was composed', () => {
     ['source', 1],
     ['output', 4],
   ] as const)(
-    'fails where the guard of the %s asks for one unit less, and passes where it asks for more',
+    'fails if the guard of the %s asks for one unit less, and passes if it asks for more',
     (_, at) => {
       const { account, least } = said.floors.tokens[at === 1 ? 0 : 1] ?? {
         account: usual.source,
@@ -210,7 +210,7 @@ describe('a message that is not what was composed', () => {
     },
   );
 
-  it('fails where the guard asks for one lamport less, for none, or of another wallet', () => {
+  it('fails if the guard asks for one lamport less, for none, or of another wallet', () => {
     const { lamports } = said.floors;
     const send = (amount: bigint, to = WALLET) =>
       transferLamports({ from: WALLET, to, lamports: amount });
@@ -225,7 +225,7 @@ describe('a message that is not what was composed', () => {
     ).toBe(NO_GUARD);
   });
 
-  it('fails where the guard is of other accounts', () => {
+  it('fails if the guard is of other accounts', () => {
     const other = associatedTokenAddress(WALLET, EXPECTED.inputMint, someKey(3));
     const account = { address: other, signer: false, writable: true };
     for (const at of [0, 1, 2]) {
@@ -244,7 +244,7 @@ describe('a message that is not what was composed', () => {
     expect(failureOf(message, { ...said, floors })).toBe(NO_GUARD);
   });
 
-  it('fails where the guard comes before the swap, or something between it and the end', () => {
+  it('fails if the guard comes before the swap, or something between it and the end', () => {
     expect(reason(swapped(instructions, swapAt, guardFrom))).toMatch(/token_instruction/);
     expect(reason(swapped(instructions, swapAt, last))).toMatch(/system_instruction/);
     expect(reason(swapped(instructions, guardFrom, last))).toMatch(/system_instruction/);
@@ -254,7 +254,7 @@ describe('a message that is not what was composed', () => {
     expect(reason(moved)).toBe(NO_GUARD);
   });
 
-  it.each([0, 3])('fails where guard %i, which revokes, comes after the one that counts', (at) => {
+  it.each([0, 3])('fails if guard %i, which revokes, comes after the one that counts', (at) => {
     expect(reason(swapped(instructions, guardFrom + at, guardFrom + at + 1))).toBe(NO_GUARD);
   });
 
@@ -293,7 +293,7 @@ describe('a message that is not what was composed', () => {
     }
   });
 
-  it('fails where the swap differs in a byte', () => {
+  it('fails if the swap differs in a byte', () => {
     for (let at = 0; at < swap.data.length; at++) {
       const data = swap.data.map((byte, index) => (index === at ? byte ^ 1 : byte));
       expect(reason(replaced(instructions, swapAt, { ...swap, data }))).toBe(OTHER_SWAP);
@@ -306,7 +306,7 @@ describe('a message that is not what was composed', () => {
     ).toBe(OTHER_SWAP);
   });
 
-  it('fails where the swap differs in an account', () => {
+  it('fails if the swap differs in an account', () => {
     for (let at = 0; at < swap.accounts.length; at++) {
       const changed = { address: someKey(140), signer: false };
       expect(reason(replaced(instructions, swapAt, withAccount(swap, at, changed)))).toBe(
@@ -323,7 +323,7 @@ describe('a message that is not what was composed', () => {
     ).toBe(OTHER_SWAP);
   });
 
-  it('fails where the swap may write to an account that it was not to, or may not where it was', () => {
+  it('fails if the swap may write to an account that it was not to, or may not if it was', () => {
     const others = swap.accounts.filter(
       ({ address }) => ![WALLET, SOURCE, DESTINATION].includes(address),
     );
@@ -359,7 +359,7 @@ describe('a message that is not what was composed', () => {
     expect(reason(noMore, STRANGER)).toBe(SIGNERS);
   });
 
-  it('fails where the priority fee is above the limit by a lamport', () => {
+  it('fails if the priority fee is above the limit by a lamport', () => {
     expect(failureOf(message, { ...said, maxPriorityFee: PRIORITY_FEE - 1n })).toMatch(
       /priority_fee/,
     );
@@ -367,7 +367,7 @@ describe('a message that is not what was composed', () => {
     expect(reason(without(instructions, 0))).toMatch(/priority_fee/);
   });
 
-  it('fails where it cannot be read', () => {
+  it('fails if it cannot be read', () => {
     for (const bytes of [
       new Uint8Array(),
       message.slice(0, -1),
@@ -413,7 +413,7 @@ describe('a message over lookup tables', () => {
     expect(failureOf(message, { ...said, lookupTables: [] })).toBe(UNREADABLE);
   });
 
-  it('is another swap where they hold other accounts', () => {
+  it('is another swap if they hold other accounts', () => {
     const [table] = tables;
     if (table === undefined) throw new Error('there is a table');
     const others = [{ ...table, addresses: [someKey(122), ...table.addresses.slice(1)] }];

@@ -165,7 +165,7 @@ describe('checkSimulation', () => {
     ],
     ['one unit more is taken', 'simulated_balance', { source: token(USDC, 499n) }],
     ['one unit less arrives', 'simulated_balance', { output: token(USDT, 899n) }],
-  ])('refuses where %s', (_, rule, change) => {
+  ])('refuses if %s', (_, rule, change) => {
     expect(ruleOf(simulation(change))).toEqual({ rule });
   });
 

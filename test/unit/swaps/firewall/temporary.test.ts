@@ -154,7 +154,7 @@ describe.each(['sol-usdc', 'usdc-sol'] as const)('a swap %s through it', (side) 
     { name: 'initializeAccount3', addresses: [temporary, WSOL, WALLET] },
   ];
 
-  it('is accepted where it is gone at the end, and all its rent is back', async () => {
+  it('is accepted if it is gone at the end, and all its rent is back', async () => {
     const { rule, outlay } = await judged(side, { lamports: least(side), inner: honest });
     expect(rule).toBeUndefined();
     expect(outlay).toMatchObject({ rent: 0n, floors: { lamports: least(side) } });
@@ -192,7 +192,7 @@ describe.each(['sol-usdc', 'usdc-sol'] as const)('a swap %s through it', (side) 
       { lamports: least(side), inner: [{ program: STRANGER, name: undefined, addresses: [] }] },
       'inner_temporary',
     ],
-  ])('is refused where %s', async (_name, shown, rule) => {
+  ])('is refused if %s', async (_name, shown, rule) => {
     expect((await judged(side, { inner: honest, ...shown })).rule).toBe(rule);
   });
 });

@@ -73,7 +73,7 @@ describe('createJupiterHttp', () => {
     expect(calls.count).toBe(1);
   });
 
-  it('sends what it was given, again where it tries again', async () => {
+  it('sends what it was given, again if it tries again', async () => {
     const seen: string[] = [];
     server.use(
       route.post(URL_, async ({ request }) => {
@@ -110,7 +110,7 @@ describe('createJupiterHttp', () => {
     expect(runtime.slept).toEqual([4_996]);
   });
 
-  it('says how long to wait where it is turned away for good', async () => {
+  it('says how long to wait if it is turned away for good', async () => {
     answers(status(429, { 'retry-after': '33' }));
     await expect(client().http(URL_)).rejects.toMatchObject({ details: { retryAfterMs: 33_000 } });
   });
@@ -133,7 +133,7 @@ describe('createJupiterHttp', () => {
     });
   });
 
-  it('ends an attempt at its deadline, also where what it calls ignores its signal', async () => {
+  it('ends an attempt at its deadline, also if what it calls ignores its signal', async () => {
     let calls = 0;
     const deaf = () => {
       calls++;

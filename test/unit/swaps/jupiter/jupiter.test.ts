@@ -244,7 +244,7 @@ describe('the v2 provider', () => {
     expect(requests.length).toBe(4);
   });
 
-  it('does without the version where the service does not know it, once and for all', async () => {
+  it('does without the version if the service does not know it, once and for all', async () => {
     serve(
       '/swap/v2/build',
       () => HttpResponse.json({ error: 'unknown field transactionVersion' }, { status: 400 }),

@@ -107,7 +107,7 @@ describe('createLimiter', () => {
     expect(await leaveAt(limiter, runtime, 1)).toEqual([0]);
   });
 
-  it('learns a larger plan from the answers, only where a key may have one', async () => {
+  it('learns a larger plan from the answers, only if a key may have one', async () => {
     const headers = new Headers({ 'x-ratelimit-remaining': '599', 'x-ratelimit-current': '1' });
     const runtime = fakeRuntime();
     const keyed = createLimiter({ perWindow: 60, burst: 10 }, runtime, true);

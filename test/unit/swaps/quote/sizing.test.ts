@@ -47,7 +47,7 @@ describe('quoteExactOutput', () => {
     expect(provider.asked.length).toBe(1);
   });
 
-  it('sizes an exact input where there is no such route, in two calls from a good seed', async () => {
+  it('sizes an exact input if there is no such route, in two calls from a good seed', async () => {
     const provider = fakeProvider({ price: 1_000_000n, fail: withoutExactOut });
     const quote = await quoteExactOutput(provider, { ...wanted, seedIn: 1_000_000n });
     expect(quote.swapMode).toBe('ExactIn');
@@ -105,7 +105,7 @@ describe('quoteExactOutput', () => {
     );
   });
 
-  it('says what it would cost where the limit is too low', async () => {
+  it('says what it would cost if the limit is too low', async () => {
     await expect(
       quoteExactOutput(fakeProvider({ price: 1_000_000n }), { ...wanted, maxIn: 1_004_999n }),
     ).rejects.toMatchObject({
@@ -263,7 +263,7 @@ describe('createFallback', () => {
     expect(second.asked).toEqual([]);
   });
 
-  it('sizes with the second where the first has no exact output, for a minute', async () => {
+  it('sizes with the second if the first has no exact output, for a minute', async () => {
     const { provider, first, runtime } = both({ firstFails: withoutExactOut });
     expect((await quoteExactOutput(provider, { ...wanted, seedIn: 1_006_000n })).provider).toBe(
       'v2',

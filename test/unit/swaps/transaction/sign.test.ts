@@ -45,7 +45,7 @@ describe('signMessage', () => {
     expect(signature).toMatch(/^[1-9A-HJ-NP-Za-km-z]{80,88}$/);
   });
 
-  it('keeps its own bytes where the signer writes into what it got', async () => {
+  it('keeps its own bytes if the signer writes into what it got', async () => {
     const message = messageFor(address);
     const before = message.slice();
     const meddler = signer(async (given) => {
@@ -66,7 +66,7 @@ describe('signMessage', () => {
     ],
     ['answers 63 bytes', async (message) => ed25519.sign(message, secret).slice(1)],
     ['answers nothing', async () => new Uint8Array()],
-  ])('says so where the signer %s', async (_, sign) => {
+  ])('says so if the signer %s', async (_, sign) => {
     await expect(signMessage(signer(sign), messageFor(address), intent)).rejects.toMatchObject({
       code: 'signing_failed',
       details: { address },

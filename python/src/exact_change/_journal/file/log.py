@@ -212,7 +212,7 @@ class FileLog:
             # What was to take its place failed.
             if sealed_by == self.me:
                 tail.append([{"sealed": False}])
-            # Where its writer has ended it is written no more; unless it was, a moment ago.
+            # If its writer has ended it is written no more; unless it was, a moment ago.
             elif (yield from self._verdict_on(sealed_by)) == "ended" and not tail.is_replaced():
                 self._bury(sealed_by)
             else:

@@ -161,7 +161,7 @@ class SharedLocks:
                 self._held.pop(key, None)
         given = list(keys)
         text, channel = self._statements["unlock"], self._channel
-        # Where this fails the connection goes, and the locks with it.
+        # If this fails the connection goes, and the locks with it.
         yield from quiet(self.session.run("unlock", lambda query, _: query(text, [given, channel])))
 
 
