@@ -130,7 +130,7 @@ const LATER = [
   'src/payments/(pay-ahead|pay-header|recovery|step-log|swap-engine|timeouts)',
   'src/payments/execute/resign',
   'src/solana/ed25519',
-  'src/solana/rpc/seldom',
+  'src/solana/rpc/rare-calls',
   'src/solana/transactions/wallet-changes',
   'src/swaps/jupiter/connect',
 ];

@@ -16,7 +16,7 @@ import type { Parts } from './payments/context.js';
 import type { createEngine, Engine, SwapOptions, SwapResult } from './payments/engine.js';
 import type { PayOptions, Payment } from './payments/pay-header.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
-import type { CapUse } from './policy/caps.js';
+import type { CapUse } from './policy/cap-use.js';
 import type { Plan } from './policy/plan.js';
 import { detectTerms } from './protocols/protocol.js';
 import type { PaymentRequired } from './protocols/types.js';
@@ -24,7 +24,7 @@ import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
 
-const stepLog = part(() => import('./payments/step-log.js'));
+const stepLog = /* @__PURE__ */ part(() => import('./payments/step-log.js'));
 
 /** What `client.fetch` takes beyond `RequestInit`. */
 export interface PayingRequestInit extends RequestInit {

@@ -3,7 +3,7 @@ import type { ClientOptions } from './config/options.js';
 import { X402_HEADERS } from './protocols/x402/index.js';
 import { part } from './internal/load-once.js';
 
-const everyPart = part(() => import('./parts.js'));
+const everyPart = /* @__PURE__ */ part(() => import('./parts.js'));
 
 /**
  * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing

@@ -119,7 +119,8 @@ export type {
   SwapAmounts,
   SwapOutcome,
 } from './journal/types.js';
-export type { Cap, CapUse, Spend } from './policy/caps.js';
+export type { CapUse } from './policy/cap-use.js';
+export type { Cap, Spend } from './policy/caps.js';
 export type { SwapCost, SwapPrices } from './policy/cost.js';
 export type { LimitOptions } from './policy/limits.js';
 export type { TopUpOptions } from './policy/top-up.js';

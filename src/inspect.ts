@@ -7,7 +7,7 @@ import { readAddress, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
 import { part } from './internal/load-once.js';
 
-const inspectEngine = part(() => import('./inspect-engine.js'));
+const inspectEngine = /* @__PURE__ */ part(() => import('./inspect-engine.js'));
 
 /** What a foreign swap transaction is expected to do, and the node that knows. */
 export interface InspectOptions extends Pick<

@@ -3,8 +3,8 @@ import { wantsOutbox, type JournalOptions } from './journal/options.js';
 import type { Journal } from './journal/types.js';
 import type { Outbox } from './outbox/outbox.js';
 
-const outboxInMemory = part(() => import('./outbox/memory.js'));
-const journalInMemory = part(() => import('./journal/memory.js'));
+const outboxInMemory = /* @__PURE__ */ part(() => import('./outbox/memory.js'));
+const journalInMemory = /* @__PURE__ */ part(() => import('./journal/memory.js'));
 
 /**
  * A journal in memory: right for one process, forgotten when it ends. Throws `ConfigError`

@@ -5,7 +5,7 @@ import { transportClosed } from '../../src/service/closed.js';
 import type { Transport } from '../../src/transport.js';
 import type { GivenParts, LocalOperations } from './operations.js';
 
-const operations = part(() => import('./operations.js'));
+const operations = /* @__PURE__ */ part(() => import('./operations.js'));
 
 /** A transport in this process. */
 export interface LocalTransport extends Transport {

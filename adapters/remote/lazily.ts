@@ -3,7 +3,7 @@ import type { Runtime } from '../../src/internal/runtime.js';
 import type { Parts } from '../../src/payments/context.js';
 import type { Transport } from '../../src/transport.js';
 
-const operations = part(() => import('./operations.js'));
+const operations = /* @__PURE__ */ part(() => import('./operations.js'));
 
 export interface RemoteOptions {
   /** What sends requests; default: the global fetch, looked up at each call. */

@@ -5,7 +5,7 @@ import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
 import { part } from '../internal/load-once.js';
 
-const kitSigner = part(() => import('./kit-signer.js'));
+const kitSigner = /* @__PURE__ */ part(() => import('./kit-signer.js'));
 
 /**
  * The wallet that pays, given in one of three ways. Throws `ConfigError` (`invalid_option`,

@@ -18,6 +18,8 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
  * of a runtime its time at each call. Rejects with `ConfigError` (`missing_dependency`), for each
  * runtime has an error of its own for that.
  *
+ * A bundler keeps all that a module loads by it, unless the call is said to be pure.
+ *
  * @returns What loads it; `funds` is what may have happened to the caller's money before.
  */
 export function part<T>(load: () => Promise<T>): (funds?: Funds) => Promise<T> {

@@ -17,7 +17,7 @@ import { createMemory, createRecovery, type Memory, type Prices, type Recovery }
 import { createHistories, type Histories } from './reconcile/account-history.js';
 import { part } from '../internal/load-once.js';
 
-const timeLimits = part(() => import('./timeouts.js'));
+const timeLimits = /* @__PURE__ */ part(() => import('./timeouts.js'));
 
 const ID_BYTES = 12;
 

@@ -3,7 +3,7 @@ import { ConfigError } from '../errors.js';
 import type { Events } from '../events.js';
 import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
-import type { CapUse } from '../policy/caps.js';
+import type { CapUse } from '../policy/cap-use.js';
 import type { Plan } from '../policy/plan.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import {
@@ -26,7 +26,7 @@ import { warm } from './warm.js';
 import { part } from '../internal/load-once.js';
 import { recovery, swapEngine } from './on-demand.js';
 
-const payingHeader = part(() => import('./pay-header.js'));
+const payingHeader = /* @__PURE__ */ part(() => import('./pay-header.js'));
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {

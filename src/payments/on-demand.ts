@@ -1,7 +1,7 @@
 import { part } from '../internal/load-once.js';
 
 /** What a payment needs that has to be funded, or is asked for more than to be paid. */
-export const swapEngine = part(() => import('./swap-engine.js'));
+export const swapEngine = /* @__PURE__ */ part(() => import('./swap-engine.js'));
 
 /** What takes up and decides what earlier calls have left open. */
-export const recovery = part(() => import('./recovery.js'));
+export const recovery = /* @__PURE__ */ part(() => import('./recovery.js'));

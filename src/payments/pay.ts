@@ -26,8 +26,8 @@ import { onceToppedUp } from './top-up.js';
 import { part } from '../internal/load-once.js';
 import { swapEngine } from './on-demand.js';
 
-const resigning = part(() => import('./execute/resign.js'));
-const payingAhead = part(() => import('./pay-ahead.js'));
+const resigning = /* @__PURE__ */ part(() => import('./execute/resign.js'));
+const payingAhead = /* @__PURE__ */ part(() => import('./pay-ahead.js'));
 
 /** What a caller says of one call besides the request itself. */
 export interface CallOptions {

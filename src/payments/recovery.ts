@@ -3,7 +3,7 @@
  * and what undoes a payment that was not signed. One door, so that it is one part of a bundle, and
  * loaded by the payments that need it: most do not.
  */
-export { settleEarlier } from './reconcile/earlier-payment.js';
+export { settleEarlier } from './reconcile/settle-earlier.js';
 export { createPages, newestIndexed } from './reconcile/history-pages.js';
 export { freeOrphanedBudget, giveUp, resume, takeUp } from './reconcile/resume.js';
 export { searchHistory } from './reconcile/search-history.js';

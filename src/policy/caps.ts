@@ -1,10 +1,5 @@
-import { formatUsd } from '../amount.js';
-import { PolicyError } from '../errors.js';
-import type { CostParts } from '../receipt.js';
-import { costOf, type Cost, type Expense } from './cost.js';
-import { LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
+import { costOf, type Expense } from './cost.js';
 import { plainHost, portless } from './hosts.js';
-import { periodOf } from './periods.js';
 
 /**
  * A limit on what leaves the wallet for payments, in a rolling window or for ever. A cap that names
@@ -100,7 +95,8 @@ export function capsSeen(
   });
 }
 
-function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
+/** Those of some caps that count a spend; one for each host or payee as that of its own. */
+export function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
   const isAbout = (cap: Cap) =>
     cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
   return caps.map((cap) => ownOf(cap, spend)).filter((cap) => counts(cap, spend) && isAbout(cap));
@@ -115,147 +111,4 @@ function ownOf(cap: Cap, spend: Spend): Cap {
     host: host === '*' ? portless(spend.host) : host,
     payTo: payTo === '*' ? spend.payTo : payTo,
   };
-}
-
-/** How much of a cap is used. JSON-safe. */
-export interface CapUse {
-  /** The rule of the policy: `maxPerDay`, `maxPerHost['api.example.com']`, `limits[2]`. */
-  readonly cap: string;
-  /** What it counts alone, if it does not count all. */
-  readonly host?: string;
-  readonly payee?: string;
-  readonly mint?: string;
-  /** In the unit: dollars as decimal text, base units, or how many. */
-  readonly limit: string;
-  /** Spent or reserved, in the unit. */
-  readonly used: string;
-  /** Of a cap in dollars, what `used` is made of: dollars as decimal text. */
-  readonly parts?: CostParts;
-  /** `USD`; `payments`; `swaps`; `lamports`; or the mint whose base units count. */
-  readonly unit: string;
-  /** Milliseconds; absent if it counts all that the journal knows of. */
-  readonly windowMs?: number;
-}
-
-/** The parts of what is used of a cap in dollars, each as a cap of its own. */
-export function partsOf(cap: Cap): readonly Cap[] {
-  return cap.unit === USD ? [USD_OF_SWAPS, USD_OF_FEES].map((unit) => ({ ...cap, unit })) : [];
-}
-
-/** What dollars are made of: all of them, and by the parts of {@link partsOf}. */
-export function costParts(all: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
-  const rest = all - swaps - fees;
-  return {
-    payments: formatUsd(rest > 0n ? rest : 0n),
-    swaps: formatUsd(swaps),
-    fees: formatUsd(fees),
-  };
-}
-
-/** How much of a cap is used, for people; `parts` in the order of {@link partsOf}. */
-export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse {
-  const { name, unit, limit, windowMs, host, payTo, mint } = cap;
-  return {
-    cap: name,
-    ...(host === undefined ? {} : { host }),
-    ...(payTo === undefined ? {} : { payee: payTo }),
-    ...(mint === undefined ? {} : { mint }),
-    limit: inUnit(unit, limit),
-    used: inUnit(unit, used),
-    ...(unit === USD ? { parts: costParts(used, parts) } : {}),
-    unit,
-    ...(windowMs === undefined ? {} : { windowMs }),
-  };
-}
-
-function inUnit(unit: string, value: bigint): string {
-  return unit === USD ? formatUsd(value) : value.toString();
-}
-
-const WORDS: readonly string[] = [USD, PAYMENTS, SWAPS, LAMPORTS];
-
-function sayIn(unit: string, value: bigint): string {
-  return `${inUnit(unit, value)} ${WORDS.includes(unit) ? unit : 'base units'}`;
-}
-
-/**
- * The caps on a single payment, with all that its swaps take. Returns the refusal
- * (`amount_over_limit`, `price_unknown`), or undefined if it may go on.
- */
-export function checkPayment(
-  { maxAmount, maxPerPayment, perPayment }: Omit<CapRules, 'caps'>,
-  spend: Spend,
-): PolicyError<'amount_over_limit' | 'price_unknown'> | undefined {
-  const { mint } = spend;
-  const caps: readonly Cap[] = [
-    ...[...maxAmount].map(([unit, limit]) => ({ name: 'maxAmount', unit, limit })),
-    { name: 'maxPerPayment', unit: USD, limit: maxPerPayment },
-    ...countingOf(perPayment, spend),
-  ];
-  const cost = costOf(spend, true);
-  const over = caps.find(({ unit, limit }) => (cost.get(unit) ?? 0n) > limit);
-  if (over !== undefined) {
-    const { name, unit, limit } = over;
-    const taken = cost.get(unit) ?? 0n;
-    return new PolicyError(
-      'amount_over_limit',
-      `${describeCost(spend, cost, unit, taken)} is above policy.${name} of ${sayIn(unit, limit)}. Raise it to allow the payment.`,
-      { details: { cap: name, limit: inUnit(unit, limit), amount: inUnit(unit, taken), unit } },
-    );
-  }
-  if (spend.microUsd !== undefined || caps.some(({ unit }) => unit === mint)) return undefined;
-  return new PolicyError(
-    'price_unknown',
-    `No price is known for mint ${mint}, so no dollar cap can hold. Set policy.maxAmount for it, in base units, to allow payments.`,
-    { details: { mint } },
-  );
-}
-
-/** A cost with what it is made of, as the beginning of a sentence. */
-function describeCost(
-  { swapped, swapping, host }: Spend,
-  cost: Cost,
-  unit: string,
-  taken: bigint,
-): string {
-  const price = sayIn(unit, taken);
-  if (swapped === undefined && swapping === undefined)
-    return `The price of ${price}${host && ` at ${host}`}`;
-  const leaves = `What leaves for the payment, ${price}`;
-  if (unit !== USD) return `${leaves} with its swap,`;
-  const parts = costParts(
-    taken,
-    [USD_OF_SWAPS, USD_OF_FEES].map((part) => cost.get(part) ?? 0n),
-  );
-  return (
-    `${leaves} ` +
-    `(price ${parts.payments}, swap ${parts.swaps}, network fees and rent ${parts.fees}),`
-  );
-}
-
-/**
- * The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's
- * unit.
- */
-export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'budget_exhausted'> {
-  const { name, unit, limit, windowMs } = cap;
-  const period = windowMs === undefined ? 'so far' : `in the last ${periodOf(windowMs)}`;
-  // Waiting brings room only if what is spent leaves the window, and if this spend fits by
-  // itself.
-  const waits = windowMs !== undefined && taken <= limit;
-  const next = waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.';
-  return new PolicyError(
-    'budget_exhausted',
-    `${sayIn(unit, taken)} do not fit policy.${name} of ${sayIn(unit, limit)}: ${sayIn(unit, used)} are spent or reserved ${period}. ${next}`,
-    {
-      details: {
-        cap: name,
-        limit: inUnit(unit, limit),
-        used: inUnit(unit, used),
-        amount: inUnit(unit, taken),
-        unit,
-      },
-      ...(waits ? {} : { retry: 'never' }),
-    },
-  );
 }

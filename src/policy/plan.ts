@@ -2,7 +2,7 @@ import type { OfferRefusal } from '../errors.js';
 import type { X402Version } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import type { SwapQuote } from '../swaps/types.js';
-import type { CapUse } from './caps.js';
+import type { CapUse } from './cap-use.js';
 
 /**
  * What paying for a call would take, or the swap of a top-up. JSON-safe; amounts are decimal strings

@@ -12,7 +12,7 @@ import { shortOf } from '../payments/plan/short-of.js';
 import { usdValueOf } from '../payments/plan/usd-value.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
-import { checkPayment } from '../policy/caps.js';
+import { checkPayment } from '../policy/check-payment.js';
 import { checkOffer, checkPlace } from '../policy/check-lists.js';
 import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
 import type { Receipt } from '../receipt.js';

@@ -4,10 +4,12 @@ import { spendOf } from '../payments/plan/choose.js';
 import type { Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { sourceOf } from '../payments/reconcile/sent-transaction.js';
-import { capsFor, checkPayment, overBudget, takenOf, type Spend } from '../policy/caps.js';
+import { capsFor, takenOf, type Spend } from '../policy/caps.js';
+import { checkPayment } from '../policy/check-payment.js';
+import { overBudget } from '../policy/over-budget.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
-import { seeSwapProceeds } from './brought.js';
+import { seeSwapProceeds } from './swap-proceeds.js';
 import {
   bearerOf,
   findFunded,

@@ -11,8 +11,8 @@ import {
   decodeTransaction,
   type DecodedTransaction,
 } from '../solana/transactions/transaction.js';
-import { costsOf } from '../swaps/firewall/as-it-is.js';
-import { readMakings, readTemporary } from '../swaps/firewall/before.js';
+import { costsOf } from '../swaps/firewall/outlay.js';
+import { readMakings, readTemporary } from '../swaps/firewall/read-temporary.js';
 import { checkSwap } from '../swaps/firewall/check-swap.js';
 import { priorityFeeOf } from '../swaps/firewall/compute-budget.js';
 import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';

@@ -8,7 +8,7 @@ import type { judgeChange } from './transactions/wallet-changes.js';
 import type { Address } from './types.js';
 import { part } from '../internal/load-once.js';
 
-const walletChanges = part(() => import('./transactions/wallet-changes.js'));
+const walletChanges = /* @__PURE__ */ part(() => import('./transactions/wallet-changes.js'));
 
 /** What a signer made of a message. */
 export interface SignedMessage {

@@ -7,7 +7,7 @@ import { ED25519, quietSubtle } from './web-crypto.js';
 import type { Address } from './types.js';
 import { part } from '../internal/load-once.js';
 
-const ed25519 = part(() => import('./ed25519.js'));
+const ed25519 = /* @__PURE__ */ part(() => import('./ed25519.js'));
 
 const SEED_BYTES = 32;
 const KEYPAIR_BYTES = 64;

@@ -6,7 +6,7 @@ import type { Address } from './types.js';
 import { ED25519, quietSubtle } from './web-crypto.js';
 import { part } from '../internal/load-once.js';
 
-const ed25519 = part(() => import('./ed25519.js'));
+const ed25519 = /* @__PURE__ */ part(() => import('./ed25519.js'));
 
 const SIGNATURE_BYTES = 64;
 

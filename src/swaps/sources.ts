@@ -2,7 +2,7 @@ import { jupiterDecoder } from './jupiter/decoder.js';
 import type { SwapDecoder, SwapSource } from './provider.js';
 import { part } from '../internal/load-once.js';
 
-const jupiter = part(() => import('./jupiter/connect.js'));
+const jupiter = /* @__PURE__ */ part(() => import('./jupiter/connect.js'));
 
 /** Where swaps come from, in the order in which they are asked. */
 export const swapSources: readonly SwapSource[] = [

@@ -1,7 +1,7 @@
 import { isExactChangeError } from '../../../src/errors.js';
 import type { Database, Row } from './database.js';
 import { pastDeadlock } from './deadlock.js';
-import { reserveCall } from './functions.js';
+import { reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
 // How many calls one statement does at most.

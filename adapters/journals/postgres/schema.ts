@@ -1,6 +1,6 @@
 import { ConfigError } from '../../../src/errors.js';
 import type { Database, Query } from './database.js';
-import { functionsOf } from './functions.js';
+import { functionsOf } from './stored-functions.js';
 import { lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';

@@ -1,5 +1,5 @@
 import { capRows } from './caps.js';
-import { putCall, releaseCall, reserveCall } from './functions.js';
+import { putCall, releaseCall, reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
 /** How many attempts a statement fetches. */

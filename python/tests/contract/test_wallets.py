@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exact_change._solana.wallet_changes import AcceptedChange, judge_change
-from exact_change._x402.form import refuses_form
+from exact_change._x402.facilitator_layout import refuses_form
 from exact_change._x402.types import Offer
 
 from ..spec import data, of

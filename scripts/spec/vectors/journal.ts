@@ -14,15 +14,10 @@ import { createAttemptStore } from '../../../src/journal/attempt-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { costFor } from '../../../src/payments/execute/attempt-receipt.js';
 import { swapCostAfter } from '../../../src/payments/execute/swap-cost.js';
-import {
-  capsFor,
-  capUse,
-  checkPayment,
-  overBudget,
-  partsOf,
-  takenOf,
-  type Cap,
-} from '../../../src/policy/caps.js';
+import { capUse, partsOf } from '../../../src/policy/cap-use.js';
+import { capsFor, takenOf, type Cap } from '../../../src/policy/caps.js';
+import { checkPayment } from '../../../src/policy/check-payment.js';
+import { overBudget } from '../../../src/policy/over-budget.js';
 import { costOf, type SwapCost } from '../../../src/policy/cost.js';
 import { parsePolicy } from '../../../src/policy/policy.js';
 import { checkOffer, checkPlace } from '../../../src/policy/check-lists.js';

@@ -1,6 +1,6 @@
 import { TOKEN_PROGRAM } from '../../../src/network.js';
 import type { Offer } from '../../../src/protocols/types.js';
-import { refusesForm } from '../../../src/protocols/x402/form.js';
+import { refusesForm } from '../../../src/protocols/x402/facilitator-layout.js';
 import { compileMessage } from '../../../src/solana/transactions/compile.js';
 import {
   computeUnitLimit,

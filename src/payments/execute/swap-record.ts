@@ -1,5 +1,7 @@
 import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
-import { capsFor, checkPayment, overBudget, takenOf } from '../../policy/caps.js';
+import { capsFor, takenOf } from '../../policy/caps.js';
+import { checkPayment } from '../../policy/check-payment.js';
+import { overBudget } from '../../policy/over-budget.js';
 import { noSwapCost } from '../../policy/cost.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';

@@ -1,16 +1,8 @@
 import { formatUsd } from '../../amount.js';
 import { untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
-import {
-  capUse,
-  capsFor,
-  capsSeen,
-  partsOf,
-  takenOf,
-  type Cap,
-  type CapUse,
-  type Spend,
-} from '../../policy/caps.js';
+import { capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
+import { capsFor, capsSeen, takenOf, type Cap, type Spend } from '../../policy/caps.js';
 import type { Plan } from '../../policy/plan.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';

@@ -24,7 +24,7 @@ export interface RepeatedCall {
 
 /**
  * Looks for earlier attempts at the same request whose answer did not reach its caller, before any
- * terms are looked at, and has the chain decide them first, as `earlier-payment.ts` says, which is
+ * terms are looked at, and has the chain decide them first, as `settle-earlier.ts` says, which is
  * loaded only if there are any. Undefined if the way is free for a new one.
  */
 export async function resumeEarlierPayment(

@@ -1,6 +1,6 @@
 import type { PaymentProtocol } from '../protocol.js';
 import { buildExactPayment } from './exact.js';
-import { refusesForm } from './form.js';
+import { refusesForm } from './facilitator-layout.js';
 import { X402_HEADERS } from './index.js';
 import { judgeOffers } from './offers.js';
 import { readOutcome } from './outcome.js';

@@ -51,7 +51,7 @@ export interface ConnectOptions {
 }
 
 /** What a payment does without that settles as its seller says. */
-const seldom = part(() => import('./seldom.js'));
+const rareCalls = /* @__PURE__ */ part(() => import('./rare-calls.js'));
 
 /** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
 export function connectRpc(options: ConnectOptions): Rpc {
@@ -171,7 +171,7 @@ function rpcOver(all: Nodes): Rpc {
 
     // Loaded before a node is asked: that it could not be is no fault of a node.
     simulate: async (transaction, watch, call) => {
-      const { simulate } = await seldom();
+      const { simulate } = await rareCalls();
       return askBy('simulateTransaction', call, (request) =>
         simulate(request, transaction, watch, call),
       );
@@ -197,7 +197,7 @@ function rpcOver(all: Nodes): Rpc {
     },
 
     transaction: async (signature, call) => {
-      const { readTransaction } = await seldom();
+      const { readTransaction } = await rareCalls();
       return askBy('getTransaction', call, (request) => readTransaction(request, signature));
     },
 
@@ -253,7 +253,7 @@ function socketWhenNeeded(
 ): SignatureSocket {
   let loading: Promise<SignatureSocket> | undefined;
   let closed = false;
-  const start = loadOnce(async () => (await seldom()).createSignatureSocket(endpoint, wsUrl));
+  const start = loadOnce(async () => (await rareCalls()).createSignatureSocket(endpoint, wsUrl));
   const load = () => (loading = start());
   // Each listener polls as well.
   const silent = () => undefined;

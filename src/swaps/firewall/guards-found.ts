@@ -10,7 +10,7 @@ import {
   names,
   keepsPlain,
   transferred,
-} from './placed.js';
+} from './placed-instructions.js';
 
 /** One instruction of the guard on a token account of the wallet. */
 export interface TokenGuard {

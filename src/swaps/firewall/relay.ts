@@ -1,7 +1,7 @@
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
-import { names, type Placed, TRANSFER_CHECKED } from './placed.js';
+import { names, type Placed, TRANSFER_CHECKED } from './placed-instructions.js';
 
 /** What pays the fees and rents of a swap: the wallet itself, unless a relayer does. */
 export function feePayerOf({ wallet, relay }: Pick<SwapExpectation, 'wallet' | 'relay'>): Address {

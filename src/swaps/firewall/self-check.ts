@@ -6,7 +6,7 @@ import { isSwap } from './decoders.js';
 import { type Floors, holds } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import type { SwapExpectation } from './instruction-rules.js';
-import { placed } from './placed.js';
+import { placed } from './placed-instructions.js';
 import { feePayerOf, isRelayFee, relayFeeOf } from './relay.js';
 import { brokenBy } from './rule.js';
 import { shapeRules } from './shape.js';

@@ -20,7 +20,7 @@ import {
   keepsPlain,
   opcode,
   transferred,
-} from './placed.js';
+} from './placed-instructions.js';
 import { feePayerOf, isRelayFee } from './relay.js';
 import type { Rule } from './rule.js';
 

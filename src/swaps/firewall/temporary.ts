@@ -2,7 +2,7 @@ import { SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapDecoder } from '../provider.js';
 import { isSwap, temporaryOf } from './decoders.js';
-import { CLOSE, names } from './placed.js';
+import { CLOSE, names } from './placed-instructions.js';
 import type { Rule } from './rule.js';
 
 /** The temporary account that a transaction makes; undefined if it makes none. */

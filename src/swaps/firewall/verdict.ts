@@ -2,7 +2,7 @@ import { formatUiAmount } from '../../amount.js';
 import { pinnedMint } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall, SwapDecoder } from '../provider.js';
-import type { Outlay } from './as-it-is.js';
+import type { Outlay } from './outlay.js';
 import { firewallRules, type FirewallStage, ruleTexts } from './catalog.js';
 import { programName } from './decoders.js';
 import type { SwapExpectation } from './instruction-rules.js';

@@ -2,7 +2,7 @@ import { JUPITER_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../..
 import { addressBytes } from '../../solana/address.js';
 import { programAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import { names } from '../firewall/placed.js';
+import { names } from '../firewall/placed-instructions.js';
 
 /** Anchor's number for `create_token_account`. */
 const CREATE = [0x93, 0xf1, 0x7b, 0x64, 0xf4, 0x84, 0xae, 0x76];

@@ -4,7 +4,7 @@ import { createRecovery } from '../../../src/payments/memory.js';
 
 const RECOVERY = '../../../src/payments/recovery.js';
 const OUTBOX = '../../../src/outbox/memory.js';
-const SELDOM = '../../../src/solana/rpc/seldom.js';
+const SELDOM = '../../../src/solana/rpc/rare-calls.js';
 
 // A page that goes offline can load no more of its code.
 const lost = (): never => {

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { PolicyError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
+import { capUse } from '../../../src/policy/cap-use.js';
 import {
   capsFor,
   capsSeen,
-  capUse,
-  checkPayment,
   counts,
-  overBudget,
   takenOf,
   type Cap,
   type Spend,
 } from '../../../src/policy/caps.js';
+import { checkPayment } from '../../../src/policy/check-payment.js';
+import { overBudget } from '../../../src/policy/over-budget.js';
 import { capsOf, parse } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';

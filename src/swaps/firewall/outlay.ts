@@ -5,7 +5,7 @@ import { SIGNATURE_LAMPORTS } from '../transaction/budget.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import { priorityFeeOf } from './compute-budget.js';
 import type { Floors } from './guard.js';
-import type { SurroundingsSubject } from './placed.js';
+import type { SurroundingsSubject } from './placed-instructions.js';
 import { closesWrapped, createdIn, wrappedAccount, wrappedIn } from './surroundings.js';
 
 /** What the chain says about the wallet before a foreign transaction runs. */

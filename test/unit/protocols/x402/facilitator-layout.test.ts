@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Offer } from '../../../../src/protocols/types.js';
-import { refusesForm } from '../../../../src/protocols/x402/form.js';
+import { refusesForm } from '../../../../src/protocols/x402/facilitator-layout.js';
 import { LIGHTHOUSE_PROGRAM } from '../../../../src/solana/transactions/lighthouse.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import {

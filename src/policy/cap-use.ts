@@ -1,0 +1,67 @@
+import { formatUsd } from '../amount.js';
+import type { CostParts } from '../receipt.js';
+import type { Cap } from './caps.js';
+import { LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
+
+/** How much of a cap is used. JSON-safe. */
+export interface CapUse {
+  /** The rule of the policy: `maxPerDay`, `maxPerHost['api.example.com']`, `limits[2]`. */
+  readonly cap: string;
+  /** What it counts alone, if it does not count all. */
+  readonly host?: string;
+  readonly payee?: string;
+  readonly mint?: string;
+  /** In the unit: dollars as decimal text, base units, or how many. */
+  readonly limit: string;
+  /** Spent or reserved, in the unit. */
+  readonly used: string;
+  /** Of a cap in dollars, what `used` is made of: dollars as decimal text. */
+  readonly parts?: CostParts;
+  /** `USD`; `payments`; `swaps`; `lamports`; or the mint whose base units count. */
+  readonly unit: string;
+  /** Milliseconds; absent if it counts all that the journal knows of. */
+  readonly windowMs?: number;
+}
+
+/** The parts of what is used of a cap in dollars, each as a cap of its own. */
+export function partsOf(cap: Cap): readonly Cap[] {
+  return cap.unit === USD ? [USD_OF_SWAPS, USD_OF_FEES].map((unit) => ({ ...cap, unit })) : [];
+}
+
+/** What dollars are made of: all of them, and by the parts of {@link partsOf}. */
+export function costParts(all: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
+  const rest = all - swaps - fees;
+  return {
+    payments: formatUsd(rest > 0n ? rest : 0n),
+    swaps: formatUsd(swaps),
+    fees: formatUsd(fees),
+  };
+}
+
+/** How much of a cap is used, for people; `parts` in the order of {@link partsOf}. */
+export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse {
+  const { name, unit, limit, windowMs, host, payTo, mint } = cap;
+  return {
+    cap: name,
+    ...(host === undefined ? {} : { host }),
+    ...(payTo === undefined ? {} : { payee: payTo }),
+    ...(mint === undefined ? {} : { mint }),
+    limit: inUnit(unit, limit),
+    used: inUnit(unit, used),
+    ...(unit === USD ? { parts: costParts(used, parts) } : {}),
+    unit,
+    ...(windowMs === undefined ? {} : { windowMs }),
+  };
+}
+
+/** A value in the words of its unit: dollars, or as it is. */
+export function inUnit(unit: string, value: bigint): string {
+  return unit === USD ? formatUsd(value) : value.toString();
+}
+
+const WORDS: readonly string[] = [USD, PAYMENTS, SWAPS, LAMPORTS];
+
+/** The same with the unit itself. */
+export function sayIn(unit: string, value: bigint): string {
+  return `${inUnit(unit, value)} ${WORDS.includes(unit) ? unit : 'base units'}`;
+}

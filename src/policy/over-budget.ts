@@ -1,0 +1,31 @@
+import { PolicyError } from '../errors.js';
+import { inUnit, sayIn } from './cap-use.js';
+import type { Cap } from './caps.js';
+import { periodOf } from './periods.js';
+
+/**
+ * The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's
+ * unit.
+ */
+export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'budget_exhausted'> {
+  const { name, unit, limit, windowMs } = cap;
+  const period = windowMs === undefined ? 'so far' : `in the last ${periodOf(windowMs)}`;
+  // Waiting brings room only if what is spent leaves the window, and if this spend fits by
+  // itself.
+  const waits = windowMs !== undefined && taken <= limit;
+  const next = waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.';
+  return new PolicyError(
+    'budget_exhausted',
+    `${sayIn(unit, taken)} do not fit policy.${name} of ${sayIn(unit, limit)}: ${sayIn(unit, used)} are spent or reserved ${period}. ${next}`,
+    {
+      details: {
+        cap: name,
+        limit: inUnit(unit, limit),
+        used: inUnit(unit, used),
+        amount: inUnit(unit, taken),
+        unit,
+      },
+      ...(waits ? {} : { retry: 'never' }),
+    },
+  );
+}
