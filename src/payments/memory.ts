@@ -11,6 +11,14 @@ export interface PriceSeen {
   readonly at: number;
 }
 
+/** Terms that hold for a while. */
+export interface StableTerms {
+  readonly terms: PaymentRequired;
+  /** Since when, in milliseconds since the epoch, and for how many milliseconds. */
+  readonly at: number;
+  readonly ms: number;
+}
+
 /** What tokens are worth, for any wallet. */
 export interface Prices {
   /** Prices of the last minutes, oldest first. */
@@ -32,8 +40,8 @@ export interface Memory extends Prices {
   holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
   /** Origins that have charged for a call. */
   readonly charging: Set<string>;
-  /** Terms that the next call is paid by ahead, by method and URL, and until when. */
-  readonly stableTerms: Map<string, { readonly terms: PaymentRequired; readonly until: number }>;
+  /** Terms that the next call is paid by ahead, by method and URL. */
+  readonly stableTerms: Map<string, StableTerms>;
   /** Which payment headers the browser lets a page send, each with its method and origin. */
   readonly allowedByCors: Set<string>;
   /** The top-up that is under way, and how many failed in a row. */

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from ..conftest import MakePayer
+from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
+from ..seller import offer, selling, terms
 
 MONTH_NS = 30 * 24 * 60 * 60 * 10**9
 
@@ -26,3 +27,21 @@ def test_a_top_up_that_failed_while_it_was_ahead_keeps_no_other_back(
     sandbox.call("aggregator.restore")
     assert payer.client.get(url).status_code == 200
     payer.told("swap.confirmed")
+
+
+def test_terms_that_were_kept_while_it_was_ahead_are_asked_for_again(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sell, now = selling(sandbox, offer(sandbox)), time.time_ns
+    seller = make_seller(lambda seen: sell(seen) if seen.is_paid else terms(offer(sandbox)))
+    payer = make_payer(USDC="1", presign=[seller.url])
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: now() + MONTH_NS)
+        assert payer.client.get(seller.url).text == "bought"
+        payer.told("payment.settled")
+        assert payer.client.get(seller.url).text == "bought"
+    assert payer.client.get(seller.url).text == "bought"
+    assert [one.is_paid for one in seller.seen] == [False, True, True, False, True]

@@ -1,4 +1,5 @@
 import type { Call } from '../../internal/request.js';
+import { sinceThen } from '../../internal/runtime.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom } from '../memory.js';
@@ -15,7 +16,9 @@ export function stableTermsOf(
 ): PaymentRequired | undefined {
   if (memory.stableTerms.size === 0) return undefined;
   const kept = memory.stableTerms.get(nameOf(config, call));
-  return kept === undefined || config.runtime.now() >= kept.until ? undefined : kept.terms;
+  return kept === undefined || sinceThen(config.runtime, kept.at) >= kept.ms
+    ? undefined
+    : kept.terms;
 }
 
 /**
@@ -37,7 +40,7 @@ export function noteCharge(
   // What a redirect led to is asked for by another address.
   if (ms <= 0 || unpaid.redirected || !paid.ok) return;
   makeRoom(memory.stableTerms);
-  memory.stableTerms.set(nameOf(config, call), { terms, until: config.runtime.now() + ms });
+  memory.stableTerms.set(nameOf(config, call), { terms, at: config.runtime.now(), ms });
 }
 
 /** The next call to the same address asks first. */

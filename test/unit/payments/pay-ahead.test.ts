@@ -3,23 +3,24 @@ import type { Call } from '../../../src/internal/request.js';
 import type { PaymentContext } from '../../../src/payments/context.js';
 import { createMemory } from '../../../src/payments/memory.js';
 import { payAhead } from '../../../src/payments/pay.js';
-import { noteCharge } from '../../../src/payments/plan/stable-terms.js';
+import { noteCharge, stableTermsOf } from '../../../src/payments/plan/stable-terms.js';
 
 const call = (url: string) => ({ url, method: 'GET' }) as Call;
 
 /** A context that pays nothing ahead, and counts how often its blockhash is asked for. */
-function context() {
+function context(presign: readonly string[] = []) {
   let asked = 0;
+  let now = 0;
   const recent = () => {
     asked += 1;
     return Promise.reject(new Error('no node'));
   };
   const made = {
-    config: { presign: [], runtime: { now: () => 0 } },
+    config: { presign, runtime: { now: () => now } },
     memory: createMemory(),
     blockhashes: { recent },
   } as unknown as PaymentContext;
-  return { made, asked: () => asked };
+  return { made, asked: () => asked, setClock: (ms: number) => (now = ms) };
 }
 
 describe('payAhead', () => {
@@ -38,5 +39,23 @@ describe('payAhead', () => {
     await payAhead(made, call('https://a.example/other'), {});
     await payAhead(made, call('https://b.example/paid'), {});
     expect(asked()).toBe(1);
+  });
+});
+
+describe('terms that are paid by ahead', () => {
+  it('hold for five minutes, and no longer if the clock is set back', () => {
+    const { made, setClock } = context(['https://a.example']);
+    const paid = call('https://a.example/paid');
+    const response = new Response(null);
+    const minutes = 60_000;
+    setClock(40_000 * minutes);
+    noteCharge(made, paid, { x402Version: 2, accepts: [] }, response, response);
+    const holdAt = (ms: number) => {
+      setClock(ms);
+      return stableTermsOf(made, paid) !== undefined;
+    };
+    expect(holdAt(40_005 * minutes - 1)).toBe(true);
+    expect(holdAt(40_005 * minutes)).toBe(false);
+    expect(holdAt(minutes)).toBe(false);
   });
 });

@@ -36,8 +36,9 @@ class StableTerms(NamedTuple):
     """Terms that hold for the next call too."""
 
     terms: PaymentRequired
-    # Milliseconds since the epoch.
-    until: int
+    # Since when, in milliseconds since the epoch, and for how many milliseconds.
+    at: int
+    ms: int
 
 
 class SharedHoldings(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .._base.runtime import since_then
 from .._base.urls import Address, parse_address
 from .._config.options import Config
 from .._x402.types import Offer, PaymentRequired
@@ -32,7 +33,9 @@ def stable_terms_of(context: PaymentContext, call: Call) -> PaymentRequired | No
     if address is None or call.is_redirected:
         return None
     kept = context.memory.stable_terms.get(_name_of(context.config, call.method, address))
-    return None if kept is None or context.now() >= kept.until else kept.terms
+    if kept is None or since_then(context.config.runtime, kept.at) >= kept.ms:
+        return None
+    return kept.terms
 
 
 def note_charge(
@@ -52,7 +55,7 @@ def note_charge(
         return
     make_room(memory.stable_terms)
     name = _name_of(context.config, call.method, address)
-    memory.stable_terms[name] = StableTerms(terms, context.now() + ms)
+    memory.stable_terms[name] = StableTerms(terms, context.now(), ms)
 
 
 def forget_stable_terms(context: PaymentContext, call: Call) -> None:
