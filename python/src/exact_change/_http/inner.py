@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import urllib.request
-from typing import Any, Callable, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, TypeVar
 
 import httpx
+
+if TYPE_CHECKING:
+    import ssl
 
 T = TypeVar("T")
 # Servers of Node close a connection that rests for 5 s: a request on its way meanwhile is lost, and
@@ -77,13 +82,28 @@ class AsyncRoutedTransport(httpx.AsyncBaseTransport):
 
 def thread_transport(trust_env: bool, **options: Any) -> httpx.BaseTransport:
     """A transport that blocks; ``options``: of ``httpx.HTTPTransport``."""
-    given: dict[str, Any] = {"limits": _LIMITS, "trust_env": trust_env, **options}
+    given = _given(trust_env, options)
     is_routed = trust_env and "proxy" not in options
     return RoutedTransport(**given) if is_routed else OwnTransport(**given)
 
 
 def loop_transport(trust_env: bool, **options: Any) -> httpx.AsyncBaseTransport:
     """A transport of asyncio; ``options``: of ``httpx.AsyncHTTPTransport``."""
-    given: dict[str, Any] = {"limits": _LIMITS, "trust_env": trust_env, **options}
+    given = _given(trust_env, options)
     is_routed = trust_env and "proxy" not in options
     return AsyncRoutedTransport(**given) if is_routed else AsyncOwnTransport(**given)
+
+
+def _given(trust_env: bool, options: Mapping[str, Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {"limits": _LIMITS, "trust_env": trust_env, **options}
+    # What these ask for is written into the context, and may be no other's.
+    if not any(name in options for name in ("verify", "cert", "http2")):
+        named = [os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")]
+        given["verify"] = _certificates(trust_env, *named)
+    return given
+
+
+@functools.lru_cache(maxsize=8)
+def _certificates(trust_env: bool, _file: str | None, _directory: str | None) -> ssl.SSLContext:
+    """The certificates that the environment names: reading them takes 20 ms each time."""
+    return httpx.create_ssl_context(trust_env=trust_env)
