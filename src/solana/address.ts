@@ -32,6 +32,11 @@ export function addressBytes(address: Address): Uint8Array {
   return known.get(address)?.slice() ?? base58.decode(address);
 }
 
+/** The bytes of addresses, one after the other. Throws as {@link addressBytes}. */
+export function addressesBytes(addresses: readonly Address[]): number[] {
+  return addresses.flatMap((address) => [...addressBytes(address)]);
+}
+
 /** The address of 32 bytes. */
 export function addressOf(bytes: Uint8Array): Address {
   if (bytes.length !== KEY_BYTES)
@@ -51,4 +56,12 @@ export function addressInMessage(bytes: Uint8Array): Address {
     spelt.set(place, one);
   }
   return one.address;
+}
+
+/** Those that stand there one after the other. */
+export function addressesInMessage(bytes: Uint8Array): Address[] {
+  const found: Address[] = [];
+  for (let at = 0; at < bytes.length; at += KEY_BYTES)
+    found.push(addressInMessage(bytes.subarray(at, at + KEY_BYTES)));
+  return found;
 }

@@ -1,5 +1,5 @@
 import { TransactionError } from '../../errors.js';
-import { addressBytes, isAddress } from '../address.js';
+import { addressBytes, addressesBytes, isAddress } from '../address.js';
 import type { Address, Instruction, LookupTable } from '../types.js';
 
 /** The most that one packet of the network carries: signatures and message together. */
@@ -61,8 +61,7 @@ export function compileMessage(input: MessageInput): Uint8Array {
   );
   const bytes = [VERSION_0, signers, agreeing.length, reading.length];
   addLength(bytes, accounts.length);
-  for (const address of accounts) addBytes(bytes, addressBytes(address));
-  addBytes(bytes, addressBytes(blockhash));
+  addBytes(bytes, addressesBytes([...accounts, blockhash]));
   addLength(bytes, instructions.length);
   for (const { program, accounts: named, data } of instructions) {
     bytes.push(all.indexOf(program));
@@ -132,7 +131,7 @@ function lookUp(wanted: Map<Address, Wanted>, tables: readonly LookupTable[]): L
     .filter(({ writable, readonly }) => writable.length + readonly.length > 0);
 }
 
-function addBytes(to: number[], bytes: Uint8Array): void {
+function addBytes(to: number[], bytes: Iterable<number>): void {
   for (const byte of bytes) to.push(byte);
 }
 

@@ -1,4 +1,4 @@
-import { addressInMessage } from '../address.js';
+import { addressesInMessage, addressInMessage } from '../address.js';
 import type { Address } from '../types.js';
 
 /** What a v0 message says, its indexes not yet resolved. */
@@ -117,7 +117,7 @@ function readMessage(cursor: Cursor): DecodedMessage {
   const index = () => cursor.byte();
   const message = {
     header,
-    staticAccounts: cursor.list(key),
+    staticAccounts: addressesInMessage(cursor.take(KEY_BYTES * cursor.length())),
     blockhash: key(),
     instructions: cursor.list(() => ({
       programIndex: cursor.byte(),
