@@ -266,3 +266,27 @@ def test_closing_while_a_payment_is_open_ends_no_thread_late(
     failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "payment_uncertain")
     payer.client.close()
     until("its threads ended", lambda: threading.active_count() <= before + 1)
+
+
+def test_the_transaction_of_another_payment_is_no_proof(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    """A seller that sells twice, settles once, and shows what it settled both times."""
+    settled: list[Any] = []
+
+    def answer(seen: Seen) -> Reply:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        if not settled:
+            settled.append(settle(sandbox, seen, offer(sandbox)))
+        shown = base64.b64encode(json.dumps(settled[0]).encode()).decode()
+        return Reply(200, {"PAYMENT-RESPONSE": shown}, b"bought")
+
+    payer, url = make_payer(USDC="1"), make_seller(answer).url
+    assert payer.client.get(url).text == "bought"
+    payer.told("payment.settled")
+    assert payer.client.get(url).text == "bought"
+    sandbox.call("node.warp")
+    payer.told("payment.unsettled")
+    assert [one.state for one in payer.client.receipts()] == ["settled", "unsettled"]
+    assert (payer.used, payer.held()) == ("0.01", 1_000_000 - PRICE)

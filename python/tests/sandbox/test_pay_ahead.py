@@ -262,3 +262,18 @@ def test_a_call_that_is_repeated_under_its_key_is_paid_once(
     assert payer.client.get(seller.url, idempotency_key="one").text == "bought"
     failure_of(lambda: payer.client.get(seller.url, idempotency_key="one"), "already_spent")
     assert len(payer.signed) == 2
+
+
+def test_what_a_redirect_leads_to_is_asked_first(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    shop = Shop(sandbox)
+
+    def answer(seen: Seen) -> Reply | None:
+        return Reply(302, {"location": "/"}) if seen.path == "/door" else shop.answer(seen)
+
+    seller = make_seller(answer)
+    payer = known_to(seller, make_payer)
+    response = payer.client.get(f"{seller.url}/door", follow_redirects=True)
+    assert response.text == "bought"
+    assert shown(seller) == [*ASKED_ONCE[:2], False, *ASKED_TWICE[2:]]
