@@ -13,7 +13,7 @@ from ._events import Events
 from ._kernel.fork import ForkLock
 from ._kernel.hosts import loop_host
 from ._kernel.signals import Signal
-from ._kernel.steps import call
+from ._kernel.steps import call, outside
 from ._kernel.task import Steps
 from ._step_log import log_steps, logger
 from .errors import failure
@@ -74,13 +74,19 @@ class Payer:
     ) -> T:
         """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run`."""
 
-        def steps() -> Steps[T]:
-            if not _is_loaded:
-                yield from call(_load)
-            return (yield from work(self._loop_engine(loop)))
-
         loop = asyncio.get_running_loop()
-        self._check()
+        engine = self._loop_engine(loop) if _is_loaded else None
+
+        def steps() -> Steps[T]:
+            if engine is not None:
+                return (yield from work(engine))
+            yield from call(_load)
+            made: list[Engine] = []
+            # Not in a turn: a thread that makes one may be waiting for its own.
+            yield from outside(lambda: made.append(self._loop_engine(loop)))
+            return (yield from work(made[0]))
+
+        self.check_open()
         return await loop_host().run(steps(), signal, unused)
 
     def _loop_engine(self, loop: asyncio.AbstractEventLoop) -> Engine:
