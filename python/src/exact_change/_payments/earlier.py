@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Sequence, TypeVar
+from typing import Callable, Sequence, TypeVar
 
 from .._events import Emit
 from .._journal.registry import OpenPayment
-from .._journal.types import Attempt
 from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
 from .._kernel.steps import all_of, background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
 from .._solana.rpc.types import Tip
 from ..errors import ExactChangeError, is_code
-from .call import Call, Reply
+from .call import Reply
 from .claims import (
     body_claim,
     claims_released,
     delay_next_call,
     drop_claims,
-    drop_gone,
     take_claims,
 )
 from .context import PaymentContext
+from .find_earlier import RepeatedCall, find_earlier
 from .present import may_repeat, present
 from .presentation import Presentation, Rejected
-from .reconcile.earlier_errors import in_progress, mismatch, spent, swapped_by, undecided
+from .reconcile.earlier_errors import in_progress, spent, swapped_by, undecided
 from .reconcile.monitor import decide_payment, open_payment_of
 from .reconcile.sent import source_of
 from .saving import save_attempt
@@ -35,20 +34,6 @@ T = TypeVar("T")
 _FORGOTTEN_MS = 24 * 60 * 60_000
 # A day of blocks, and of slots.
 _FORGOTTEN_BLOCKS = 216_000
-# How many windows a caller has that was being told when its process ended.
-_UNHEARD_WINDOWS = 10
-
-
-class RepeatedCall(NamedTuple):
-    """A call, by what it may repeat."""
-
-    fingerprint: str
-    idempotency_key: str | None
-    # On the caller's word the request may reach the seller twice.
-    is_repeatable: bool
-    call: Call
-    emit: Emit
-    started_at: int
 
 
 def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Steps[Reply | None]:
@@ -59,7 +44,7 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
     """
     call = repeat.call
     yield from claims_released(context, call.signal)
-    found = yield from _find_earlier(context, repeat)
+    found = yield from find_earlier(context, repeat)
     everything = [open_payment_of(context, one) for one in found]
     # The caller may have heard more of them than was known a moment ago.
     for open_ in everything:
@@ -171,64 +156,6 @@ def _present_again(
     raise shown.error
 
 
-def _find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[Attempt]]:
-    key, fingerprint = repeat.idempotency_key, repeat.fingerprint
-    similar, is_at_work = yield from _read_similar(context, fingerprint, key)
-    found: list[Attempt] = []
-    for one in similar:
-        if key is not None and one["fingerprint"] != fingerprint:
-            raise mismatch()
-        if "payment" not in one or "receipt" not in one or one["state"] == "unsettled":
-            continue
-        if key is not None and is_at_work(one["id"]):
-            raise in_progress({"payer_signature": one["payment"]["payerSignature"]})
-        # Parallel calls without a key are separate purchases, and so are later ones once the answer
-        # arrived, or was told to be lost.
-        is_under_way = is_at_work(one["id"]) or is_at_work(body_claim(one["id"]))
-        is_lost = (
-            not one["delivered"]
-            and not is_under_way
-            and not any(
-                later.get("resigns") == one["id"] and later["delivered"] for later in similar
-            )
-        )
-        if key is not None or (is_lost and _is_untold(context, one)):
-            found.append(one)
-    ids = {one["id"] for one in found}
-
-    def replaces(later: Attempt, id_: str) -> bool:
-        if later.get("resigns") != id_ or "payment" not in later:
-            return False
-        return later["state"] != "unsettled" and later["id"] not in ids
-
-    # One whose successor is at work, or was told of, is left alone with it.
-    return [one for one in found if not any(replaces(later, one["id"]) for later in similar)]
-
-
-def _read_similar(
-    context: PaymentContext, fingerprint: str, key: str | None
-) -> Steps[tuple[list[Attempt], Callable[[str], bool]]]:
-    """Attempts that may be at the same request, and whether a call holds a claim on one."""
-    first = yield from context.journal.similar(context.owner, fingerprint, key)
-    asked = [
-        name
-        for one in first
-        if "payment" in one and (key is not None or not one["delivered"])
-        for name in (one["id"], body_claim(one["id"]))
-    ]
-    if not asked:
-        return first, lambda _claim: False
-    yield from drop_gone(context)
-    live = yield from context.claims.live(asked)
-    over = set(asked) - live
-    # Again: one whose claim had ended by now may be on record as delivered, which the first reading
-    # was too early for. What was signed in between is at work.
-    again = first
-    if over:
-        again = yield from context.journal.similar(context.owner, fingerprint, key)
-    return again, lambda claim: claim not in over
-
-
 def _is_forgotten(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
     """Whether no node can be expected to remember it, and nothing of it can still land.
 
@@ -287,17 +214,6 @@ def _note_told(context: PaymentContext, open_: OpenPayment, *, is_over: bool) ->
     open_.attempt = attempt
     # Not written down, it is told once more than it had to be.
     yield from quiet(save_attempt(context, open_))
-
-
-def _is_untold(context: PaymentContext, attempt: Attempt) -> bool:
-    """Whether a caller may not have heard that it is paid.
-
-    Or so lately that an equal call means the same purchase.
-    """
-    window, now = context.config.retry_window, context.now()
-    if "toldAt" in attempt:
-        return now - attempt["toldAt"] <= window
-    return "tellingAt" not in attempt or now - attempt["tellingAt"] <= window * _UNHEARD_WINDOWS
 
 
 def _has_id(open_: OpenPayment) -> bool:

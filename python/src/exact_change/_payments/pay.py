@@ -18,7 +18,8 @@ from .call import Call, CallOptions, Reply
 from .choose import Choice, Refuse, choose
 from .context import PaymentContext
 from .costs import first_receipt
-from .earlier import RepeatedCall, resume_earlier_payment, under_key
+from .earlier import resume_earlier_payment, under_key
+from .find_earlier import RepeatedCall
 from .fingerprint import fingerprint_of
 from .fund import FundTask, fund_payment, hold_for
 from .funds import Funding
