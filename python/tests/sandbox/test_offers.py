@@ -10,8 +10,15 @@ from exact_change._solana.tokens import associated_token_address
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import failure_of
-from ..seller import offer, selling, terms
+from ..payer import Payer, failure_of
+from ..seller import Seller, offer, selling, terms
+
+
+def refusal(payer: Payer, seller: Seller) -> object:
+    """Why the offer of a seller is not paid. Nothing is signed for it."""
+    error = failure_of(lambda: payer.client.get(seller.url), "unsupported_offer")
+    assert payer.signed == []
+    return error.details["reason"]
 
 
 def test_a_payee_that_is_a_token_account_is_not_paid(
@@ -22,9 +29,7 @@ def test_a_payee_that_is_a_token_account_is_not_paid(
     account = associated_token_address(sandbox.merchant, usdc["address"], usdc["tokenProgram"])
     sandbox.call("fundToken", account, "USDC", "1")
     seller = make_seller(lambda _: terms(offer(sandbox, payTo=account)))
-    error = failure_of(lambda: payer.client.get(seller.url), "unsupported_offer")
-    assert error.details["reason"] == "payee is a token account"
-    assert payer.signed == []
+    assert refusal(payer, seller) == "payee is a token account"
 
 
 def test_an_offer_that_counts_in_other_decimals_is_not_paid(
@@ -33,9 +38,7 @@ def test_an_offer_that_counts_in_other_decimals_is_not_paid(
     payer = make_payer(USDC="1")
     extra = {"feePayer": sandbox.fee_payer, "decimals": 9}
     seller = make_seller(lambda _: terms(offer(sandbox, extra=extra)))
-    error = failure_of(lambda: payer.client.get(seller.url), "unsupported_offer")
-    assert error.details["reason"] == "claims other decimals than its mint has"
-    assert payer.signed == []
+    assert refusal(payer, seller) == "claims other decimals than its mint has"
 
 
 def test_a_blockhash_that_a_seller_made_up_is_not_signed(

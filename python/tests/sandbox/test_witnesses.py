@@ -78,13 +78,17 @@ def lost(
     return url, dict(error.details)
 
 
+def told_again(payer: Payer, url: str, code: str) -> object:
+    """The payment that a repeated call is told of."""
+    return failure_of(lambda: payer.client.post(url), code).details["payer_signature"]
+
+
 def test_a_history_without_it_is_not_enough(
     sandbox: Sandbox, hiding: Hiding, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", rpc_url=hiding.url)
     url, details = lost(payer, hiding, sandbox, make_seller)
-    again = failure_of(lambda: payer.client.post(url), "payment_uncertain")
-    assert again.details["payer_signature"] == details["payer_signature"]
+    assert told_again(payer, url, "payment_uncertain") == details["payer_signature"]
     assert (payer.signed, payer.held(), payer.used) == (["payment"], HELD - PRICE, "0.01")
 
 
@@ -100,8 +104,7 @@ def test_one_node_is_not_enough_if_there_are_two(
     nodes = [hiding.url, sandbox.rpc_url]
     payer = make_payer(USDC="1", rpc_url=nodes if is_first else nodes[::-1])
     url, details = lost(payer, hiding, sandbox, make_seller)
-    again = failure_of(lambda: payer.client.post(url), "already_spent")
-    assert again.details["payer_signature"] == details["payer_signature"]
+    assert told_again(payer, url, "already_spent") == details["payer_signature"]
     assert (payer.signed, payer.held(), payer.used) == (["payment"], HELD - PRICE, "0.01")
 
 
@@ -140,6 +143,5 @@ def test_a_node_is_not_believed_if(
     hiding.hides_balance = True
     payer = make_payer(USDC="1", rpc_url=hiding.url)
     url, details = lost(payer, hiding, sandbox, make_seller, DOUBTS[doubt])
-    again = failure_of(lambda: payer.client.post(url), "payment_uncertain")
-    assert again.details["payer_signature"] == details["payer_signature"]
+    assert told_again(payer, url, "payment_uncertain") == details["payer_signature"]
     assert payer.signed == ["payment"]
