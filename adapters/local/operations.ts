@@ -118,8 +118,8 @@ export async function createOperations(
       rpc.close();
     },
   };
-  const known = createPrices();
-  const deps = () => ({ settings, sources, rpc, transport: operations, known });
+  const tokenPrices = createPrices();
+  const deps = () => ({ settings, sources, rpc, transport: operations, tokenPrices });
   const recorded =
     settings.journal === undefined ? undefined : createRecordedAutoPay(deps(), settings.journal);
   return operations;

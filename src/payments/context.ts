@@ -119,14 +119,14 @@ type ContextParts = Pick<
   Partial<Pick<PaymentContext, 'prices'>> & {
     /** Undefined for what all clients of the wallet in this process share. */
     readonly kept: KeptBy | undefined;
-    /** Of tokens, if others know them too. */
-    readonly known?: Prices;
+    /** Undefined if no other context shares them. */
+    readonly tokenPrices?: Prices;
   };
 
 /** A context over a connection and a transport that are there already. */
 export function contextOver(
   config: Config,
-  { kept, known, ...parts }: ContextParts,
+  { kept, tokenPrices, ...parts }: ContextParts,
 ): PaymentContext {
   const { rpc, transport, wallet, prices = transport } = parts;
   const { network, runtime } = config;
@@ -142,7 +142,7 @@ export function contextOver(
     config,
     prices,
     journal: shared === undefined ? alongWith(journal, coordination) : journal,
-    memory: createMemory(known),
+    memory: createMemory(tokenPrices),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime),

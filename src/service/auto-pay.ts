@@ -37,8 +37,8 @@ export interface AutoPayDeps {
   readonly sources: readonly SwapSource[] | undefined;
   readonly rpc: Rpc;
   readonly transport: Transport;
-  /** What tokens are worth is the same for all wallets. */
-  readonly known: Prices;
+  /** The same for all wallets. */
+  readonly tokenPrices: Prices;
 }
 
 /** One step of a payment that its caller signs. Keeps nothing of it between steps. */
@@ -83,7 +83,7 @@ export async function autoPayStep(
  * but prices.
  */
 export function planner(
-  { settings, sources, rpc, transport, known }: AutoPayDeps,
+  { settings, sources, rpc, transport, tokenPrices }: AutoPayDeps,
   request: AutoPayRequest,
   autoSwap: boolean,
 ): PaymentContext {
@@ -109,7 +109,7 @@ export function planner(
     rpc,
     transport,
     kept: undefined,
-    known,
+    tokenPrices,
     wallet: newWallet(),
   });
 }
