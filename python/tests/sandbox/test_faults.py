@@ -1,0 +1,70 @@
+"""The fault matrix of `test/chaos/matrix/cells.ts`: one fault at a node or Jupiter (rows 4 to 12).
+
+Its other cells: that a process is killed anywhere, in `test_shared_journals.py`; what comes of a
+paid request (rows 13 to 15), in `test_after_payment.py`, `test_open_payments.py`, `test_resign.py`;
+parallel and repeated calls, in `test_crowds.py` and `test_keys.py`; journals (rows 3, 8, 16), in
+`test_journal_*.py` and `test_lost_records.py`; what lasts, in `test_nodes.py`, `test_jupiter.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exact_change import ExactChangeError
+
+from ..conftest import MakePayer
+from ..node import Sandbox
+from ..payer import PRICE
+
+STEPS = {
+    "4 reading the balance": ("node", "getMultipleAccounts"),
+    "4 reading the holdings": ("node", "getTokenAccountsByOwner"),
+    "5 the quote": ("aggregator", "/swap/v1/quote"),
+    "6 building the swap": ("aggregator", "/swap/v1/swap-instructions"),
+    "7 simulation": ("node", "simulateTransaction"),
+    "9 sending the swap": ("node", "sendTransaction"),
+    "10 confirming the swap": ("node", "getSignatureStatuses"),
+    "11 reading what the swap brought": ("node", "getTransaction"),
+    "12 the blockhash of the payment": ("node", "getLatestBlockhash"),
+}
+FAULTS: dict[str, dict[str, Any]] = {
+    "timeout": {"kind": "hang"},
+    "429": {"kind": "status", "status": 429, "headers": {"retry-after": "0"}},
+    "5xx": {"kind": "status", "status": 503},
+    "malformed": {"kind": "garbage"},
+    "lost response": {"kind": "dropAfter"},
+}
+
+
+@pytest.mark.parametrize("fault", list(FAULTS))
+@pytest.mark.parametrize("step", list(STEPS))
+def test_one_fault_costs_no_second_swap_and_no_second_payment(
+    step: str, fault: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    """The call pays, or fails with nothing gone, and then its repeat pays."""
+    timeouts = {"rpc": 500, "jupiter": 500}
+    payer = make_payer(SOL="0.05", USDT="1", auto_swap=True, swap_from=["USDT"], timeouts=timeouts)
+    url, before = f"{sandbox.api_url}/usdc", sandbox.balance(sandbox.merchant, "USDC")
+    control, what = STEPS[step]
+
+    def asked() -> int:
+        filter_ = {"method": what} if control == "node" else what
+        return int(sandbox.call(f"{control}.calls", filter_))
+
+    asked_before = asked()
+    sandbox.call(f"{control}.fault", what, {**FAULTS[fault], "times": 1})
+    try:
+        status = payer.client.get(url).status_code
+    except ExactChangeError as error:
+        assert (error.funds, error.moved, payer.signed) == ("untouched", (), [])
+        status = payer.client.get(url).status_code
+    assert asked() > asked_before
+    payer.told("payment.settled")
+    assert (status, payer.signed) == (200, ["swap", "payment"])
+    assert sandbox.balance(sandbox.merchant, "USDC") - before == PRICE
+    (receipt,) = payer.client.receipts()
+    assert receipt.swap is not None
+    assert payer.held() == int(receipt.swap.out_amount) - PRICE
+    assert 1_000_000 - payer.held("USDT") <= int(receipt.swap.in_amount)
