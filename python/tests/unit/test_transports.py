@@ -12,6 +12,9 @@ import pytest
 from exact_change import AsyncClient, Client
 from exact_change._http.inner import loop_transport, thread_transport
 
+from ..conftest import MakeSeller
+from ..seller import Reply
+
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_extensions_that_requests_share_stay_as_they_are(kind: Any) -> None:
@@ -53,3 +56,31 @@ def test_certificates_are_read_once_for_all_that_ask_for_the_same(
     for option in ({"verify": False}, {"http2": False}):
         make(True, **option)
     assert read == [{"trust_env": True}]
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_proxy_of_the_environment_is_used_only_if_that_is_wanted(
+    kind: Any, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = make_seller(lambda _: Reply(body=b"by the proxy"))
+    monkeypatch.setenv("http_proxy", proxy.url)
+    monkeypatch.delenv("no_proxy", raising=False)
+    address = "http://127.0.0.1:9/thing"
+
+    def text_for(trust_env: bool) -> str:
+        client = kind(wallet_seed=bytes(32), trust_env=trust_env, retries=0)
+        if kind is Client:
+            with client:
+                return str(client.get(address).text)
+
+        async def get() -> str:
+            async with client:
+                return str((await client.get(address)).text)
+
+        return asyncio.run(get())
+
+    assert text_for(True) == "by the proxy"
+    assert [one.path for one in proxy.seen] == [address]
+    with pytest.raises(httpx.ConnectError):
+        text_for(False)
+    assert len(proxy.seen) == 1
