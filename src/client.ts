@@ -12,6 +12,7 @@ import { loadOnce, part } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
+import { createTurns } from './internal/turns.js';
 import type { Parts } from './payments/context.js';
 import type { createEngine, Engine, SwapOptions, SwapResult } from './payments/engine.js';
 import type { PayOptions, Payment } from './payments/pay-header.js';
@@ -128,6 +129,7 @@ export function buildClient(
 ): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
+  const nextTurn = createTurns();
   let loading: Promise<Engine> | undefined;
   let loaded: Engine | undefined;
   let closed = false;
@@ -171,6 +173,7 @@ export function buildClient(
         if (paidAhead !== undefined) return paidAhead;
         const unpaid = await sendUnpaid(call, config);
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
+        await nextTurn();
         const terms = await detect(unpaid, call.signal);
         if (terms === undefined) return unpaid;
         const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { createTurns } from '../../../src/internal/turns.js';
+
+const MOST = 32;
+const around = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('a few calls go on at once', () => {
+  const nextTurn = createTurns();
+
+  expect(Array.from({ length: MOST }, nextTurn)).toEqual(Array(MOST).fill(undefined));
+});
+
+test('of a crowd so many go on each time around the event loop, the first to ask first', async () => {
+  const nextTurn = createTurns();
+  const gone: number[] = [];
+  const crowd = Array.from({ length: 3 * MOST + 1 }, async (_, at) => {
+    await nextTurn();
+    gone.push(at);
+  });
+  const seen: number[] = [];
+  while (gone.length < crowd.length) {
+    await around();
+    seen.push(gone.length);
+  }
+
+  expect(gone).toEqual([...crowd.keys()]);
+  expect(seen).toEqual([2 * MOST, 3 * MOST, 3 * MOST + 1]);
+});
+
+test('a call that asks later waits behind those that wait', async () => {
+  const nextTurn = createTurns();
+  const order: string[] = [];
+  const ask = async (name: string) => {
+    await nextTurn();
+    order.push(name);
+  };
+  const crowd = Array.from({ length: MOST + 1 }, () => ask('early'));
+  await Promise.all([...crowd, ask('late')]);
+
+  expect(order.at(-1)).toBe('late');
+});
+
+test('after a rest as many go on at once again', async () => {
+  const nextTurn = createTurns();
+  await Promise.all(Array.from({ length: 2 * MOST }, nextTurn));
+  await around();
+  await around();
+
+  expect(Array.from({ length: MOST }, nextTurn)).toEqual(Array(MOST).fill(undefined));
+});
