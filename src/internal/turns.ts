@@ -7,10 +7,13 @@ export type NextTurn = () => Promise<void> | undefined;
 /** What a call does in its turn takes about a millisecond. */
 const CALLS = 32;
 
-// A timer would not do if there is another way: Node runs those that are due before it reads
-// sockets again.
-const goAround = (go: () => void): void =>
-  void (typeof setImmediate === 'function' ? setImmediate(go) : setTimeout(go, 0));
+/** Once around the event loop. */
+function goAround(go: () => void): void {
+  // A browser has none. Node would run one timer after the other before it reads sockets again.
+  const { setImmediate }: { setImmediate?: (go: () => void) => unknown } = globalThis;
+  if (setImmediate === undefined) setTimeout(go, 0);
+  else setImmediate(go);
+}
 
 /**
  * Lets so many calls go on, and then the event loop once around: the answers to a thousand calls

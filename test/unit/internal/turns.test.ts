@@ -42,7 +42,7 @@ test('a call that asks later waits behind those that wait', async () => {
 
 test('after a rest as many go on at once again', async () => {
   const nextTurn = createTurns();
-  await Promise.all(Array.from({ length: 2 * MOST }, nextTurn));
+  await Promise.all(Array.from({ length: 2 * MOST }, async () => nextTurn()));
   await around();
   await around();
 
