@@ -10,9 +10,9 @@ const CALLS = 32;
 /** Once around the event loop. */
 function goAround(go: () => void): void {
   // A browser has none. Node would run one timer after the other before it reads sockets again.
-  const { setImmediate }: { setImmediate?: (go: () => void) => unknown } = globalThis;
-  if (setImmediate === undefined) setTimeout(go, 0);
-  else setImmediate(go);
+  const host: { readonly setImmediate?: (go: () => void) => unknown } = globalThis;
+  if (host.setImmediate === undefined) setTimeout(go, 0);
+  else host.setImmediate(go);
 }
 
 /**
