@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { systemRuntime } from '../../../src/internal/runtime.js';
+import { stopwatch, systemRuntime } from '../../../src/internal/runtime.js';
 import { removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
 import type { History } from './history.js';
@@ -13,8 +13,11 @@ import type { Tail } from './tail.js';
  * faster than it can be copied, each time would be longer than the one before.
  */
 const ROUNDS = 2;
-/** How long lines are made before other work has its turn. Milliseconds. */
-const TURN_MS = 10;
+/**
+ * How long lines are made before other work has its turn: for as long as that took the last time,
+ * within these bounds, or a busy process would add lines faster than they are copied. Milliseconds.
+ */
+const [SHORT_TURN_MS, LONG_TURN_MS] = [10, 100];
 
 /**
  * Writes a file anew, without what is over, and gives it the path. To be done by one process at a
@@ -106,14 +109,17 @@ function createWriter(file: OpenFile): {
     async write(lines, isUrgent = false) {
       if (lines.length === 0) return;
       const parts: Buffer[] = [];
-      let since = systemRuntime.now();
+      let mine = stopwatch(systemRuntime);
+      let turn = SHORT_TURN_MS;
       for (const line of lines) {
         const bytes = encodeLine(end, JSON.stringify(line));
         end += bytes.length;
         parts.push(bytes);
-        if (isUrgent || Math.abs(systemRuntime.now() - since) < TURN_MS) continue;
+        if (isUrgent || mine() < turn) continue;
+        const others = stopwatch(systemRuntime);
         await setImmediate();
-        since = systemRuntime.now();
+        turn = Math.min(LONG_TURN_MS, Math.max(SHORT_TURN_MS, others()));
+        mine = stopwatch(systemRuntime);
       }
       const bytes = Buffer.concat(parts);
       // It says how much was on the disk before the file got its name.
