@@ -13,7 +13,7 @@ const WAIT_MS = 40;
 const ATTEMPTS = 100_000;
 const AT_ONCE = 500;
 const PROCESSES = 4;
-const EACH = 50;
+const EACH = 100;
 const ROUNDS = 3;
 /** Of a cent each: fewer than the processes try. */
 const CAP = 120;
@@ -61,8 +61,8 @@ export async function file() {
   const opened = await reader.call('openJournal', place('large'), wallet.address);
   await reader.end();
 
-  /** Payments of some processes with one file, of so many altogether. */
-  const shared = async (name: string, processes: number, options = {}) => {
+  /** Payments of some processes with one file, of so many altogether; each has paid before. */
+  const shared = async (name: string, processes: number, before: number, options = {}) => {
     const { secretKey } = await world.call('wallet', { USDC: '100' });
     const all = await Promise.all(
       Array.from({ length: processes }, () =>
@@ -70,7 +70,7 @@ export async function file() {
       ),
     );
     const count = (PROCESSES * EACH) / processes;
-    const first = await Promise.all(all.map((one) => one.call('crowd', url, 1)));
+    const first = await Promise.all(all.map((one) => one.call('crowd', url, before)));
     const runs = await Promise.all(all.map((one) => one.call('crowd', url, count)));
     await Promise.all(all.map((one) => one.end()));
     const paid = sum(runs.map((one) => one.paid));
@@ -84,13 +84,13 @@ export async function file() {
   const rates: Pair[] = [];
   let refused: string | undefined;
   while (rates.length < ROUNDS && refused === undefined) {
-    const other = (await shared(`one ${rates.length}`, 1)).rate;
-    const four = await shared(`four ${rates.length}`, PROCESSES);
+    const other = (await shared(`one ${rates.length}`, 1, WARM_UP)).rate;
+    const four = await shared(`four ${rates.length}`, PROCESSES, WARM_UP);
     ({ refused } = four);
     rates.push({ ours: four.rate, other });
   }
   const policy = { maxPerDay: (CAP / 100).toFixed(2) };
-  const capped = await shared('capped', PROCESSES, { policy });
+  const capped = await shared('capped', PROCESSES, 1, { policy });
   await end();
   await rm(folder, { recursive: true });
   const { other } = paired(rates);

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { systemRuntime } from '../../../src/internal/runtime.js';
+import { shareNext } from '../../../src/internal/shared-work.js';
 import { announce, createOutboxListeners } from '../../../src/outbox/port.js';
 import type { Decide, JournalLog, Step } from '../log/port.js';
 import type { FileRecord } from '../log/records.js';
@@ -8,7 +9,7 @@ import type { Disk, OpenFile } from './disk.js';
 import { closedError, lockedBy, reasonFor, unavailable } from './failures.js';
 import { historyAt, type History } from './history.js';
 import { openFile } from './open-file.js';
-import type { Processes } from './processes.js';
+import type { Processes, Verdict } from './processes.js';
 import { writeAnew } from './rewrite.js';
 import { createSyncs } from './syncs.js';
 import { tailOf } from './tail.js';
@@ -59,6 +60,8 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     });
   const syncs = createSyncs(tail, () => disk.syncDirectory(directory), rewrite);
   const underWay = new Set<Promise<unknown>>();
+  /** Looks at other processes: one that is about to begin serves all that ask for it. */
+  const judges = new Map<string, () => Promise<Verdict>>();
   /** What is to be written before anything else. */
   let leftover: readonly FileRecord[] = [];
   let checkAt = Math.max(compactFrom, 2 * tail.whole);
@@ -169,10 +172,14 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     last.close();
   }
 
-  async function verdictOn(id: string) {
-    if (id === me) return 'lives';
+  function verdictOn(id: string): Promise<Verdict> {
+    if (id === me) return Promise.resolve('lives');
     const seat = tail.state.seats.get(id);
-    return seat === undefined ? 'ended' : processes.judge(seat, directory);
+    if (seat === undefined) return Promise.resolve('ended');
+    const judge = () => processes.judge(seat, directory).finally(() => judges.delete(id));
+    const shared = judges.get(id) ?? shareNext(judge);
+    judges.set(id, shared);
+    return shared();
   }
   /** Takes from a process that has ended what it left. */
   function bury(id: string): void {

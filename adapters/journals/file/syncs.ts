@@ -1,3 +1,4 @@
+import { shareNext } from '../../../src/internal/shared-work.js';
 import type { OpenFile } from './disk.js';
 import type { Tail } from './tail.js';
 
@@ -21,9 +22,7 @@ export function createSyncs(
   let named: OpenFile | undefined;
   /** One whose sync failed: what was written before may be lost, whatever the next one says. */
   let broken: OpenFile | undefined;
-  let running: Promise<void> = Promise.resolve();
   let syncing: Promise<void> = Promise.resolve();
-  let next: Promise<void> | undefined;
 
   const names = async (): Promise<void> => {
     const { file } = tail;
@@ -46,13 +45,7 @@ export function createSyncs(
   };
 
   return {
-    sync: () =>
-      (next ??= running
-        .catch(() => undefined)
-        .then(() => {
-          next = undefined;
-          return (running = once());
-        })),
+    sync: shareNext(once),
     names,
     over: () => syncing.catch(() => undefined),
   };
