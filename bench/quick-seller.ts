@@ -67,7 +67,10 @@ export async function startQuickSeller(sandbox: Sandbox): Promise<string> {
     const accepts = terms.accepts.map((offer) => ({ ...offer, amount }));
     const resource = { ...terms.resource, url: `${base}${url}` };
     response.setHeader('payment-required', toHeader({ ...terms, resource, accepts }));
-    response.writeHead(402, { 'content-type': 'application/json' }).end('{}');
+    // With its length, as official sellers do.
+    response.statusCode = 402;
+    response.setHeader('content-type', 'application/json');
+    response.end('{}');
   };
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) =>

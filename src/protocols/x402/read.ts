@@ -19,6 +19,8 @@ export interface PeekedBody {
 const FALLBACK_WAIT_MS = 1_000;
 /** Never JSON, and some of them never end. */
 const STREAMS = /^\s*(?:text\/event-stream|multipart\/|image\/|audio\/|video\/|font\/)/i;
+/** What an official seller answers beside its header. */
+const NOTHING = /^\s*(?:\{\s*\})?\s*$/;
 const JSON_TYPE = /^\s*[a-z]+\/(?:[a-z0-9.-]+\+)?json\b/i;
 
 /**
@@ -43,14 +45,13 @@ export async function readPaymentRequired(
       ...options,
       timeoutMs: Math.min(options.timeoutMs, FALLBACK_WAIT_MS),
     });
-    return orThrow(
-      body.end === 'whole' ? findPaymentRequired({ ...parts, body: body.text }) : header,
-      response,
-    );
+    return body.end === 'whole' && !NOTHING.test(body.text)
+      ? orThrow(findPaymentRequired({ ...parts, body: body.text }), response)
+      : header;
   }
   const body = await peekBody(response, options);
-  // What an official seller says to a page that it does not show its header.
-  if (isCrossOrigin(response) && /^\s*(?:\{\s*\})?\s*$/.test(body.text) && body.end === 'whole')
+  // It shows this page no header.
+  if (isCrossOrigin(response) && NOTHING.test(body.text) && body.end === 'whole')
     throw malformedPaymentRequired(
       'this page may not read its header (CORS); it lacks Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE',
       response,
