@@ -38,6 +38,8 @@ export interface Memory extends Prices {
   readonly failedInputs: Map<Address, number>;
   /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
   holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
+  /** The same, as it was read last, however outdated. */
+  lastHoldings: { readonly at: number; readonly holdings: Holdings } | undefined;
   /** Origins that have charged for a call. */
   readonly charging: Set<string>;
   /** Terms that the next call is paid by ahead, by method and URL. */
@@ -94,6 +96,7 @@ export function createMemory(prices: Prices = createPrices()): Memory {
     payees: new Set(),
     failedInputs: new Map(),
     holdings: undefined,
+    lastHoldings: undefined,
     charging: new Set(),
     stableTerms: new Map(),
     allowedByCors: new Set(),

@@ -2,8 +2,9 @@ import { isExactChangeError } from '../../errors.js';
 import { sinceThen } from '../../internal/runtime.js';
 import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
-import type { Candidate } from '../../swaps/quote/candidates.js';
+import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
+import { reservedOf } from './holdings.js';
 import { isPriceUnknown, usdPriceOf } from './usd-price.js';
 import type { UsdPrice } from './usd-value.js';
 
@@ -15,6 +16,25 @@ const MAX_VALUED = 5;
 const FAILED_MS = 10 * 60_000;
 /** So many are quoted side by side. */
 export const MAX_COMPARED = 3;
+
+// Fees, and the rent of the accounts that a swap may have to create; what it really takes is
+// checked against the wallet before signing.
+export const KEEP_LAMPORTS = 8_000_000n;
+
+/** What of the wallet may be swapped into a mint. */
+export async function candidatesIn(
+  context: PaymentContext,
+  holdings: Holdings,
+  mint: Address,
+  except: ReadonlySet<Address> = new Set(),
+): Promise<readonly Candidate[]> {
+  return orderCandidates(holdings, {
+    outputMint: mint,
+    keepLamports: KEEP_LAMPORTS,
+    swapFrom: context.config.swapFrom,
+    reserved: await reservedOf(context, holdings),
+  }).filter((candidate) => !except.has(candidate.mint));
+}
 
 /** By the client's own prices, so that no quote is asked for of what cannot be enough. */
 export async function firstThatPays(

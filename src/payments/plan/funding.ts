@@ -1,29 +1,33 @@
 import { maxAmount } from '../../amount.js';
+import type { ResolvedRequest } from '../../config/swap-request.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
-import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
+import type { Candidate, Holdings } from '../../swaps/quote/candidates.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
+import { amountsFor, quotesAhead, requestFor, type QuotesAhead } from './ask-ahead.js';
 import { concernsCandidate } from './candidate-errors.js';
 import {
   MAX_COMPARED,
+  KEEP_LAMPORTS,
   MAX_UNSELLABLE,
   candidatesByValue,
+  candidatesIn,
   firstThatPays,
   mayPay,
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether } from './cheapest.js';
-import { outdateHoldings, reservedOf, shareHoldings } from './holdings.js';
+import { outdateHoldings, shareHoldings } from './holdings.js';
 import { forgetBalance, type OwnFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { withRelay } from './relay.js';
 import { short } from './short-of.js';
-import { quoteForPayment, checkAvailable } from './swap-quote.js';
+import { checkAvailable, quoteForPayment, type GivenQuote } from './swap-quote.js';
 import { floatOf } from './usd-price.js';
 
 /** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
@@ -45,10 +49,6 @@ export type Funding = {
 
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
 export const MAX_CANDIDATES = 3;
-
-// Fees, and the rent of the accounts that a swap may have to create; what it really takes is
-// checked against the wallet before signing.
-const KEEP_LAMPORTS = 8_000_000n;
 
 /** How to look for a swap. */
 export interface FundingOptions {
@@ -84,9 +84,12 @@ export async function findFunding(
   needed: bigint,
   options: FundingOptions,
 ): Promise<Funding> {
-  const holdings = await shareHoldings(context, options.signal);
+  const missing = needed - facts.available;
+  const reading = shareHoldings(context, options.signal);
+  const ahead = quotesAhead(context, mint, facts, missing, options).catch(() => undefined);
+  const holdings = await reading;
   const find = async () => {
-    const funding = await fundingOutOf(context, holdings, mint, facts, needed, options);
+    const funding = await fundingOutOf(context, holdings, mint, facts, needed, options, ahead);
     if (!('quote' in funding)) return funding;
     return withRelay(context, funding, mint, options.signal);
   };
@@ -105,6 +108,7 @@ async function fundingOutOf(
   facts: OwnFacts,
   needed: bigint,
   { signal, except = new Set(), toPay, exact = false }: FundingOptions,
+  ahead: Promise<QuotesAhead | undefined>,
 ): Promise<Funding> {
   const missing = needed - facts.available;
   if (
@@ -123,26 +127,20 @@ async function fundingOutOf(
     const wrap = native >= float ? float : missing;
     if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
-  const candidates = orderCandidates(holdings, {
-    outputMint: mint,
-    keepLamports: KEEP_LAMPORTS,
-    swapFrom: context.config.swapFrom,
-    reserved: await reservedOf(context, holdings),
-  }).filter((candidate) => !except.has(candidate.mint));
+  const candidates = await candidatesIn(context, holdings, mint, except);
   if (candidates.length === 0) throw short(ownerOf(context), mint, needed, facts);
-  const float = exact
-    ? missing
-    : maxAmount(missing, await floatOf(context, mint, facts.decimals, signal));
   // Any candidate that affords the float comes before one that affords no more than this payment,
   // or two tokens would be swapped to and fro.
-  const wanted = float > missing ? [float, missing] : [missing];
+  const wanted = await amountsFor(context, mint, facts, missing, exact, signal);
   const reasons: ExactChangeError[] = [];
   const inOrder = candidatesByValue(context, candidates, signal);
   const unsellable = new Set<Address>();
   const search = async (candidate: Candidate, amount: bigint, within = signal) => {
     if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, within)))
       return short(ownerOf(context), mint, needed, facts);
-    const quote = await quoteFrom(context, candidate, mint, amount, within).catch(asReason);
+    const request = requestFor(context, candidate, mint, amount);
+    const given = (await ahead)?.of(request);
+    const quote = await quoteFrom(context, candidate, request, within, given).catch(asReason);
     return isExactChangeError(quote) ? quote : fundedBy(candidate, quote);
   };
   for (const amount of wanted) {
@@ -214,14 +212,8 @@ async function planAtService(
     signal,
   );
   if (planned === undefined) return undefined;
-  const quote = await quoteFrom(
-    context,
-    candidate,
-    offer.mint,
-    amount,
-    signal,
-    planned.quote,
-  ).catch(asReason);
+  const request = requestFor(context, candidate, offer.mint, amount);
+  const quote = await quoteFrom(context, candidate, request, signal, planned.quote).catch(asReason);
   return isExactChangeError(quote)
     ? undefined
     : { ...fundedBy(candidate, quote), built: planned.transaction };
@@ -238,22 +230,13 @@ export function broughtBy(funding: Funding): bigint {
 
 async function quoteFrom(
   context: PaymentContext,
-  candidate: Candidate,
-  mint: Address,
-  wanted: bigint,
+  { available }: Candidate,
+  request: ResolvedRequest,
   signal: AbortSignal | undefined,
-  given?: Readonly<Record<string, unknown>>,
+  given?: GivenQuote,
 ): Promise<SwapQuote> {
-  const slippageBps = context.config.policy.maxSlippageBps;
-  const request = {
-    inputMint: candidate.mint,
-    outputMint: mint,
-    amount: wanted.toString(),
-    swapMode: 'ExactOut' as const,
-    slippageBps,
-  };
   const quote = await quoteForPayment(context, request, signal, given);
-  checkAvailable(context.config.network, quote, candidate.available);
+  checkAvailable(context.config.network, quote, available);
   return quote;
 }
 

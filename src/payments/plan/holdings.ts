@@ -20,9 +20,23 @@ export function shareHoldings(
     // No signal: one caller giving up must not end it for the others.
     const next = { at: runtime.now(), read: readHoldings(context, [], undefined) };
     memory.holdings = next;
-    next.read.catch(() => outdateHoldings(context));
+    next.read.then(
+      (holdings) => (memory.lastHoldings = { at: next.at, holdings }),
+      () => outdateHoldings(context),
+    );
   }
   return untilAborted(memory.holdings.read, signal);
+}
+
+/** For how long what the wallet held mostly says what it swaps from next, in milliseconds. */
+const LIKELY_MS = 10 * 60_000;
+
+/** What the wallet held when it was read last, if that is not long ago: good for a guess alone. */
+export function likelyHoldings({ memory, config }: PaymentContext): Holdings | undefined {
+  const { lastHoldings } = memory;
+  return lastHoldings !== undefined && sinceThen(config.runtime, lastHoldings.at) <= LIKELY_MS
+    ? lastHoldings.holdings
+    : undefined;
 }
 
 /** What was read may not be true any more: the next call reads anew. */

@@ -16,18 +16,21 @@ const WHOLE = 10_000n;
 // more than any share of them.
 const SLACK_MICRO_USD = 1_000n;
 
+/** What a transport answered, or will. */
+export type GivenQuote = Readonly<Record<string, unknown>> | Promise<SwapQuote>;
+
 /**
  * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and
  * `policy.maxSwapLossBps`: what a token costs to buy says nothing, for its market may be the
  * seller's own.
  *
- * @param given - The transport's answer, if it has given one already.
+ * @param given - The transport's answer, if it was asked already.
  */
 export async function quoteForPayment(
   context: PaymentContext,
   request: ResolvedRequest,
   signal: AbortSignal | undefined,
-  given?: Readonly<Record<string, unknown>>,
+  given?: GivenQuote,
 ): Promise<SwapQuote> {
   const { inputMint, outputMint } = request;
   // Asked for along with the quote, so that they cost no time.
@@ -94,11 +97,11 @@ async function askQuote(
   context: PaymentContext,
   request: ResolvedRequest,
   signal: AbortSignal | undefined,
-  given?: Readonly<Record<string, unknown>>,
+  given?: GivenQuote,
 ): Promise<SwapQuote> {
   // A copy: what is checked must be what is swapped.
   // Typed as one or not, it is checked next.
-  const quote = { ...(given ?? (await context.transport.quote(request, { signal }))) } as SwapQuote;
+  const quote = { ...(await (given ?? context.transport.quote(request, { signal }))) } as SwapQuote;
   checkAnswer(context, quote, request);
   // A quote from a clock that is ahead would never be too old.
   return { ...quote, quotedAt: Math.min(quote.quotedAt, context.config.runtime.now()) };

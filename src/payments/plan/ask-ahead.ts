@@ -1,0 +1,90 @@
+import type { ResolvedRequest } from '../../config/swap-request.js';
+import { pinnedMint, WSOL_MINT } from '../../network.js';
+import type { Address } from '../../solana/types.js';
+import type { Candidate } from '../../swaps/quote/candidates.js';
+import type { SwapQuote } from '../../swaps/types.js';
+import type { PaymentContext } from '../context.js';
+import { candidatesByValue, candidatesIn, mayPay } from './candidate-queue.js';
+import { likelyHoldings } from './holdings.js';
+import type { OwnFacts } from './offer-accounts.js';
+import { floatOf } from './usd-price.js';
+
+/** Quotes that were asked for before it was known that they are needed. */
+export interface QuotesAhead {
+  /** Undefined for what was not asked. */
+  of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
+}
+
+/** As a search for a swap has them. */
+interface AheadOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly except?: ReadonlySet<Address> | undefined;
+  readonly exact?: boolean | undefined;
+}
+
+/**
+ * Asks for quotes of the swaps that are most likely, out of what the wallet held lately, while it
+ * is read what it holds: that is one round trip less, or, if the guess was wrong, a quote more.
+ * Undefined if there is nothing to guess by.
+ */
+export async function quotesAhead(
+  context: PaymentContext,
+  mint: Address,
+  facts: OwnFacts,
+  missing: bigint,
+  { signal, except, exact }: AheadOptions,
+): Promise<QuotesAhead | undefined> {
+  const holdings = likelyHoldings(context);
+  // Only into what is pinned are several quoted side by side; SOL is wrapped, and a distant service
+  // plans more at once.
+  const isLikely =
+    mint !== WSOL_MINT &&
+    pinnedMint(context.config.network, mint) !== undefined &&
+    context.transport.distant !== true;
+  if (holdings === undefined || !isLikely) return undefined;
+  const candidates = await candidatesIn(context, holdings, mint, except);
+  const { comparable } = candidatesByValue(context, candidates, signal);
+  const [amount] = await amountsFor(context, mint, facts, missing, exact, signal);
+  const asked = new Map<string, Promise<SwapQuote>>();
+  for (const candidate of comparable) {
+    if (!(await mayPay(context, candidate, mint, amount, signal))) continue;
+    const request = requestFor(context, candidate, mint, amount);
+    const quote = context.transport.quote(request, { signal });
+    // Whether it is needed shows later.
+    quote.catch(() => undefined);
+    asked.set(nameOf(request), quote);
+  }
+  return { of: (request) => asked.get(nameOf(request)) };
+}
+
+/** Base units that are asked for at first, then those that do, if the first are too many. */
+export async function amountsFor(
+  context: PaymentContext,
+  mint: Address,
+  { decimals }: OwnFacts,
+  missing: bigint,
+  exact: boolean | undefined,
+  signal: AbortSignal | undefined,
+): Promise<readonly [bigint, ...bigint[]]> {
+  const float = exact === true ? 0n : await floatOf(context, mint, decimals, signal);
+  return float > missing ? [float, missing] : [missing];
+}
+
+/** What is asked of a transport to bring an amount out of a candidate. */
+export function requestFor(
+  { config }: PaymentContext,
+  { mint: inputMint }: Pick<Candidate, 'mint'>,
+  outputMint: Address,
+  amount: bigint,
+): ResolvedRequest {
+  return {
+    inputMint,
+    outputMint,
+    amount: amount.toString(),
+    swapMode: 'ExactOut',
+    slippageBps: config.policy.maxSlippageBps,
+  };
+}
+
+const nameOf = ({ inputMint, outputMint, amount }: ResolvedRequest): string =>
+  `${inputMint} ${outputMint} ${amount}`;
