@@ -1,3 +1,4 @@
+import { address as addressOf } from '@solana/kit';
 import { receiptOf } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { beforeEach, expect, it } from 'vitest';
@@ -57,7 +58,7 @@ it('a token that is gone by then is swapped no more, whatever was quoted', async
   const { address, client } = await payer({ SOL: '1', USDT: '5' });
   await client.warm();
   expect(swappedFrom(await client.fetch(url))).toBe('USDT');
-  const account = await sandbox.chain.fundToken(address, sandbox.mints.USDT, 0n);
+  const account = await sandbox.chain.fundToken(addressOf(address), sandbox.mints.USDT, 0n);
   const held = sandbox.chain.account(account)!;
   const data = Uint8Array.from(held.data).fill(0, AMOUNT_AT, AMOUNT_AT + 8);
   sandbox.chain.setAccount(account, { ...held, data });
@@ -71,7 +72,7 @@ it('a token that is gone by then is swapped no more, whatever was quoted', async
 it('a better token that came by then is swapped', async () => {
   const { address, client } = await payer({ SOL: '1' });
   expect(swappedFrom(await client.fetch(url))).toBe('SOL');
-  await sandbox.chain.fundToken(address, sandbox.mints.USDT, 5_000_000n);
+  await sandbox.chain.fundToken(addressOf(address), sandbox.mints.USDT, 5_000_000n);
   const response = await client.fetch(url);
 
   expect(response.status).toBe(200);
