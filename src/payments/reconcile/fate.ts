@@ -1,4 +1,3 @@
-import type { Landing } from '../../solana/transactions/confirm.js';
 import type { AccountHistory, Histories } from './account-history.js';
 import type { Sent } from './sent-transaction.js';
 import { recovery } from '../on-demand.js';
@@ -81,14 +80,4 @@ async function claimed(
   if (status === null || status.error !== null || status.commitment === 'processed')
     return undefined;
   return { state: 'landed', signature: claim, slot: status.slot, error: null };
-}
-
-/** A fate as what became of a transaction of ours that is being sent. */
-export function landingOf(fate: Fate): Landing {
-  if (fate.state === 'open') return { outcome: 'unknown' };
-  if (fate.state === 'never') return { outcome: 'expired' };
-  const { slot, error, signature } = fate;
-  return error === null
-    ? { outcome: 'confirmed', slot, signature }
-    : { outcome: 'failed', error, slot, signature };
 }
