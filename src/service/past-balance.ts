@@ -1,6 +1,6 @@
 import type { Reading } from '../journal/account-balance.js';
 import type { PaymentContext } from '../payments/context.js';
-import type { Source } from '../payments/reconcile/account-history.js';
+import type { Source } from '../payments/reconcile/histories.js';
 
 /**
  * What an account held before a transaction that is handed in could land. Undefined if the
@@ -15,7 +15,7 @@ export async function pastBalance(
   slot: number,
   signal: AbortSignal = closing.signal,
 ): Promise<Reading | undefined> {
-  const [node] = histories.of(source);
+  const node = await histories.of(source)[0]?.history();
   if (node === undefined) return undefined;
   const { slot: minContextSlot } = await node.tip(signal);
   const { older } = await node.since(slot, minContextSlot, signal);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
+import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { fateOf, type Fate } from '../../../../src/payments/reconcile/fate.js';
 import { sentSwap } from '../../../../src/payments/reconcile/sent-swap.js';
 import { sentPayment } from '../../../../src/payments/reconcile/sent-transaction.js';
