@@ -1,6 +1,6 @@
 import type { Reading } from '../journal/account-balance.js';
 import type { PaymentContext } from '../payments/context.js';
-import type { Source } from '../payments/reconcile/histories.js';
+import type { Source } from '../payments/reconcile/account-history.js';
 
 /**
  * What an account held before a transaction that is handed in could land. Undefined if the

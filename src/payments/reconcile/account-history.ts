@@ -4,8 +4,16 @@ import type { Reading } from '../../journal/account-balance.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
-import { nameOf, type Source } from './histories.js';
 import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
+
+/**
+ * An account of the wallet, by what of it transactions take: base units of a token account, or
+ * lamports.
+ */
+export interface Source {
+  readonly account: Address;
+  readonly unit: 'tokens' | 'lamports';
+}
 
 /** What a node gave of one transaction. */
 export interface LookedAt {
@@ -67,21 +75,25 @@ export interface KeptHistory extends AccountHistory {
   outdate(): void;
 }
 
+interface Asked {
+  readonly rpc: Rpc;
+  readonly source: Source;
+  readonly runtime: Pick<Runtime, 'now'>;
+}
+
 /** That of a source among all that are kept of one node. */
 export function historyOf(
   known: Map<string, KeptHistory>,
-  rpc: Rpc,
-  source: Source,
-  runtime: Pick<Runtime, 'now'>,
+  name: string,
+  asked: Asked,
 ): AccountHistory {
-  const name = nameOf(source);
-  const history = known.get(name) ?? createHistory(rpc, source, runtime);
+  const history = known.get(name) ?? createHistory(asked);
   // What was asked for last is forgotten last.
   known.delete(name);
   return keep(known, name, history, MAX_SOURCES);
 }
 
-function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>): KeptHistory {
+function createHistory({ rpc, source, runtime }: Asked): KeptHistory {
   const { account } = source;
   const looked = new Map<string, LookedAt>();
   const expired = new Map<string, number>();

@@ -1,18 +1,8 @@
 import type { Runtime } from '../../internal/runtime.js';
 import { batchStatuses, type StatusOf } from '../../solana/rpc/batch-statuses.js';
 import type { Rpc } from '../../solana/rpc/rpc.js';
-import type { Address } from '../../solana/types.js';
 import { recovery } from '../on-demand.js';
-import type { AccountHistory, KeptHistory } from './account-history.js';
-
-/**
- * An account of the wallet, by what of it transactions take: base units of a token account, or
- * lamports.
- */
-export interface Source {
-  readonly account: Address;
-  readonly unit: 'tokens' | 'lamports';
-}
+import type { AccountHistory, KeptHistory, Source } from './account-history.js';
 
 /** What one node shows of a source. */
 export interface Witness {
@@ -49,7 +39,8 @@ export function createHistories(
     of: (source) =>
       rpc.alone().map((node) => {
         const { known, statusOf } = keptOf(node);
-        const history = async () => (await recovery()).historyOf(known, node, source, runtime);
+        const history = async () =>
+          (await recovery()).historyOf(known, nameOf(source), { rpc: node, source, runtime });
         return { statusOf, history };
       }),
     outdate(source) {
@@ -59,6 +50,6 @@ export function createHistories(
 }
 
 /** What a source is kept by. */
-export function nameOf({ unit, account }: Source): string {
+function nameOf({ unit, account }: Source): string {
   return `${unit} ${account}`;
 }

@@ -1,7 +1,7 @@
 import type { Reading } from '../../journal/account-balance.js';
 import type { Attempt, SignedPayment } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
-import type { Source } from './histories.js';
+import type { Source } from './account-history.js';
 
 /**
  * A blockhash is at most 150 blocks old when it is used last, and slots may pass without a block.
