@@ -1,6 +1,6 @@
 import { VersionedTransaction } from '@solana/web3.js';
 import { readTables, type ReadTable, type TableReader } from '../src/solana/transactions/tables.js';
-import { resolveInstructions } from '../src/solana/transactions/transaction.js';
+import { resolveInstructions } from '../src/solana/transactions/resolve.js';
 import { envelopeRules, readTransaction } from '../src/swaps/firewall/envelope.js';
 import { swapRules, swapSubject } from '../src/swaps/firewall/instruction-rules.js';
 import { enforce } from '../src/swaps/firewall/rule.js';

@@ -127,7 +127,7 @@ const LATER = [
   'src/config/kit-signer',
   'src/inspect-engine',
   'src/(journal|outbox)/memory',
-  'src/payments/(pay-ahead|pay-header|recovery|step-log|swap-engine|timeouts)',
+  'src/payments/(pay-ahead|pay-header|reasons|recovery|step-log|swap-engine|timeouts)',
   'src/payments/execute/resign',
   'src/solana/ed25519',
   'src/solana/rpc/rare-calls',

@@ -110,32 +110,6 @@ export interface ReceiptFilter {
   readonly until?: number;
 }
 
-/** @internal The fields of a {@link ReceiptFilter}: one that is misspelt would list everything. */
-export const receiptFields: readonly (keyof ReceiptFilter)[] = [
-  'state',
-  'host',
-  'payTo',
-  'mint',
-  'since',
-  'until',
-];
-
-/** @internal Whether a receipt is one that a filter asks for. */
-export function fits(
-  receipt: Receipt,
-  { state, host, payTo, mint, since, until }: ReceiptFilter,
-): boolean {
-  if (since !== undefined && receipt.at < since) return false;
-  if (until !== undefined && receipt.at >= until) return false;
-  if (host !== undefined && new URL(receipt.url).host !== host) return false;
-  const wanted: readonly (readonly [string | undefined, string])[] = [
-    [state, receipt.state],
-    [payTo, receipt.payment.payTo],
-    [mint, receipt.payment.mint],
-  ];
-  return wanted.every(([want, is]) => want === undefined || want === is);
-}
-
 const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');
 
 /** @internal The receipt of a payment as it stands, and how to wait for its end. */

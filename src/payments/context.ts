@@ -14,7 +14,7 @@ import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
 import { locksWithTimeout } from './lock-timeout.js';
 import { createMemory, createRecovery, type Memory, type Prices, type Recovery } from './memory.js';
-import { createHistories, type Histories } from './reconcile/account-history.js';
+import { createHistories, type Histories } from './reconcile/histories.js';
 import { part } from '../internal/load-once.js';
 
 const timeLimits = /* @__PURE__ */ part(() => import('./timeouts.js'));

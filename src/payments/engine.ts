@@ -1,24 +1,15 @@
 import type { Config } from '../config/options.js';
 import { ConfigError } from '../errors.js';
 import type { Events } from '../events.js';
-import { refuseUnknown } from '../internal/options.js';
 import type { Call } from '../internal/request.js';
 import type { CapUse } from '../policy/cap-use.js';
 import type { Plan } from '../policy/plan.js';
 import type { PaymentRequired } from '../protocols/types.js';
-import {
-  fits,
-  receiptFields,
-  type FreedReceipt,
-  type Receipt,
-  type RelayFee,
-  type ReceiptFilter,
-} from '../receipt.js';
+import type { FreedReceipt, Receipt, ReceiptFilter, RelayFee } from '../receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import type { TokenBalance, TransportOptions } from '../transport.js';
 import { createContext, type Parts } from './context.js';
 import { claimsReleased } from './execute/release-claim.js';
-import { ownerOf } from './owner.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
 import { keepToppedUp } from './top-up.js';
@@ -104,14 +95,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
     quote: async (request, signal) => (await swapEngine()).quote(context, request, signal),
     balance: async (mint, signal) => (await swapEngine()).balance(context, mint, signal),
     async *receipts(filter) {
-      refuseUnknown(filter, receiptFields, 'filter');
-      const { since } = filter;
-      for await (const { receipt } of context.journal.attempts(
-        ownerOf(context),
-        since === undefined ? {} : { since },
-      )) {
-        if (receipt !== undefined && fits(receipt, filter)) yield receipt;
-      }
+      yield* (await swapEngine()).listReceipts(context, filter);
     },
     resume: async () => (await recovery()).resume(context),
     spent: async () => (await swapEngine()).spent(context),

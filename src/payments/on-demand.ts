@@ -5,3 +5,6 @@ export const swapEngine = /* @__PURE__ */ part(() => import('./swap-engine.js'))
 
 /** What takes up and decides what earlier calls have left open. */
 export const recovery = /* @__PURE__ */ part(() => import('./recovery.js'));
+
+/** Why a payment is refused. */
+export const reasons = /* @__PURE__ */ part(() => import('./reasons.js'));

@@ -4,6 +4,6 @@
  * loaded by the payments that need it: most do not.
  */
 export { settleEarlier } from './reconcile/settle-earlier.js';
-export { createPages, newestIndexed } from './reconcile/history-pages.js';
+export { historyOf } from './reconcile/account-history.js';
 export { freeOrphanedBudget, giveUp, resume, takeUp } from './reconcile/resume.js';
 export { searchHistory } from './reconcile/search-history.js';

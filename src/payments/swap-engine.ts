@@ -5,6 +5,7 @@
 export { askApproval } from './execute/ask-approval.js';
 export { swapAndHold } from './execute/swap-and-hold.js';
 export { topUp } from './execute/top-up.js';
+export { listReceipts } from './list-receipts.js';
 export { balance, quote, spent, swap } from './operations.js';
 export { usdPriceOf } from './plan/usd-price.js';
 export { chooseFunding } from './plan/choose-funding.js';

@@ -1,7 +1,7 @@
-import { formatUsd } from '../amount.js';
 import type { CostParts } from '../receipt.js';
 import type { Cap } from './caps.js';
-import { LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
+import { costParts, inUnit } from './unit-text.js';
+import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
 /** How much of a cap is used. JSON-safe. */
 export interface CapUse {
@@ -28,16 +28,6 @@ export function partsOf(cap: Cap): readonly Cap[] {
   return cap.unit === USD ? [USD_OF_SWAPS, USD_OF_FEES].map((unit) => ({ ...cap, unit })) : [];
 }
 
-/** What dollars are made of: all of them, and by the parts of {@link partsOf}. */
-export function costParts(all: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
-  const rest = all - swaps - fees;
-  return {
-    payments: formatUsd(rest > 0n ? rest : 0n),
-    swaps: formatUsd(swaps),
-    fees: formatUsd(fees),
-  };
-}
-
 /** How much of a cap is used, for people; `parts` in the order of {@link partsOf}. */
 export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse {
   const { name, unit, limit, windowMs, host, payTo, mint } = cap;
@@ -52,16 +42,4 @@ export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse
     unit,
     ...(windowMs === undefined ? {} : { windowMs }),
   };
-}
-
-/** A value in the words of its unit: dollars, or as it is. */
-export function inUnit(unit: string, value: bigint): string {
-  return unit === USD ? formatUsd(value) : value.toString();
-}
-
-const WORDS: readonly string[] = [USD, PAYMENTS, SWAPS, LAMPORTS];
-
-/** The same with the unit itself. */
-export function sayIn(unit: string, value: bigint): string {
-  return `${inUnit(unit, value)} ${WORDS.includes(unit) ? unit : 'base units'}`;
 }

@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js';
-import { costParts, inUnit, sayIn } from './cap-use.js';
 import { countingOf, type Cap, type CapRules, type Spend } from './caps.js';
 import { costOf, type Cost } from './cost.js';
+import { costParts, inUnit, sayIn } from './unit-text.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
 /**

@@ -15,7 +15,7 @@ export async function pastBalance(
   slot: number,
   signal: AbortSignal = closing.signal,
 ): Promise<Reading | undefined> {
-  const [node] = histories.of(source);
+  const node = await histories.of(source)[0]?.history();
   if (node === undefined) return undefined;
   const { slot: minContextSlot } = await node.tip(signal);
   const { older } = await node.since(slot, minContextSlot, signal);

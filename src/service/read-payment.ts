@@ -6,11 +6,8 @@ import type { Offer, PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
 import { verifySignature } from '../solana/signatures.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
-import {
-  decodeTransaction,
-  messageSigners,
-  resolveInstructions,
-} from '../solana/transactions/transaction.js';
+import { resolveInstructions } from '../solana/transactions/resolve.js';
+import { decodeTransaction, messageSigners } from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
 
 /** A payment that the wallet signed, and the offer that it pays, by what its transaction says. */

@@ -7,11 +7,8 @@ import { addressOf } from '../../../src/solana/address.js';
 import { associatedTokenAddress } from '../../../src/solana/tokens/accounts.js';
 import { compileMessage } from '../../../src/solana/transactions/compile.js';
 import { decodeMessage } from '../../../src/solana/transactions/message.js';
-import {
-  assembleTransaction,
-  decodeTransaction,
-  resolveInstructions,
-} from '../../../src/solana/transactions/transaction.js';
+import { resolveInstructions } from '../../../src/solana/transactions/resolve.js';
+import { assembleTransaction, decodeTransaction } from '../../../src/solana/transactions/transaction.js';
 import type { Instruction } from '../../../src/solana/types.js';
 import { createRandom, type Random } from '../../../test/simulation/random.js';
 import { entryV1, entryV2, envelopeV1, envelopeV2 } from '../../../test/fixtures/malformed-402.js';

@@ -13,11 +13,10 @@ import {
   readOfferAccounts,
   type OfferFacts,
 } from '../plan/offer-accounts.js';
-import { shortOf } from '../plan/short-of.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import type { Approve } from './approval.js';
 import type { Reservation } from './reservation.js';
-import { swapEngine } from '../on-demand.js';
+import { reasons, swapEngine } from '../on-demand.js';
 
 /** What funds one payment. */
 export interface FundTask {
@@ -73,7 +72,7 @@ export async function fundPayment(
   try {
     const held = await holdNow(context, choice, id, signal);
     if (held !== undefined) return held;
-    if (!context.config.autoSwap) throw shortOf(ownerOf(context), offer, facts);
+    if (!context.config.autoSwap) throw (await reasons()).shortOf(ownerOf(context), offer, facts);
     // Held by the call that swaps into this mint; the others wait and mostly find enough
     // afterwards.
     const work = context.locks.hold(

@@ -3,14 +3,13 @@ import type { Taken } from '../../journal/balance-ledger.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt, Hold, SignedPayment } from '../../journal/types.js';
 import { capsFor, takenOf } from '../../policy/caps.js';
-import { overBudget } from '../../policy/over-budget.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { inProgress } from '../reconcile/key-errors.js';
 import { resumeWithNextCall } from '../reconcile/resume-once.js';
 import { bodyClaim } from './release-claim.js';
 import { withoutBound } from './without-bound.js';
-import { recovery } from '../on-demand.js';
+import { reasons, recovery } from '../on-demand.js';
 
 /**
  * An attempt from its claim to its signed payment, with all that counts against the caps for it.
@@ -55,7 +54,7 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       );
       if (done !== undefined && 'taken' in done) throw inProgress({});
       if (done !== undefined && 'cap' in done)
-        throw overBudget(done.cap, done.used, takenOf(done.cap, attempt));
+        throw (await reasons()).overBudget(done.cap, done.used, takenOf(done.cap, attempt));
       isReserved = true;
       return done;
     },

@@ -1,6 +1,5 @@
 import {
   isExactChangeError,
-  PolicyError,
   TransportError,
   type ExactChangeError,
   type OfferRefusal,
@@ -17,11 +16,9 @@ import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
 import type { Funding } from './funding.js';
-import { refusals, nothingPayable } from './nothing-payable.js';
 import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
-import { shortOf } from './short-of.js';
 import { usdValueOf } from './usd-value.js';
-import { swapEngine } from '../on-demand.js';
+import { reasons, swapEngine } from '../on-demand.js';
 
 /** The offer to pay, and how. */
 export interface Choice {
@@ -142,7 +139,7 @@ async function chooseBefore(
   for (const one of await readOfferAccounts(context, welcome, deadline.signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
     else if (pinnedMint(network, one.offer.mint) === undefined && (unpinned += 1) > MAX_UNPINNED)
-      refused.set(one.offer.index, notPriced(one.offer));
+      refused.set(one.offer.index, (await reasons()).notPriced(one.offer, MAX_UNPINNED));
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
 
@@ -178,6 +175,7 @@ async function chooseBefore(
   );
   if (!context.config.autoSwap)
     for (const one of short) {
+      const { shortOf } = await reasons();
       refused.set(one.offer.index, shortOf(ownerOf(context), one.offer, one.facts));
       await forgetBalance(context, one.facts);
     }
@@ -195,7 +193,16 @@ async function chooseBefore(
   }
   // If Jupiter is away, that is the reason, and trying again helps.
   if (unpriced !== undefined) throw unpriced;
-  throw nothingPayable(refused, refusals(refused, untrusted));
+  throw (await reasons()).nothingPayable(refused, refusals(refused, untrusted));
+}
+
+function refusals(
+  refused: ReadonlyMap<number, ExactChangeError>,
+  read: ReadonlyMap<number, OfferRefusal>,
+): OfferRefusal[] {
+  return [...refused]
+    .sort(([a], [b]) => a - b)
+    .map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
 }
 
 function isOk(reading: OfferReading): reading is OfferReading & { ok: true } {
@@ -209,14 +216,6 @@ async function keep<T>(list: readonly T[], pick: (one: T) => Promise<T | undefin
     if (picked !== undefined) kept.push(picked);
   }
   return kept;
-}
-
-function notPriced({ mint }: Offer): PolicyError {
-  return new PolicyError(
-    'price_unknown',
-    `Of one 402, at most ${MAX_UNPINNED} offers in tokens that are not pinned are priced, and the offer in ${mint} comes after them. The seller has to offer fewer.`,
-    { details: { mint } },
-  );
 }
 
 /** What a step failed with, in words of ours if it was its deadline. */

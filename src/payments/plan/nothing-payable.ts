@@ -1,14 +1,5 @@
 import { ProtocolError, type ExactChangeError, type OfferRefusal } from '../../errors.js';
 
-export function refusals(
-  refused: ReadonlyMap<number, ExactChangeError>,
-  read: ReadonlyMap<number, OfferRefusal>,
-): OfferRefusal[] {
-  return [...refused]
-    .sort(([a], [b]) => a - b)
-    .map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
-}
-
 const ELSEWHERE: readonly string[] = ['unsupported_network', 'unsupported_offer'];
 
 /** One entry that was meant for us gives its own reason; several are listed. */

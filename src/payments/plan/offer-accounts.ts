@@ -1,18 +1,19 @@
-import { FundsError, ProtocolError, type ExactChangeError } from '../../errors.js';
+import type { ExactChangeError } from '../../errors.js';
 import type { Fresh } from '../../journal/account-balance.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint } from '../../network.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint, type PinnedMint } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import {
   associatedTokenAddress,
   decodeMint,
   decodeTokenAccount,
+  type Mint,
 } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type Memory } from '../memory.js';
 import { shareHoldings } from './holdings.js';
-import { judgeMint } from './supported-mint.js';
+import { reasons } from '../on-demand.js';
 
 /** What the chain says of one token of the wallet. */
 export interface OwnFacts {
@@ -166,13 +167,11 @@ async function learn(
   if (facts === undefined) {
     const account = accounts.get(mint)?.account;
     const decoded = account ? decodeMint(account) : undefined;
-    if (decoded === undefined)
-      return new FundsError(
-        'unknown_mint',
-        `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
-        { details: { mint } },
-      );
-    const problem = judgeMint(mint, decoded, pinnedMint(network, mint));
+    if (decoded === undefined) return (await reasons()).unknownMint(mint);
+    const pinned = pinnedMint(network, mint);
+    const problem = isPlain(decoded, pinned)
+      ? undefined
+      : (await reasons()).judgeMint(mint, decoded, pinned);
     if (problem !== undefined) return problem;
     facts = { tokenProgram: decoded.tokenProgram, decimals: decoded.decimals };
     makeRoom(memory.mints);
@@ -185,16 +184,14 @@ async function learn(
     claimedDecimals !== decimals &&
     claimedDecimals !== String(decimals)
   )
-    return otherDecimals(mint, decimals);
+    return (await reasons()).otherDecimals(mint, decimals);
   const destination = associatedTokenAddress(payTo, mint, tokenProgram);
   if (!memory.payees.has(destination)) {
-    const problem = payeeProblem(
-      offer,
-      destination,
-      accounts.get(payTo)?.account ?? null,
-      accounts.get(destination)?.account ?? null,
-    );
-    if (problem !== undefined) return problem;
+    const isWallet = !isTokenProgram(accounts.get(payTo)?.account?.owner);
+    const receiving = accounts.get(destination)?.account;
+    const decoded = receiving ? decodeTokenAccount(receiving) : undefined;
+    if (!isWallet || decoded?.mint !== mint || decoded.state !== 'initialized')
+      return (await reasons()).payeeProblem(offer, destination, isWallet);
     makeRoom(memory.payees);
     memory.payees.add(destination);
   }
@@ -203,15 +200,7 @@ async function learn(
   if (own !== undefined) {
     const { account, slot } = own;
     const decoded = account ? decodeTokenAccount(account) : undefined;
-    if (decoded?.state === 'frozen') {
-      return new FundsError(
-        'account_unusable',
-        `The wallet's token account ${source} is frozen by the mint's issuer. Pay with another token.`,
-        {
-          details: { account: source, reason: 'frozen' },
-        },
-      );
-    }
+    if (decoded?.state === 'frozen') return (await reasons()).frozenAccount(source);
     const usable =
       decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
     await context.ledger.see(source, {
@@ -229,39 +218,17 @@ async function learn(
   };
 }
 
-/**
- * A seller that counts in other units than the chain means another price than the one that would be
- * paid.
- */
-function otherDecimals(mint: Address, decimals: number): ProtocolError {
-  return new ProtocolError(
-    'unsupported_offer',
-    `The offer claims other decimals than the ${decimals} that mint ${mint} has. Nothing was paid; the seller has to correct its terms.`,
-    { details: { reason: 'claims other decimals than its mint has' } },
+/** Whether there is nothing to judge: a mint without extensions, and as it is pinned if it is. */
+function isPlain(
+  { extensions, decimals, tokenProgram }: Mint,
+  pinned: PinnedMint | undefined,
+): boolean {
+  if (extensions.length > 0) return false;
+  return (
+    pinned === undefined || (pinned.decimals === decimals && pinned.tokenProgram === tokenProgram)
   );
 }
 
-function payeeProblem(
-  offer: Offer,
-  destination: Address,
-  payTo: Account | null,
-  receiving: Account | null,
-): ExactChangeError | undefined {
-  if (payTo !== null && (payTo.owner === TOKEN_PROGRAM || payTo.owner === TOKEN_2022_PROGRAM)) {
-    return new ProtocolError(
-      'unsupported_offer',
-      `The payee ${offer.payTo} is itself a token account or mint, not a wallet. The seller has to name the owner.`,
-      {
-        details: { reason: 'payee is a token account' },
-      },
-    );
-  }
-  const account = receiving === null ? undefined : decodeTokenAccount(receiving);
-  if (account !== undefined && account.mint === offer.mint && account.state === 'initialized')
-    return undefined;
-  return new FundsError(
-    'payee_account_missing',
-    `The payee ${offer.payTo} has no usable token account for mint ${offer.mint} (${destination}), so no facilitator can settle. The seller has to create it.`,
-    { details: { payTo: offer.payTo, mint: offer.mint, tokenAccount: destination } },
-  );
+function isTokenProgram(program: Address | undefined): boolean {
+  return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 }

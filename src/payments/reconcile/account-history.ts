@@ -1,12 +1,10 @@
 import { untilAborted } from '../../internal/abort.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { Reading } from '../../journal/account-balance.js';
-import { batchStatuses, type StatusOf } from '../../solana/rpc/batch-statuses.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
-import type { Listing, Pages } from './history-pages.js';
-import { recovery } from '../on-demand.js';
+import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
 
 /**
  * An account of the wallet, by what of it transactions take: base units of a token account, or
@@ -59,8 +57,6 @@ export interface AccountHistory {
    * reason.
    */
   read(id: string, signal: AbortSignal): Promise<LookedAt | undefined>;
-  /** The status of a transaction by its id, asked for together with those of other sources. */
-  readonly statusOf: StatusOf;
   /** As {@link AccountHistory.read} gave it before. */
   known(id: string): LookedAt | undefined;
   /** What it gave was wrong, or may have been: the next look asks anew. */
@@ -69,61 +65,35 @@ export interface AccountHistory {
   balance(minContextSlot: number, signal: AbortSignal): Promise<Reading>;
 }
 
-/** The histories of sources. */
-export interface Histories {
-  /** At each node by itself, those that failed lately last. */
-  of(source: Source): readonly AccountHistory[];
-  /** What is kept of a source is older than what its caller has heard: the next look asks anew. */
-  outdate(source: Source): void;
-}
-
 /** About a slot, in milliseconds. */
 const SLOT_MS = 400;
 const MAX_SOURCES = 64;
 const MAX_KNOWN = 10_000;
 
-export function createHistories(
-  rpc: Pick<Rpc, 'alone'>,
-  runtime: Pick<Runtime, 'now' | 'sleep'>,
-): Histories {
-  const all = new Map<Rpc, KeptNode>();
-  const nameOf = ({ unit, account }: Source) => `${unit} ${account}`;
-  return {
-    of: (source) =>
-      rpc.alone().map((node) => {
-        const kept = all.get(node) ?? {
-          known: new Map<string, KeptHistory>(),
-          statusOf: batchStatuses(node, runtime),
-        };
-        all.set(node, kept);
-        const { known, statusOf } = kept;
-        const name = nameOf(source);
-        const history = known.get(name) ?? createHistory(node, source, statusOf, runtime);
-        // What was asked for last is forgotten last.
-        known.delete(name);
-        return keep(known, name, history, MAX_SOURCES);
-      }),
-    outdate(source) {
-      for (const { known } of all.values()) known.get(nameOf(source))?.outdate();
-    },
-  };
-}
-
-interface KeptNode {
-  readonly known: Map<string, KeptHistory>;
-  readonly statusOf: StatusOf;
-}
-
-interface KeptHistory extends AccountHistory {
+/** As it is kept between looks. */
+export interface KeptHistory extends AccountHistory {
   outdate(): void;
 }
 
-function createHistory(
-  rpc: Rpc,
-  source: Source,
-  statusOf: StatusOf,
-  runtime: Pick<Runtime, 'now'>,
-): KeptHistory {
+interface Asked {
+  readonly rpc: Rpc;
+  readonly source: Source;
+  readonly runtime: Pick<Runtime, 'now'>;
+}
+
+/** That of a source among all that are kept of one node. */
+export function historyOf(
+  known: Map<string, KeptHistory>,
+  name: string,
+  asked: Asked,
+): AccountHistory {
+  const history = known.get(name) ?? createHistory(asked);
+  // What was asked for last is forgotten last.
+  known.delete(name);
+  return keep(known, name, history, MAX_SOURCES);
+}
+
+function createHistory({ rpc, source, runtime }: Asked): KeptHistory {
   const { account } = source;
   const looked = new Map<string, LookedAt>();
   const expired = new Map<string, number>();
@@ -155,14 +125,14 @@ function createHistory(
     },
     reach: (busy, enough, signal) =>
       reaches.get(enough, signal, async () => {
-        const newest = await (await recovery()).newestIndexed(rpc, busy, enough);
+        const newest = await newestIndexed(rpc, busy, enough);
         // A list of before may be older than this.
         listings.outdate();
         return newest;
       }),
     async since(slot, minContextSlot, signal) {
       const pages = await listings.get(minContextSlot, signal, async () =>
-        (await recovery()).createPages(rpc, account, minContextSlot),
+        createPages(rpc, account, minContextSlot),
       );
       return untilAborted(pages.since(slot), signal);
     },
@@ -174,7 +144,6 @@ function createHistory(
       reading.set(id, read);
       return untilAborted(read, signal);
     },
-    statusOf,
     known: (id) => looked.get(id),
     forget: (id) => void looked.delete(id),
     balance: (minContextSlot, signal) =>

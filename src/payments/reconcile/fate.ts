@@ -1,5 +1,4 @@
-import type { Landing } from '../../solana/transactions/confirm.js';
-import type { AccountHistory, Histories } from './account-history.js';
+import type { Histories, Witness } from './histories.js';
 import type { Sent } from './sent-transaction.js';
 import { recovery } from '../on-demand.js';
 
@@ -54,23 +53,24 @@ export async function fateOf(histories: Histories, sent: Sent, signal: AbortSign
   return OPEN;
 }
 
-async function askNode(node: AccountHistory, sent: Sent, signal: AbortSignal): Promise<Fate> {
+async function askNode(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
   const fate = await lookFor(node, sent, signal);
-  if (fate.state !== 'landed' || fate.error === null || fate.slot <= (await node.tip(signal)).slot)
-    return fate;
+  if (fate.state !== 'landed' || fate.error === null) return fate;
+  const tip = await (await node.history()).tip(signal);
+  if (fate.slot <= tip.slot) return fate;
   // On a fork that is dropped it has not failed: the same bytes may land anew, and go well.
   return OPEN;
 }
 
 /** What the seller claims first: mostly that is all that has to be asked, and loaded. */
-async function lookFor(node: AccountHistory, sent: Sent, signal: AbortSignal): Promise<Fate> {
+async function lookFor(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
   const found = sent.isId ? undefined : await claimed(node, sent, signal);
-  return found ?? (await recovery()).searchHistory(node, sent, signal);
+  return found ?? (await recovery()).searchHistory(await node.history(), sent, signal);
 }
 
 /** The node is asked in vain at worst: it must not keep the search from being made. */
 async function claimed(
-  node: AccountHistory,
+  node: Witness,
   { claim }: Sent,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
@@ -81,14 +81,4 @@ async function claimed(
   if (status === null || status.error !== null || status.commitment === 'processed')
     return undefined;
   return { state: 'landed', signature: claim, slot: status.slot, error: null };
-}
-
-/** A fate as what became of a transaction of ours that is being sent. */
-export function landingOf(fate: Fate): Landing {
-  if (fate.state === 'open') return { outcome: 'unknown' };
-  if (fate.state === 'never') return { outcome: 'expired' };
-  const { slot, error, signature } = fate;
-  return error === null
-    ? { outcome: 'confirmed', slot, signature }
-    : { outcome: 'failed', error, slot, signature };
 }

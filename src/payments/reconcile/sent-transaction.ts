@@ -1,6 +1,5 @@
 import type { Reading } from '../../journal/account-balance.js';
-import type { Attempt, SignedPayment, SignedSwap } from '../../journal/types.js';
-import { WSOL_MINT } from '../../network.js';
+import type { Attempt, SignedPayment } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { Source } from './account-history.js';
 
@@ -35,39 +34,8 @@ export interface Sent {
   readonly lastValidBlockHeight: bigint;
 }
 
-/**
- * What the chain is asked about a signed swap. One that sells SOL takes lamports of the wallet, and
- * pays its fee there.
- */
-export function sentSwap(
-  {
-    signature,
-    relay,
-    inputMint,
-    source,
-    before,
-    blockhash,
-    blockhashSlot,
-    lastValidBlockHeight,
-  }: Omit<SignedSwap, 'transaction' | 'quoted'>,
-  wallet: Address,
-): Sent {
-  return {
-    // A relayer can sign the same message again: only our own signature is sure to be in what lands.
-    ...(relay === undefined
-      ? { signature, isId: true }
-      : { signature: relay.payerSignature, isId: false, claim: signature, mint: inputMint }),
-    ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
-    source:
-      inputMint === WSOL_MINT
-        ? { account: wallet, unit: 'lamports' }
-        : { account: source, unit: 'tokens' },
-    before: readingOf(before),
-    slot: Math.max(0, blockhashSlot - SLOT_MARGIN),
-  };
-}
-
-function readingOf(recorded: SignedPayment['before']): Reading | undefined {
+/** What an account held, as it is on record. */
+export function readingOf(recorded: SignedPayment['before']): Reading | undefined {
   return recorded === undefined
     ? undefined
     : { amount: BigInt(recorded.amount), slot: recorded.slot };

@@ -6,8 +6,8 @@ import type { Receipt } from '../../receipt.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import { landTransaction, type Landing } from '../../solana/transactions/confirm.js';
 import type { PaymentContext } from '../context.js';
-import { fateOf, landingOf } from './fate.js';
-import { sentSwap } from './sent-transaction.js';
+import { fateOf } from './fate.js';
+import { landingOf, sentSwap } from './sent-swap.js';
 import {
   failureFee,
   ownFee,

@@ -18,10 +18,8 @@ const FORBIDDEN_KEYS: readonly string[] = ['__proto__', 'constructor', 'prototyp
  */
 const MONEY_KEYS: readonly string[] = ['amount', 'maxAmountRequired'];
 
-const SPACE = /[ \t\n\r]*/y;
-const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy;
-const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
-const LITERAL = /true|false|null/y;
+/** A text in JSON; if it is a key, the colon after it, and its value if that is a number. */
+const TEXT = /("[^"\\]*(?:\\.[^"\\]*)*")(?:(\s*:\s*)(-?\d[-+.eE\d]*)?)?/gs;
 const PLAIN_INTEGER = /^(?:0|[1-9][0-9]*)$/;
 
 class Unreadable extends Error {}
@@ -31,15 +29,12 @@ class Unreadable extends Error {}
  * one object, no key that names a prototype, and a deeply frozen result.
  */
 export function readJson(text: string): JsonReading {
-  return guarded(() => {
-    if (text.length > JSON_LIMITS.characters) throw new Unreadable('it is too large');
-    return parseAsWritten(text) ?? parse(text);
-  });
+  return guarded(() => parse(text));
 }
 
 /** The same rules for a value that its caller has parsed; the result is a frozen copy. */
 export function copyJson(value: unknown): JsonReading {
-  return guarded(() => copy(value, 1, { characters: JSON_LIMITS.characters }));
+  return guarded(() => copy(value, 1, { characters: JSON_LIMITS.characters, keys: 0 }));
 }
 
 /**
@@ -64,100 +59,45 @@ function guarded(read: () => JsonValue): JsonReading {
   try {
     return { ok: true, value: read() };
   } catch (error) {
+    if (error instanceof Unreadable) return { ok: false, reason: error.message };
     // Getters and proxies of a foreign object may throw anything.
     return {
       ok: false,
-      reason: error instanceof Unreadable ? error.message : 'it is not plain JSON',
+      reason: error instanceof SyntaxError ? 'it is not JSON' : 'it is not plain JSON',
     };
   }
 }
 
-/** A number that is money by its key: only its text says whether it is whole. */
-const MONEY_NUMBER = /"(?:amount|maxAmountRequired)":[-0-9]/;
-
-/**
- * The same for what `JSON.stringify` has written, as most of it is: several times as fast. What it
- * writes names no key twice and rounds no number; of all else, undefined.
- */
-function parseAsWritten(text: string): JsonValue | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return MONEY_NUMBER.test(text) || JSON.stringify(value) !== text
-      ? undefined
-      : copy(value, 1, { characters: JSON_LIMITS.characters });
-  } catch {
-    // Why it cannot be taken is for the other reading to say.
-    return undefined;
-  }
-}
-
+/** `JSON.parse` takes the last of equal keys, and rounds: the text says if there was either. */
 function parse(text: string): JsonValue {
-  let at = 0;
-
-  const take = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at;
-    const token = pattern.exec(text)?.[0];
-    if (token !== undefined) at += token.length;
-    return token;
-  };
-  const takeMark = (mark: string): boolean => {
-    take(SPACE);
-    if (text[at] !== mark) return false;
-    at += 1;
-    return true;
-  };
-  const readString = (): string => {
-    const token = take(STRING);
-    if (token === undefined) throw notJson();
-    return boundedString(unquote(token));
-  };
-  const readList = (depth: number): JsonValue => {
-    const list: JsonValue[] = [];
-    if (takeMark(']')) return Object.freeze(list);
-    do list.push(readValue(depth + 1, ''));
-    while (takeMark(','));
-    if (!takeMark(']')) throw notJson();
-    return Object.freeze(list);
-  };
-  const readObject = (depth: number): JsonValue => {
-    const object: Record<string, JsonValue> = {};
-    if (takeMark('}')) return Object.freeze(object);
-    do {
-      take(SPACE);
-      const key = allowedKey(readString());
-      if (Object.prototype.hasOwnProperty.call(object, key))
-        throw new Unreadable('it names a key twice');
-      if (!takeMark(':')) throw notJson();
-      object[key] = readValue(depth + 1, key);
-    } while (takeMark(','));
-    if (!takeMark('}')) throw notJson();
-    return Object.freeze(object);
-  };
-  const readValue = (depth: number, key: string): JsonValue => {
-    if (takeMark('{')) return readObject(boundedDepth(depth));
-    if (takeMark('[')) return readList(boundedDepth(depth));
-    if (text[at] === '"') return readString();
-    const number = take(NUMBER);
-    if (number !== undefined) return readNumber(number, key);
-    const literal = take(LITERAL);
-    if (literal === undefined) throw notJson();
-    return literal === 'null' ? null : literal === 'true';
-  };
-
-  const value = readValue(1, '');
-  take(SPACE);
-  if (at !== text.length) throw notJson();
+  if (text.length > JSON_LIMITS.characters) throw new Unreadable('it is too large');
+  const rounded: unknown = JSON.parse(text);
+  let keys = 0;
+  const exact = text.replace(TEXT, (all, name: string, colon?: string, number?: string) => {
+    if (colon === undefined) return all;
+    keys += 1;
+    return number === undefined || PLAIN_INTEGER.test(number) || !isMoney(JSON.parse(name))
+      ? all
+      : `${name}${colon}"${number}"`;
+  });
+  const left = { characters: Infinity, keys };
+  const value = copy(exact === text ? rounded : JSON.parse(exact), 1, left);
+  if (left.keys > 0) throw new Unreadable('it names a key twice');
   return value;
 }
 
-function readNumber(token: string, key: string): JsonValue {
-  if (MONEY_KEYS.includes(key) && !PLAIN_INTEGER.test(token)) return token;
-  return finite(Number(token));
+function isMoney(key: unknown): boolean {
+  return MONEY_KEYS.some((one) => one === key);
 }
 
-function copy(value: unknown, depth: number, budget: { characters: number }): JsonValue {
-  budget.characters -= typeof value === 'string' ? value.length + 2 : 2;
-  if (budget.characters < 0) throw new Unreadable('it is too large');
+/** @param left - What may still come of characters, and of the keys that the text names. */
+function copy(
+  value: unknown,
+  depth: number,
+  left: { characters: number; keys: number },
+): JsonValue {
+  left.characters -= typeof value === 'string' ? value.length + 2 : 2;
+  if (left.characters < 0) throw new Unreadable('it is too large');
   if (value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') return boundedString(value);
   if (typeof value === 'number') return finite(value);
@@ -165,25 +105,17 @@ function copy(value: unknown, depth: number, budget: { characters: number }): Js
   boundedDepth(depth);
   if (Array.isArray(value)) {
     // Checked before walking: a sparse array is as long as it claims, and costs nothing to claim.
-    if (value.length > budget.characters) throw new Unreadable('it is too large');
-    return Object.freeze(Array.from(value, (item: unknown) => copy(item, depth + 1, budget)));
+    if (value.length > left.characters) throw new Unreadable('it is too large');
+    return Object.freeze(Array.from(value, (item: unknown) => copy(item, depth + 1, left)));
   }
   const object: Record<string, JsonValue> = {};
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
-    budget.characters -= key.length + 2;
-    object[allowedKey(boundedString(key))] = copy(item, depth + 1, budget);
+    left.characters -= key.length + 2;
+    left.keys -= 1;
+    object[allowedKey(boundedString(key))] = copy(item, depth + 1, left);
   }
   return Object.freeze(object);
-}
-
-function unquote(token: string): string {
-  try {
-    const value: unknown = JSON.parse(token);
-    return typeof value === 'string' ? value : '';
-  } catch {
-    throw notJson();
-  }
 }
 
 function boundedString(text: string): string {
@@ -205,8 +137,4 @@ function finite(value: number): number {
 function allowedKey(key: string): string {
   if (FORBIDDEN_KEYS.includes(key)) throw new Unreadable('it holds a forbidden key');
   return key;
-}
-
-function notJson(): Unreadable {
-  return new Unreadable('it is not JSON');
 }

@@ -1,7 +1,4 @@
 import type { Connection } from '@solana/web3.js';
-import { base64 } from '../../internal/bytes.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
-import { isAddress } from '../address.js';
 import { askNodes, inTurn } from './failover.js';
 import type { Node, Request } from './failover.js';
 import { Fault } from './fault.js';
@@ -9,23 +6,10 @@ import { askGenesis, checkedNode } from './genesis.js';
 import { tipAt } from './height.js';
 import { checkUrls, connectionNode, httpNode } from './nodes.js';
 import { timedNode, type CallTimer } from './timed-node.js';
-import {
-  asAddress,
-  asAnswers,
-  asFields,
-  asFlag,
-  asList,
-  asText,
-  errorText,
-  orNull,
-  readAccount,
-  readContext,
-  readStatus,
-  safeInteger,
-} from './reply.js';
+import { asAnswers, asFlag, orNull, readAccount, readContext, readStatus } from './reply.js';
 import type { CallOptions, Rpc, Tip } from './rpc.js';
 import type { AccountWatch, SignatureSocket } from './signature-socket.js';
-import { COMMITMENT, leastSlot, readBlockhash, readTip, settings } from './tip.js';
+import { checked, readBlockhash, readTip, settings } from './tip.js';
 import { loadOnce, part } from '../../internal/load-once.js';
 
 export type { Connection } from '@solana/web3.js';
@@ -98,6 +82,9 @@ function rpcOver(all: Nodes): Rpc {
     read: (result: unknown) => T,
   ): Promise<T> => askBy(method, call, async (request) => read(await request(method, params)));
 
+  // Loaded before a node is asked: that it could not be is no fault of a node.
+  const rare = async () => (await rareCalls()).rareMethods(ask);
+
   /** What each node's last blockhash told of its height. */
   const tips = new Map<Node, Tip>();
   let single: ReadonlyMap<Node, Rpc> | undefined;
@@ -116,29 +103,6 @@ function rpcOver(all: Nodes): Rpc {
       });
     },
 
-    tokenAccounts: async (owner, call) => {
-      const config = { ...settings(call), encoding: 'base64' };
-      const ofProgram = (programId: string) => {
-        const params = [...checked([owner]), { programId }, config];
-        return ask('getTokenAccountsByOwner', params, call, (result) => {
-          const { slot, value } = readContext(result, call);
-          const accounts = asList(value).map((one) => {
-            const { pubkey, account } = asFields(one);
-            return { address: asAddress(pubkey), account: readAccount(account) };
-          });
-          return { slot, accounts };
-        });
-      };
-      const [classic, extended] = await Promise.all([
-        ofProgram(TOKEN_PROGRAM),
-        ofProgram(TOKEN_2022_PROGRAM),
-      ]);
-      return {
-        slot: Math.min(classic.slot, extended.slot),
-        accounts: [...classic.accounts, ...extended.accounts],
-      };
-    },
-
     latestBlockhash: (call) =>
       askBy('getLatestBlockhash', call, async (request, node) => {
         const latest = await readBlockhash(request, tips.get(node), call);
@@ -155,36 +119,18 @@ function rpcOver(all: Nodes): Rpc {
         return { slot, valid: asFlag(value) };
       }),
 
-    firstSlot: (call) => ask('getFirstAvailableBlock', [], call, safeInteger),
+    tokenAccounts: async (owner, call) => (await rare()).tokenAccounts(owner, call),
+    firstSlot: async (call) => (await rare()).firstSlot(call),
+    rent: async (bytes, call) => (await rare()).rent(bytes, call),
+    priorityFees: async (accounts, call) => (await rare()).priorityFees(accounts, call),
+    send: async (transaction, call) => (await rare()).send(transaction, call),
+    signaturesFor: async (address, call) => (await rare()).signaturesFor(address, call),
 
-    rent: (bytes, call) =>
-      ask('getMinimumBalanceForRentExemption', [bytes, settings(undefined)], call, (result) => {
-        const lamports = safeInteger(result);
-        if (lamports === 0) throw new Fault('invalid', 'rent is never zero');
-        return BigInt(lamports);
-      }),
-
-    priorityFees: async (accounts, call) =>
-      ask('getRecentPrioritizationFees', [checked(accounts)], call, (result) =>
-        asList(result).map((fee) => BigInt(safeInteger(asFields(fee)['prioritizationFee']))),
-      ),
-
-    // Loaded before a node is asked: that it could not be is no fault of a node.
     simulate: async (transaction, watch, call) => {
       const { simulate } = await rareCalls();
       return askBy('simulateTransaction', call, (request) =>
         simulate(request, transaction, watch, call),
       );
-    },
-
-    send: (transaction, call) => {
-      const config = {
-        encoding: 'base64',
-        skipPreflight: true,
-        maxRetries: 0,
-        ...leastSlot(call),
-      };
-      return ask('sendTransaction', [base64.encode(transaction), config], call, () => undefined);
     },
 
     statuses: (signatures, call) => {
@@ -199,23 +145,6 @@ function rpcOver(all: Nodes): Rpc {
     transaction: async (signature, call) => {
       const { readTransaction } = await rareCalls();
       return askBy('getTransaction', call, (request) => readTransaction(request, signature));
-    },
-
-    signaturesFor: async (address, call) => {
-      const { limit, before, until } = call ?? {};
-      const config = { commitment: COMMITMENT, limit, before, until, ...leastSlot(call) };
-      const params = [...checked([address]), config];
-      return ask('getSignaturesForAddress', params, call, (result) =>
-        asList(result).map((one) => {
-          const { signature, slot, err, memo } = asFields(one);
-          return {
-            signature: asText(signature),
-            slot: safeInteger(slot),
-            error: errorText(err),
-            memo: orNull(memo, asText),
-          };
-        }),
-      );
     },
 
     genesisHash: (call) =>
@@ -238,12 +167,6 @@ function rpcOver(all: Nodes): Rpc {
     },
   };
   return rpc;
-}
-
-/** A node would refuse anything else, in words of its own. */
-function checked(addresses: readonly string[]): readonly string[] {
-  if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
-  return addresses;
 }
 
 /** A socket whose code is loaded with its first listener. */

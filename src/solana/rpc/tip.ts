@@ -55,3 +55,9 @@ export function settings(
 export function leastSlot(call: CallOptions | undefined): { readonly minContextSlot?: number } {
   return call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot };
 }
+
+/** A node would refuse anything else, in words of its own. */
+export function checked(addresses: readonly string[]): readonly string[] {
+  if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
+  return addresses;
+}

@@ -3,7 +3,7 @@ import {
   type TableOptions,
   type TableReader,
 } from '../../solana/transactions/tables.js';
-import { resolveInstructions } from '../../solana/transactions/transaction.js';
+import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
 import { isSwap } from './decoders.js';

@@ -1,6 +1,6 @@
 import { TransactionError } from '../../errors.js';
 import { decodeMessage } from '../../solana/transactions/message.js';
-import { resolveInstructions } from '../../solana/transactions/transaction.js';
+import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { isSwap } from './decoders.js';
 import { type Floors, holds } from './guard.js';

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { PaymentContext } from '../../../src/payments/context.js';
 import { createRecovery } from '../../../src/payments/memory.js';
 
+const REASONS = '../../../src/payments/reasons.js';
 const RECOVERY = '../../../src/payments/recovery.js';
 const OUTBOX = '../../../src/outbox/memory.js';
 const SELDOM = '../../../src/solana/rpc/rare-calls.js';
@@ -19,7 +20,7 @@ const without = (file: string) => {
 
 describe('a file that cannot be loaded', () => {
   afterEach(() => {
-    for (const file of [RECOVERY, OUTBOX, SELDOM]) vi.doUnmock(file);
+    for (const file of [REASONS, RECOVERY, OUTBOX, SELDOM]) vi.doUnmock(file);
     vi.resetModules();
   });
 
@@ -68,6 +69,28 @@ describe('a file that cannot be loaded', () => {
     await expect(resumeOnce(leftIn('signed'))).rejects.toMatchObject({ code, funds: 'uncertain' });
     const untouched = { code, funds: 'untouched', retry: 'fresh' };
     await expect(resumeOnce(leftIn('reserved'))).rejects.toMatchObject(untouched);
+  });
+
+  it('of why a payment is refused ends it before anything is signed', async () => {
+    without(REASONS);
+    const { fundPayment } = await import('../../../src/payments/execute/fund.js');
+    const context = {
+      config: { runtime: { now: () => 0 }, autoSwap: false },
+      wallet: { waiting: new Map() },
+      ledger: { available: async () => 0n, take: async () => undefined },
+      locks: { hold: async (_names: unknown, work: () => Promise<unknown>) => work() },
+      closing: new AbortController(),
+    } as unknown as PaymentContext;
+    const choice = { offer: { mint: 'mint', amount: 2n }, facts: { source: 'own', available: 1n } };
+    const task = { id: 'one', emit: () => undefined, onCounted: () => undefined };
+    type Asked = Parameters<typeof fundPayment>;
+    const funding = fundPayment(context, choice as Asked[1], task as unknown as Asked[2]);
+    await expect(funding).rejects.toMatchObject({
+      code: 'missing_dependency',
+      funds: 'untouched',
+      retry: 'fresh',
+    });
+    expect(context.wallet.waiting.size).toBe(0);
   });
 
   it('of an outbox ends no process that listens to it', async () => {

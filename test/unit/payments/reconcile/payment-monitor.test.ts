@@ -1,6 +1,6 @@
 import type { OpenPayment } from '../../../../src/journal/open-payment.js';
 import { describe, expect, it } from 'vitest';
-import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
+import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { monitorPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
 import { alongWith } from '../../../../src/journal/along.js';
 import { memoryJournal } from '../../../../src/journal/memory.js';

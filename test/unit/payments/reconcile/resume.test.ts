@@ -1,6 +1,6 @@
 import { createRecovery } from '../../../../src/payments/memory.js';
 import { describe, expect, it, vi } from 'vitest';
-import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
+import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
 import { bodyClaim } from '../../../../src/payments/execute/release-claim.js';
 import { freeOrphanedBudget, resume } from '../../../../src/payments/reconcile/resume.js';

@@ -163,6 +163,11 @@ describe('readJson', () => {
       expect(valueOf(`{"${name}":1000}`)).toEqual({ [name]: 1000 });
     }
     expect(valueOf('{"other":1e3}')).toEqual({ other: 1000 });
+    expect(valueOf('{"\\u0061mount"\n: -1.50 }')).toEqual({ amount: '-1.50' });
+    expect(valueOf('{"a":"\\"amount\\":1e3","b":["amount",1e3]}')).toEqual({
+      a: '"amount":1e3',
+      b: ['amount', 1000],
+    });
   });
 
   it('is done with hostile nesting and hostile strings at once', () => {

@@ -474,13 +474,13 @@ describe('what cannot be trusted', () => {
     });
     const rpc = connect({ urls: [url] });
     for (const call of [
-      rpc.latestBlockhash(),
-      rpc.firstSlot(),
-      rpc.tip('confirmed'),
-      rpc.genesisHash(),
-      rpc.rent(0),
+      () => rpc.latestBlockhash(),
+      () => rpc.firstSlot(),
+      () => rpc.tip('confirmed'),
+      () => rpc.genesisHash(),
+      () => rpc.rent(0),
     ]) {
-      expect((await failure(call)).code).toBe('invalid_response');
+      expect((await failure(call())).code).toBe('invalid_response');
     }
   });
 

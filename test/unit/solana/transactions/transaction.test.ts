@@ -7,12 +7,12 @@ import { isExactChangeError } from '../../../../src/errors.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { transferLamports } from '../../../../src/solana/transactions/swap-instructions.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
+import { resolveInstructions } from '../../../../src/solana/transactions/resolve.js';
 import {
   assembleTransaction,
   decodeTransaction,
   firstSignature,
   messageSigners,
-  resolveInstructions,
 } from '../../../../src/solana/transactions/transaction.js';
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
 import { inChaos, inTurn, share } from '../../../helpers/sampled.js';

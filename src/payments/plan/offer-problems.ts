@@ -1,0 +1,59 @@
+import { FundsError, PolicyError, ProtocolError } from '../../errors.js';
+import type { Offer } from '../../protocols/types.js';
+import type { Address } from '../../solana/types.js';
+
+export function unknownMint(mint: Address): FundsError {
+  return new FundsError(
+    'unknown_mint',
+    `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
+    { details: { mint } },
+  );
+}
+
+export function frozenAccount(account: Address): FundsError {
+  return new FundsError(
+    'account_unusable',
+    `The wallet's token account ${account} is frozen by the mint's issuer. Pay with another token.`,
+    { details: { account, reason: 'frozen' } },
+  );
+}
+
+/**
+ * A seller that counts in other units than the chain means another price than the one that would be
+ * paid.
+ */
+export function otherDecimals(mint: Address, decimals: number): ProtocolError {
+  return new ProtocolError(
+    'unsupported_offer',
+    `The offer claims other decimals than the ${decimals} that mint ${mint} has. Nothing was paid; the seller has to correct its terms.`,
+    { details: { reason: 'claims other decimals than its mint has' } },
+  );
+}
+
+/** @param isWallet - Whether the payee is one, and its token account alone is the problem. */
+export function payeeProblem(
+  { payTo, mint }: Offer,
+  tokenAccount: Address,
+  isWallet: boolean,
+): FundsError | ProtocolError {
+  if (!isWallet)
+    return new ProtocolError(
+      'unsupported_offer',
+      `The payee ${payTo} is itself a token account or mint, not a wallet. The seller has to name the owner.`,
+      { details: { reason: 'payee is a token account' } },
+    );
+  return new FundsError(
+    'payee_account_missing',
+    `The payee ${payTo} has no usable token account for mint ${mint} (${tokenAccount}), so no facilitator can settle. The seller has to create it.`,
+    { details: { payTo, mint, tokenAccount } },
+  );
+}
+
+/** @param most - How many offers in tokens that are not pinned are priced. */
+export function notPriced({ mint }: Offer, most: number): PolicyError {
+  return new PolicyError(
+    'price_unknown',
+    `Of one 402, at most ${most} offers in tokens that are not pinned are priced, and the offer in ${mint} comes after them. The seller has to offer fewer.`,
+    { details: { mint } },
+  );
+}
