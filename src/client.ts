@@ -8,6 +8,7 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
+import { untilAborted } from './internal/abort.js';
 import { loadOnce, part } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
@@ -173,7 +174,8 @@ export function buildClient(
         if (paidAhead !== undefined) return paidAhead;
         const unpaid = await sendUnpaid(call, config);
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
-        await nextTurn();
+        const turn = nextTurn();
+        if (turn !== undefined) await untilAborted(turn, call.signal);
         const terms = await detect(unpaid, call.signal);
         if (terms === undefined) return unpaid;
         const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);

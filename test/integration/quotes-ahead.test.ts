@@ -42,7 +42,7 @@ const swappedFrom = (response: Response) =>
     ({ address }) => address === receiptOf(response)?.swap?.inputMint,
   )?.symbol;
 
-it('a likely swap is quoted while it is read what the wallet holds', async () => {
+it('a likely swap is quoted while the tokens of the wallet are read', async () => {
   const { client } = await payer({ SOL: '1' });
   await client.fetch(url);
   quotes = [];

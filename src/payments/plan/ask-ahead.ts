@@ -11,8 +11,8 @@ import { floatOf } from './usd-price.js';
 
 /** Quotes that were asked for before it was known that they are needed. */
 export interface QuotesAhead {
-  /** Undefined for what was not asked. */
-  of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
+  /** Undefined, or resolves to that, for what was not asked. */
+  of(request: ResolvedRequest): Promise<SwapQuote | undefined> | undefined;
 }
 
 /** As a search for a swap has them. */
@@ -23,9 +23,9 @@ interface AheadOptions {
 }
 
 /**
- * Asks for quotes of the swaps that are most likely, out of what the wallet held lately, while it
- * is read what it holds: that is one round trip less, or, if the guess was wrong, a quote more.
- * Undefined if there is nothing to guess by.
+ * Asks for quotes of the swaps that are most likely, out of the tokens that the wallet held lately,
+ * while its tokens of now are read: that is one round trip less, or, if the guess was wrong, a
+ * quote more. Undefined if there is nothing to guess by.
  */
 export async function quotesAhead(
   context: PaymentContext,
@@ -45,11 +45,14 @@ export async function quotesAhead(
   const candidates = await candidatesIn(context, holdings, mint, except);
   const { comparable } = candidatesByValue(context, candidates, signal);
   const [amount] = await amountsFor(context, mint, facts, missing, exact, signal);
-  const asked = new Map<string, Promise<SwapQuote>>();
+  const asked = new Map<string, Promise<SwapQuote | undefined>>();
   for (const candidate of comparable) {
-    if (!(await mayPay(context, candidate, mint, amount, signal))) continue;
     const request = requestFor(context, candidate, mint, amount);
-    const quote = context.transport.quote(request, { signal });
+    const ask = async () =>
+      (await mayPay(context, candidate, mint, amount, signal))
+        ? context.transport.quote(request, { signal })
+        : undefined;
+    const quote = ask();
     // Whether it is needed shows later.
     quote.catch(() => undefined);
     asked.set(nameOf(request), quote);

@@ -16,8 +16,8 @@ const WHOLE = 10_000n;
 // more than any share of them.
 const SLACK_MICRO_USD = 1_000n;
 
-/** What a transport answered, or will. */
-export type GivenQuote = Readonly<Record<string, unknown>> | Promise<SwapQuote>;
+/** What a transport answered, or will if it was asked. */
+export type GivenQuote = Readonly<Record<string, unknown>> | Promise<SwapQuote | undefined>;
 
 /**
  * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and
@@ -101,7 +101,8 @@ async function askQuote(
 ): Promise<SwapQuote> {
   // A copy: what is checked must be what is swapped.
   // Typed as one or not, it is checked next.
-  const quote = { ...(await (given ?? context.transport.quote(request, { signal }))) } as SwapQuote;
+  const answer = (await given) ?? (await context.transport.quote(request, { signal }));
+  const quote = { ...answer } as SwapQuote;
   checkAnswer(context, quote, request);
   // A quote from a clock that is ahead would never be too old.
   return { ...quote, quotedAt: Math.min(quote.quotedAt, context.config.runtime.now()) };

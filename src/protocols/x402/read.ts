@@ -19,8 +19,6 @@ export interface PeekedBody {
 const FALLBACK_WAIT_MS = 1_000;
 /** Never JSON, and some of them never end. */
 const STREAMS = /^\s*(?:text\/event-stream|multipart\/|image\/|audio\/|video\/|font\/)/i;
-/** What an official seller answers beside its header. */
-const NOTHING = /^\s*(?:\{\s*\})?\s*$/;
 const JSON_TYPE = /^\s*[a-z]+\/(?:[a-z0-9.-]+\+)?json\b/i;
 
 /**
@@ -45,13 +43,13 @@ export async function readPaymentRequired(
       ...options,
       timeoutMs: Math.min(options.timeoutMs, FALLBACK_WAIT_MS),
     });
-    return body.end === 'whole' && !NOTHING.test(body.text)
+    return body.end === 'whole' && !isEmpty(body.text)
       ? orThrow(findPaymentRequired({ ...parts, body: body.text }), response)
       : header;
   }
   const body = await peekBody(response, options);
   // It shows this page no header.
-  if (isCrossOrigin(response) && NOTHING.test(body.text) && body.end === 'whole')
+  if (isCrossOrigin(response) && isEmpty(body.text) && body.end === 'whole')
     throw malformedPaymentRequired(
       'this page may not read its header (CORS); it lacks Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE',
       response,
@@ -98,6 +96,11 @@ export async function peekBody(response: Response, options: ReadOptions): Promis
     // Not awaited: one branch of a tee settles only when the other is cancelled too.
     reader.cancel().catch(() => undefined);
   }
+}
+
+/** What an official seller answers beside its header. */
+function isEmpty(text: string): boolean {
+  return /^(?:\{\s*\})?$/.test(text.trim());
 }
 
 function orThrow(

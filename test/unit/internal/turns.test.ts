@@ -1,5 +1,10 @@
-import { expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createTurns } from '../../../src/internal/turns.js';
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
 
 const MOST = 32;
 const around = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -47,4 +52,38 @@ test('after a rest as many go on at once again', async () => {
   await around();
 
   expect(Array.from({ length: MOST }, nextTurn)).toEqual(Array(MOST).fill(undefined));
+});
+
+test('a crowd goes on whatever timers a test has put in place of the real ones', async () => {
+  const nextTurn = createTurns();
+  vi.useFakeTimers();
+  const crowd = Promise.all(Array.from({ length: 3 * MOST }, async () => nextTurn()));
+  await crowd;
+  vi.useRealTimers();
+
+  expect(await Promise.all(Array.from({ length: 3 * MOST }, async () => nextTurn()))).toHaveLength(
+    3 * MOST,
+  );
+});
+
+describe('a crowd goes on', () => {
+  test.each([
+    ['by messages if there is no setImmediate', ['setImmediate']],
+    ['by timers if there is neither', ['setImmediate', 'MessageChannel']],
+  ])('%s', async (_, absent) => {
+    for (const name of absent) vi.stubGlobal(name, undefined);
+    vi.resetModules();
+    const turns = await import('../../../src/internal/turns.js');
+    const nextTurn = turns.createTurns();
+    const gone: number[] = [];
+    const crowd = Array.from({ length: 2 * MOST + 1 }, async (__, at) => {
+      await nextTurn();
+      gone.push(at);
+    });
+    await Promise.resolve();
+    expect(gone).toHaveLength(MOST);
+    await Promise.all(crowd);
+
+    expect(gone).toEqual([...crowd.keys()]);
+  });
 });

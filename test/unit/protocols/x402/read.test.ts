@@ -91,6 +91,17 @@ describe('readPaymentRequired', () => {
     }
   });
 
+  it('reads a header beside a body of spaces as quickly as any', async () => {
+    const found = await readPaymentRequired(
+      new Response(`${' '.repeat(65_000)}x`, {
+        status: 402,
+        headers: { ...json, 'payment-required': v2 },
+      }),
+      options,
+    );
+    expect(found?.x402Version).toBe(2);
+  }, 2_000);
+
   it('remembers the v1 body beside a v2 header', async () => {
     const found = await readPaymentRequired(
       new Response(v1, { status: 402, headers: { ...json, 'payment-required': v2 } }),
