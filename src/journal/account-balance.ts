@@ -56,8 +56,20 @@ const REMEMBERED = 32;
 
 export const emptyBalance: AccountBalance = { made: 0, holds: [], spent: [] };
 
+/** What lists of holds add up to: a list never changes, and that of a busy account is long. */
+const sums = new WeakMap<readonly Held[], bigint>();
+
 export function heldOf({ holds }: AccountBalance): bigint {
+  return sums.get(holds) ?? noteSum(holds, added(holds));
+}
+
+function added(holds: readonly Held[]): bigint {
   return holds.reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+function noteSum(holds: readonly Held[], sum: bigint): bigint {
+  sums.set(holds, sum);
+  return sum;
 }
 
 /** Which balances are taken for true: those seen from then on, and until then. Ms since the epoch. */
@@ -131,11 +143,9 @@ export function hold(balance: AccountBalance, id: string, amount: bigint): Accou
       amount,
     );
   if (gone !== undefined || isHeld(balance, id)) return balance;
-  return {
-    ...balance,
-    made: balance.made + 1,
-    holds: [...balance.holds, { id, amount, ordinal: balance.made }],
-  };
+  const holds = [...balance.holds, { id, amount, ordinal: balance.made }];
+  noteSum(holds, heldOf(balance) + amount);
+  return { ...balance, made: balance.made + 1, holds };
 }
 
 /** The tokens stayed. */
@@ -178,8 +188,10 @@ function isHeld({ holds }: AccountBalance, id: string): boolean {
   return holds.some((one) => one.id === id);
 }
 
-function without({ holds }: AccountBalance, id: string): readonly Held[] {
-  return holds.filter((one) => one.id !== id);
+function without(balance: AccountBalance, id: string): readonly Held[] {
+  const holds = balance.holds.filter((one) => one.id !== id);
+  noteSum(holds, heldOf(balance) - added(balance.holds.filter((one) => one.id === id)));
+  return holds;
 }
 
 /** What happens to a balance. */
