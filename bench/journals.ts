@@ -87,8 +87,8 @@ export async function file() {
   const rates: Pair[] = [];
   let refused: string | undefined;
   while (rates.length < ROUNDS && refused === undefined) {
-    const other = (await shared(`one ${rates.length}`, 1, WARM_UP)).rate;
-    const four = await shared(`four ${rates.length}`, PROCESSES, WARM_UP);
+    const other = (await shared(`one ${rates.length}`, 1, EACH)).rate;
+    const four = await shared(`four ${rates.length}`, PROCESSES, EACH);
     ({ refused } = four);
     rates.push({ ours: four.rate, other });
   }
