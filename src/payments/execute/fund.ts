@@ -110,6 +110,9 @@ export function holdFor(context: PaymentContext, { offer, facts }: Choice): Hold
   return { account: facts.source, fresh: freshIn(context), unless: mintLock(offer.mint) };
 }
 
+// A balance may grow old, or be forgotten, between a look and the next: it is looked at again.
+const MOST_LOOKS = 5;
+
 /** Takes them by themselves, if they are there. */
 export function holdNow(
   context: PaymentContext,
@@ -118,10 +121,15 @@ export function holdNow(
   signal: AbortSignal | undefined,
 ): Promise<Taken | undefined> {
   const take = async () => {
-    if ((await knownAvailable(context, facts.source)) === undefined)
-      await freshFacts(context, { offer, facts }, signal);
-    throwIfAborted(signal);
-    return takeKnown(context, { offer, facts }, id);
+    for (let looks = 1; looks <= MOST_LOOKS; looks += 1) {
+      const known = await knownAvailable(context, facts.source);
+      if (known === undefined) await freshFacts(context, { offer, facts }, signal);
+      throwIfAborted(signal);
+      const taken = await takeKnown(context, { offer, facts }, id);
+      if (taken !== undefined) return taken;
+      if (known !== undefined && known < offer.amount) return undefined;
+    }
+    return undefined;
   };
   return context.locks.hold([mintLock(offer.mint)], take, [signal, context.closing.signal]);
 }

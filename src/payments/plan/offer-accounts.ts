@@ -1,3 +1,4 @@
+import { maxAmount } from '../../amount.js';
 import type { ExactChangeError } from '../../errors.js';
 import type { Fresh } from '../../journal/account-balance.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint, type PinnedMint } from '../../network.js';
@@ -197,24 +198,24 @@ async function learn(
   }
   const source = associatedTokenAddress(signer.address, mint, tokenProgram);
   const own = accounts.get(source);
+  let read = 0n;
   if (own !== undefined) {
     const { account, slot } = own;
     const decoded = account ? decodeTokenAccount(account) : undefined;
     if (decoded?.state === 'frozen') return (await reasons()).frozenAccount(source);
     const usable =
       decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
-    await context.ledger.see(source, {
-      amount: usable ? decoded.amount : 0n,
-      at: runtime.now(),
-      slot,
-    });
+    read = usable ? decoded.amount : 0n;
+    await context.ledger.see(source, { amount: read, at: runtime.now(), slot });
   }
+  const known = available.get(source) ?? (await knownAvailable(context, source));
   return {
     tokenProgram,
     decimals,
     source,
     destination,
-    available: available.get(source) ?? (await knownAvailable(context, source)) ?? 0n,
+    // Another call may have had it forgotten since it was read.
+    available: known ?? maxAmount(0n, read - (await context.ledger.held(source))),
   };
 }
 
