@@ -30,6 +30,9 @@ from .short import short_of
 # One more if others took what was there before the swap had brought the rest.
 _MAX_SWAPS = 2
 
+# A balance may grow old, or be forgotten, between a look and the next: it is looked at again.
+_MOST_LOOKS = 5
+
 
 class HeldFunds(NamedTuple):
     """Tokens that are held for a payment."""
@@ -177,15 +180,22 @@ class _Fund:
 
         No swap runs on the account meanwhile: its guard must find what it counted on.
         """
-        context, mint = self._context, self._choice.offer.mint
+        context, offer = self._context, self._choice.offer
 
         def take() -> Steps[Taken | None]:
-            if (yield from known_available(context, self._choice.facts.source)) is None:
-                yield from self._fresh_facts()
-            check(self._signal)
-            return (yield from self._take_known())
+            for _ in range(_MOST_LOOKS):
+                known = yield from known_available(context, self._choice.facts.source)
+                if known is None:
+                    yield from self._fresh_facts()
+                check(self._signal)
+                taken = yield from self._take_known()
+                if taken is not None:
+                    return taken
+                if known is not None and known < offer.amount:
+                    return None
+            return None
 
-        return context.locks.hold([mint_lock(mint)], take, [self._signal, context.closing])
+        return context.locks.hold([mint_lock(offer.mint)], take, [self._signal, context.closing])
 
     def _take_known(self) -> Steps[Taken | None]:
         context, choice = self._context, self._choice

@@ -162,6 +162,7 @@ def _learn(
         make_room(memory.payees)
         memory.payees.add(destination)
     source = associated_token_address(wallet, mint, program)
+    read = 0
     if source in accounts:
         account, slot = accounts[source]
         held = None if account is None else decode_token_account(account)
@@ -173,12 +174,15 @@ def _learn(
                 {"account": source, "reason": "frozen"},
             )
         is_usable = held is not None and (held.owner, held.mint) == (wallet, mint)
-        amount = held.amount if held is not None and is_usable else 0
-        yield from context.ledger.see(source, amount, context.now(), slot)
+        read = held.amount if held is not None and is_usable else 0
+        yield from context.ledger.see(source, read, context.now(), slot)
     can_spend = available.get(source)
     if can_spend is None:
         can_spend = yield from known_available(context, source)
-    return OfferFacts(program, decimals, source, destination, can_spend or 0)
+    if can_spend is None:
+        # Another call may have had it forgotten since it was read.
+        can_spend = max(0, read - (yield from context.ledger.held(source)))
+    return OfferFacts(program, decimals, source, destination, can_spend)
 
 
 def _is_claim_of(claimed: object, decimals: int) -> bool:

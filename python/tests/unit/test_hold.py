@@ -1,0 +1,113 @@
+"""What is there is held, whatever becomes of what is known of it between two looks."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Callable
+
+import pytest
+
+from exact_change._base.network import SOLANA_MAINNET, TOKEN_PROGRAMS
+from exact_change._journal.ledger import Ledger, MemoryBalances
+from exact_change._journal.locks import MemoryLocks
+from exact_change._journal.registry import Waiting
+from exact_change._kernel.hosts import threads
+from exact_change._kernel.signals import Signal
+from exact_change._payments.fund import FundTask, HeldFunds, fund_payment
+from exact_change._payments.memory import KnownMint, Memory
+from exact_change._solana.address import address_bytes
+from exact_change._solana.rpc.types import Account
+from exact_change._solana.tokens import associated_token_address
+from exact_change.errors import ExactChangeError
+
+WALLET = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
+USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+PROGRAM = TOKEN_PROGRAMS[0]
+SOURCE = associated_token_address(WALLET, USDC, PROGRAM)
+HELD = 1_000
+NOW = 10**12
+
+
+def wallet_at(now: Callable[[], int]) -> Any:
+    """The parts of a context that a hold needs, of a wallet that has a thousand."""
+    data = bytearray(165)
+    data[0:32] = address_bytes(USDC)
+    data[32:64] = address_bytes(WALLET)
+    data[64:72] = HELD.to_bytes(8, "little")
+    data[108] = 1
+    account = Account(PROGRAM, 2_039_280, bytes(data), False)
+
+    def accounts(_page: Any, signal: Any = None) -> Any:
+        del signal
+        yield from ()
+        return 1, [account]
+
+    memory = Memory()
+    memory.mints[USDC] = KnownMint(PROGRAM, 6)
+    memory.payees.add(SOURCE)
+    config = SimpleNamespace(network=SOLANA_MAINNET, wallet=WALLET, auto_swap=False)
+    return SimpleNamespace(
+        config=config,
+        memory=memory,
+        now=now,
+        rpc=SimpleNamespace(accounts=accounts),
+        ledger=Ledger(MemoryBalances()),
+        locks=MemoryLocks(),
+        closing=Signal(),
+        wallet=SimpleNamespace(waiting=Waiting()),
+        owner=SimpleNamespace(wallet=WALLET, network=SOLANA_MAINNET),
+    )
+
+
+def hold(context: Any, amount: int = HELD) -> HeldFunds:
+    """Funds a payment that is not held yet."""
+
+    def emit(*_args: Any, **_fields: Any) -> Any:
+        yield from ()
+
+    offer = SimpleNamespace(mint=USDC, pay_to=WALLET, amount=amount, claimed_decimals=None)
+    choice: Any = SimpleNamespace(
+        offer=offer, facts=SimpleNamespace(source=SOURCE, available=0, decimals=6)
+    )
+    unused: Any = None
+    task = FundTask("one", emit, None, unused, unused, unused, lambda: None)
+    return threads.run(fund_payment(context, choice, task))
+
+
+@pytest.mark.parametrize("seconds", range(1, 13))
+def test_what_is_there_is_held_however_old_it_grows_between_two_looks(seconds: int) -> None:
+    """A balance is taken for true for 30 s."""
+    for age in range(32):
+        time = NOW
+
+        def now() -> int:
+            nonlocal time
+            time += seconds * 1_000
+            return time
+
+        context = wallet_at(now)
+        threads.run(context.ledger.see(SOURCE, HELD, NOW - age * 1_000, 1))
+        held = hold(context)
+        assert held.before is not None
+        assert held.before.amount == HELD
+
+
+def test_what_is_there_is_held_also_if_another_call_forgets_what_is_known_of_it() -> None:
+    looks = 0
+
+    def now() -> int:
+        nonlocal looks
+        looks += 1
+        if looks % 2 == 0 and looks < 6:
+            # A ledger in memory waits for nothing.
+            assert list(context.ledger.forget(SOURCE)) == []
+        return NOW
+
+    context = wallet_at(now)
+    assert hold(context).before is not None
+
+
+def test_more_than_is_there_is_not_held() -> None:
+    with pytest.raises(ExactChangeError) as failed:
+        hold(wallet_at(lambda: NOW), HELD + 1)
+    assert failed.value.code == "insufficient_funds"
