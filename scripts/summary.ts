@@ -5,15 +5,38 @@ interface Report {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly testResults: readonly {
+    readonly name: string;
     readonly status: string;
-    readonly assertionResults: readonly { readonly status: string }[];
+    readonly message: string;
+    readonly assertionResults: readonly {
+      readonly status: string;
+      readonly fullName: string;
+      readonly failureMessages: readonly string[];
+    }[];
   }[];
 }
 
 interface Count {
   readonly passed: number;
   readonly failed: number;
+  /** What failed and why, to stand at the end of a log of which often only the end is kept. */
+  readonly reasons: readonly string[];
 }
+
+const LINES_OF_A_REASON = 6;
+const start = (message: string) => message.split('\n').slice(0, LINES_OF_A_REASON).join('\n  ');
+
+const reasonsOf = ({ testResults }: Report): string[] =>
+  testResults
+    .filter(({ status }) => status === 'failed')
+    .flatMap(({ name, message, assertionResults }) => {
+      const failed = assertionResults.filter(({ status }) => status === 'failed');
+      if (failed.length === 0) return [`FAILED ${name}\n  ${start(message)}`];
+      return failed.map(
+        ({ fullName, failureMessages }) =>
+          `FAILED ${name} > ${fullName}\n  ${start(failureMessages.join('\n'))}`,
+      );
+    });
 
 /** What came of one run of vitest: its report, and the status that it ended with. */
 function countOf(file: string, status: string): Count {
@@ -29,6 +52,7 @@ function countOf(file: string, status: string): Count {
   return {
     passed: report?.numPassedTests ?? 0,
     failed: status === '0' ? failed : Math.max(1, failed),
+    reasons: report === undefined ? [`${file} is missing`] : reasonsOf(report),
   };
 }
 
@@ -39,6 +63,7 @@ const counts = runs.flatMap((file, index) =>
 );
 const failed = counts.reduce((sum, one) => sum + one.failed, gates === '0' ? 0 : 1);
 
+for (const reason of counts.flatMap(({ reasons }) => reasons)) console.log(reason);
 if (gates !== '0') console.log('`npm run check` failed: counted as one failure.');
 console.log(`${counts.reduce((sum, { passed }) => sum + passed, 0)} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
