@@ -28,13 +28,20 @@ export function isAddress(value: unknown): value is Address {
  * {@link isAddress} first.
  */
 export function addressBytes(address: Address): Uint8Array {
-  if (!isAddress(address)) throw new TypeError('Not a Solana address.');
-  return known.get(address)?.slice() ?? base58.decode(address);
+  return knownBytes(address).slice();
 }
 
 /** The bytes of addresses, one after the other. Throws as {@link addressBytes}. */
-export function addressesBytes(addresses: readonly Address[]): number[] {
-  return addresses.flatMap((address) => [...addressBytes(address)]);
+export function addressesBytes(addresses: readonly Address[]): Uint8Array {
+  const bytes = new Uint8Array(KEY_BYTES * addresses.length);
+  addresses.forEach((address, at) => bytes.set(knownBytes(address), KEY_BYTES * at));
+  return bytes;
+}
+
+/** Not to be written to. */
+function knownBytes(address: Address): Uint8Array {
+  if (!isAddress(address)) throw new TypeError('Not a Solana address.');
+  return known.get(address) ?? base58.decode(address);
 }
 
 /** The address of 32 bytes. */

@@ -8,29 +8,40 @@ import { decodeTransaction, messageSigners } from '../../solana/transactions/tra
 /** 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
+/** A transaction id that a seller claims, and whether it is that of the payment. */
+export interface Claim {
+  readonly id: string;
+  isProven(): Promise<boolean>;
+}
+
 /**
- * The transaction id that the seller claims, if it is that of this payment: the id is the fee
- * payer's signature, here seen to be over the message that we signed. No node is asked, and none
- * has to be believed in this; whether the transaction landed is the chain's to say.
+ * The transaction id that the seller claims of this payment, unless it was seen to be another's.
+ * It is proven if it is the fee payer's signature over the message that we signed. No node is asked
+ * for that, and none has to be believed; whether the transaction landed is the chain's to say.
  */
-export async function provenClaim(
+export function claimOf(
   protocols: readonly PaymentProtocol[],
   open: OpenPayment,
-): Promise<string | undefined> {
+): Claim | undefined {
   const { payment, receipt } = open.attempt;
   const id = receipt.settlement?.transaction;
   if (id === undefined || !SIGNATURE.test(id)) return undefined;
-  // Each look at the chain asks.
-  if (open.claim?.id !== id) {
-    const message = open.message ?? messageIn(protocols, payment);
-    const [feePayer] = message === undefined ? [] : messageSigners(message);
-    const isProven =
-      message !== undefined &&
-      feePayer !== undefined &&
-      (await verifySignature(message, base58.decode(id), feePayer));
-    open.claim = { id, isProven };
-  }
-  return open.claim.isProven ? id : undefined;
+  if (open.claim?.id === id && !open.claim.isProven) return undefined;
+  return {
+    id,
+    async isProven() {
+      // Each look at the chain asks.
+      if (open.claim?.id === id) return open.claim.isProven;
+      const message = open.message ?? messageIn(protocols, payment);
+      const [feePayer] = message === undefined ? [] : messageSigners(message);
+      const isProven =
+        message !== undefined &&
+        feePayer !== undefined &&
+        (await verifySignature(message, base58.decode(id), feePayer));
+      open.claim = { id, isProven };
+      return isProven;
+    },
+  };
 }
 
 /** The message in a payment on record: what its header carries has to be what we signed. */

@@ -68,17 +68,21 @@ async function lookFor(node: Witness, sent: Sent, signal: AbortSignal): Promise<
   return found ?? (await recovery()).searchHistory(await node.history(), sent, signal);
 }
 
-/** The node is asked in vain at worst: it must not keep the search from being made. */
+/**
+ * The node is asked in vain at worst: it must not keep the search from being made. The claim is
+ * proven last: what landed together is asked about together, and proven in one go.
+ */
 async function claimed(
   node: Witness,
   { claim }: Sent,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
   if (claim === undefined) return undefined;
-  const status = await node.statusOf(claim, signal).catch(() => null);
+  const status = await node.statusOf(claim.id, signal).catch(() => null);
   if (signal.aborted) throw signal.reason;
   // That it failed is for the list to say, which tells the slot of now.
   if (status === null || status.error !== null || status.commitment === 'processed')
     return undefined;
-  return { state: 'landed', signature: claim, slot: status.slot, error: null };
+  if (!(await claim.isProven())) return undefined;
+  return { state: 'landed', signature: claim.id, slot: status.slot, error: null };
 }

@@ -8,7 +8,7 @@ import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { ownerOf } from '../owner.js';
 import { listenTo } from './account-changes.js';
-import { provenClaim } from './claim.js';
+import { claimOf } from './claim.js';
 import { fateOf, type Fate } from './fate.js';
 import { sentPayment, sourceOf } from './sent-transaction.js';
 
@@ -114,7 +114,7 @@ export async function decidePayment(
   // Each call of a node has a deadline, but there may be many of them.
   const deadline = startDeadline(context.config.timeouts.payment, signal);
   const { attempt } = open;
-  const sent = sentPayment(attempt, attempt.payment, await provenClaim(context.protocols, open));
+  const sent = sentPayment(attempt, attempt.payment, claimOf(context.protocols, open));
   const asked = fateOf(context.histories, sent, deadline.signal);
   const verdict = decisionOf(await asked.finally(() => deadline.end()));
   if (verdict === undefined) return false;

@@ -2,6 +2,7 @@ import type { SignedSwap } from '../../journal/types.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Landing } from '../../solana/transactions/confirm.js';
 import type { Address } from '../../solana/types.js';
+import type { Claim } from './claim.js';
 import type { Fate } from './fate.js';
 import { readingOf, SLOT_MARGIN, type Sent } from './sent-transaction.js';
 
@@ -26,7 +27,7 @@ export function sentSwap(
     // A relayer can sign the same message again: only our own signature is sure to be in what lands.
     ...(relay === undefined
       ? { signature, isId: true }
-      : { signature: relay.payerSignature, isId: false, claim: signature, mint: inputMint }),
+      : { signature: relay.payerSignature, isId: false, claim: seen(signature), mint: inputMint }),
     ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
     source:
       inputMint === WSOL_MINT
@@ -35,6 +36,11 @@ export function sentSwap(
     before: readingOf(before),
     slot: Math.max(0, blockhashSlot - SLOT_MARGIN),
   };
+}
+
+/** The relayer's signature was verified before it was put on record. */
+function seen(id: string): Claim {
+  return { id, isProven: () => Promise.resolve(true) };
 }
 
 /** A fate as what became of a transaction of ours that is being sent. */

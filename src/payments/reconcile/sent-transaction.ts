@@ -2,6 +2,7 @@ import type { Reading } from '../../journal/account-balance.js';
 import type { Attempt, SignedPayment } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { Source } from './account-history.js';
+import type { Claim } from './claim.js';
 
 /**
  * A blockhash is at most 150 blocks old when it is used last, and slots may pass without a block.
@@ -14,10 +15,8 @@ export interface Sent {
   readonly signature: string;
   /** Whether our signature is the transaction's id: it is if we pay the fee. */
   readonly isId: boolean;
-  /**
-   * Its id, as the seller says it and the fee payer's signature in it proves: looked at first.
-   */
-  readonly claim?: string | undefined;
+  /** Its id, as the seller says it: looked at first, and believed if it is proven. */
+  readonly claim?: Claim | undefined;
   /** What its memo says, if it has one of its own. */
   readonly memo?: string | undefined;
   /** What it takes from. */
@@ -50,7 +49,7 @@ export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
 export function sentPayment(
   { mint }: Pick<Attempt, 'mint'>,
   payment: SignedPayment,
-  claim?: string,
+  claim?: Claim,
 ): Sent {
   const { payerSignature, memo, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } =
     payment;

@@ -131,8 +131,9 @@ function lookUp(wanted: Map<Address, Wanted>, tables: readonly LookupTable[]): L
     .filter(({ writable, readonly }) => writable.length + readonly.length > 0);
 }
 
-function addBytes(to: number[], bytes: Iterable<number>): void {
-  for (const byte of bytes) to.push(byte);
+function addBytes(to: number[], bytes: Uint8Array): void {
+  // Without the object that an iterator makes of each byte.
+  for (let at = 0; at < bytes.length; at += 1) to.push(bytes[at] ?? 0);
 }
 
 /** A compact-u16: seven bits a byte, the lowest first. */

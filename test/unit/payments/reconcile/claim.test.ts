@@ -4,7 +4,7 @@ import { Keypair, SystemProgram, TransactionMessage, VersionedTransaction } from
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { OpenPayment } from '../../../../src/journal/open-payment.js';
-import { provenClaim } from '../../../../src/payments/reconcile/claim.js';
+import { claimOf } from '../../../../src/payments/reconcile/claim.js';
 import { x402Protocol } from '../../../../src/protocols/x402/protocol.js';
 import { till, TILL_PAYMENT } from '../../../helpers/till.js';
 import { payment } from './fake-chain.js';
@@ -48,10 +48,11 @@ const open = (part: Parameters<typeof payment>[0] = {}): OpenPayment => ({
     }),
   } as never,
 });
-const judge = (one: OpenPayment, claim: string | undefined) => {
+const judge = async (one: OpenPayment, claim: string | undefined) => {
   const settlement = { success: true, transaction: claim, network: '' };
   one.attempt = { ...one.attempt, receipt: { settlement } as never };
-  return provenClaim([x402Protocol, till], one);
+  const claimed = claimOf([x402Protocol, till], one);
+  return (await claimed?.isProven()) === true ? claimed?.id : undefined;
 };
 const proven = (claim: string | undefined, part: Parameters<typeof payment>[0] = {}) =>
   judge(open(part), claim);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
+import type { Claim } from '../../../../src/payments/reconcile/claim.js';
 import { fateOf, type Fate } from '../../../../src/payments/reconcile/fate.js';
 import { sentSwap } from '../../../../src/payments/reconcile/sent-swap.js';
 import { sentPayment } from '../../../../src/payments/reconcile/sent-transaction.js';
@@ -17,7 +18,8 @@ import {
 } from './fake-chain.js';
 
 const until = new AbortController().signal;
-const sent = (part: Partial<SignedPayment> = {}, claim?: string) =>
+const claims = (id: string, isProven = true) => ({ id, isProven: async () => isProven });
+const sent = (part: Partial<SignedPayment> = {}, claim?: Claim) =>
   sentPayment({ mint: 'mint' }, payment(part), claim);
 /** Time passes by more than a slot between two looks. */
 const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
@@ -27,7 +29,7 @@ const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
 const ask = (
   nodes: readonly FakeNode[],
   part: Partial<SignedPayment> = {},
-  claim?: string,
+  claim?: Claim,
 ): Promise<Fate> => fateOf(historiesOf(fakeRpc(nodes)), sent(part, claim), until);
 
 /** Past the last height, with all of its history. */
@@ -81,7 +83,7 @@ describe('a payment that landed', () => {
     const rpc = fakeRpc([past({ a: settles, b: { ...settles, slot: 1_011 } })]);
     const histories = historiesOf(rpc);
     const look = (claim: string, source: string) =>
-      fateOf(histories, sent({ source }, claim), until);
+      fateOf(histories, sent({ source }, claims(claim)), until);
     expect(await Promise.all([look('a', 'source'), look('b', 'second')])).toEqual([
       { ...landed, signature: 'a' },
       { ...landed, signature: 'b', slot: 1_011 },
@@ -95,8 +97,14 @@ describe('a payment that landed', () => {
     ['has not confirmed', { status: 'processed' }],
   ])('is searched for when its id is one that the node %s', async (_, part) => {
     const id = { id: { slot: 1_500, memo: 'other', ...part } };
-    expect(await ask([past({ ...id, tx: settles })], {}, 'id')).toEqual(landed);
-    expect(await ask([past({ tx: settles })], {}, 'unknown')).toEqual(landed);
+    expect(await ask([past({ ...id, tx: settles })], {}, claims('id'))).toEqual(landed);
+    expect(await ask([past({ tx: settles })], {}, claims('unknown'))).toEqual(landed);
+  });
+
+  it('is searched for when what landed by its id is not proven to be it', async () => {
+    const other = { id: { ...settles, slot: 1_500, memo: 'other' } };
+    expect(await ask([past(other)], {}, claims('id', false))).toEqual({ state: 'open' });
+    expect(await ask([past({ ...other, tx: settles })], {}, claims('id', false))).toEqual(landed);
   });
 
   it('is found when other transactions cannot be read', async () => {
