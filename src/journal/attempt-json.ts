@@ -59,11 +59,21 @@ export function isAttempt(value: unknown): value is Attempt {
  * Throws `TypeError` if it is none.
  */
 export function copyOf(attempt: Attempt): Attempt {
-  const copy: unknown = JSON.parse(JSON.stringify(attempt));
+  const copy = jsonOf(attempt);
   if (isAttempt(copy)) return copy;
   throw new TypeError(
     'This is no attempt that a journal can keep: a field is missing, or an amount is not in whole base units.',
   );
+}
+
+/** What parsing its JSON would give: text, numbers, flags, and lists and fields of such. */
+function jsonOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(jsonOf);
+  const copy: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(value))
+    if (field !== undefined) copy[name] = jsonOf(field);
+  return copy;
 }
 
 /**

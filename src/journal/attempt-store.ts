@@ -30,8 +30,8 @@ interface Open extends Entry {
 interface Over {
   readonly made: number;
   readonly at: number; // What is too old for a question is not parsed.
-  /** Its JSON: an object takes three times as much. */
-  readonly text: string;
+  /** Its JSON, but for the newest: an object takes three times as much. */
+  readonly kept: string | Attempt;
 }
 
 /** @param archive - With one, closed attempts stay until their content was taken. */
@@ -50,12 +50,13 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   const ages = createHeap<{ readonly id: string; readonly at: number }>((a, b) => a.at < b.at);
   let made = 0;
 
-  const textOf = ({ text }: Over): Attempt => JSON.parse(text) as Attempt; // Written from one.
+  const attemptOf = ({ kept }: Over): Attempt =>
+    typeof kept === 'string' ? (JSON.parse(kept) as Attempt) : kept; // Written from one.
   const get = (id: string): Attempt | undefined => {
     const there = open.get(id)?.attempt;
     if (there !== undefined) return there;
     const gone = over.get(id);
-    return gone === undefined ? undefined : textOf(gone);
+    return gone === undefined ? undefined : attemptOf(gone);
   };
   const sumsOf = (attempt: Attempt) => (isOpen(attempt) ? pending : spending);
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
@@ -79,7 +80,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       whole.delete(id);
       lean.add(id);
       if (one !== undefined && archive === undefined)
-        over.set(id, { ...one, text: JSON.stringify(leanOf(textOf(one))) });
+        over.set(id, { ...one, kept: JSON.stringify(leanOf(attemptOf(one))) });
     }
     if (archive !== undefined) return;
     for (const id of lean) {
@@ -113,7 +114,9 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       ages.add({ id, at: one.at });
       return;
     }
-    over.set(id, { made: number, at: attempt.at, text: JSON.stringify(attempt) });
+    const isNew = archive === undefined && isClosed(attempt);
+    const kept = isNew ? attempt : JSON.stringify(attempt);
+    over.set(id, { made: number, at: attempt.at, kept });
     if (!isClosed(attempt)) return;
     whole.add(id);
     prune();
