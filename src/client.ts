@@ -11,6 +11,7 @@ import {
 import { untilAborted } from './internal/abort.js';
 import { loadOnce, part } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
+import { createSpareMemory } from './internal/kept-body.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
 import { createTurns } from './internal/turns.js';
@@ -131,6 +132,7 @@ export function buildClient(
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
   const nextTurn = createTurns();
+  const spare = createSpareMemory();
   let loading: Promise<Engine> | undefined;
   let loaded: Engine | undefined;
   let closed = false;
@@ -162,7 +164,7 @@ export function buildClient(
   return {
     address: config.signer.address,
     async fetch(input, init) {
-      const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers);
+      const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers, spare);
       if (call === undefined) return config.fetch(input, init);
       // An empty key would be one key for every call.
       const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
@@ -188,7 +190,7 @@ export function buildClient(
       }
     },
     async plan(input, init) {
-      const call = captureCall(config.fetch, input, init, headers);
+      const call = captureCall(config.fetch, input, init, headers, spare);
       if (call === undefined) throw await refusedByFetch(config, input, init);
       const unpaid = await sendUnpaid(call, config);
       call.forget();

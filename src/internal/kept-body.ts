@@ -20,6 +20,15 @@ export interface KeptBody {
   drop(): void;
 }
 
+/** One that is in memory: its caller can change no more of what is kept. */
+export interface CopiedBody extends KeptBody {
+  /**
+   * What fetch is given for it the first time: the caller's own, as long as that one has had no
+   * turn to change it. fetch copies what it gets at once.
+   */
+  first(): BodyInit;
+}
+
 /** One that is read beside the request that sends it. */
 export interface ReadBody extends KeptBody {
   /** Undefined if it is too large or broke off. Never rejects. */
@@ -31,44 +40,61 @@ export function isOneShot(body: BodyInit): boolean {
 }
 
 /**
- * Keeps a body as {@link copyOfBody} gives it, and reads it only if it is asked for. Undefined for a
- * stream, a form, and whatever fetch makes text of.
+ * Keeps a copy of a body, and reads it only if it is asked for. Undefined for a stream, a form, and
+ * whatever fetch makes text of.
+ *
+ * @param spare - What the copies of large bodies are written to.
  */
-export function keepAsItIs(body: BodyInit): KeptBody | undefined {
-  const held = holdBody(body);
+export function keepCopy(body: BodyInit, spare: SpareMemory): CopiedBody | undefined {
+  const copy = copyOfBody(body, spare);
+  const held = heldOf(copy);
   if (held === undefined) return undefined;
+  let own: BodyInit | undefined = body;
+  void Promise.resolve().then(() => (own = undefined));
+  // What was handed out may be read at any time, so its memory is not written to again.
+  let state: 'unused' | 'used' | 'dropped' = 'unused';
+  const use = () => {
+    if (state === 'dropped') throw notReplayable();
+    state = 'used';
+    return copy;
+  };
   const bytes = async () => {
+    use();
     const [size, read] = held;
     const all = size > BODY_LIMIT_BYTES ? undefined : await read();
     if (all === undefined || all.length > BODY_LIMIT_BYTES) throw notReplayable();
     return all;
   };
   return {
+    first: () => own ?? use(),
     bytes,
     again: async () => {
       await bytes();
-      return held[2];
+      return copy;
     },
-    drop: () => undefined,
+    drop() {
+      if (state !== 'unused') return;
+      state = 'dropped';
+      // One that is too large to be copied is the caller's own.
+      if (copy !== body) spare.giveBack(copy);
+    },
   };
 }
 
-/** At least so many bytes, how they are read, and what is sent again. */
+/** At least so many bytes, and how they are read. */
 type Held = readonly [
   size: number,
   read: () => Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer>>,
-  body: BodyInit,
 ];
 
-function holdBody(body: BodyInit): Held | undefined {
-  if (typeof body === 'string') return [body.length, () => new TextEncoder().encode(body), body];
-  if (body instanceof URLSearchParams)
-    return [0, () => new TextEncoder().encode(body.toString()), body];
+function heldOf(body: BodyInit): Held | undefined {
+  if (typeof body === 'string') return [body.length, () => new TextEncoder().encode(body)];
+  if (body instanceof URLSearchParams) return [0, () => new TextEncoder().encode(body.toString())];
   const bytes = bytesOf(body);
-  if (bytes !== undefined) return [bytes.length, () => bytes, bytes];
+  if (bytes !== undefined) return [bytes.length, () => bytes];
   // Node 16 has no global one.
   return typeof Blob !== 'undefined' && body instanceof Blob
-    ? [body.size, async () => new Uint8Array(await body.arrayBuffer()), body]
+    ? [body.size, async () => new Uint8Array(await body.arrayBuffer())]
     : undefined;
 }
 
@@ -80,14 +106,46 @@ function bytesOf(body: BodyInit): Uint8Array<ArrayBuffer> | undefined {
     : undefined;
 }
 
-/**
- * A body that its caller can change no more, if it is one that is kept; of a stream or a form there
- * is a Request.
- */
-export function copyOfBody(body: BodyInit): BodyInit {
+/** With a body that its caller can change no more, if it is one that is kept as it is. */
+export function holdBody(init: RequestInit): RequestInit {
+  const { body } = init;
+  return body === undefined || body === null ? init : { ...init, body: copyOfBody(body) };
+}
+
+/** Of a stream or a form there is no copy. */
+function copyOfBody(body: BodyInit, spare?: SpareMemory): BodyInit {
   if (body instanceof URLSearchParams) return new URLSearchParams(body);
   const bytes = bytesOf(body);
-  return bytes === undefined || bytes.length > BODY_LIMIT_BYTES ? body : Uint8Array.from(bytes);
+  if (bytes === undefined || bytes.length > BODY_LIMIT_BYTES) return body;
+  return spare?.copy(bytes) ?? Uint8Array.from(bytes);
+}
+
+/** Memory that copies of large bodies are written to, one after the other. */
+export interface SpareMemory {
+  copy(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>;
+  /** Takes back what a copy was written to. Nothing may refer to that any more. */
+  giveBack(copy: BodyInit): void;
+}
+
+/** Below it, new memory costs little. */
+const LARGE_BYTES = 64 * 1024;
+
+/** New memory of a megabyte takes longer to get than to write to. */
+export function createSpareMemory(): SpareMemory {
+  let spare: ArrayBuffer | undefined;
+  return {
+    copy(bytes) {
+      if (spare?.byteLength !== bytes.length) return Uint8Array.from(bytes);
+      const copy = new Uint8Array(spare);
+      spare = undefined;
+      copy.set(bytes);
+      return copy;
+    },
+    giveBack(copy) {
+      const bytes = bytesOf(copy);
+      if (bytes !== undefined && bytes.length >= LARGE_BYTES) spare = bytes.buffer;
+    },
+  };
 }
 
 async function readKept(

@@ -1,4 +1,4 @@
-import { keepAsItIs, type KeptBody } from './kept-body.js';
+import { keepCopy, type KeptBody, type SpareMemory } from './kept-body.js';
 import { isPlain } from './record.js';
 
 export type Fetch = typeof globalThis.fetch;
@@ -27,17 +27,18 @@ const ABSOLUTE = /^https?:\/\//i;
  * Most calls: an address, and a plain init or none. Nothing is made of them before a payment is
  * asked for. Undefined for all others.
  *
- * @param own - The init as it was, which its caller can change no more.
+ * @param own - The init as it was, which its caller can change no more, but for its body.
  */
 export function takePlain(
   input: Input,
   init: RequestInit | undefined,
   own: RequestInit,
+  spare: SpareMemory,
 ): CallParts | undefined {
   const address = typeof input === 'string' ? input : input instanceof URL ? input.href : '';
   if (!ABSOLUTE.test(address) || (init !== undefined && !isPlain(init))) return undefined;
   const body = own.body ?? undefined;
-  const kept = body === undefined ? undefined : keepAsItIs(body);
+  const kept = body === undefined ? undefined : keepCopy(body, spare);
   if (body !== undefined && kept === undefined) return undefined;
   const { hasHeader, headers } = holdHeaders(own.headers);
   const method = own.method ?? 'GET';
@@ -62,7 +63,7 @@ export function takePlain(
         return true;
       }
     },
-    send: (fetch) => fetch(input, own),
+    send: (fetch) => fetch(input, kept === undefined ? own : { ...own, body: kept.first() }),
   };
 }
 

@@ -1,5 +1,12 @@
 import { followSignal } from './abort.js';
-import { copyOfBody, isOneShot, keepBody, keepStream, type KeptBody } from './kept-body.js';
+import {
+  holdBody,
+  isOneShot,
+  keepBody,
+  keepStream,
+  type KeptBody,
+  type SpareMemory,
+} from './kept-body.js';
 import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
 import { isPlain } from './record.js';
 
@@ -46,12 +53,14 @@ export interface Call {
  * would refuse it, as far as that is seen at once.
  *
  * @param paymentHeaders - Names in lower case: a call with one of them pays by itself.
+ * @param spare - What bodies are copied to.
  */
 export function captureCall(
   fetch: Fetch,
   input: Input,
   init: RequestInit | undefined,
   paymentHeaders: readonly string[],
+  spare: SpareMemory,
 ): Call | undefined {
   let own: RequestInit;
   let parts: CallParts;
@@ -59,7 +68,7 @@ export function captureCall(
     own = holdInit(init);
     // It may go out more than once, and a payment may come before it.
     const held = input instanceof URL ? new URL(input) : input;
-    parts = takePlain(held, init, own) ?? takeApart(held, own);
+    parts = takePlain(held, init, own, spare) ?? takeApart(held, holdBody(own));
   } catch {
     return undefined;
   }
@@ -106,7 +115,7 @@ export function captureCall(
       if (url !== parts.url && new URL(url).origin !== new URL(parts.url).origin)
         for (const name of CREDENTIAL_HEADERS) paid.delete(name);
       paid.set(header.name, header.value);
-      return fetch(keepsMore && url === withoutHash(parts.url) ? input : url, {
+      return fetch(keepsMore && url === parts.url.replace(/#.*/, '') ? input : url, {
         ...parts.passed,
         method: parts.method,
         headers: paid,
@@ -223,10 +232,6 @@ function withInit(fetch: Fetch, more: RequestInit): Fetch {
   return (input, init) => fetch(input, { ...readInit(init), ...more });
 }
 
-function withoutHash(url: string): string {
-  return url.replace(/#.*/, '');
-}
-
 // fetch reads these by name, so also from a prototype: a Request may serve as init.
 const INIT_MEMBERS = [
   'method',
@@ -258,11 +263,10 @@ function readInit(init: object | null | undefined): RequestInit {
   return copy;
 }
 
-/** As {@link readInit}, with headers and a body that its caller can change no more. */
+/** As {@link readInit}, with headers that its caller can change no more. */
 function holdInit(init: RequestInit | null | undefined): RequestInit {
   const own = readInit(init);
   if (own.headers !== undefined) own.headers = copyOfHeaders(own.headers);
-  if (own.body !== undefined && own.body !== null) own.body = copyOfBody(own.body);
   return own;
 }
 

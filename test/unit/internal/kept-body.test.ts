@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { BODY_LIMIT_BYTES, createSpareMemory } from '../../../src/internal/kept-body.js';
+import { captureCall } from '../../../src/internal/request.js';
+
+const URL = 'https://shop.test/';
+const HEADER = { name: 'PAYMENT-SIGNATURE', value: 'x' };
+const LARGE = 64 * 1024;
+
+/** What a client may do with a call, in any order. */
+const step = fc.constantFrom('unpaid', 'turn', 'read', 'paid', 'forget');
+const call = fc.record({
+  size: fc.constantFrom(3, LARGE, LARGE + 1, BODY_LIMIT_BYTES, BODY_LIMIT_BYTES + 1),
+  asView: fc.boolean(),
+  steps: fc.array(step, { maxLength: 6 }),
+});
+
+it('gives fetch the bytes of the call alone, whatever its caller and other calls write later', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(call, { minLength: 2, maxLength: 6 }), async (calls) => {
+      const spare = createSpareMemory();
+      const kept: { readonly mark: number; readonly own: boolean; readonly body: Uint8Array }[] =
+        [];
+      for (const [at, { size, asView, steps }] of calls.entries()) {
+        const [mark, given] = [at + 1, new Uint8Array(size).fill(at + 1)];
+        let isOwn = true;
+        // One of the caller's that keeps what it gets, and reads it later.
+        const fetch: typeof globalThis.fetch = (_, init) => {
+          const body = init?.body;
+          if (!(body instanceof Uint8Array || body instanceof ArrayBuffer)) throw new Error('none');
+          kept.push({
+            mark,
+            own: isOwn,
+            body: new Uint8Array(body instanceof Uint8Array ? body.buffer : body),
+          });
+          return Promise.resolve(new Response(null));
+        };
+        const init = { method: 'POST', body: asView ? given : given.buffer };
+        const captured = captureCall(fetch, URL, init, ['payment-signature'], spare)!;
+        for (const name of steps) {
+          if (name === 'unpaid') await captured.sendUnpaid().catch(() => undefined);
+          if (name === 'read') {
+            const read = await captured.replayable().catch(() => undefined);
+            if (read !== undefined) kept.push({ mark, own: false, body: read });
+          }
+          if (name !== 'forget') isOwn = false;
+          if (name === 'turn') await Promise.resolve();
+          const { signal } = new AbortController();
+          if (name === 'paid') await captured.sendPaid(URL, HEADER, signal).catch(() => undefined);
+          if (name === 'forget') captured.forget();
+        }
+        captured.forget();
+        captured.forget();
+        // What is too large to be kept stays the caller's.
+        if (size <= BODY_LIMIT_BYTES) given.fill(0);
+      }
+      const wanted = kept.map(({ mark, own, body }) =>
+        own && body.length <= BODY_LIMIT_BYTES ? 0 : mark,
+      );
+      const found = kept.map(({ body }) => body[body.findIndex((byte) => byte !== body[0])]);
+      expect(found).toEqual(kept.map(() => undefined));
+      expect(kept.map(({ body }) => body[0])).toEqual(wanted);
+    }),
+    { numRuns: 150 },
+  );
+});
