@@ -1,5 +1,6 @@
 import { counts, type Cap } from '../policy/caps.js';
 import {
+  createNameIndex,
   entryOf,
   isClosed,
   isOf,
@@ -10,7 +11,6 @@ import {
 } from './attempt-names.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './counting.js';
 import { createHeap } from './heap.js';
-import { createNameIndex } from './name-index.js';
 import { createSpending } from './spending.js';
 import { briefOf, createSpentKeys, isSpentKey, leanOf, ofBrief } from './spent-keys.js';
 import { attemptStates, isOpen, mayFollow, openStates } from './states.js';

@@ -1,7 +1,7 @@
 import { createEvents } from '../events.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
-import { isFromService } from '../journal/service-attempts.js';
+import { isFromService } from '../journal/attempt-names.js';
 import type { Journal } from '../journal/types.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
 import { withSwapCost } from '../payments/execute/swap-cost.js';
