@@ -1,4 +1,5 @@
-import { costIn, countedAt, type Counted } from './counting.js';
+import type { Cost } from '../policy/cost.js';
+import { costIn, countedAt } from './counting.js';
 import type { Attempt, Owner } from './types.js';
 
 /** What caps tell payments apart by. */
@@ -62,7 +63,10 @@ export function namesOf(attempt: Attempt): string[] {
 }
 
 /** An attempt, with what the store needs of it at each step. */
-export interface Entry extends Counted {
+export interface Entry {
+  readonly attempt: Attempt;
+  /** What it takes of caps as it stands, by unit. */
+  readonly cost: Cost;
   readonly names: readonly string[];
   readonly owner: string;
   readonly place: string;

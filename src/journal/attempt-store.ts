@@ -5,6 +5,7 @@ import {
   isClosed,
   isOf,
   keyName,
+  ownerName,
   requestName,
   takesTheSame,
   type Entry,
@@ -134,7 +135,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   };
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
-    let sum = spending.since(owner, cap, since) + pending.since(owner, cap, -Infinity);
+    const name = ownerName(owner);
+    let sum = spending.since(name, cap, since) + pending.since(name, cap, -Infinity);
     for (const { attempt, cost } of lapsed(since))
       if (isOf(attempt, owner) && counts(cap, attempt)) sum -= cost.get(cap.unit) ?? 0n;
     return sum;
@@ -142,7 +144,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   const blocked = (attempt: Attempt, caps: readonly Cap[], before?: Attempt) => {
     if (caps.length === 0) return undefined;
     const sums = caps.map((cap) => used(attempt, cap, attempt.at));
-    return firstFull(caps, sums, entryOf(attempt), before && entryOf(before));
+    return firstFull(caps, sums, attempt, before);
   };
   const named = (owner: Owner, one: string): Attempt[] =>
     [...index.find(one)]

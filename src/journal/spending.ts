@@ -15,8 +15,12 @@ export interface Spending {
   add(place: CapScope, at: number, cost: Cost): void;
   /** Takes back what was added at the same place and time. */
   subtract(place: CapScope, at: number, cost: Cost): void;
-  /** What counts in a cap's window that begins after a moment. */
-  since(owner: Owner, cap: Cap, moment: number): bigint;
+  /**
+   * What counts in a cap's window that begins after a moment.
+   *
+   * @param owner - By {@link ownerName}.
+   */
+  since(owner: string, cap: Cap, moment: number): bigint;
   content(): SpentAt[];
   restore(spent: SpentAt): void;
 }
@@ -81,7 +85,7 @@ export function createSpending(): Spending {
     },
     since(owner, cap, moment) {
       const { unit, host, payTo, mint } = cap;
-      const own = owners.get(ownerName(owner));
+      const own = owners.get(owner);
       if (own === undefined) return 0n;
       if (host === undefined && payTo === undefined && (mint === undefined || mint === unit))
         return own.all.get(unit)?.since(moment) ?? 0n;
