@@ -7,7 +7,7 @@ import type { Coordination, Journal } from '../journal/types.js';
 import type { PaymentProtocol } from '../protocols/protocol.js';
 import { createBlockhashSource, type BlockhashSource } from '../solana/rpc/blockhash.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
-import { networkOf } from '../solana/rpc/genesis.js';
+import { networkOf } from '../solana/rpc/nodes.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
