@@ -7,9 +7,11 @@ import type { Request } from './failover.js';
 import { Fault } from './fault.js';
 import {
   asAddress,
+  asAddresses,
   asAnswers,
   asFields,
   asList,
+  asRecords,
   asText,
   errorText,
   orNull,
@@ -47,10 +49,10 @@ export function rareMethods(
         const params = [...checked([owner]), { programId }, config];
         return ask('getTokenAccountsByOwner', params, call, (result) => {
           const { slot, value } = readContext(result, call);
-          const accounts = asList(value).map((one) => {
-            const { pubkey, account } = asFields(one);
-            return { address: asAddress(pubkey), account: readAccount(account) };
-          });
+          const accounts = asRecords(value).map(({ pubkey, account }) => ({
+            address: asAddress(pubkey),
+            account: readAccount(account),
+          }));
           return { slot, accounts };
         });
       };
@@ -75,7 +77,7 @@ export function rareMethods(
 
     priorityFees: async (accounts, call) =>
       ask('getRecentPrioritizationFees', [checked(accounts)], call, (result) =>
-        asList(result).map((fee) => BigInt(safeInteger(asFields(fee)['prioritizationFee']))),
+        asRecords(result).map(({ prioritizationFee }) => BigInt(safeInteger(prioritizationFee))),
       ),
 
     send: (transaction, call) => {
@@ -93,15 +95,12 @@ export function rareMethods(
       const config = { commitment: COMMITMENT, limit, before, until, ...leastSlot(call) };
       const params = [...checked([address]), config];
       return ask('getSignaturesForAddress', params, call, (result) =>
-        asList(result).map((one) => {
-          const { signature, slot, err, memo } = asFields(one);
-          return {
-            signature: asText(signature),
-            slot: safeInteger(slot),
-            error: errorText(err),
-            memo: orNull(memo, asText),
-          };
-        }),
+        asRecords(result).map(({ signature, slot, err, memo }) => ({
+          signature: asText(signature),
+          slot: safeInteger(slot),
+          error: errorText(err),
+          memo: orNull(memo, asText),
+        })),
       );
     },
   };
@@ -165,9 +164,7 @@ function readLanded(result: unknown): LandedTransaction {
   const { writable, readonly } = asFields(
     rest['loadedAddresses'] ?? { writable: [], readonly: [] },
   );
-  const accounts = [asFields(message)['accountKeys'], writable, readonly].flatMap((keys) =>
-    asList(keys).map(asAddress),
-  );
+  const accounts = [asFields(message)['accountKeys'], writable, readonly].flatMap(asAddresses);
   const [before, after] = [asList(preBalances), asList(postBalances)];
   const lamports = new Map<Address, { before: bigint; after: bigint }>();
   accounts.forEach((account, index) => {
@@ -201,8 +198,7 @@ interface TokenBalance {
 }
 
 function readBalances(list: unknown): TokenBalance[] {
-  return asList(list).map((balance) => {
-    const { accountIndex, mint, owner, uiTokenAmount } = asFields(balance);
+  return asRecords(list).map(({ accountIndex, mint, owner, uiTokenAmount }) => {
     const amount = parseAmount(asFields(uiTokenAmount)['amount']);
     if (amount === undefined) throw new Fault('invalid', 'a token balance is not an amount');
     return { index: safeInteger(accountIndex), mint: asAddress(mint), owner, amount };
