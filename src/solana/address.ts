@@ -43,25 +43,3 @@ export function addressOf(bytes: Uint8Array): Address {
     throw new TypeError(`A Solana address is ${KEY_BYTES} bytes, not ${bytes.length}.`);
   return base58.encode(bytes);
 }
-
-/** The last of them, in 1,024 places by their last bits. */
-const spelt = new Map<number, { readonly bytes: Uint8Array; readonly address: Address }>();
-
-/** As {@link addressOf}, for what stands in messages: the same few again and again. */
-export function addressInMessage(bytes: Uint8Array): Address {
-  const place = (((bytes[30] ?? 0) << 8) | (bytes[31] ?? 0)) & 1_023;
-  let one = spelt.get(place);
-  if (one === undefined || one.bytes.some((byte, at) => byte !== bytes[at])) {
-    one = { bytes: bytes.slice(), address: addressOf(bytes) };
-    spelt.set(place, one);
-  }
-  return one.address;
-}
-
-/** Those that stand there one after the other. */
-export function addressesInMessage(bytes: Uint8Array): Address[] {
-  const found: Address[] = [];
-  for (let at = 0; at < bytes.length; at += KEY_BYTES)
-    found.push(addressInMessage(bytes.subarray(at, at + KEY_BYTES)));
-  return found;
-}
