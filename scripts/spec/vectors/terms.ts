@@ -1,5 +1,5 @@
 import { isExactChangeError } from '../../../src/errors.js';
-import { fingerprintOf } from '../../../src/payments/plan/fingerprint.js';
+import { fingerprintOf } from '../../../src/payments/reconcile/find-earlier.js';
 import { decodeHeader, encodeHeader, readJson } from '../../../src/protocols/x402/json.js';
 import { judgeOffers } from '../../../src/protocols/x402/offers.js';
 import { findPaymentRequired } from '../../../src/protocols/x402/parse.js';
