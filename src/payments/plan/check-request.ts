@@ -2,7 +2,7 @@ import { ProtocolError } from '../../errors.js';
 import { isCrossOrigin } from '../../internal/cross-origin.js';
 import { isLoopback } from '../../internal/loopback.js';
 import type { Call } from '../../internal/request.js';
-import { checkPlace } from '../../policy/check-lists.js';
+import { checkPlace } from '../../policy/check-payment.js';
 import type { ListRules } from '../../policy/lists.js';
 import { protocolOf } from '../../protocols/protocol.js';
 import type { PaymentRequired } from '../../protocols/types.js';
