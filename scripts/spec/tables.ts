@@ -50,7 +50,7 @@ import { firewallRules, ruleTexts } from '../../src/swaps/firewall/catalog.js';
 import { harmlessCalls } from '../../src/swaps/firewall/inner-rules.js';
 import { v1Forms } from '../../src/swaps/jupiter/layout-v1.js';
 import { v2Forms } from '../../src/swaps/jupiter/layout.js';
-import { programErrors } from '../../src/swaps/jupiter/program-errors.js';
+import { programErrors } from '../../src/swaps/jupiter/decoder.js';
 import { noRouteCodes } from '../../src/swaps/jupiter/refusal.js';
 import { swapKind } from '../../src/swaps/jupiter/route-plan.js';
 import { swapDecoders } from '../../src/swaps/sources.js';

@@ -13,7 +13,7 @@ import {
 } from '../solana/transactions/transaction.js';
 import { costsOf } from '../swaps/firewall/outlay.js';
 import { readMakings, readTemporary } from '../swaps/firewall/read-temporary.js';
-import { checkSwap } from '../swaps/firewall/check-swap.js';
+import { checkSwap } from '../swaps/firewall/instruction-rules.js';
 import { priorityFeeOf } from '../swaps/firewall/compute-budget.js';
 import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';
 import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';
