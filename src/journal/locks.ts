@@ -1,6 +1,5 @@
 import { TransportError } from '../errors.js';
-import { untilAborted } from '../internal/abort.js';
-import { startDeadline } from '../internal/deadline.js';
+import { startDeadline, untilAborted } from '../internal/abort.js';
 
 /** Named locks, first come first served. */
 export interface Locks {

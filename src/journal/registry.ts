@@ -1,4 +1,4 @@
-import { randomBytes } from '../internal/random.js';
+import { randomBytes } from '../internal/runtime.js';
 import { createLedger } from './balance-ledger.js';
 import { createLocks } from './locks.js';
 import { memoryJournal } from './memory.js';

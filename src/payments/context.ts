@@ -1,7 +1,7 @@
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
-import { bounded } from '../internal/bounded.js';
+import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/hex.js';
 import { part } from '../internal/load-once.js';
 import { locksWithTimeout } from '../journal/locks.js';

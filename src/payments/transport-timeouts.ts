@@ -1,5 +1,5 @@
 import { isExactChangeError, TransportError } from '../errors.js';
-import { bounded } from '../internal/bounded.js';
+import { bounded } from '../internal/abort.js';
 import type { Transport, TransportOptions } from '../transport.js';
 import { isTrustedError } from '../wire/trusted-error.js';
 import { late } from '../journal/locks.js';

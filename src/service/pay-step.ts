@@ -1,4 +1,4 @@
-import { startDeadline } from '../internal/deadline.js';
+import { startDeadline } from '../internal/abort.js';
 import { refuse } from '../internal/options.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';

@@ -1,5 +1,4 @@
-import { throwIfAborted } from '../internal/abort.js';
-import { startDeadline } from '../internal/deadline.js';
+import { startDeadline, throwIfAborted } from '../internal/abort.js';
 import type { PaymentContext } from '../payments/context.js';
 import { fateOf, SLOT_MARGIN, type Sent } from '../payments/reconcile/fate.js';
 import { pastBalance } from './past-balance.js';

@@ -4,9 +4,12 @@ import {
   type ExactChangeError,
   type OfferRefusal,
 } from '../../errors.js';
-import type { Following } from '../../internal/abort.js';
-import { startDeadline, type Deadline } from '../../internal/deadline.js';
-import { startLowPriority } from '../../internal/low-priority.js';
+import {
+  startDeadline,
+  startLowPriority,
+  type Deadline,
+  type Following,
+} from '../../internal/abort.js';
 import { pinnedMint } from '../../network.js';
 import type { Spend } from '../../policy/caps.js';
 import { checkOffer, checkPayment, checkPlace } from '../../policy/check-payment.js';

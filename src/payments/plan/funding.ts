@@ -1,7 +1,7 @@
 import { maxAmount } from '../../amount.js';
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
-import { startLowPriority } from '../../internal/low-priority.js';
+import { startLowPriority } from '../../internal/abort.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';

@@ -1,6 +1,5 @@
 import type { Emit } from '../../events.js';
-import { throwIfAborted, untilAborted } from '../../internal/abort.js';
-import { startDeadline } from '../../internal/deadline.js';
+import { startDeadline, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';

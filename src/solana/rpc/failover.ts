@@ -1,4 +1,4 @@
-import { bounded } from '../../internal/bounded.js';
+import { bounded } from '../../internal/abort.js';
 import { systemRuntime } from '../../internal/runtime.js';
 import { Fault, toTransportError, worstFault } from './fault.js';
 import { misshapen } from './reply.js';

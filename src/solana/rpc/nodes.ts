@@ -1,6 +1,6 @@
 import type { Connection } from '@solana/web3.js';
 import { ConfigError } from '../../errors.js';
-import { bounded } from '../../internal/bounded.js';
+import { bounded } from '../../internal/abort.js';
 import { refuse } from '../../internal/options.js';
 import { asOwn } from '../../internal/own-request.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';

@@ -1,6 +1,5 @@
-import { untilAborted } from '../../internal/abort.js';
+import { isLowPriority, untilAborted } from '../../internal/abort.js';
 import type { RequestLimiter } from '../../internal/http.js';
-import { isLowPriority } from '../../internal/low-priority.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { createRetryAfterQueue } from './retry-after-queue.js';
 import { jupiterBase } from './http.js';
