@@ -2,7 +2,7 @@ import { cleanText, PolicyError } from '../errors.js';
 import { toNetwork } from '../network.js';
 import { countingOf, type Cap, type CapRules, type Spend } from './caps.js';
 import { costOf, costParts, inUnit, sayIn, type Cost } from './cost.js';
-import { namesHost, plainHost } from './hosts.js';
+import { plainHost, portless } from './hosts.js';
 import type { Kind, ListRules } from './lists.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
@@ -114,4 +114,14 @@ function refusedBy(
     );
   }
   return undefined;
+}
+
+/**
+ * Whether an entry of a list, as `readListedHost` gives it, names a host, as
+ * {@link plainHost} gives it.
+ */
+function namesHost(entry: string, host: string): boolean {
+  return [host, portless(host)].some((place) =>
+    entry.startsWith('.') ? place.endsWith(entry) : place === entry,
+  );
 }
