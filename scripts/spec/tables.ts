@@ -36,7 +36,7 @@ import { harmlessExtensions, issuerExtensions } from '../../src/payments/plan/su
 import { PERIODS } from '../../src/policy/periods.js';
 import { parsePolicy } from '../../src/policy/policy.js';
 import { JSON_LIMITS } from '../../src/protocols/x402/json.js';
-import { reservedAddresses } from '../../src/solana/reserved-addresses.js';
+import { reservedAddresses } from '../../src/solana/address.js';
 import { tokenExtensions } from '../../src/solana/tokens/extensions.js';
 import { lateTokenNames, systemNames, tokenNames } from '../../src/solana/transactions/inner.js';
 import {
