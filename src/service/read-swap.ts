@@ -3,7 +3,7 @@ import { refuse } from '../internal/options.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
 import type { PaymentContext } from '../payments/context.js';
-import { verifySignature } from '../solana/signatures.js';
+import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import {
