@@ -1,6 +1,5 @@
 import { ProtocolError } from '../../errors.js';
-import { isCrossOrigin } from '../../internal/cross-origin.js';
-import { isLoopback } from '../../internal/loopback.js';
+import { isCrossOrigin, isLoopback } from '../../internal/origin.js';
 import type { Call } from '../../internal/request.js';
 import { checkPlace } from '../../policy/check-payment.js';
 import type { ListRules } from '../../policy/lists.js';

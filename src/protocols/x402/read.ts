@@ -1,6 +1,6 @@
 import { TransportError } from '../../errors.js';
 import { startDeadline, untilAborted } from '../../internal/abort.js';
-import { isCrossOrigin } from '../../internal/cross-origin.js';
+import { isCrossOrigin } from '../../internal/origin.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
 import { JSON_LIMITS } from './json.js';

@@ -1,6 +1,6 @@
 import { ConfigError, TransportError } from '../../errors.js';
 import { createHttp, type HttpOptions, type HttpPeer } from '../../internal/http.js';
-import { isLoopback } from '../../internal/loopback.js';
+import { isLoopback } from '../../internal/origin.js';
 
 const JUPITER: HttpPeer = {
   failing({ status }, { attempts, retryAfterMs }) {
