@@ -143,7 +143,7 @@ const controllers = new WeakMap<object, AbortController>();
 let collected: FinalizationRegistry<() => void> | undefined;
 
 /** A caller's signal may outlive a million calls, so it must not keep what each of them left. */
-export function followWeakly(
+function followWeakly(
   caller: AbortSignal,
   controller: AbortController,
   users: readonly (object | null)[],

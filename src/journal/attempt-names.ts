@@ -99,7 +99,7 @@ export function takesTheSame(before: Entry, after: Entry): boolean {
 }
 
 /** Ids by names: mostly one by each, of which there are many. */
-export interface NameIndex {
+interface NameIndex {
   add(names: readonly string[], id: string): void;
   remove(names: readonly string[], id: string): void;
   find(name: string): readonly string[];

@@ -195,7 +195,7 @@ const ARRIVAL_MS = 1_000;
  * A swap for all calls that wait by the time it is found: calls that are made together arrive one
  * after the other.
  */
-export async function findForAll(
+async function findForAll(
   context: PaymentContext,
   choice: Choice,
   facts: OfferFacts,

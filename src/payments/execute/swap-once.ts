@@ -217,7 +217,7 @@ async function reservedFor(
  * relayer of the caller's options. Throws what `signSwap` and `signRelayed` throw;
  * `insufficient_sol` has the relayer's reason as its cause.
  */
-export function signSwapPaid(
+function signSwapPaid(
   context: PaymentContext,
   deps: SwapDeps,
   order: SwapOrder,

@@ -207,7 +207,7 @@ export interface Turn {
 }
 
 /** A node that is left alone: its place, and why. */
-export interface RestingNode {
+interface RestingNode {
   readonly index: number;
   readonly fault: Fault;
 }
@@ -245,7 +245,7 @@ export function takeTurns(
 }
 
 /** Milliseconds that are left of a rest that the node asked for itself. */
-export function askedRest({ asked, ...rest }: NodeHealth, now: number): number {
+function askedRest({ asked, ...rest }: NodeHealth, now: number): number {
   return asked === undefined ? 0 : restLeft(rest, now);
 }
 

@@ -32,11 +32,11 @@ export interface DecodedLookup {
 const VERSION_0 = 0x80;
 const KEY_BYTES = 32;
 
-/** Bytes that are not what they claim to be; never leaves this folder. */
+/** Bytes that are not what they claim to be; never leaves this file. */
 class Malformed extends Error {}
 
 /** Reads forward only, and never past the end. */
-export class Cursor {
+class Cursor {
   private offset = 0;
 
   constructor(private readonly bytes: Uint8Array) {}
@@ -88,7 +88,7 @@ export class Cursor {
 }
 
 /** The result of `read` over the bytes, or undefined if they are malformed. */
-export function decodeWith<T>(bytes: Uint8Array, read: (cursor: Cursor) => T): T | undefined {
+function decodeWith<T>(bytes: Uint8Array, read: (cursor: Cursor) => T): T | undefined {
   try {
     return read(new Cursor(bytes));
   } catch (error) {

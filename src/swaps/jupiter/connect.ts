@@ -32,7 +32,7 @@ export const connect: SwapSource['connect'] = (
   );
 };
 
-export interface FallbackOptions {
+interface FallbackOptions {
   /** Quotes `ExactOut`. */
   readonly first: SwapProvider;
   /** `ExactIn` only, and used if the first cannot. */
