@@ -74,35 +74,20 @@ export interface Deadline {
 
 /** Starts a deadline of `ms`. Old runtimes have no `AbortSignal.any`. */
 export function startDeadline(ms: number, caller: AbortSignal | undefined): Deadline {
-  const controller = new AbortController();
   let passed = false;
   const timer = setTimeout(() => {
     passed = true;
     // Node 16 has no global DOMException.
     controller.abort(Object.assign(new Error('The deadline passed.'), { name: 'TimeoutError' }));
   }, ms);
-  const follow = () => {
-    clearTimeout(timer);
-    controller.abort(caller?.reason);
-  };
-  let forget = (): void => undefined;
-  if (caller?.aborted === true) follow();
-  else if (caller !== undefined) forget = onAbort(caller, follow);
+  const { controller, stop, end } = follow(caller, () => clearTimeout(timer));
   return {
     signal: controller.signal,
     get passed() {
       return passed;
     },
-    stop(...users) {
-      clearTimeout(timer);
-      if (caller === undefined || caller.aborted) return;
-      forget();
-      forget = followWeakly(caller, controller, users);
-    },
-    end() {
-      clearTimeout(timer);
-      forget();
-    },
+    stop,
+    end,
   };
 }
 
@@ -120,18 +105,35 @@ export interface Following {
  * collected, and Node warns of those it finds too many.
  */
 export function followSignal(caller: AbortSignal): Following {
+  const { controller, stop, end } = follow(caller, () => undefined);
+  return { signal: controller.signal, stop, end };
+}
+
+/** @param done - Called when the caller's signal fires, or is followed no longer as it was. */
+function follow(
+  caller: AbortSignal | undefined,
+  done: () => void,
+): Pick<Following, 'stop' | 'end'> & { readonly controller: AbortController } {
   const controller = new AbortController();
-  const follow = () => controller.abort(caller.reason);
+  const fire = () => {
+    done();
+    controller.abort(caller?.reason);
+  };
   let forget = (): void => undefined;
-  if (caller.aborted) follow();
-  else forget = onAbort(caller, follow);
+  if (caller?.aborted === true) fire();
+  else if (caller !== undefined) forget = onAbort(caller, fire);
   return {
-    signal: controller.signal,
+    controller,
     stop(...users) {
+      done();
+      if (caller === undefined || caller.aborted) return;
       forget();
-      if (!caller.aborted) followWeakly(caller, controller, users);
+      forget = followWeakly(caller, controller, users);
     },
-    end: () => forget(),
+    end() {
+      done();
+      forget();
+    },
   };
 }
 
