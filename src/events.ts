@@ -1,6 +1,6 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
 import type { Receipt, RelayFee } from './receipt.js';
-import type { NodeCall } from './solana/rpc/timed-node.js';
+import type { NodeCall } from './solana/rpc/nodes.js';
 
 /**
  * What each step of the work tells its listeners. JSON-safe; amounts are decimal strings of base

@@ -85,7 +85,7 @@ export type {
   Logger,
   StepName,
 } from './events.js';
-export type { NodeCall } from './solana/rpc/timed-node.js';
+export type { NodeCall } from './solana/rpc/nodes.js';
 export type { Fresh, Known } from './journal/account-balance.js';
 export type { Reading } from './journal/account-balance.js';
 export type { Ledger, Taken } from './journal/balance-ledger.js';

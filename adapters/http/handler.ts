@@ -1,10 +1,9 @@
 import { isExactChangeError, TransportError } from '../../src/errors.js';
-import { untilAborted } from '../../src/internal/abort.js';
-import { type Deadline, startDeadline } from '../../src/internal/deadline.js';
+import { startDeadline, untilAborted, type Deadline } from '../../src/internal/abort.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';
 import { pages } from '../../src/wire/operations.js';
-import { problemOf, PROBLEM_TYPE, type Problem } from '../../src/wire/problem.js';
+import { PROBLEM_TYPE, problemOf, type Problem } from '../../src/wire/problem.js';
 import { readQuery } from '../../src/wire/query.js';
 import { addressOf, NOTHING_HERE } from './address.js';
 import { readJsonBody } from './body.js';
@@ -12,13 +11,14 @@ import { coalesced } from './coalesced.js';
 import { corsHeaders, preflight } from './cors.js';
 import { ALWAYS, requestIdOf } from './headers.js';
 import { measured, metricsRoute } from './metrics-route.js';
-import document from './openapi.json' with { type: 'json' };
 import { parseHandlerOptions, type HandlerOptions, type HandlerSettings } from './options.js';
 import { RequestRefusal } from './refusal.js';
 import type { Route } from './route.js';
 import { transportRoutes } from './routes.js';
 import { createSecretSearch, type Finding } from './secrets.js';
 import { webhookRoutes } from './webhook-routes.js';
+
+import document from './openapi.json' with { type: 'json' };
 
 const MAX_URL = 8_192;
 const MAX_HEADERS = 16_384;

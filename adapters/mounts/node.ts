@@ -5,7 +5,7 @@
  * @module exact-change/node
  */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { isLoopback } from '../../src/internal/loopback.js';
+import { isLoopback } from '../../src/internal/origin.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';

@@ -1,5 +1,5 @@
 import type { Funds } from '../../src/errors.js';
-import { bounded } from '../../src/internal/bounded.js';
+import { bounded } from '../../src/internal/abort.js';
 import { receiptOf, settled, type Receipt } from '../../src/receipt.js';
 
 /** How long the chain is waited for after an answer. What it has not decided then stays open. */

@@ -1,4 +1,4 @@
-import { bounded } from '../../src/internal/bounded.js';
+import { bounded } from '../../src/internal/abort.js';
 import { createHttp } from '../../src/internal/http.js';
 import { refuse } from '../../src/internal/options.js';
 import type { Transport, TransportOptions } from '../../src/transport.js';

@@ -1,8 +1,7 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { untilAborted } from '../../src/internal/abort.js';
-import { startDeadline } from '../../src/internal/deadline.js';
+import { startDeadline, untilAborted } from '../../src/internal/abort.js';
 import { readAddress, whyNotPublic } from './addresses.js';
 import type { Message } from './message.js';
 import type { Resolve } from './resolve.js';

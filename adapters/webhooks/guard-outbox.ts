@@ -1,5 +1,5 @@
 import { isExactChangeError, TransportError } from '../../src/errors.js';
-import { bounded } from '../../src/internal/bounded.js';
+import { bounded } from '../../src/internal/abort.js';
 import type { Outbox } from '../../src/outbox/outbox.js';
 
 /** For one call of an outbox. */

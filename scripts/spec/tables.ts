@@ -36,7 +36,7 @@ import { harmlessExtensions, issuerExtensions } from '../../src/payments/plan/su
 import { PERIODS } from '../../src/policy/periods.js';
 import { parsePolicy } from '../../src/policy/policy.js';
 import { JSON_LIMITS } from '../../src/protocols/x402/json.js';
-import { reservedAddresses } from '../../src/solana/reserved-addresses.js';
+import { reservedAddresses } from '../../src/solana/address.js';
 import { tokenExtensions } from '../../src/solana/tokens/extensions.js';
 import { lateTokenNames, systemNames, tokenNames } from '../../src/solana/transactions/inner.js';
 import {
@@ -50,7 +50,7 @@ import { firewallRules, ruleTexts } from '../../src/swaps/firewall/catalog.js';
 import { harmlessCalls } from '../../src/swaps/firewall/inner-rules.js';
 import { v1Forms } from '../../src/swaps/jupiter/layout-v1.js';
 import { v2Forms } from '../../src/swaps/jupiter/layout.js';
-import { programErrors } from '../../src/swaps/jupiter/program-errors.js';
+import { programErrors } from '../../src/swaps/jupiter/decoder.js';
 import { noRouteCodes } from '../../src/swaps/jupiter/refusal.js';
 import { swapKind } from '../../src/swaps/jupiter/route-plan.js';
 import { swapDecoders } from '../../src/swaps/sources.js';

@@ -1,4 +1,4 @@
-import { isLoopback } from '../internal/loopback.js';
+import { isLoopback } from '../internal/origin.js';
 import { refuse } from '../internal/options.js';
 import { hideAddress } from '../internal/redact.js';
 import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from '../network.js';

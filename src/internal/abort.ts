@@ -58,6 +58,39 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
+/** A signal that follows the caller's and fires on its own when time is up. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** Whether it was time, not the caller, that ended it. */
+  readonly passed: boolean;
+  /**
+   * Stops the clock. The caller's signal is followed on for as long as it is of use: to any holder
+   * of this deadline's signal, as a fetch does while a body flows, or one of `users`.
+   */
+  stop(...users: readonly (object | null)[]): void;
+  /** Stops the clock and lets go of the caller's signal. */
+  end(): void;
+}
+
+/** Starts a deadline of `ms`. Old runtimes have no `AbortSignal.any`. */
+export function startDeadline(ms: number, caller: AbortSignal | undefined): Deadline {
+  let passed = false;
+  const timer = setTimeout(() => {
+    passed = true;
+    // Node 16 has no global DOMException.
+    controller.abort(Object.assign(new Error('The deadline passed.'), { name: 'TimeoutError' }));
+  }, ms);
+  const { controller, stop, end } = follow(caller, () => clearTimeout(timer));
+  return {
+    signal: controller.signal,
+    get passed() {
+      return passed;
+    },
+    stop,
+    end,
+  };
+}
+
 /** A signal that follows a caller's in its place. */
 export interface Following {
   readonly signal: AbortSignal;
@@ -72,18 +105,35 @@ export interface Following {
  * collected, and Node warns of those it finds too many.
  */
 export function followSignal(caller: AbortSignal): Following {
+  const { controller, stop, end } = follow(caller, () => undefined);
+  return { signal: controller.signal, stop, end };
+}
+
+/** @param done - Called when the caller's signal fires, or is followed no longer as it was. */
+function follow(
+  caller: AbortSignal | undefined,
+  done: () => void,
+): Pick<Following, 'stop' | 'end'> & { readonly controller: AbortController } {
   const controller = new AbortController();
-  const follow = () => controller.abort(caller.reason);
+  const fire = () => {
+    done();
+    controller.abort(caller?.reason);
+  };
   let forget = (): void => undefined;
-  if (caller.aborted) follow();
-  else forget = onAbort(caller, follow);
+  if (caller?.aborted === true) fire();
+  else if (caller !== undefined) forget = onAbort(caller, fire);
   return {
-    signal: controller.signal,
+    controller,
     stop(...users) {
+      done();
+      if (caller === undefined || caller.aborted) return;
       forget();
-      if (!caller.aborted) followWeakly(caller, controller, users);
+      forget = followWeakly(caller, controller, users);
     },
-    end: () => forget(),
+    end() {
+      done();
+      forget();
+    },
   };
 }
 
@@ -95,7 +145,7 @@ const controllers = new WeakMap<object, AbortController>();
 let collected: FinalizationRegistry<() => void> | undefined;
 
 /** A caller's signal may outlive a million calls, so it must not keep what each of them left. */
-export function followWeakly(
+function followWeakly(
   caller: AbortSignal,
   controller: AbortController,
   users: readonly (object | null)[],
@@ -121,4 +171,68 @@ function abortThrough(weak: WeakRef<AbortSignal>, caller: AbortSignal): () => vo
     const signal = weak.deref();
     if (signal !== undefined) controllers.get(signal)?.abort(caller.reason);
   };
+}
+
+/** Longest delay that timers take; longer ones fire at once. */
+const MAX_TIMER_MS = 0x7fff_ffff;
+
+/**
+ * Runs `task` under a signal that fires when one of `parents` does, or with `timedOut()` after
+ * `ms`. Settles right then, whatever the task makes of its signal, and leaves neither a timer nor a
+ * listener behind.
+ */
+export function bounded<T>(
+  ms: number,
+  timedOut: () => Error,
+  parents: readonly (AbortSignal | undefined)[],
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const signals = parents.filter((parent): parent is AbortSignal => parent !== undefined);
+  let forgets: readonly (() => void)[] = [];
+  return new Promise<T>((resolve, reject) => {
+    const stop = (reason: unknown) => {
+      release();
+      reject(reason);
+      controller.abort(reason);
+    };
+    const follow = () => stop(signals.find((signal) => signal.aborted)?.reason);
+    const timer = setTimeout(() => stop(timedOut()), Math.min(ms, MAX_TIMER_MS));
+    const release = () => {
+      clearTimeout(timer);
+      for (const forget of forgets) forget();
+    };
+    if (signals.some((signal) => signal.aborted)) return follow();
+    forgets = signals.map((signal) => onAbort(signal, follow));
+    task(controller.signal).then(
+      (value) => {
+        release();
+        resolve(value);
+      },
+      (error: unknown) => {
+        release();
+        reject(error);
+        // Of several things that it does at once, one has failed: the others would go on without a
+        // deadline.
+        controller.abort(error);
+      },
+    );
+  });
+}
+
+const marked = new WeakSet<AbortSignal>();
+
+/**
+ * As {@link followSignal}, a signal whose work gives way to other work, as that of a `TaskSignal`
+ * of the web does with its `priority`: what strangers cause by the tokens that they name must not
+ * stand in front of a purchase that has no part in it.
+ */
+export function startLowPriority(caller: AbortSignal): Following {
+  const following = followSignal(caller);
+  marked.add(following.signal);
+  return following;
+}
+
+export function isLowPriority(signal: AbortSignal | undefined): boolean {
+  return signal !== undefined && marked.has(signal);
 }

@@ -1,7 +1,7 @@
 import ky, { isHTTPError } from 'ky';
 import { ExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
-import { bounded } from './bounded.js';
+import { bounded } from './abort.js';
 import { asOwn } from './own-request.js';
 import type { Runtime } from './runtime.js';
 

@@ -1,6 +1,5 @@
 import { ProtocolError } from '../errors.js';
-import { onAbort } from './abort.js';
-import { startDeadline } from './deadline.js';
+import { onAbort, startDeadline } from './abort.js';
 
 /** The largest request body that is kept to be sent again. */
 export const BODY_LIMIT_BYTES = 1024 * 1024;

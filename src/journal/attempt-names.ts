@@ -1,5 +1,5 @@
-import { costIn, countedAt, type Counted } from './counting.js';
-import { isFromService } from './service-attempts.js';
+import type { Cost } from '../policy/cost.js';
+import { costIn, countedAt } from './counting.js';
 import type { Attempt, Owner } from './types.js';
 
 /** What caps tell payments apart by. */
@@ -7,6 +7,20 @@ export interface CapScope extends Owner {
   readonly host: string;
   readonly payTo: string;
   readonly mint: string;
+}
+
+/**
+ * What the fingerprints begin with of attempts that another program signed, and handed over: a
+ * service sees their bytes, and no request.
+ */
+export const FROM_SERVICE = 'auto-pay ';
+
+/**
+ * Whether an attempt is known by the bytes that were handed over. Its answer goes from the seller
+ * to the program that signed it: it is not asked for here.
+ */
+export function isFromService({ fingerprint }: Pick<Attempt, 'fingerprint'>): boolean {
+  return fingerprint.startsWith(FROM_SERVICE);
 }
 
 /** Nothing more will happen to it: what is left of it is a receipt, or what its swaps cost. */
@@ -49,7 +63,10 @@ export function namesOf(attempt: Attempt): string[] {
 }
 
 /** An attempt, with what the store needs of it at each step. */
-export interface Entry extends Counted {
+export interface Entry {
+  readonly attempt: Attempt;
+  /** What it takes of caps as it stands, by unit. */
+  readonly cost: Cost;
   readonly names: readonly string[];
   readonly owner: string;
   readonly place: string;
@@ -79,4 +96,36 @@ export function takesTheSame(before: Entry, after: Entry): boolean {
     before.cost.size === after.cost.size &&
     [...after.cost].every(([unit, value]) => before.cost.get(unit) === value)
   );
+}
+
+/** Ids by names: mostly one by each, of which there are many. */
+interface NameIndex {
+  add(names: readonly string[], id: string): void;
+  remove(names: readonly string[], id: string): void;
+  find(name: string): readonly string[];
+}
+
+export function createNameIndex(): NameIndex {
+  // A set for each takes five times as much.
+  const index = new Map<string, string | Set<string>>();
+  return {
+    add(names, id) {
+      for (const name of names) {
+        const ids = index.get(name);
+        if (typeof ids === 'object') ids.add(id);
+        else index.set(name, ids === undefined || ids === id ? id : new Set([ids, id]));
+      }
+    },
+    remove(names, id) {
+      for (const name of names) {
+        const ids = index.get(name);
+        if (typeof ids === 'object') ids.delete(id);
+        if (ids === id || (typeof ids === 'object' && ids.size === 0)) index.delete(name);
+      }
+    },
+    find(name) {
+      const ids = index.get(name) ?? [];
+      return typeof ids === 'string' ? [ids] : [...ids];
+    },
+  };
 }

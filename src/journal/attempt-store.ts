@@ -1,16 +1,17 @@
 import { counts, type Cap } from '../policy/caps.js';
 import {
+  createNameIndex,
   entryOf,
   isClosed,
   isOf,
   keyName,
+  ownerName,
   requestName,
   takesTheSame,
   type Entry,
 } from './attempt-names.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './counting.js';
 import { createHeap } from './heap.js';
-import { createNameIndex } from './name-index.js';
 import { createSpending } from './spending.js';
 import { briefOf, createSpentKeys, isSpentKey, leanOf, ofBrief } from './spent-keys.js';
 import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
@@ -137,7 +138,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   };
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
-    let sum = spending.since(owner, cap, since) + pending.since(owner, cap, -Infinity);
+    const name = ownerName(owner);
+    let sum = spending.since(name, cap, since) + pending.since(name, cap, -Infinity);
     for (const { attempt, cost } of lapsed(since))
       if (isOf(attempt, owner) && counts(cap, attempt)) sum -= cost.get(cap.unit) ?? 0n;
     return sum;
@@ -145,7 +147,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   const blocked = (attempt: Attempt, caps: readonly Cap[], before?: Attempt) => {
     if (caps.length === 0) return undefined;
     const sums = caps.map((cap) => used(attempt, cap, attempt.at));
-    return firstFull(caps, sums, entryOf(attempt), before && entryOf(before));
+    return firstFull(caps, sums, attempt, before);
   };
   const named = (owner: Owner, one: string): Attempt[] =>
     [...index.find(one)]

@@ -66,12 +66,6 @@ export function dropsSwap(before: Attempt, after: Attempt): boolean {
   );
 }
 
-/** An attempt with what it takes as it stands, by unit. */
-export interface Counted {
-  readonly attempt: Attempt;
-  readonly cost: Cost;
-}
-
 /**
  * The first cap that lacks room for an attempt.
  *
@@ -82,13 +76,17 @@ export interface Counted {
 export function firstFull(
   caps: readonly Cap[],
   used: readonly bigint[],
-  one: Counted,
-  before: Counted | undefined,
+  attempt: Attempt,
+  before: Attempt | undefined,
 ): CapBlock | undefined {
-  const takes = (cap: Cap, { attempt, cost }: Counted) =>
-    counts(cap, attempt) ? (cost.get(cap.unit) ?? 0n) : 0n;
+  const takesOf = (one: Attempt) => {
+    const cost = costIn(one);
+    return (cap: Cap) => (counts(cap, one) ? (cost.get(cap.unit) ?? 0n) : 0n);
+  };
+  const takes = takesOf(attempt);
+  const took = before === undefined ? () => 0n : takesOf(before);
   for (const [index, cap] of caps.entries()) {
-    const [taking, own] = [takes(cap, one), before === undefined ? 0n : takes(cap, before)];
+    const [taking, own] = [takes(cap), took(cap)];
     const others = (used[index] ?? 0n) - own;
     if (taking > own && others + taking > cap.limit) return { cap, used: others };
   }

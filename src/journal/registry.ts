@@ -1,7 +1,9 @@
-import { createCoordination } from './coordination.js';
+import { randomBytes } from '../internal/runtime.js';
+import { createLedger } from './balance-ledger.js';
+import { createLocks } from './locks.js';
 import { memoryJournal } from './memory.js';
 import type { OpenPayment } from './open-payment.js';
-import type { Coordination, Journal } from './types.js';
+import type { Along, Coordination, Journal } from './types.js';
 
 /** What all clients of one wallet in this process share. */
 export interface Wallet {
@@ -98,5 +100,93 @@ export function announce({ arriving }: Wallet): () => void {
   return () => {
     arriving.delete(call);
     arrived();
+  };
+}
+
+// Payments without a nonce of their own differ by a number. Counting from a random start tells
+// processes apart that know nothing of each other.
+const SPREAD = 500;
+const MAX_NAMES = 2_048;
+
+/**
+ * What the payers of one process share, in memory.
+ *
+ * @param counts - How far is counted under each name, oldest first.
+ */
+export function createCoordination(counts: Map<string, number> = new Map()): Coordination {
+  const claimed = new Set<string>();
+  return {
+    ledger: createLedger(),
+    locks: createLocks(),
+    claims: {
+      take: (ids) => Promise.resolve(ids.forEach((id) => claimed.add(id))),
+      drop: (ids) => Promise.resolve(ids.forEach((id) => claimed.delete(id))),
+      live: (ids) => Promise.resolve(new Set(ids.filter((id) => claimed.has(id)))),
+    },
+    next(name) {
+      const last = counts.get(name) ?? start();
+      // Names are blockhashes: each was valid when it came, and a chain has some 150 valid ones at
+      // a time.
+      for (const oldest of counts.keys()) {
+        if (counts.size < MAX_NAMES || counts.has(name)) break;
+        counts.delete(oldest);
+      }
+      counts.set(name, last + 1);
+      return Promise.resolve(last + 1);
+    },
+  };
+}
+
+function start(): number {
+  const [high = 0, low = 0] = randomBytes(2);
+  return (high * 256 + low) % SPREAD;
+}
+
+/**
+ * A journal without coordination, and the coordination of its process: what goes along with a write
+ * is done there, right before the write or after it.
+ */
+export function alongWith(
+  journal: Journal,
+  { claims, ledger }: Pick<Coordination, 'claims' | 'ledger'>,
+): Journal {
+  const write = async <T>(
+    id: string,
+    { claim = [], drop = [], spend, free = [] }: Along,
+    work: () => Promise<T>,
+    isDone: (result: T) => boolean,
+  ): Promise<T> => {
+    if (claim.length > 0) await claims.take(claim);
+    // Ended twice is ended, and a hold that is never ended would keep its tokens for ever.
+    if (spend !== undefined) await ledger.spend(spend.account, id, spend.slot);
+    for (const account of free) await ledger.release(account, id);
+    const result = await work();
+    const left = isDone(result) ? drop : claim;
+    if (left.length > 0) await claims.drop(left);
+    return result;
+  };
+  return {
+    ...journal,
+    reserve: (attempt, caps, along = {}) =>
+      write(
+        attempt.id,
+        along,
+        () => journal.reserve(attempt, caps),
+        (refused) => refused === undefined,
+      ),
+    put: (attempt, along = {}) =>
+      write(
+        attempt.id,
+        along,
+        () => journal.put(attempt),
+        () => true,
+      ),
+    release: (id, along = {}) =>
+      write(
+        id,
+        along,
+        () => journal.release(id),
+        () => true,
+      ),
   };
 }

@@ -1,8 +1,8 @@
 import { counts, type Cap } from '../policy/caps.js';
 import type { Cost } from '../policy/cost.js';
 import { plainHost, portless } from '../policy/hosts.js';
+import { DAY_MS, HOUR_MS } from '../policy/periods.js';
 import { ownerName, placeName, type CapScope } from './attempt-names.js';
-import { createSpentSums, type SpentPeriod, type SpentSums } from './spent-sums.js';
 import type { Owner } from './types.js';
 
 /** What left at a place over time, by unit. */
@@ -15,8 +15,12 @@ export interface Spending {
   add(place: CapScope, at: number, cost: Cost): void;
   /** Takes back what was added at the same place and time. */
   subtract(place: CapScope, at: number, cost: Cost): void;
-  /** What counts in a cap's window that begins after a moment. */
-  since(owner: Owner, cap: Cap, moment: number): bigint;
+  /**
+   * What counts in a cap's window that begins after a moment.
+   *
+   * @param owner - By {@link ownerName}.
+   */
+  since(owner: string, cap: Cap, moment: number): bigint;
   content(): SpentAt[];
   restore(spent: SpentAt): void;
 }
@@ -81,7 +85,7 @@ export function createSpending(): Spending {
     },
     since(owner, cap, moment) {
       const { unit, host, payTo, mint } = cap;
-      const own = owners.get(ownerName(owner));
+      const own = owners.get(owner);
       if (own === undefined) return 0n;
       if (host === undefined && payTo === undefined && (mint === undefined || mint === unit))
         return own.all.get(unit)?.since(moment) ?? 0n;
@@ -118,4 +122,132 @@ function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) map.set(key, (value = make()));
   return value;
+}
+
+const MINUTE_MS = 60 * 1000;
+
+/**
+ * How long the periods are that have been over for so long, in milliseconds, the oldest first. Each
+ * length is a multiple of the next.
+ */
+const LENGTHS: readonly (readonly [age: number, length: number])[] = [
+  [64 * DAY_MS, 8 * DAY_MS],
+  [2 * DAY_MS, 6 * HOUR_MS],
+  [2 * HOUR_MS, 15 * MINUTE_MS],
+  [2 * MINUTE_MS, MINUTE_MS],
+];
+const SHORTEST_MS = 1000;
+
+/** Periods are put together when there are so many, or twice as many as were left last time. */
+const FEWEST = 128;
+
+/** What left after one moment, up to another. Milliseconds since the epoch. */
+export interface SpentPeriod {
+  readonly after: number;
+  readonly until: number;
+  readonly value: bigint;
+}
+
+/**
+ * What leaves of one unit over time, as sums of periods: the older, the longer. What has left
+ * counts until its whole period is out of a window: up to a period longer, never shorter.
+ */
+export interface SpentSums {
+  readonly isEmpty: boolean;
+  add(at: number, value: bigint): void;
+  /** Takes back what was added at the same time. */
+  subtract(at: number, value: bigint): void;
+  /** What counts in a window that begins after this moment. */
+  since(moment: number): bigint;
+  /** The oldest first. */
+  periods(): SpentPeriod[];
+  /** Adds a period as it was. */
+  restore(period: SpentPeriod): void;
+}
+
+export function createSpentSums(): SpentSums {
+  // Apart, numbers take half of what they take in objects.
+  let [afters, untils, values]: [number[], number[], bigint[]] = [[], [], []];
+  let total = 0n;
+  let most = FEWEST;
+
+  /** The place of the first period that fits; all before do not. */
+  const placeOf = (fits: (until: number) => boolean): number => {
+    let [low, high] = [0, untils.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (fits(untils[middle] ?? Infinity)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  /** Adds to the period that a moment is in; to a new one if there is none. */
+  const change = (at: number, by: bigint, { after, until } = shortest(at)): void => {
+    total += by;
+    const place = placeOf((end) => end >= at);
+    if (place < untils.length && (afters[place] ?? -Infinity) < at) {
+      values[place] = (values[place] ?? 0n) + by;
+      return;
+    }
+    // In the order of both ends, so that none overlap.
+    const from = Math.max(after, untils[place - 1] ?? after);
+    const to = Math.min(until, afters[place] ?? until);
+    afters.splice(place, 0, from);
+    untils.splice(place, 0, to);
+    values.splice(place, 0, by);
+  };
+  const periods = (): SpentPeriod[] =>
+    untils.flatMap((until, place) => {
+      const [after = 0, value = 0n] = [afters[place], values[place]];
+      return value === 0n ? [] : [{ after, until, value }];
+    });
+  const coarsen = (now: number): void => {
+    const finer = periods();
+    [afters, untils, values] = [[], [], []];
+    total = 0n;
+    for (const { after, until, value } of finer) {
+      const length = lengthAt(until, now);
+      const end = Math.ceil(until / length) * length;
+      // After a clock was set back it may be longer already.
+      const isLonger = until - after > length;
+      change(until, value, isLonger ? { after, until } : { after: end - length, until: end });
+    }
+    most = Math.max(FEWEST, 2 * untils.length);
+  };
+  const sum = (from: number, to: number): bigint => {
+    let all = 0n;
+    for (let place = from; place < to; place += 1) all += values[place] ?? 0n;
+    return all;
+  };
+
+  return {
+    get isEmpty() {
+      return total === 0n;
+    },
+    add(at, value) {
+      change(at, value);
+      if (untils.length > most) coarsen(at);
+    },
+    subtract: (at, value) => change(at, -value),
+    since(moment) {
+      const place = placeOf((until) => until > moment);
+      // Most windows begin near one of the ends.
+      return place < untils.length / 2 ? total - sum(0, place) : sum(place, untils.length);
+    },
+    periods,
+    // Whole seconds, as all that is added to it.
+    restore: ({ after, until, value }) =>
+      change(until, value, { after: shortest(after + 1).after, until: shortest(until).until }),
+  };
+}
+
+function shortest(at: number): { readonly after: number; readonly until: number } {
+  const until = Math.ceil(at / SHORTEST_MS) * SHORTEST_MS;
+  return { after: until - SHORTEST_MS, until };
+}
+
+/** Of the period that a moment is put in: whole periods alone are old enough, so none overlap. */
+function lengthAt(moment: number, now: number): number {
+  const fitting = LENGTHS.find(([age, length]) => now - Math.ceil(moment / length) * length >= age);
+  return fitting?.[1] ?? SHORTEST_MS;
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from '../internal/random.js';
+import { randomBytes } from '../internal/runtime.js';
 import { hex } from '../internal/hex.js';
 import { createHeap } from '../journal/heap.js';
 import { copyOfEndpoint, copyOfJob } from './json.js';

@@ -1,21 +1,23 @@
-import { hex } from '../internal/hex.js';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
-import { alongWith } from '../journal/along.js';
-import { walletOf, type Wallet } from '../journal/registry.js';
-import type { Coordination, Journal } from '../journal/types.js';
+import { bounded } from '../internal/abort.js';
+import { hex } from '../internal/hex.js';
+import { part } from '../internal/load-once.js';
+import { locksWithTimeout } from '../journal/locks.js';
+import { alongWith, walletOf, type Wallet } from '../journal/registry.js';
+import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { PaymentProtocol } from '../protocols/protocol.js';
+import { wrapSigner } from '../solana/keys.js';
 import { createBlockhashSource, type BlockhashSource } from '../solana/rpc/blockhash.js';
 import { wrongNetwork } from '../solana/rpc/fault.js';
-import { networkOf } from '../solana/rpc/genesis.js';
+import { networkOf } from '../solana/rpc/nodes.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
+import type { Signer } from '../solana/signer.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
-import { locksWithTimeout } from './lock-timeout.js';
 import { createMemory, createRecovery, type Memory, type Prices, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/histories.js';
-import { part } from '../internal/load-once.js';
 
 const timeLimits = /* @__PURE__ */ part(() => import('./timeouts.js'));
 
@@ -164,4 +166,24 @@ function askOnce(ask: () => Promise<void>): () => Promise<void> {
 async function checkNetwork(rpc: Rpc, network: string): Promise<void> {
   const actual = networkOf(await rpc.genesisHash());
   if (actual !== network) throw wrongNetwork(network, actual);
+}
+
+/** Whose attempts a context reads and writes. */
+export function ownerOf({ config }: PaymentContext): Owner {
+  return { wallet: config.signer.address, network: config.network };
+}
+
+/**
+ * The wallet's signer, whose calls fail if it does not answer in time, the caller gives up or
+ * the client closes: locks and budgets wait for it. What it signs too late is dropped, and has
+ * never left.
+ */
+export function signerWithTimeout(
+  { config, closing }: Pick<PaymentContext, 'config' | 'closing'>,
+  signal: AbortSignal | undefined,
+): Signer {
+  const { signer, timeouts } = config;
+  const late = () =>
+    new Error(`The signer did not answer within timeouts.signer, ${timeouts.signer} ms.`);
+  return wrapSigner(signer, (ask) => bounded(timeouts.signer, late, [signal, closing.signal], ask));
 }

@@ -1,6 +1,6 @@
 import { isExactChangeError, TransportError, type ErrorCode } from '../errors.js';
 import type { EventDetails } from '../events.js';
-import { bounded } from '../internal/bounded.js';
+import { bounded } from '../internal/abort.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { KeptBy } from './context.js';
 

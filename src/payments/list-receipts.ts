@@ -1,7 +1,6 @@
 import { refuseUnknown } from '../internal/options.js';
 import type { Receipt, ReceiptFilter } from '../receipt.js';
-import type { PaymentContext } from './context.js';
-import { ownerOf } from './owner.js';
+import { ownerOf, type PaymentContext } from './context.js';
 
 /** The fields of a {@link ReceiptFilter}: one that is misspelt would list everything. */
 const FIELDS: readonly (keyof ReceiptFilter)[] = [

@@ -1,7 +1,6 @@
 import { isExactChangeError, ProtocolError } from '../errors.js';
 import type { Emit } from '../events.js';
-import { throwIfAborted } from '../internal/abort.js';
-import { startDeadline } from '../internal/deadline.js';
+import { startDeadline, throwIfAborted } from '../internal/abort.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { detectTerms } from '../protocols/protocol.js';

@@ -6,7 +6,7 @@ import type { Address } from '../solana/types.js';
 import { newId, type PaymentContext } from './context.js';
 import { swapLock } from './execute/fund.js';
 import { knownAvailable } from './plan/offer-accounts.js';
-import { listed } from './reconcile/find-orphans.js';
+import { listed } from './reconcile/resume-once.js';
 import { swapEngine } from './on-demand.js';
 
 // A swap that came to nothing, or was smaller than it should be, has a reason that lasts.

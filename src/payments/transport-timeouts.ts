@@ -1,8 +1,8 @@
 import { isExactChangeError, TransportError } from '../errors.js';
-import { bounded } from '../internal/bounded.js';
+import { bounded } from '../internal/abort.js';
 import type { Transport, TransportOptions } from '../transport.js';
 import { isTrustedError } from '../wire/trusted-error.js';
-import { late } from './lock-timeout.js';
+import { late } from '../journal/locks.js';
 
 /**
  * A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an

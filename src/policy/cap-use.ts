@@ -1,6 +1,6 @@
 import type { CostParts } from '../receipt.js';
 import type { Cap } from './caps.js';
-import { costParts, inUnit } from './unit-text.js';
+import { costParts, inUnit } from './cost.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
 /** How much of a cap is used. JSON-safe. */

@@ -1,7 +1,9 @@
-import { PolicyError } from '../errors.js';
+import { cleanText, PolicyError } from '../errors.js';
+import { toNetwork } from '../network.js';
 import { countingOf, type Cap, type CapRules, type Spend } from './caps.js';
-import { costOf, type Cost } from './cost.js';
-import { costParts, inUnit, sayIn } from './unit-text.js';
+import { costOf, costParts, inUnit, sayIn, type Cost } from './cost.js';
+import { plainHost, portless } from './hosts.js';
+import type { Kind, ListRules } from './lists.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
 /**
@@ -56,5 +58,70 @@ function describeCost(
   return (
     `${leaves} ` +
     `(price ${parts.payments}, swap ${parts.swaps}, network fees and rent ${parts.fees}),`
+  );
+}
+
+/**
+ * Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the
+ * refusal (`not_allowed`), or undefined.
+ */
+export function checkPlace(
+  policy: ListRules,
+  host: string,
+): PolicyError<'not_allowed'> | undefined {
+  return refusedBy(policy, { hosts: plainHost(host) });
+}
+
+/** Whether the lists let an offer be paid. Returns the refusal (`not_allowed`), or undefined. */
+export function checkOffer(
+  policy: ListRules,
+  {
+    payTo,
+    mint,
+    network,
+    scheme,
+  }: {
+    readonly payTo: string;
+    readonly mint: string;
+    readonly network: string;
+    readonly scheme: string;
+  },
+): PolicyError<'not_allowed'> | undefined {
+  return refusedBy(policy, {
+    payees: payTo,
+    mints: mint,
+    networks: toNetwork(network) ?? network,
+    schemes: scheme.trim().toLowerCase(),
+  });
+}
+
+function refusedBy(
+  { lists }: ListRules,
+  values: Readonly<Partial<Record<Kind, string>>>,
+): PolicyError<'not_allowed'> | undefined {
+  for (const { name, allows, kind, entries } of lists) {
+    const value = values[kind];
+    if (
+      value === undefined ||
+      entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) ===
+        allows
+    )
+      continue;
+    return new PolicyError(
+      'not_allowed',
+      `Refused by policy.${name}, which ${allows ? 'does not name' : 'names'} what is in details.value. Change the list to allow it.`,
+      { details: { list: name, value: cleanText(value) } },
+    );
+  }
+  return undefined;
+}
+
+/**
+ * Whether an entry of a list, as `readListedHost` gives it, names a host, as
+ * {@link plainHost} gives it.
+ */
+function namesHost(entry: string, host: string): boolean {
+  return [host, portless(host)].some((place) =>
+    entry.startsWith('.') ? place.endsWith(entry) : place === entry,
   );
 }

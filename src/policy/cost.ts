@@ -1,4 +1,6 @@
-import { USD, USD_OF_SWAPS, USD_OF_FEES, PAYMENTS, SWAPS, LAMPORTS } from './units.js';
+import { formatUsd } from '../amount.js';
+import type { CostParts } from '../receipt.js';
+import { LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
 /**
  * What leaves a wallet, or is counted, by unit: `USD` and its parts in millionths of a dollar,
@@ -150,4 +152,26 @@ function unitsOf(text: string): bigint {
 
 function isUnits(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9]+$/.test(value);
+}
+
+/** A value in the words of its unit: dollars, or as it is. */
+export function inUnit(unit: string, value: bigint): string {
+  return unit === USD ? formatUsd(value) : value.toString();
+}
+
+const WORDS: readonly string[] = [USD, PAYMENTS, SWAPS, LAMPORTS];
+
+/** The same with the unit itself. */
+export function sayIn(unit: string, value: bigint): string {
+  return `${inUnit(unit, value)} ${WORDS.includes(unit) ? unit : 'base units'}`;
+}
+
+/** What dollars are made of: all of them, and those of swaps and of fees. */
+export function costParts(all: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
+  const rest = all - swaps - fees;
+  return {
+    payments: formatUsd(rest > 0n ? rest : 0n),
+    swaps: formatUsd(swaps),
+    fees: formatUsd(fees),
+  };
 }

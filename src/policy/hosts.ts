@@ -48,13 +48,3 @@ export function readListedHost(option: string, host: unknown): string {
     ? readHost(option, `x${text.slice(1)}`).slice(1)
     : readHost(option, host);
 }
-
-/**
- * Whether an entry of a list, as {@link readListedHost} gives it, names a host, as
- * {@link plainHost} gives it.
- */
-export function namesHost(entry: string, host: string): boolean {
-  return [host, portless(host)].some((place) =>
-    entry.startsWith('.') ? place.endsWith(entry) : place === entry,
-  );
-}

@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js';
 import type { Cap } from './caps.js';
 import { periodOf } from './periods.js';
-import { inUnit, sayIn } from './unit-text.js';
+import { inUnit, sayIn } from './cost.js';
 
 /**
  * The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's

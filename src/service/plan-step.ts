@@ -1,9 +1,7 @@
-import type { PaymentContext } from '../payments/context.js';
-import { ownerOf } from '../payments/owner.js';
-import { spendOf } from '../payments/plan/choose.js';
-import type { Choice } from '../payments/plan/choose.js';
+import { ownerOf, type PaymentContext } from '../payments/context.js';
+import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
-import { sourceOf } from '../payments/reconcile/sent-transaction.js';
+import { sourceOf } from '../payments/reconcile/fate.js';
 import { capsFor, takenOf, type Spend } from '../policy/caps.js';
 import { checkPayment } from '../policy/check-payment.js';
 import { overBudget } from '../policy/over-budget.js';

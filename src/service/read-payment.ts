@@ -4,7 +4,7 @@ import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
-import { verifySignature } from '../solana/signatures.js';
+import { verifySignature } from '../solana/keys.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import { resolveInstructions } from '../solana/transactions/resolve.js';
 import { decodeTransaction, messageSigners } from '../solana/transactions/transaction.js';

@@ -3,7 +3,7 @@ import { refuse } from '../internal/options.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
 import type { PaymentContext } from '../payments/context.js';
-import { verifySignature } from '../solana/signatures.js';
+import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../solana/transactions/transaction.js';
 import { costsOf } from '../swaps/firewall/outlay.js';
 import { readMakings, readTemporary } from '../swaps/firewall/read-temporary.js';
-import { checkSwap } from '../swaps/firewall/check-swap.js';
+import { checkSwap } from '../swaps/firewall/instruction-rules.js';
 import { priorityFeeOf } from '../swaps/firewall/compute-budget.js';
 import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';
 import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';

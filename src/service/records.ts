@@ -1,10 +1,9 @@
 import { sha256 } from '../internal/sha2.js';
 import { hex } from '../internal/hex.js';
 import { ConfigError } from '../errors.js';
-import { FROM_SERVICE, isFromService } from '../journal/service-attempts.js';
+import { FROM_SERVICE, isFromService } from '../journal/attempt-names.js';
 import type { Attempt } from '../journal/types.js';
-import type { PaymentContext } from '../payments/context.js';
-import { ownerOf } from '../payments/owner.js';
+import { ownerOf, type PaymentContext } from '../payments/context.js';
 import type { Spend } from '../policy/caps.js';
 
 /** An attempt that signed a swap. */

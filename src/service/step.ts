@@ -1,10 +1,8 @@
 import { TransportError } from '../errors.js';
-import { isFromService } from '../journal/service-attempts.js';
+import { isFromService } from '../journal/attempt-names.js';
 import type { Attempt } from '../journal/types.js';
-import type { PaymentContext } from '../payments/context.js';
-import { ownerOf } from '../payments/owner.js';
-import { spendOf } from '../payments/plan/choose.js';
-import type { Choice } from '../payments/plan/choose.js';
+import { ownerOf, type PaymentContext } from '../payments/context.js';
+import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { capsFor, takenOf } from '../policy/caps.js';
 import { checkPayment } from '../policy/check-payment.js';
 import { overBudget } from '../policy/over-budget.js';

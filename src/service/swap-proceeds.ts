@@ -1,6 +1,5 @@
 import { TransportError } from '../errors.js';
-import type { PaymentContext } from '../payments/context.js';
-import { ownerOf } from '../payments/owner.js';
+import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import { hasSwap, type SwapAttempt } from './records.js';
 

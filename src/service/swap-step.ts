@@ -3,7 +3,7 @@ import { amendError } from '../errors/amend.js';
 import { WSOL_MINT } from '../network.js';
 import { swapBound } from '../payments/execute/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
-import { SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
+import { SLOT_MARGIN } from '../payments/reconcile/fate.js';
 import type { PaymentResult } from '../transport.js';
 import { firstOffer, planner } from './auto-pay.js';
 import { throwIfFailed } from './landing.js';

@@ -1,8 +1,6 @@
-import { throwIfAborted } from '../internal/abort.js';
-import { startDeadline } from '../internal/deadline.js';
+import { startDeadline, throwIfAborted } from '../internal/abort.js';
 import type { PaymentContext } from '../payments/context.js';
-import { fateOf } from '../payments/reconcile/fate.js';
-import { SLOT_MARGIN, type Sent } from '../payments/reconcile/sent-transaction.js';
+import { fateOf, SLOT_MARGIN, type Sent } from '../payments/reconcile/fate.js';
 import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './read-swap.js';
 

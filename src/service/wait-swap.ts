@@ -1,5 +1,4 @@
-import { untilAborted } from '../internal/abort.js';
-import { startDeadline } from '../internal/deadline.js';
+import { startDeadline, untilAborted } from '../internal/abort.js';
 import type { PaymentResult } from '../transport.js';
 import type { Landed } from './landing.js';
 import type { SwapAttempt } from './records.js';

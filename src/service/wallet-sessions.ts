@@ -1,14 +1,13 @@
 import { createEvents } from '../events.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
-import { isFromService } from '../journal/service-attempts.js';
+import { isFromService } from '../journal/attempt-names.js';
 import type { Journal } from '../journal/types.js';
-import { contextOver, type PaymentContext } from '../payments/context.js';
+import { contextOver, ownerOf, type PaymentContext } from '../payments/context.js';
 import { withSwapCost } from '../payments/execute/swap-cost.js';
-import { withoutBound } from '../payments/execute/without-bound.js';
+import { withoutBound } from '../payments/execute/reservation.js';
 import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.js';
-import { ownerOf } from '../payments/owner.js';
-import { orphanedAttempts } from '../payments/reconcile/find-orphans.js';
+import { orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { x402Protocol } from '../protocols/x402/protocol.js';

@@ -1,4 +1,15 @@
 import { base58 } from '../internal/bytes.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  JUPITER_EVENT_AUTHORITY,
+  JUPITER_PROGRAM,
+  LOOKUP_TABLE_PROGRAM,
+  MEMO_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../network.js';
 import type { Address } from './types.js';
 
 const KEY_BYTES = 32;
@@ -51,24 +62,48 @@ export function addressOf(bytes: Uint8Array): Address {
   return base58.encode(bytes);
 }
 
-/** The last of them, in 1,024 places by their last bits. */
-const spelt = new Map<number, { readonly bytes: Uint8Array; readonly address: Address }>();
+export const reservedAddresses: ReadonlySet<Address> = new Set([
+  // Its address is 32 zero bytes, the key of no wallet.
+  SYSTEM_PROGRAM,
+  TOKEN_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  MEMO_PROGRAM,
+  LOOKUP_TABLE_PROGRAM,
+  JUPITER_PROGRAM,
+  JUPITER_EVENT_AUTHORITY,
+  'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo',
+  'Stake11111111111111111111111111111111111111',
+  'StakeConfig11111111111111111111111111111111',
+  'Vote111111111111111111111111111111111111111',
+  'Config1111111111111111111111111111111111111',
+  'Ed25519SigVerify111111111111111111111111111',
+  'KeccakSecp256k11111111111111111111111111111',
+  'Secp256r1SigVerify1111111111111111111111111',
+  'NativeLoader1111111111111111111111111111111',
+  'BPFLoader1111111111111111111111111111111111',
+  'BPFLoader2111111111111111111111111111111111',
+  'BPFLoaderUpgradeab1e11111111111111111111111',
+  'LoaderV411111111111111111111111111111111111',
+  'Sysvar1111111111111111111111111111111111111',
+  'SysvarC1ock11111111111111111111111111111111',
+  'SysvarEpochRewards1111111111111111111111111',
+  'SysvarEpochSchedu1e111111111111111111111111',
+  'SysvarFees111111111111111111111111111111111',
+  'Sysvar1nstructions1111111111111111111111111',
+  'SysvarLastRestartS1ot1111111111111111111111',
+  'SysvarRecentB1ockHashes11111111111111111111',
+  'SysvarRent111111111111111111111111111111111',
+  'SysvarRewards111111111111111111111111111111',
+  'SysvarS1otHashes111111111111111111111111111',
+  'SysvarS1otHistory11111111111111111111111111',
+  'SysvarStakeHistory1111111111111111111111111',
+  // Destroys whatever is sent to it.
+  '1nc1nerator11111111111111111111111111111111',
+]);
 
-/** As {@link addressOf}, for what stands in messages: the same few again and again. */
-export function addressInMessage(bytes: Uint8Array): Address {
-  const place = (((bytes[30] ?? 0) << 8) | (bytes[31] ?? 0)) & 1_023;
-  let one = spelt.get(place);
-  if (one === undefined || one.bytes.some((byte, at) => byte !== bytes[at])) {
-    one = { bytes: bytes.slice(), address: addressOf(bytes) };
-    spelt.set(place, one);
-  }
-  return one.address;
-}
-
-/** Those that stand there one after the other. */
-export function addressesInMessage(bytes: Uint8Array): Address[] {
-  const found: Address[] = [];
-  for (let at = 0; at < bytes.length; at += KEY_BYTES)
-    found.push(addressInMessage(bytes.subarray(at, at + KEY_BYTES)));
-  return found;
+/** True for programs, sysvars and the incinerator: never a payee, a fee payer or a wallet. */
+export function isReservedAddress(address: Address): boolean {
+  return reservedAddresses.has(address);
 }

@@ -1,7 +1,6 @@
 import { TransactionError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
-import { isUint8Array } from './keys.js';
-import { isGoodSignature } from './signatures.js';
+import { isGoodSignature, isUint8Array } from './keys.js';
 import { isTransactionSigner, type Signer, type SigningIntent } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
 import type { judgeChange } from './transactions/wallet-changes.js';

@@ -1,6 +1,5 @@
 import * as library from 'exact-change';
-import { createSeedSigner } from '../../src/solana/keys.js';
-import { verifySignature } from '../../src/solana/signatures.js';
+import { createSeedSigner, verifySignature } from '../../src/solana/keys.js';
 
 // What tests reach from inside the page: the packed package, and the key signer, which it does not
 // export.

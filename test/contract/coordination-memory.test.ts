@@ -1,4 +1,4 @@
-import { createCoordination } from '../../src/journal/coordination.js';
+import { createCoordination } from '../../src/journal/registry.js';
 import { memoryJournal } from '../../src/journal/memory.js';
 import type { Coordination, Owner } from '../../src/journal/types.js';
 import { coordinationContract } from './coordination-contract.js';

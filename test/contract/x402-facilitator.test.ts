@@ -5,8 +5,9 @@ import {
   decodePaymentRequiredHeader,
   decodePaymentResponseHeader,
   decodePaymentSignatureHeader,
+  encodePaymentRequiredHeader,
+  encodePaymentResponseHeader,
 } from '@x402/core/http';
-import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http';
 import {
   appendPaymentIdentifierToExtensions,
   declarePaymentIdentifierExtension,
@@ -21,7 +22,7 @@ import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../src/net
 import { associatedTokenAddress } from '../../src/solana/tokens/accounts.js';
 import { buildExactPayment } from '../../src/protocols/x402/exact.js';
 import type { PaymentFacts } from '../../src/protocols/protocol.js';
-import { encodeHeader } from '../../src/protocols/x402/header.js';
+import { encodeHeader } from '../../src/protocols/x402/json.js';
 import { readOffers } from '../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../src/protocols/x402/parse-payment-required.js';
 import {

@@ -10,7 +10,7 @@ import { SOLANA_MAINNET, TOKEN_2022_PROGRAM } from '../../src/network.js';
 import { addressOf } from '../../src/solana/address.js';
 import { buildExactPayment } from '../../src/protocols/x402/exact.js';
 import type { PaymentFacts } from '../../src/protocols/protocol.js';
-import { decodeHeader } from '../../src/protocols/x402/header.js';
+import { decodeHeader } from '../../src/protocols/x402/json.js';
 import { readOffers } from '../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../src/protocols/x402/parse-payment-required.js';
 import { encodePayment } from '../../src/protocols/x402/payload.js';

@@ -10,8 +10,7 @@ import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sa
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
-import { alongWith } from '../../src/journal/along.js';
-import { createCoordination } from '../../src/journal/coordination.js';
+import { alongWith, createCoordination } from '../../src/journal/registry.js';
 import type { Coordination } from '../../src/journal/types.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { u64 } from '../corpus/accounts.js';

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
-import { copyBuild } from '../../src/swaps/transaction/read-build.js';
+import { copyBuild } from '../../src/payments/plan/swap-build.js';
 import { altered, buildForeign } from '../helpers/foreign-swap.js';
 import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';

@@ -1,8 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { alongWith } from '../../src/journal/along.js';
-import { createCoordination } from '../../src/journal/coordination.js';
+import { alongWith, createCoordination } from '../../src/journal/registry.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';

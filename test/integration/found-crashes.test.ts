@@ -3,7 +3,7 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { fingerprintOf } from '../../src/payments/plan/fingerprint.js';
+import { fingerprintOf } from '../../src/payments/reconcile/find-earlier.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, DAY_MS } from '../helpers/attempts.js';

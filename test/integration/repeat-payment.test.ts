@@ -6,8 +6,7 @@ import {
   type PayingRequestInit,
 } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { alongWith } from '../../src/journal/along.js';
-import { createCoordination } from '../../src/journal/coordination.js';
+import { alongWith, createCoordination } from '../../src/journal/registry.js';
 import type { Coordination } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { local } from 'exact-change';
-import { isLoopback } from '../../../src/internal/loopback.js';
+import { isLoopback } from '../../../src/internal/origin.js';
 import { refuse } from '../../../src/internal/options.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { apiKeys, createHandler, createMetrics } from 'exact-change/http';

@@ -1,6 +1,5 @@
-import { randomBytes } from '../../../src/internal/random.js';
+import { randomBytes, systemRuntime } from '../../../src/internal/runtime.js';
 import { hex } from '../../../src/internal/hex.js';
-import { systemRuntime } from '../../../src/internal/runtime.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
 import type { Decide, JournalLog, Step } from '../log/port.js';
 import { readRecords, type FileRecord } from '../log/records.js';

@@ -1,7 +1,6 @@
 import { isRecord } from '../../../src/internal/record.js';
 import type { Remembered } from '../../../src/journal/spent-keys.js';
-import type { SpentPeriod } from '../../../src/journal/spent-sums.js';
-import type { SpentAt } from '../../../src/journal/spending.js';
+import type { SpentAt, SpentPeriod } from '../../../src/journal/spending.js';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import type { Attempt, Owner } from '../../../src/journal/types.js';
 import { isEndpoint, isOutboxJob } from '../../../src/outbox/json.js';

@@ -1,15 +1,11 @@
 import { isFoundByRequest } from '../../../src/journal/attempt-names.js';
 import type { Taken } from '../../../src/journal/balance-ledger.js';
-import { costIn, countedAt, keepsSwap, type Counted } from '../../../src/journal/counting.js';
+import { costIn, countedAt, keepsSwap } from '../../../src/journal/counting.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
 import { readingFrom } from '../balance-json.js';
 import type { Row } from './database.js';
 import { digest } from './keys.js';
-
-export function counted(attempt: Attempt): Counted {
-  return { attempt, cost: costIn(attempt) };
-}
 
 /** In the order of `ATTEMPT_COLUMNS`. */
 export function columnsOf(attempt: Attempt): unknown[] {

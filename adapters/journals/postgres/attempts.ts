@@ -10,7 +10,7 @@ import {
 import type { Along, Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
 import { jobsOf } from '../../../src/outbox/notices.js';
 import { takenOf, type Cap } from '../../../src/policy/caps.js';
-import { attemptOf, columnsOf, counted, recordOf, heldFrom } from './attempt-rows.js';
+import { attemptOf, columnsOf, recordOf, heldFrom } from './attempt-rows.js';
 import type { Balances } from './balances.js';
 import { batchedReserve } from './batch.js';
 import { capValues } from './caps.js';
@@ -83,7 +83,7 @@ export function attemptsIn(
           ? []
           : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
       const used = rows.map((one) => BigInt(one['used'] ?? 0));
-      const block = firstFull(caps, used, counted(attempt), counted(before));
+      const block = firstFull(caps, used, attempt, before);
       if (block !== undefined) return { block };
       const [{ standing } = {}] = await query(put, [...values, true]);
       const jobs = standing === WRITTEN ? jobsOf(before, attempt, systemRuntime.now()) : [];

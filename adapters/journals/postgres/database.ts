@@ -1,5 +1,4 @@
-import { untilAborted } from '../../../src/internal/abort.js';
-import { startDeadline } from '../../../src/internal/deadline.js';
+import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
 import { createLocks } from '../../../src/journal/locks.js';
 import { failure } from './failure.js';
 import type { Gate } from './gate.js';

@@ -1,6 +1,5 @@
 import type * as Pg from 'pg';
-import { untilAborted } from '../../../src/internal/abort.js';
-import { startDeadline } from '../../../src/internal/deadline.js';
+import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
 import { loadPeer } from './peer.js';
 import { ignored, type OpenPool } from './pool.js';
 

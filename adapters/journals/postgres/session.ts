@@ -1,5 +1,4 @@
-import { untilAborted } from '../../../src/internal/abort.js';
-import { startDeadline } from '../../../src/internal/deadline.js';
+import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { queryOn, type Database, type Query } from './database.js';
 import { closed as closedError, failure } from './failure.js';

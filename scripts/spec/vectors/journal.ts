@@ -1,14 +1,4 @@
-import {
-  emptyBalance,
-  availableIn,
-  forget,
-  heldOf,
-  hold,
-  release,
-  see,
-  spend,
-  type AccountBalance,
-} from '../../../src/journal/account-balance.js';
+import { availableIn, emptyBalance, forget, heldOf, hold, release, see, spend, type AccountBalance } from '../../../src/journal/account-balance.js';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { createAttemptStore } from '../../../src/journal/attempt-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
@@ -16,11 +6,10 @@ import { costFor } from '../../../src/payments/execute/attempt-receipt.js';
 import { swapCostAfter } from '../../../src/payments/execute/swap-cost.js';
 import { capUse, partsOf } from '../../../src/policy/cap-use.js';
 import { capsFor, takenOf, type Cap } from '../../../src/policy/caps.js';
-import { checkPayment } from '../../../src/policy/check-payment.js';
+import { checkOffer, checkPayment, checkPlace } from '../../../src/policy/check-payment.js';
 import { overBudget } from '../../../src/policy/over-budget.js';
 import { costOf, type SwapCost } from '../../../src/policy/cost.js';
 import { parsePolicy } from '../../../src/policy/policy.js';
-import { checkOffer, checkPlace } from '../../../src/policy/check-lists.js';
 import { SOLANA_MAINNET } from '../../../src/network.js';
 import { attemptOf, DAY_MS, fullAttemptOf, NOW } from '../../../test/helpers/attempts.js';
 import { createRandom, type Random } from '../../../test/simulation/random.js';

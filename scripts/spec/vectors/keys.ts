@@ -2,9 +2,8 @@ import { base58 } from '@scure/base';
 import { Keypair } from '@solana/web3.js';
 import { isExactChangeError } from '../../../src/errors.js';
 import { isAddress } from '../../../src/solana/address.js';
-import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
-import { verifySignature } from '../../../src/solana/signatures.js';
-import { nonceFor } from '../../../src/payments/execute/payment-nonce.js';
+import { createKeySigner, createSeedSigner, verifySignature } from '../../../src/solana/keys.js';
+import { nonceFor } from '../../../src/payments/execute/sign-payment.js';
 import { createRandom } from '../../../test/simulation/random.js';
 import { BAD_KEYS, KEYS, RESERVED_KEYS } from '../../../test/fixtures/malformed-402.js';
 

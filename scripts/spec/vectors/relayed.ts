@@ -1,7 +1,7 @@
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import type { SignedSwap } from '../../../src/journal/types.js';
 import { WSOL_MINT } from '../../../src/network.js';
-import { sentSwap } from '../../../src/payments/reconcile/sent-swap.js';
+import { sentSwap } from '../../../src/payments/reconcile/swap-end.js';
 import {
   failureFee,
   ownFee,

@@ -1,5 +1,5 @@
 import { isExactChangeError, PolicyError } from '../../errors.js';
-import { bounded } from '../../internal/bounded.js';
+import { bounded } from '../../internal/abort.js';
 import type { PolicyHook } from './approval.js';
 import type { PaymentContext } from '../context.js';
 import type { Plan } from '../../policy/plan.js';

@@ -1,7 +1,6 @@
 import { formatUsd } from '../../amount.js';
 import type { Attempt } from '../../journal/types.js';
-import { costOf, type Expense, type SwapCost } from '../../policy/cost.js';
-import { costParts } from '../../policy/unit-text.js';
+import { costOf, costParts, type Expense, type SwapCost } from '../../policy/cost.js';
 import { LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS } from '../../policy/units.js';
 import type { Receipt } from '../../receipt.js';
 import { shownAmount } from '../../token-text.js';

@@ -4,8 +4,7 @@ import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { Hold } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
-import type { PaymentContext } from '../context.js';
-import { ownerOf } from '../owner.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
 import {
   freshIn,

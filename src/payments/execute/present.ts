@@ -1,7 +1,6 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { onAbort, throwIfAborted, untilAborted } from '../../internal/abort.js';
-import { startDeadline } from '../../internal/deadline.js';
+import { onAbort, startDeadline, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader } from '../../protocols/protocol.js';
@@ -10,7 +9,7 @@ import type { PaymentContext } from '../context.js';
 import { decided, decidePayment, monitorPayment } from '../reconcile/payment-monitor.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
-import { type Answer, boundsOf, rejection } from './rejection.js';
+import { boundsOf, rejection, type Answer } from './rejection.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
 /** One call that presents a payment. */

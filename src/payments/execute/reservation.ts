@@ -5,11 +5,10 @@ import type { Attempt, Hold, SignedPayment } from '../../journal/types.js';
 import { capsFor, takenOf } from '../../policy/caps.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
+import { reasons, recovery } from '../on-demand.js';
 import { inProgress } from '../reconcile/key-errors.js';
 import { resumeWithNextCall } from '../reconcile/resume-once.js';
 import { bodyClaim } from './release-claim.js';
-import { withoutBound } from './without-bound.js';
-import { reasons, recovery } from '../on-demand.js';
 
 /**
  * An attempt from its claim to its signed payment, with all that counts against the caps for it.
@@ -105,4 +104,9 @@ export async function againWithoutOrphans<T>(
   if (isDone(result)) return result;
   const { freeOrphanedBudget } = await recovery();
   return (await freeOrphanedBudget(context)) ? ask() : result;
+}
+
+/** An attempt without the bound of a swap that was never signed, or can never land. */
+export function withoutBound({ swapping: _bound, ...attempt }: Attempt): Attempt {
+  return attempt;
 }

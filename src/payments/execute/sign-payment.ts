@@ -1,15 +1,15 @@
-import { base58 } from '../../internal/bytes.js';
 import { TransactionError } from '../../errors.js';
+import { base58 } from '../../internal/bytes.js';
+import { hex } from '../../internal/hex.js';
+import { sha256 } from '../../internal/sha2.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
 import { carriesNonce } from '../../protocols/protocol.js';
 import { askSigner, type SignedMessage } from '../../solana/ask-signer.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
-import type { PaymentContext } from '../context.js';
+import { signerWithTimeout, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
-import { nonceFor, type Purpose } from './payment-nonce.js';
-import { signerWithTimeout } from './signer-timeout.js';
 
 const PAYMENT_ID_BYTES = 16;
 
@@ -167,4 +167,52 @@ async function sign(
     `The wallet ${address} put ${signed.guards} instructions of its own into the payment, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with one that adds none: a key, a cloud key or a hardware wallet.`,
     { details: { address, rule: 'wallet_form' } },
   );
+}
+
+const NONCE_BYTES = 16;
+const RANDOM_BYTES = 8;
+
+/** What a payment is for: a place, and the key that makes it one purchase there. */
+export interface Purpose {
+  readonly url: string;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/**
+ * 16 bytes that tell a payment from every other. Those of a purchase with a key commit to it and to
+ * its place: they end in a hash of both and of the random bytes before. Without a key they are
+ * random: any reader of the chain could look up on chain which of some places a hash without a
+ * secret was made for.
+ */
+export function nonceFor(
+  { url, idempotencyKey }: Purpose,
+  randomBytes: (length: number) => Uint8Array,
+): Uint8Array {
+  if (idempotencyKey === undefined) return randomBytes(NONCE_BYTES);
+  const random = randomBytes(RANDOM_BYTES);
+  return Uint8Array.of(...random, ...commitment(random, url, idempotencyKey));
+}
+
+/**
+ * Whether a memo may belong to a purchase: one that looks like a nonce of ours has to commit to its
+ * place and key; of others nothing is known.
+ */
+export function mayBeFor(memo: string | undefined, { url, idempotencyKey }: Purpose): boolean {
+  if (memo === undefined || idempotencyKey === undefined || !isNonce(memo)) return true;
+  const nonce = hex.decode(memo);
+  return (
+    hex.encode(nonce.subarray(RANDOM_BYTES)) ===
+    hex.encode(commitment(nonce.subarray(0, RANDOM_BYTES), url, idempotencyKey))
+  );
+}
+
+function isNonce(memo: string): boolean {
+  return /^[0-9a-f]{32}$/.test(memo);
+}
+
+/** JSON tells where one text ends and the next begins. A fragment is never sent. */
+function commitment(random: Uint8Array, url: string, idempotencyKey: string): Uint8Array {
+  const text = JSON.stringify([url.replace(/#.*/s, ''), idempotencyKey]);
+  const bytes = Uint8Array.of(...random, ...new TextEncoder().encode(text));
+  return sha256(bytes).subarray(0, NONCE_BYTES - RANDOM_BYTES);
 }

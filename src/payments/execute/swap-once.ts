@@ -5,23 +5,30 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapBuild } from '../../swaps/provider.js';
+import { signRelayed } from '../../swaps/relayer/sign-relayed.js';
 import { decodersOf } from '../../swaps/sources.js';
 import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
 import { swapLimits } from '../../swaps/transaction/finish.js';
 import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
-import { boundsOf, type SwapDeps, type SwapOutlook } from '../../swaps/transaction/prepare.js';
+import {
+  boundsOf,
+  signSwap,
+  type SignedSwap,
+  type SwapDeps,
+  type SwapOrder,
+  type SwapOutlook,
+} from '../../swaps/transaction/prepare.js';
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { PaymentContext } from '../context.js';
+import { signerWithTimeout, type PaymentContext } from '../context.js';
 import { pastApproval, type WorstPrice } from '../plan/quote-within.js';
+import { notRelayed, relayOffer } from '../plan/relay.js';
 import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { exclusively } from './land-exclusively.js';
-import { signSwapPaid } from './sign-swap.js';
-import { signerWithTimeout } from './signer-timeout.js';
 import { isOverCap, takingOf } from './swap-bound.js';
-import { type SwapTask, type Watched } from './swap-task.js';
+import type { SwapTask, Watched } from './swap-task.js';
 
 /** Turns SOL into wrapped SOL, for a payment that is made in it. */
 export async function runWrap(
@@ -203,4 +210,36 @@ async function reservedFor(
     output: await held(outputMint),
     lamports: await ledger.held(wallet),
   };
+}
+
+/**
+ * Signs a swap whose fees and rents the wallet pays, or, if it has too little SOL for them, the
+ * relayer of the caller's options. Throws what `signSwap` and `signRelayed` throw;
+ * `insufficient_sol` has the relayer's reason as its cause.
+ */
+function signSwapPaid(
+  context: PaymentContext,
+  deps: SwapDeps,
+  order: SwapOrder,
+  { relay, approved = false }: Pick<SwapTask, 'relay' | 'approved'>,
+): Promise<SignedSwap> {
+  return signSwap(deps, order).catch(async (short: unknown) => {
+    if (!isExactChangeError(short, 'insufficient_sol')) throw short;
+    const because = (cause: unknown) =>
+      isExactChangeError(cause) && order.signal?.aborted !== true
+        ? notRelayed(short, cause)
+        : cause;
+    // What was not shown with a relayer's fee was not approved with one.
+    const offer =
+      relay ??
+      (approved
+        ? undefined
+        : await relayOffer(context, [order.bounds.inputMint], order.signal).catch(
+            (cause: unknown) => {
+              throw because(cause);
+            },
+          ));
+    if (offer === undefined) throw short;
+    return signRelayed(deps, order, offer, because);
+  });
 }

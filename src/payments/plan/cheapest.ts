@@ -1,6 +1,5 @@
 import { isExactChangeError } from '../../errors.js';
-import { startLowPriority } from '../../internal/low-priority.js';
-import { throwIfAborted } from '../../internal/abort.js';
+import { startLowPriority, throwIfAborted } from '../../internal/abort.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { priceOf } from './candidate-queue.js';

@@ -4,17 +4,18 @@ import {
   type ExactChangeError,
   type OfferRefusal,
 } from '../../errors.js';
-import type { Following } from '../../internal/abort.js';
-import { type Deadline, startDeadline } from '../../internal/deadline.js';
-import { startLowPriority } from '../../internal/low-priority.js';
+import {
+  startDeadline,
+  startLowPriority,
+  type Deadline,
+  type Following,
+} from '../../internal/abort.js';
 import { pinnedMint } from '../../network.js';
-import { type Spend } from '../../policy/caps.js';
-import { checkPayment } from '../../policy/check-payment.js';
-import { checkOffer, checkPlace } from '../../policy/check-lists.js';
+import type { Spend } from '../../policy/caps.js';
+import { checkOffer, checkPayment, checkPlace } from '../../policy/check-payment.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
-import type { PaymentContext } from '../context.js';
-import { ownerOf } from '../owner.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import type { Funding } from './funding.js';
 import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { usdValueOf } from './usd-value.js';

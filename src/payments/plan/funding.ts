@@ -1,24 +1,23 @@
 import { maxAmount } from '../../amount.js';
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
-import { startLowPriority } from '../../internal/low-priority.js';
+import { startLowPriority } from '../../internal/abort.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import type { Candidate, Holdings } from '../../swaps/quote/candidates.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { PaymentContext } from '../context.js';
-import { ownerOf } from '../owner.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import { amountsFor, quotesAhead, requestFor, type QuotesAhead } from './ask-ahead.js';
 import { concernsCandidate } from './candidate-errors.js';
 import {
-  MAX_COMPARED,
-  KEEP_LAMPORTS,
-  MAX_UNSELLABLE,
   candidatesByValue,
   candidatesIn,
   firstThatPays,
+  KEEP_LAMPORTS,
+  MAX_COMPARED,
+  MAX_UNSELLABLE,
   mayPay,
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether } from './cheapest.js';

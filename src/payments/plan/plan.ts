@@ -9,10 +9,9 @@ import type { Receipt } from '../../receipt.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import { shownAmount } from '../../token-text.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { swapBound } from '../execute/swap-bound.js';
-import { ownerOf } from '../owner.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import { broughtBy, type Funding } from './funding.js';
 

@@ -1,8 +1,10 @@
+import { TransportError } from '../../errors.js';
 import { isRecord } from '../../internal/record.js';
+import { isAddress } from '../../solana/address.js';
+import type { AccountMeta, Instruction } from '../../solana/types.js';
 import { extractSwap } from '../../swaps/firewall/extract.js';
 import type { SwapBuild } from '../../swaps/provider.js';
 import { decodersOf } from '../../swaps/sources.js';
-import { copyBuild } from '../../swaps/transaction/read-build.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 
@@ -27,4 +29,54 @@ export async function buildFor(
     signal,
     decoders,
   });
+}
+
+// More than any transaction holds; how many are too many for a swap is the firewall's to say.
+const MAX_ACCOUNTS = 256;
+const MAX_DATA_BYTES = 1232;
+const MAX_TABLES = 64;
+
+/**
+ * A copy of the build that a transport answered, which may be anything: what is checked must be
+ * what is composed. Whether its tables are any is judged by the firewall. Throws
+ * `invalid_response`.
+ */
+export function copyBuild(answer: unknown): SwapBuild {
+  const { instruction, lookupTables } = isRecord(answer) ? answer : {};
+  const copy = copyInstruction(instruction);
+  if (copy === undefined || !Array.isArray(lookupTables) || lookupTables.length > MAX_TABLES)
+    throw unusable();
+  // Not by its own `map`, which may be another's.
+  return { instruction: copy, lookupTables: Array.from(lookupTables, copyText) };
+}
+
+function copyInstruction(value: unknown): Instruction | undefined {
+  const { program, accounts, data } = isRecord(value) ? value : {};
+  if (!isAddress(program) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
+    return undefined;
+  if (!(data instanceof Uint8Array) || data.length > MAX_DATA_BYTES) return undefined;
+  return { program, accounts: Array.from(accounts, copyMeta), data: Uint8Array.from(data) };
+}
+
+function copyMeta(value: unknown): AccountMeta {
+  const { address, signer, writable } = isRecord(value) ? value : {};
+  if (!isAddress(address) || typeof signer !== 'boolean' || typeof writable !== 'boolean')
+    throw unusable();
+  return { address, signer, writable };
+}
+
+function copyText(value: unknown): string {
+  if (typeof value !== 'string') throw unusable();
+  return value;
+}
+
+function unusable(): TransportError {
+  const reason = 'its swap instruction is not one';
+  return new TransportError(
+    'invalid_response',
+    `The transport's answer cannot be used: ${reason}. Try again, or use another.`,
+    {
+      details: { service: 'transport', reason },
+    },
+  );
 }

@@ -1,7 +1,6 @@
 import { ceilDiv, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
-import { throwIfAborted, untilAborted } from '../../internal/abort.js';
-import { isLowPriority } from '../../internal/low-priority.js';
+import { isLowPriority, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { sinceThen } from '../../internal/runtime.js';
 import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';

@@ -2,7 +2,7 @@ import { base58 } from '../../internal/bytes.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { SignedPayment } from '../../journal/types.js';
 import { protocolOfHeader, type PaymentProtocol } from '../../protocols/protocol.js';
-import { verifySignature } from '../../solana/signatures.js';
+import { verifySignature } from '../../solana/keys.js';
 import { decodeTransaction, messageSigners } from '../../solana/transactions/transaction.js';
 
 /** 64 bytes. */

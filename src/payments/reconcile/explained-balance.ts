@@ -2,7 +2,7 @@ import type { Reading } from '../../journal/account-balance.js';
 import type { SignatureInfo } from '../../solana/rpc/rpc.js';
 import type { AccountHistory, LookedAt } from './account-history.js';
 import type { Listing } from './history-pages.js';
-import type { Sent } from './sent-transaction.js';
+import type { Sent } from './fate.js';
 
 /** Transactions that one look reads at a node; the next look goes on from there. */
 export const READS_A_LOOK = 32;

@@ -3,11 +3,10 @@ import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Attempt, SignedSwap, SwapOutcome } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import { mintLock } from '../execute/fund.js';
 import { LAMPORTS_LOCK } from '../execute/land-exclusively.js';
-import { withoutBound } from '../execute/without-bound.js';
-import { ownerOf } from '../owner.js';
+import { withoutBound } from '../execute/reservation.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
 import { askSwap, endOfSwap, landSwap, type SwapEnd, type Swapped } from './swap-end.js';
 

@@ -3,8 +3,8 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { PaymentContext } from '../context.js';
 import { withSwapCost } from '../execute/swap-cost.js';
-import { withoutBound } from '../execute/without-bound.js';
-import { listed, orphanedAttempts } from './find-orphans.js';
+import { withoutBound } from '../execute/reservation.js';
+import { listed, orphanedAttempts } from './resume-once.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
 /** What was freed. */

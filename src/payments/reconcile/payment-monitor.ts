@@ -1,16 +1,13 @@
 import type { Emit } from '../../events.js';
-import { throwIfAborted, untilAborted } from '../../internal/abort.js';
-import { startDeadline } from '../../internal/deadline.js';
+import { startDeadline, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
-import { ownerOf } from '../owner.js';
 import { listenTo } from './account-changes.js';
 import { claimOf } from './claim.js';
-import { fateOf, type Fate } from './fate.js';
-import { sentPayment, sourceOf } from './sent-transaction.js';
+import { fateOf, sentPayment, sourceOf, type Fate } from './fate.js';
 
 /**
  * The record of an attempt as this process follows it already, or a new one: two records of one

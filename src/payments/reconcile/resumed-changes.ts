@@ -2,9 +2,8 @@ import type { Attempt } from '../../journal/types.js';
 import { costOf } from '../../policy/cost.js';
 import { LAMPORTS } from '../../policy/units.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
-import { ownerOf } from '../owner.js';
 import { relayFeeOf } from './swap-outcome.js';
 
 /** Of a client that is never asked. */

@@ -2,9 +2,8 @@ import type { SignatureInfo } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { AccountHistory, LookedAt } from './account-history.js';
 import { isExplained, MAX_UNREADABLE, READS_A_LOOK } from './explained-balance.js';
-import type { Fate } from './fate.js';
+import type { Fate, Sent } from './fate.js';
 import type { Listing } from './history-pages.js';
-import type { Sent } from './sent-transaction.js';
 
 const OPEN: Fate = { state: 'open' };
 const NEVER: Fate = { state: 'never' };

@@ -8,7 +8,7 @@ import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { spent, swappedBy, undecided } from './earlier-errors.js';
 import type { RepeatedCall } from './find-earlier.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
-import { sourceOf } from './sent-transaction.js';
+import { sourceOf } from './fate.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
 const FORGOTTEN_MS = 24 * 60 * 60_000;

@@ -1,5 +1,5 @@
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
-import { decodeMessage } from '../../solana/transactions/message.js';
+import { decodeMessage } from '../../solana/transactions/transaction.js';
 import type { Offer } from '../types.js';
 
 /** Where the official facilitators look for the transfer: after limit and price. */

@@ -1,8 +1,7 @@
 import { parseAmount } from '../../amount.js';
 import { cleanText, ProtocolError } from '../../errors.js';
 import { toNetwork } from '../../network.js';
-import { isAddress } from '../../solana/address.js';
-import { isReservedAddress } from '../../solana/reserved-addresses.js';
+import { isAddress, isReservedAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
 import type { JudgedOffers, OfferReading } from '../protocol.js';
 import type {

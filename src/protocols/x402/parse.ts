@@ -6,9 +6,16 @@ import type {
   PaymentRequirements,
   X402Version,
 } from '../types.js';
-import { decodeHeader } from './header.js';
-import { copyJson, fieldsOf, isJsonList, isJsonObject, JSON_LIMITS, readJson } from './json.js';
-import type { JsonReading } from './json.js';
+import {
+  copyJson,
+  decodeHeader,
+  fieldsOf,
+  isJsonList,
+  isJsonObject,
+  JSON_LIMITS,
+  readJson,
+  type JsonReading,
+} from './json.js';
 
 /** A 402 as far as it is known: any of its parts may be missing. */
 export interface PaymentRequiredParts {

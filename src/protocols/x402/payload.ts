@@ -4,8 +4,7 @@ import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
 import { exactPaymentBytes } from './exact.js';
-import { decodeHeader, encodeHeader } from './header.js';
-import { fieldsOf, isJsonObject } from './json.js';
+import { decodeHeader, encodeHeader, fieldsOf, isJsonObject } from './json.js';
 
 const PAYMENT_ID = 'payment-identifier';
 /**

@@ -3,7 +3,7 @@ import { buildExactPayment } from './exact.js';
 import { refusesForm } from './facilitator-layout.js';
 import { X402_HEADERS } from './index.js';
 import { judgeOffers } from './offers.js';
-import { readOutcome } from './outcome.js';
+import { readOutcome } from './settlement.js';
 import { isParsed, readTerms } from './parse.js';
 import { attachPayment, checkHeader, transactionIn } from './payload.js';
 import { readPaymentRequired } from './read.js';

@@ -1,12 +1,16 @@
 import { TransportError } from '../../errors.js';
-import { untilAborted } from '../../internal/abort.js';
-import { isCrossOrigin } from '../../internal/cross-origin.js';
-import { startDeadline } from '../../internal/deadline.js';
+import { startDeadline, untilAborted } from '../../internal/abort.js';
+import { isCrossOrigin } from '../../internal/origin.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
 import { JSON_LIMITS } from './json.js';
-import { claimsPayment, findPaymentRequired, malformedPaymentRequired } from './parse.js';
-import type { Malformed, PaymentRequiredParts } from './parse.js';
+import {
+  claimsPayment,
+  findPaymentRequired,
+  malformedPaymentRequired,
+  type Malformed,
+  type PaymentRequiredParts,
+} from './parse.js';
 
 /** The beginning of a body, at most 64 KiB of it. */
 export interface PeekedBody {

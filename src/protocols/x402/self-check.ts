@@ -7,8 +7,7 @@ import {
   TOKEN_PROGRAM,
 } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
-import { decodeMessage } from '../../solana/transactions/message.js';
-import type { DecodedInstruction } from '../../solana/transactions/message.js';
+import { decodeMessage, type DecodedInstruction } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentFacts } from '../protocol.js';
 

@@ -1,9 +1,9 @@
 import { cleanText } from '../../errors.js';
+import type { ReadOptions, SellersWord } from '../protocol.js';
 import type { JsonObject, JsonValue, Settlement } from '../types.js';
-import { decodeHeader } from './header.js';
-import { fieldsOf } from './json.js';
-import { bodyObject, headerValue } from './parse.js';
-import type { PaymentRequiredParts } from './parse.js';
+import { decodeHeader, fieldsOf } from './json.js';
+import { bodyObject, headerValue, type PaymentRequiredParts } from './parse.js';
+import { peekBody } from './read.js';
 
 /** Base58 of 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
@@ -69,4 +69,23 @@ function reason(said: JsonValue | undefined): string | undefined {
   // What decides is read as it came: a secret of ours, which is hidden, may be a part of it.
   const code = DECISIVE.exec(said.trim())?.[1];
   return code === undefined || shown?.endsWith(code) === true ? shown : code;
+}
+
+/** What the answer to a paid request says of its payment. */
+export async function readOutcome(response: Response, options: ReadOptions): Promise<SellersWord> {
+  const { headers } = response;
+  return {
+    settlement: readSettlement(headers),
+    reason: response.status === 402 ? await reasonOf(response, options) : undefined,
+    hasTerms: headers.has('payment-required'),
+  };
+}
+
+/** v2 servers say it in a header, v1 servers only in the body. */
+async function reasonOf(response: Response, options: ReadOptions): Promise<string | undefined> {
+  const { headers } = response;
+  const fromHeaders = rejectionReason({ headers });
+  if (fromHeaders !== undefined) return fromHeaders;
+  const body = await peekBody(response, options);
+  return rejectionReason({ headers, body: body.text });
 }

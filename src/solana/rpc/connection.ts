@@ -1,15 +1,19 @@
 import type { Connection } from '@solana/web3.js';
-import { askNodes, inTurn } from './failover.js';
-import type { Node, Request } from './failover.js';
+import { askNodes, inTurn, type Node, type Request } from './failover.js';
 import { Fault } from './fault.js';
-import { askGenesis, checkedNode } from './genesis.js';
-import { tipAt } from './height.js';
-import { checkUrls, connectionNode, httpNode } from './nodes.js';
-import { timedNode, type CallTimer } from './timed-node.js';
+import {
+  askGenesis,
+  checkedNode,
+  checkUrls,
+  connectionNode,
+  httpNode,
+  timedNode,
+  type CallTimer,
+} from './nodes.js';
+import { checked, readBlockhash, readTip, settings, tipAt } from './tip.js';
 import { asAnswers, asFlag, orNull, readAccount, readContext, readStatus } from './reply.js';
 import type { CallOptions, Rpc, Tip } from './rpc.js';
 import type { AccountWatch, SignatureSocket } from './signature-socket.js';
-import { checked, readBlockhash, readTip, settings } from './tip.js';
 import { loadOnce, part } from '../../internal/load-once.js';
 
 export type { Connection } from '@solana/web3.js';

@@ -1,10 +1,12 @@
 import type { Connection } from '@solana/web3.js';
 import { ConfigError } from '../../errors.js';
+import { bounded } from '../../internal/abort.js';
 import { refuse } from '../../internal/options.js';
 import { asOwn } from '../../internal/own-request.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { hideAddress } from '../../internal/redact.js';
-import type { Node } from './failover.js';
+import { isAddress } from '../address.js';
+import type { Node, Request } from './failover.js';
 import { Fault, jsonRpcFault, shownHost } from './fault.js';
 import { asFields } from './reply.js';
 
@@ -152,4 +154,92 @@ export function checkUrls(option: string, urls: readonly string[], protocol: Reg
   throw new ConfigError('invalid_option', `The option ${option} has to be ${kind}.`, {
     details: { option },
   });
+}
+
+/** A call of an RPC node that has ended. */
+export interface NodeCall {
+  /** The JSON-RPC method. */
+  readonly method: string;
+  /** Of the node, as far as it may be shown. */
+  readonly host?: string;
+  readonly ms: number;
+  /** Why it failed, in a word of ours; absent if it did not. */
+  readonly failed?: string;
+}
+
+/** Hears of calls that have ended, and has the clock for them. */
+export interface CallTimer {
+  now(): number;
+  onCall(call: NodeCall): void;
+}
+
+/** A node that says how long each of its calls took, and why it failed if it did. */
+export function timedNode(node: Node, timer: CallTimer): Node {
+  const { host } = node;
+  return {
+    ...node,
+    async request(method, params, signal) {
+      const startedAt = timer.now();
+      const told = (failed?: string) =>
+        timer.onCall({
+          method,
+          ...(host === undefined ? {} : { host }),
+          ms: Math.max(0, timer.now() - startedAt),
+          ...(failed === undefined ? {} : { failed }),
+        });
+      try {
+        const result = await node.request(method, params, signal);
+        told();
+        return result;
+      } catch (error) {
+        told(error instanceof Fault ? error.kind : 'unavailable');
+        throw error;
+      }
+    },
+  };
+}
+
+/** Asks one node for the hash of its first block. */
+export async function askGenesis(request: Request): Promise<string> {
+  const hash = await request('getGenesisHash', []);
+  if (!isAddress(hash)) throw new Fault('invalid', 'the genesis hash is not one');
+  return hash;
+}
+
+/** The CAIP-2 id of the network that begins with it. */
+export function networkOf(genesisHash: string): string {
+  return `solana:${genesisHash.slice(0, 32)}`;
+}
+
+/**
+ * A node whose answers count only once it has shown which network it serves: several nodes are
+ * several chances to be set to a wrong one.
+ * It is asked once, and all calls that wait share the question; a failure is forgotten.
+ */
+export function checkedNode(
+  node: Node,
+  network: string,
+  timeoutMs: number,
+  closed: AbortSignal,
+): Node {
+  const late = () => new Fault('timeout', 'it did not answer in time');
+  let hash: Promise<string> | undefined;
+  const genesis = () =>
+    (hash ??= bounded(timeoutMs, late, [closed], (signal) =>
+      askGenesis((method, params) => node.request(method, params, signal)),
+    ).catch((error: unknown) => {
+      hash = undefined;
+      throw error;
+    }));
+  return {
+    ...node,
+    genesis,
+    async admit() {
+      const actual = networkOf(await genesis());
+      if (actual !== network)
+        throw new Fault('foreign', 'it serves another network', {
+          networks: { expected: network, actual },
+        });
+    },
+  };
 }

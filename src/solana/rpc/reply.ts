@@ -21,6 +21,19 @@ export function asList(value: unknown): readonly unknown[] {
   throw misshapen();
 }
 
+/** A list of objects, checked at once: some have hundreds. */
+export function asRecords(value: unknown): readonly UnknownRecord[] {
+  const list = asList(value);
+  if (list.every(isRecord)) return list;
+  throw misshapen();
+}
+
+export function asAddresses(value: unknown): readonly Address[] {
+  const list = asList(value);
+  if (list.every(isAddress)) return list;
+  throw misshapen();
+}
+
 export function asText(value: unknown): string {
   if (typeof value === 'string') return value;
   throw misshapen();

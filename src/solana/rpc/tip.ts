@@ -1,7 +1,6 @@
 import { isAddress } from '../address.js';
 import type { Request } from './failover.js';
 import { Fault } from './fault.js';
-import { followsFrom, mayLiveUntil } from './height.js';
 import { asFields, readContext, readSlot, safeInteger } from './reply.js';
 import type { CallOptions, Commitment, Tip } from './rpc.js';
 
@@ -60,4 +59,65 @@ export function leastSlot(call: CallOptions | undefined): { readonly minContextS
 export function checked(addresses: readonly string[]): readonly string[] {
   if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
   return addresses;
+}
+
+/** Blocks for which a transaction may use a blockhash: Solana's MAX_PROCESSING_AGE. */
+const LIFE = 150n;
+
+/** Blocks by which the replies of one address may differ that several nodes answer for. */
+const SLACK = 32n;
+
+/**
+ * Of so many slots in a row at least one has a block: a slot that ran away from the height is a
+ * wrong one.
+ */
+const SLOTS_A_BLOCK = 4n;
+
+/** Of so many slots in a row at most one has no block, as a rule. */
+const SLOTS_A_SKIP = 8n;
+
+/** Slots for which an earlier height tells the next one well enough: about ten minutes. */
+const MAX_SLOTS = 1_500;
+
+/** The blockhash that was the latest at a slot. */
+interface Latest {
+  readonly slot: number;
+  readonly lastValidBlockHeight: bigint;
+}
+
+/**
+ * Whether a blockhash can live until a height: it lives for 150 blocks, and a chain grows by at
+ * most one block a slot, and by not many fewer.
+ *
+ * @param tip - Of the same node, a little before or after.
+ */
+export function mayLiveUntil({ slot, lastValidBlockHeight }: Latest, tip: Tip): boolean {
+  const grown = grownSince(tip, slot);
+  return (
+    lastValidBlockHeight > tip.height + grown / SLOTS_A_BLOCK - SLACK &&
+    lastValidBlockHeight <= tip.height + grown + LIFE + SLACK
+  );
+}
+
+/**
+ * Whether a blockhash lives until about the height that follows from an earlier one, so that the
+ * node's own need not be asked for again. A chain that skips many slots does not follow, nor does
+ * one that was not looked at for long.
+ *
+ * @param earlier - What {@link tipAt} gave for the same node.
+ */
+export function followsFrom(latest: Latest, earlier: Tip): boolean {
+  const grown = grownSince(earlier, latest.slot);
+  const { height } = tipAt(latest);
+  const least = earlier.height + grown - grown / SLOTS_A_SKIP - SLACK;
+  return grown <= MAX_SLOTS && height >= least && height <= earlier.height + grown + SLACK;
+}
+
+/** The height that a blockhash tells, which was the latest at its slot. */
+export function tipAt({ slot, lastValidBlockHeight }: Latest): Tip {
+  return { slot, height: lastValidBlockHeight - LIFE };
+}
+
+function grownSince({ slot }: Tip, later: number): bigint {
+  return BigInt(Math.max(0, later - slot));
 }

@@ -3,7 +3,7 @@ import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network
 import type { UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../address.js';
 import { Fault } from '../rpc/fault.js';
-import { asFields, asList, safeInteger } from '../rpc/reply.js';
+import { asRecords, safeInteger } from '../rpc/reply.js';
 import type { InnerInstruction } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 
@@ -83,31 +83,30 @@ const LONGEST_NAMED = 256;
  * what cannot be read.
  */
 export function readInner(shown: unknown): InnerInstruction[] {
-  return asList(shown).flatMap((one) => {
-    const { index, instructions } = asFields(one);
+  return asRecords(shown).flatMap(({ index, instructions }) => {
     const outer = safeInteger(index);
-    return asList(instructions).map((call) => ({ outer, ...readCall(asFields(call)) }));
+    return asRecords(instructions).map((call) => ({ outer, ...readCall(call) }));
   });
 }
 
 /** Nodes parse the calls of programs that they know, and give the accounts and data of others. */
 function readCall(call: UnknownRecord): Omit<InnerInstruction, 'outer'> {
-  const { programId, parsed, accounts, data } = call;
-  const program = readKey(programId);
+  const { programId: program, parsed, accounts, data } = call;
+  if (!isAddress(program)) throw unreadable();
   if ('parsed' in call)
     return {
       program,
       ...(isNamed(program) ? readParsed(program, parsed) : unnamed(addressesIn(parsed))),
     };
-  if (!Array.isArray(accounts) || typeof data !== 'string') throw unreadable();
-  const addresses = accounts.map(readKey);
+  if (!Array.isArray(accounts) || !accounts.every(isAddress) || typeof data !== 'string')
+    throw unreadable();
   const name = isNamed(program) ? nameOf(program, data) : undefined;
   const created = program === SYSTEM_PROGRAM && name !== undefined ? CREATED_AT[name] : undefined;
   return {
     program,
     name,
-    addresses,
-    creates: created === undefined ? undefined : addresses[created],
+    addresses: accounts,
+    creates: created === undefined ? undefined : accounts[created],
   };
 }
 
@@ -119,11 +118,6 @@ const unnamed = (addresses: readonly Address[]) => ({
   creates: undefined,
 });
 const unreadable = () => new Fault('invalid', 'a call between programs in it cannot be read');
-
-function readKey(value: unknown): Address {
-  if (!isAddress(value)) throw unreadable();
-  return value;
-}
 
 function readParsed(
   program: Address,

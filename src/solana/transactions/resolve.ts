@@ -1,6 +1,6 @@
 import type { AccountMeta, Address, Instruction, LookupTable } from '../types.js';
 import { MAX_ACCOUNTS } from './compile.js';
-import type { DecodedMessage } from './message.js';
+import type { DecodedMessage } from './transaction.js';
 
 /**
  * The instructions with their accounts spelled out. Undefined if an index is out of range, a

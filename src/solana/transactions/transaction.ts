@@ -1,8 +1,165 @@
 import { base58 } from '../../internal/bytes.js';
 import type { Address } from '../types.js';
 import { MAX_TRANSACTION_BYTES, SIGNATURE_BYTES, tooLarge } from './compile.js';
-import { decodeMessage, decodeWith } from './message.js';
-import type { DecodedMessage } from './message.js';
+
+/** What a v0 message says, its indexes not yet resolved. */
+export interface DecodedMessage {
+  readonly header: MessageHeader;
+  readonly staticAccounts: readonly Address[];
+  readonly blockhash: string;
+  readonly instructions: readonly DecodedInstruction[];
+  readonly lookups: readonly DecodedLookup[];
+}
+
+export interface MessageHeader {
+  readonly numRequiredSignatures: number;
+  readonly numReadonlySigned: number;
+  readonly numReadonlyUnsigned: number;
+}
+
+export interface DecodedInstruction {
+  readonly programIndex: number;
+  readonly accountIndexes: readonly number[];
+  readonly data: Uint8Array;
+}
+
+export interface DecodedLookup {
+  readonly table: Address;
+  readonly writable: readonly number[];
+  readonly readonly: readonly number[];
+}
+
+const VERSION_0 = 0x80;
+const KEY_BYTES = 32;
+
+/** Bytes that are not what they claim to be; never leaves this file. */
+class Malformed extends Error {}
+
+/** Reads forward only, and never past the end. */
+class Cursor {
+  private offset = 0;
+
+  constructor(private readonly bytes: Uint8Array) {}
+
+  take(length: number): Uint8Array {
+    const end = this.offset + length;
+    if (end > this.bytes.length) throw new Malformed('ends early');
+    const part = this.bytes.slice(this.offset, end);
+    this.offset = end;
+    return part;
+  }
+
+  byte(): number {
+    const value = this.bytes[this.offset];
+    if (value === undefined) throw new Malformed('ends early');
+    this.offset += 1;
+    return value;
+  }
+
+  /**
+   * A compact-u16 in its one shortest form: the network refuses the others, and so the bytes
+   * re-encode to themselves.
+   */
+  length(): number {
+    let value = 0;
+    for (let shift = 0; shift <= 14; shift += 7) {
+      const byte = this.byte();
+      value |= (byte & 0x7f) << shift;
+      if ((byte & 0x80) !== 0) continue;
+      if ((byte === 0 && shift > 0) || value > 0xffff) break;
+      return value;
+    }
+    throw new Malformed('not a compact-u16');
+  }
+
+  list<T>(read: () => T): T[] {
+    const items: T[] = [];
+    for (let left = this.length(); left > 0; left -= 1) items.push(read());
+    return items;
+  }
+
+  rest(): Uint8Array {
+    return this.take(this.bytes.length - this.offset);
+  }
+
+  end(): void {
+    if (this.offset !== this.bytes.length) throw new Malformed('has trailing bytes');
+  }
+}
+
+/** The result of `read` over the bytes, or undefined if they are malformed. */
+function decodeWith<T>(bytes: Uint8Array, read: (cursor: Cursor) => T): T | undefined {
+  try {
+    return read(new Cursor(bytes));
+  } catch (error) {
+    if (error instanceof Malformed) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Decodes a serialized v0 message with its version byte. Strict: one encoding for one message,
+ * nothing left over, and a header that describes the accounts. web3.js accepts trailing bytes,
+ * missing bytes and impossible headers.
+ */
+export function decodeMessage(bytes: Uint8Array): DecodedMessage | undefined {
+  const message = decodeWith(bytes, readMessage);
+  return message !== undefined && isSane(message) ? message : undefined;
+}
+
+function readMessage(cursor: Cursor): DecodedMessage {
+  if (cursor.byte() !== VERSION_0) throw new Malformed('not version 0');
+  const header = {
+    numRequiredSignatures: cursor.byte(),
+    numReadonlySigned: cursor.byte(),
+    numReadonlyUnsigned: cursor.byte(),
+  };
+  const key = () => addressIn(cursor.take(KEY_BYTES));
+  const index = () => cursor.byte();
+  const message = {
+    header,
+    staticAccounts: cursor.list(key),
+    blockhash: key(),
+    instructions: cursor.list(() => ({
+      programIndex: cursor.byte(),
+      accountIndexes: cursor.list(index),
+      data: cursor.take(cursor.length()),
+    })),
+    lookups: cursor.list(() => ({
+      table: key(),
+      writable: cursor.list(index),
+      readonly: cursor.list(index),
+    })),
+  };
+  cursor.end();
+  return message;
+}
+
+/** The last addresses that were read, in 1,024 places by their last bits. */
+const spelt = new Map<number, { readonly bytes: Uint8Array; readonly address: Address }>();
+
+/** Messages name the same few again and again. */
+function addressIn(bytes: Uint8Array): Address {
+  const place = (((bytes[30] ?? 0) << 8) | (bytes[31] ?? 0)) & 1_023;
+  let one = spelt.get(place);
+  if (one === undefined || one.bytes.some((byte, at) => byte !== bytes[at])) {
+    one = { bytes, address: base58.encode(bytes) };
+    spelt.set(place, one);
+  }
+  return one.address;
+}
+
+/**
+ * The fee payer signs and is writable, no group is larger than the accounts it is counted from, and
+ * each lookup table is there for an account: what the network asks before it looks any further.
+ */
+function isSane({ header, staticAccounts, lookups }: DecodedMessage): boolean {
+  const { numRequiredSignatures, numReadonlySigned, numReadonlyUnsigned } = header;
+  const fits =
+    numRequiredSignatures > numReadonlySigned &&
+    numReadonlyUnsigned <= staticAccounts.length - numRequiredSignatures;
+  return fits && lookups.every(({ writable, readonly }) => writable.length + readonly.length > 0);
+}
 
 /** A v0 transaction in plain data. `message` is what was signed. */
 export interface DecodedTransaction extends DecodedMessage {

@@ -1,7 +1,11 @@
 import { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
 import { GUARD_ACCOUNTS, LIGHTHOUSE_PROGRAM, QUIET_LEVELS, REFUSED_GUARDS } from './lighthouse.js';
-import { decodeMessage, type DecodedMessage } from './message.js';
-import { decodeTransaction, type DecodedTransaction } from './transaction.js';
+import {
+  decodeMessage,
+  decodeTransaction,
+  type DecodedMessage,
+  type DecodedTransaction,
+} from './transaction.js';
 
 /** A message of ours, and what a wallet made of it before it signed. */
 interface Change {

@@ -3,7 +3,7 @@ import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall, SwapDecoder } from '../provider.js';
 import { decoderOf, decodeSwap, programName } from './decoders.js';
-import type { Rule } from './rule.js';
+import { enforce, refusal, type Rule } from './rule.js';
 
 /**
  * Another key pays the lamports of a swap, and takes a fee in one of its two tokens. No lamport of
@@ -238,3 +238,17 @@ const callRules: readonly Rule<SwapSubject>[] = [
     (call) => call.positiveSlippageBps === 0,
   ),
 ];
+
+/**
+ * Reads the one swap instruction that is taken from a service, and refuses it (`unsafe_swap`)
+ * unless it does what was agreed and nothing else. Pure; the state of the chain is judged by the
+ * exposure and simulation stages.
+ */
+export function checkSwap(instruction: Instruction, expected: SwapExpectation): SwapCall {
+  const subject = swapSubject(instruction, expected);
+  enforce(swapRules(expected.decoders), subject);
+  // The rules have refused what could not be read; the type system cannot know.
+  if (subject.call === undefined)
+    throw refusal({ id: 'swap_program', refuses: 'its instruction could not be read' });
+  return subject.call;
+}

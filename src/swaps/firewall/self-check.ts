@@ -1,5 +1,5 @@
 import { TransactionError } from '../../errors.js';
-import { decodeMessage } from '../../solana/transactions/message.js';
+import { decodeMessage } from '../../solana/transactions/transaction.js';
 import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { isSwap } from './decoders.js';

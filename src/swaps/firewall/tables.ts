@@ -1,5 +1,5 @@
 import { isAddress } from '../../solana/address.js';
-import type { DecodedLookup } from '../../solana/transactions/message.js';
+import type { DecodedLookup } from '../../solana/transactions/transaction.js';
 import {
   readTables,
   type ReadTable,

@@ -1,12 +1,11 @@
 import { base64 } from '../../internal/bytes.js';
-import { minAmount, maxAmount, parseAmount } from '../../amount.js';
-import { QuoteError, TransportError, cleanText } from '../../errors.js';
+import { maxAmount, minAmount, parseAmount } from '../../amount.js';
+import { cleanText, QuoteError, TransportError } from '../../errors.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../../solana/address.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import type { QuoteIntent, SwapBuild } from '../provider.js';
-import { platformFeeOf } from '../quote/platform-fee.js';
-import { leastOut, mostIn } from '../quote/threshold.js';
+import { leastOut, mostIn, platformFeeOf } from '../quote/check-quote.js';
 import type { SwapQuote } from '../types.js';
 
 const MAX_ROUTE = 50;

@@ -1,5 +1,7 @@
-import type { SwapSource } from '../provider.js';
-import { createFallback } from './fallback.js';
+import { isExactChangeError, QuoteError } from '../../errors.js';
+import { sinceThen, type Runtime } from '../../internal/runtime.js';
+import type { QuoteIntent, SwapProvider, SwapSource } from '../provider.js';
+import { inOrder } from '../quote/first-route.js';
 import { createJupiterHttp } from './http.js';
 import { jupiterLimiter } from './limiter.js';
 import { createJupiterV1 } from './v1.js';
@@ -29,3 +31,108 @@ export const connect: SwapSource['connect'] = (
     }),
   );
 };
+
+interface FallbackOptions {
+  /** Quotes `ExactOut`. */
+  readonly first: SwapProvider;
+  /** `ExactIn` only, and used if the first cannot. */
+  readonly second: SwapProvider;
+  readonly runtime: Runtime;
+  /** Called once when the first is gone for the rest of the process. */
+  readonly onSunset?: ((status: number) => void) | undefined;
+}
+
+// Jupiter v1 is superseded: when it goes, it answers one of these.
+const SUNSET: ReadonlySet<number> = new Set([401, 404, 410]);
+const REMEMBER_MS = 60_000;
+const MAX_REMEMBERED = 256;
+
+/**
+ * Two providers as one. A pair that the first cannot quote `ExactOut` is sized with the second,
+ * whose quotes come with their instructions. A rate limit or an outage never changes the provider:
+ * both are behind the same gateway.
+ */
+export function createFallback({
+  first,
+  second,
+  runtime,
+  onSunset,
+}: FallbackOptions): SwapProvider {
+  let gone = false;
+  const withoutExactOut = new Map<string, number>();
+
+  const sunset = (error: unknown): boolean => {
+    if (!isExactChangeError(error, 'jupiter_unavailable') || !SUNSET.has(error.details.status))
+      return false;
+    if (!gone) onSunset?.(error.details.status);
+    gone = true;
+    return true;
+  };
+  const remember = (pair: string) => {
+    withoutExactOut.delete(pair);
+    withoutExactOut.set(pair, runtime.now());
+    for (const oldest of withoutExactOut.keys()) {
+      if (withoutExactOut.size <= MAX_REMEMBERED) break;
+      withoutExactOut.delete(oldest);
+    }
+  };
+
+  return {
+    id: 'jupiter',
+    get supportsExactOut() {
+      return !gone;
+    },
+    async quote(intent, signal) {
+      const pair = `${intent.inputMint} ${intent.outputMint}`;
+      if (intent.swapMode === 'ExactOut') {
+        try {
+          if (!gone) return await first.quote(intent, signal);
+        } catch (error) {
+          if (!sunset(error)) {
+            if (isExactChangeError(error, 'no_route')) remember(pair);
+            throw error;
+          }
+        }
+        throw noExactOut(intent);
+      }
+      const order = gone
+        ? [second]
+        : sinceThen(runtime, withoutExactOut.get(pair) ?? -Infinity) < REMEMBER_MS
+          ? [second, first]
+          : [first, second];
+      return inOrder(
+        order,
+        (provider) => provider.quote(intent, signal),
+        (error) => isExactChangeError(error, 'no_route') || sunset(error),
+      );
+    },
+    async build(quote, wallet, signal) {
+      const provider = [first, second].find((one) => one.id === quote.provider);
+      if (provider === undefined) {
+        const reason = 'the quote is of another provider';
+        throw new QuoteError(
+          'quote_mismatch',
+          `The swap cannot be built: ${reason}. Quote again.`,
+          { details: { reason } },
+        );
+      }
+      try {
+        return await provider.build(quote, wallet, signal);
+      } catch (error) {
+        // The next quote will come from the second.
+        if (provider === first) sunset(error);
+        throw error;
+      }
+    },
+  };
+}
+
+function noExactOut({ inputMint, outputMint }: QuoteIntent): QuoteError<'no_route'> {
+  return new QuoteError(
+    'no_route',
+    `No exact-output route from ${inputMint} to ${outputMint}. Ask for ExactIn.`,
+    {
+      details: { inputMint, outputMint },
+    },
+  );
+}

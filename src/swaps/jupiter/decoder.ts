@@ -1,10 +1,17 @@
-import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM } from '../../network.js';
-import type { Instruction } from '../../solana/types.js';
+import {
+  JUPITER_EVENT_AUTHORITY,
+  JUPITER_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_PROGRAM,
+  WSOL_MINT,
+} from '../../network.js';
+import { addressBytes } from '../../solana/address.js';
+import { programAddress } from '../../solana/tokens/accounts.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import { names } from '../firewall/placed-instructions.js';
 import type { Rule } from '../firewall/rule.js';
 import type { SwapDecoder } from '../provider.js';
 import { decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
-import { errorName, isPriceMoved } from './program-errors.js';
-import { temporaryOf } from './temporary.js';
 
 const rules: readonly Rule<Instruction>[] = [
   {
@@ -47,3 +54,51 @@ export const jupiterDecoder: SwapDecoder = {
   isPriceMoved,
   rules,
 };
+
+/** Anchor's number for `create_token_account`. */
+const CREATE = [0x93, 0xf1, 0x7b, 0x64, 0xf4, 0x84, 0xae, 0x76];
+
+/**
+ * Jupiter's account for the SOL of one swap, if this instruction makes it for this wallet with
+ * exactly what the recorded ones name: `/swap` makes it if a wallet's own wrapped SOL account is to
+ * be left alone. In every recorded transaction it is the first address of these seeds.
+ */
+export function temporaryOf(
+  { program, accounts, data }: Instruction,
+  wallet: Address,
+): Address | undefined {
+  if (
+    program !== JUPITER_PROGRAM ||
+    data.length !== CREATE.length + 1 ||
+    !CREATE.every((byte, index) => data[index] === byte)
+  )
+    return undefined;
+  const { address, bump } = programAddress(
+    [new TextEncoder().encode('token_account'), addressBytes(wallet), addressBytes(WSOL_MINT)],
+    JUPITER_PROGRAM,
+  );
+  const made = [address, wallet, WSOL_MINT, TOKEN_PROGRAM, SYSTEM_PROGRAM];
+  return data[CREATE.length] === bump && names({ accounts }, made) ? address : undefined;
+}
+
+/** Errors of Jupiter's program that say what to do; by number. */
+export const programErrors: ReadonlyMap<number, string> = new Map([
+  [6000, 'EmptyRoute'],
+  [6001, 'SlippageToleranceExceeded'],
+  [6008, 'NotEnoughAccountKeys'],
+  [6014, 'IncorrectTokenProgramID'],
+  [6016, 'SwapNotSupported'],
+  [6017, 'ExactOutAmountNotMatched'],
+  [6024, 'InsufficientFunds'],
+  [6025, 'InvalidTokenAccount'],
+]);
+
+const PRICE_MOVED = /SlippageToleranceExceeded|ExactOutAmountNotMatched|"Custom":(?:6001|6017)\b/;
+
+export function errorName(code: number): string | undefined {
+  return programErrors.get(code);
+}
+
+export function isPriceMoved(reason: string): boolean {
+  return PRICE_MOVED.test(reason);
+}

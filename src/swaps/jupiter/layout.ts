@@ -1,6 +1,6 @@
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall } from '../provider.js';
-import { leastOut, mostIn } from '../quote/threshold.js';
+import { leastOut, mostIn } from '../quote/check-quote.js';
 import type { SwapMode } from '../types.js';
 import { type SwapFormV1, v1Forms } from './layout-v1.js';
 import { NUMBERS_V1_BYTES, routePlanEnd } from './route-plan.js';

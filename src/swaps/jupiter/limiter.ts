@@ -1,9 +1,8 @@
-import { untilAborted } from '../../internal/abort.js';
+import { isLowPriority, untilAborted } from '../../internal/abort.js';
 import type { RequestLimiter } from '../../internal/http.js';
-import { isLowPriority } from '../../internal/low-priority.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { createRetryAfterQueue } from './retry-after-queue.js';
-import { jupiterBase } from './url.js';
+import { jupiterBase } from './http.js';
 
 const WINDOW_MS = 60_000;
 const MAX_PAUSE_MS = 60_000;

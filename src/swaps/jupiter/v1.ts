@@ -4,7 +4,7 @@ import type { Runtime } from '../../internal/runtime.js';
 import type { SwapProvider } from '../provider.js';
 import { foreignQuote, parseObject, readBuild, readQuote } from './answer.js';
 import { type Asked, refusalOf } from './refusal.js';
-import { jupiterBase, keyHeader } from './url.js';
+import { jupiterBase, keyHeader } from './http.js';
 
 export interface JupiterOptions {
   /** Such as `https://api.jup.ag`; the path of the API is appended. */

@@ -6,7 +6,7 @@ import type { QuoteIntent, SwapProvider } from '../provider.js';
 import type { SwapQuote } from '../types.js';
 import { foreignQuote, invalidAnswer, parseObject, readBuild, readQuote } from './answer.js';
 import { refusalOf } from './refusal.js';
-import { jupiterBase, keyHeader } from './url.js';
+import { jupiterBase, keyHeader } from './http.js';
 import type { JupiterOptions } from './v1.js';
 
 /** A quote of `/build` holds its transaction; after this it is asked for again. */

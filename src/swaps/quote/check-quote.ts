@@ -1,10 +1,8 @@
-import { parseAmount } from '../../amount.js';
+import { ceilDiv, parseAmount } from '../../amount.js';
 import { cleanText, QuoteError } from '../../errors.js';
-import { isRecord } from '../../internal/record.js';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import type { QuoteIntent } from '../provider.js';
 import type { SwapQuote } from '../types.js';
-import { platformFeeOf } from './platform-fee.js';
-import { leastOut, mostIn } from './threshold.js';
 
 interface Numbers {
   readonly inAmount: bigint;
@@ -135,4 +133,26 @@ function read(quote: SwapQuote): Numbers | undefined {
   )
     return undefined;
   return { inAmount, outAmount, minOut, maxIn };
+}
+
+/** The platform fee that a quote carries, in basis points; undefined if it cannot be read. */
+export function platformFeeOf(raw: UnknownRecord): number | undefined {
+  const fee = raw['platformFee'];
+  if (fee === undefined || fee === null) return 0;
+  if (!isRecord(fee)) return undefined;
+  const bps = fee['feeBps'] ?? 0;
+  const none = fee['amount'] === undefined || fee['amount'] === null || fee['amount'] === '0';
+  return typeof bps === 'number' && none ? bps : undefined;
+}
+
+const WHOLE = 10_000n;
+
+/** The least that an `ExactIn` swap pays out: what was quoted less slippage, rounded down. */
+export function leastOut(quotedOut: bigint, slippageBps: number): bigint {
+  return (quotedOut * (WHOLE - BigInt(slippageBps))) / WHOLE;
+}
+
+/** The most that an `ExactOut` swap takes: what was quoted plus slippage, rounded up. */
+export function mostIn(quotedIn: bigint, slippageBps: number): bigint {
+  return ceilDiv(quotedIn * (WHOLE + BigInt(slippageBps)), WHOLE);
 }

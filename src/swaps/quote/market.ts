@@ -1,8 +1,7 @@
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
-import { estimateComputeUnitPrice } from '../../solana/transactions/fees.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
-import { checkExposure, type Exposed, foreignAccounts } from '../firewall/exposure.js';
-import { type Leg, accountBytes } from '../transaction/read-facts.js';
+import { checkExposure, foreignAccounts, type Exposed } from '../firewall/exposure.js';
+import { accountBytes, type Leg } from '../transaction/read-facts.js';
 
 /** What accounts cost on today's chain, in lamports. */
 export interface Rents {
@@ -101,4 +100,23 @@ async function rentOf(
   options: CallOptions,
 ): Promise<bigint> {
   return account.exists ? 0n : rpc.rent(accountBytes(mint), options);
+}
+
+/** The most accounts that the node takes in one question. */
+const MAX_ACCOUNTS = 128;
+const PERCENTILE = 75;
+
+/**
+ * Micro-lamports per compute unit that win three quarters of the recent races for these writable
+ * accounts; at least 1.
+ */
+export async function estimateComputeUnitPrice(
+  rpc: Rpc,
+  writable: readonly Address[],
+  options?: CallOptions,
+): Promise<bigint> {
+  const fees = await rpc.priorityFees(writable.slice(0, MAX_ACCOUNTS), options);
+  const sorted = [...fees].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const chosen = sorted[Math.ceil((sorted.length * PERCENTILE) / 100) - 1] ?? 0n;
+  return chosen > 1n ? chosen : 1n;
 }

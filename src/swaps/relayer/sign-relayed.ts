@@ -1,7 +1,7 @@
 import { ceilDiv, minAmount } from '../../amount.js';
 import { PolicyError, TransactionError } from '../../errors.js';
 import { WSOL_MINT } from '../../network.js';
-import { verifySignature } from '../../solana/signatures.js';
+import { verifySignature } from '../../solana/keys.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import { judgeChange } from '../../solana/transactions/wallet-changes.js';
 import type { Address } from '../../solana/types.js';

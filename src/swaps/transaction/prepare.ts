@@ -3,24 +3,23 @@ import { WSOL_MINT } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import type { Address } from '../../solana/types.js';
-import { checkSwap } from '../firewall/check-swap.js';
-import type { Relay, SwapExpectation } from '../firewall/instruction-rules.js';
+import { checkSwap, type Relay, type SwapExpectation } from '../firewall/instruction-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
 import { readMarket, readRents } from '../quote/market.js';
 import type { SwapQuote } from '../types.js';
-import { type ComputeBudget, type LamportBudget, requiredLamports } from './budget.js';
+import { requiredLamports, type ComputeBudget, type LamportBudget } from './budget.js';
 import { composeSwap } from './compose.js';
 import {
+  finish,
   type BlockhashSource,
   type DatedLifetime,
   type Finished,
   type SwapLimits,
-  finish,
 } from './finish.js';
-import { type ReservedAmounts, type SwapFacts, nothingReserved } from './plan.js';
+import { nothingReserved, type ReservedAmounts, type SwapFacts } from './plan.js';
 import { readWallet, TOKEN_ACCOUNT_BYTES } from './read-facts.js';
 import { signMessage } from './sign.js';
 

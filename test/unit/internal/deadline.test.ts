@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import v8 from 'node:v8';
 import vm from 'node:vm';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startDeadline } from '../../../src/internal/deadline.js';
+import { startDeadline } from '../../../src/internal/abort.js';
 
 v8.setFlagsFromString('--expose-gc');
 const collect = vm.runInNewContext('gc') as () => void; // what the flag brings

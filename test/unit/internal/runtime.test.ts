@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { throwIfAborted } from '../../../src/internal/abort.js';
-import { startDeadline } from '../../../src/internal/deadline.js';
+import { startDeadline, throwIfAborted } from '../../../src/internal/abort.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 
 afterEach(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createCoordination } from '../../../src/journal/coordination.js';
+import { createCoordination } from '../../../src/journal/registry.js';
 
 describe('counting', () => {
   it('goes up under each name, from a start of its own', async () => {

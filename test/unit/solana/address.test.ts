@@ -2,8 +2,12 @@ import { base58 } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as network from '../../../src/network.js';
-import { addressBytes, addressOf, isAddress } from '../../../src/solana/address.js';
-import { isReservedAddress } from '../../../src/solana/reserved-addresses.js';
+import {
+  addressBytes,
+  addressOf,
+  isAddress,
+  isReservedAddress,
+} from '../../../src/solana/address.js';
 
 describe('isAddress', () => {
   it('accepts exactly the spelling of 32 bytes', () => {

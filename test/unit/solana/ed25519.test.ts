@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { addressOf } from '../../../src/solana/address.js';
 import { isOnCurve, isStrictKey, publicKeyOf } from '../../../src/solana/curve.js';
 import { publicKeyByTable, sign, verify } from '../../../src/solana/ed25519.js';
-import { verifySignature } from '../../../src/solana/signatures.js';
+import { verifySignature } from '../../../src/solana/keys.js';
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 

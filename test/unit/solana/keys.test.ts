@@ -6,8 +6,7 @@ import { inspect } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { isExactChangeError } from '../../../src/errors.js';
-import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
-import { verifySignature } from '../../../src/solana/signatures.js';
+import { createKeySigner, createSeedSigner, verifySignature } from '../../../src/solana/keys.js';
 import type { SigningIntent } from '../../../src/solana/signer.js';
 
 const seed = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) & 0xff);

@@ -9,7 +9,7 @@ import { newWallet } from '../../../../src/journal/registry.js';
 import { SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/network.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
 import { addressBytes } from '../../../../src/solana/address.js';
-import { mostIn } from '../../../../src/swaps/quote/threshold.js';
+import { mostIn } from '../../../../src/swaps/quote/check-quote.js';
 import type { Offer } from '../../../../src/protocols/types.js';
 
 const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';

@@ -7,7 +7,7 @@ import { usdValueOf } from '../../../../src/payments/plan/usd-value.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET, WSOL_MINT } from '../../../../src/network.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
-import { leastOut } from '../../../../src/swaps/quote/threshold.js';
+import { leastOut } from '../../../../src/swaps/quote/check-quote.js';
 
 const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 const U64 = 2n ** 64n - 1n;

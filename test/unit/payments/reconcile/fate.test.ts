@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import type { Claim } from '../../../../src/payments/reconcile/claim.js';
-import { fateOf, type Fate } from '../../../../src/payments/reconcile/fate.js';
-import { sentSwap } from '../../../../src/payments/reconcile/sent-swap.js';
-import { sentPayment } from '../../../../src/payments/reconcile/sent-transaction.js';
+import { fateOf, sentPayment, type Fate } from '../../../../src/payments/reconcile/fate.js';
+import { sentSwap } from '../../../../src/payments/reconcile/swap-end.js';
 import type { SignedPayment } from '../../../../src/journal/types.js';
 import { WSOL_MINT } from '../../../../src/network.js';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeHeader, encodeHeader } from '../../../../src/protocols/x402/header.js';
+import { decodeHeader, encodeHeader } from '../../../../src/protocols/x402/json.js';
 import { anyText } from '../../../helpers/any-text.js';
 
 const object = fc.dictionary(

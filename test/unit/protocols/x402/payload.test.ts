@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decodeHeader } from '../../../../src/protocols/x402/header.js';
+import { decodeHeader } from '../../../../src/protocols/x402/json.js';
 import { readOffers } from '../../../../src/protocols/x402/offers.js';
 import { parsePaymentRequired } from '../../../../src/protocols/x402/parse-payment-required.js';
 import {

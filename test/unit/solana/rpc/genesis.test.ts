@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { addressOf } from '../../../../src/solana/address.js';
 import { connectRpc } from '../../../../src/solana/rpc/connection.js';
-import { networkOf } from '../../../../src/solana/rpc/genesis.js';
+import { networkOf } from '../../../../src/solana/rpc/nodes.js';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
 import { startNode, status } from './fake-node.js';
 

@@ -5,7 +5,7 @@ import {
   HEALTHY,
   takeTurns,
   type NodeHealth,
-} from '../../../../src/solana/rpc/node-health.js';
+} from '../../../../src/solana/rpc/failover.js';
 
 const NOW = 1_000_000;
 const silence = new Fault('timeout', 'it did not answer in time');

@@ -1,10 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
 import { LOOKUP_TABLE_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
-import { systemRuntime } from '../../../../src/internal/runtime.js';
-import type { Runtime } from '../../../../src/internal/runtime.js';
+import { systemRuntime, type Runtime } from '../../../../src/internal/runtime.js';
 import { addressBytes, addressOf } from '../../../../src/solana/address.js';
 import { createBlockhashSource } from '../../../../src/solana/rpc/blockhash.js';
-import { estimateComputeUnitPrice } from '../../../../src/solana/transactions/fees.js';
+import { estimateComputeUnitPrice } from '../../../../src/swaps/quote/market.js';
 import type { Account, CallOptions, Rpc } from '../../../../src/solana/rpc/rpc.js';
 import { readTables } from '../../../../src/solana/transactions/tables.js';
 

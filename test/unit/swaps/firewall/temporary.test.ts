@@ -4,7 +4,7 @@ import type { InnerInstruction, Simulation } from '../../../../src/solana/rpc/rp
 import type { Instruction } from '../../../../src/solana/types.js';
 import { inspectTransaction, type InspectionNode } from '../../../../src/swaps/firewall/inspect.js';
 import { surroundingsRules } from '../../../../src/swaps/firewall/surroundings.js';
-import { temporaryOf } from '../../../../src/swaps/jupiter/temporary.js';
+import { temporaryOf } from '../../../../src/swaps/jupiter/decoder.js';
 import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
 import { account, type ChainAccount } from '../../../corpus/accounts.js';
 import { PROGRAMS } from '../../../corpus/addresses.js';

@@ -2,12 +2,11 @@ import { SwapApi } from '@jup-ag/api';
 import { http as route, HttpResponse, type JsonBodyType } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createJupiterHttp } from '../../../../src/swaps/jupiter/http.js';
+import { createJupiterHttp, jupiterBase } from '../../../../src/swaps/jupiter/http.js';
 import { createJupiterV1 } from '../../../../src/swaps/jupiter/v1.js';
 import { createJupiterV2 } from '../../../../src/swaps/jupiter/v2.js';
-import { jupiterBase } from '../../../../src/swaps/jupiter/url.js';
 import type { QuoteIntent, SwapProvider } from '../../../../src/swaps/provider.js';
-import { STRANGER, USDC, USDT, WALLET, fakeRuntime, someKey } from '../support.js';
+import { fakeRuntime, someKey, STRANGER, USDC, USDT, WALLET } from '../support.js';
 
 const BASE = 'https://jupiter.test';
 const DEADLINE = 9_999;

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startLowPriority } from '../../../../src/internal/low-priority.js';
+import { startLowPriority } from '../../../../src/internal/abort.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import { createLimiter, jupiterLimiter } from '../../../../src/swaps/jupiter/limiter.js';
 import { fakeRuntime } from '../support.js';

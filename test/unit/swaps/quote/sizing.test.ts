@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import { checkImpact, checkQuote } from '../../../../src/swaps/quote/check-quote.js';
-import { createFallback } from '../../../../src/swaps/jupiter/fallback.js';
+import { createFallback } from '../../../../src/swaps/jupiter/connect.js';
 import { quoteExactOutput } from '../../../../src/swaps/quote/sizing.js';
 import type { QuoteIntent, SwapProvider } from '../../../../src/swaps/provider.js';
 import type { SwapQuote } from '../../../../src/swaps/types.js';

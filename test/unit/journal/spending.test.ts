@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createSpentSums, type SpentSums } from '../../../src/journal/spent-sums.js';
+import { createSpentSums, type SpentSums } from '../../../src/journal/spending.js';
 import { DAY_MS, NOW } from '../../helpers/attempts.js';
 
 const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { followsFrom, mayLiveUntil, tipAt } from '../../../../src/solana/rpc/height.js';
+import { followsFrom, mayLiveUntil, tipAt } from '../../../../src/solana/rpc/tip.js';
 
 const tip = { slot: 1_000_000, height: 900_000n };
 
