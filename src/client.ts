@@ -11,7 +11,6 @@ import {
 import { untilAborted } from './internal/abort.js';
 import { loadOnce, part } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
-import { createSpareMemory } from './internal/kept-body.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
 import { createTurns } from './internal/turns.js';
@@ -132,7 +131,6 @@ export function buildClient(
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
   const nextTurn = createTurns();
-  const spare = createSpareMemory();
   let loading: Promise<Engine> | undefined;
   let loaded: Engine | undefined;
   let closed = false;
@@ -164,7 +162,7 @@ export function buildClient(
   return {
     address: config.signer.address,
     async fetch(input, init) {
-      const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers, spare);
+      const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers);
       if (call === undefined) return config.fetch(input, init);
       // An empty key would be one key for every call.
       const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
@@ -190,7 +188,7 @@ export function buildClient(
       }
     },
     async plan(input, init) {
-      const call = captureCall(config.fetch, input, init, headers, spare);
+      const call = captureCall(config.fetch, input, init, headers);
       if (call === undefined) throw await refusedByFetch(config, input, init);
       const unpaid = await sendUnpaid(call, config);
       call.forget();

@@ -41,20 +41,20 @@ export function isOneShot(body: BodyInit): boolean {
 /**
  * Keeps a copy of a body, and reads it only if it is asked for. Undefined for a stream, a form, and
  * whatever fetch makes text of.
- *
- * @param spare - What the copies of large bodies are written to.
  */
-export function keepCopy(body: BodyInit, spare: SpareMemory): CopiedBody | undefined {
-  const copy = copyOfBody(body, spare);
+export function keepCopy(body: BodyInit): CopiedBody | undefined {
+  const copy = copyOfBody(body);
   const held = heldOf(copy);
   if (held === undefined) return undefined;
   let own: BodyInit | undefined = body;
   void Promise.resolve().then(() => (own = undefined));
-  // What was handed out may be read at any time, so its memory is not written to again.
-  let state: 'unused' | 'used' | 'dropped' = 'unused';
+  // What was handed out may be read at any time, so its memory is not written to again; nor is one
+  // that is too large to be copied, and the caller's own.
+  let isHandedOut = copy === body;
+  let isOver = false;
   const use = () => {
-    if (state === 'dropped') throw notReplayable();
-    state = 'used';
+    if (isOver) throw notReplayable();
+    isHandedOut = true;
     return copy;
   };
   const bytes = async () => {
@@ -72,10 +72,9 @@ export function keepCopy(body: BodyInit, spare: SpareMemory): CopiedBody | undef
       return copy;
     },
     drop() {
-      if (state !== 'unused') return;
-      state = 'dropped';
-      // One that is too large to be copied is the caller's own.
-      if (copy !== body) spare.giveBack(copy);
+      if (isHandedOut) return;
+      isHandedOut = isOver = true;
+      spare = bytesOf(copy)?.buffer;
     },
   };
 }
@@ -87,8 +86,10 @@ type Held = readonly [
 ];
 
 function heldOf(body: BodyInit): Held | undefined {
-  if (typeof body === 'string') return [body.length, () => new TextEncoder().encode(body)];
-  if (body instanceof URLSearchParams) return [0, () => new TextEncoder().encode(body.toString())];
+  if (typeof body === 'string' || body instanceof URLSearchParams) {
+    const text = String(body);
+    return [text.length, () => new TextEncoder().encode(text)];
+  }
   const bytes = bytesOf(body);
   if (bytes !== undefined) return [bytes.length, () => bytes];
   // Node 16 has no global one.
@@ -111,40 +112,19 @@ export function holdBody(init: RequestInit): RequestInit {
   return body === undefined || body === null ? init : { ...init, body: copyOfBody(body) };
 }
 
+/** What the last body was copied to: new memory takes longer to get than to write to. */
+let spare: ArrayBuffer | undefined;
+
 /** Of a stream or a form there is no copy. */
-function copyOfBody(body: BodyInit, spare?: SpareMemory): BodyInit {
+function copyOfBody(body: BodyInit): BodyInit {
   if (body instanceof URLSearchParams) return new URLSearchParams(body);
   const bytes = bytesOf(body);
   if (bytes === undefined || bytes.length > BODY_LIMIT_BYTES) return body;
-  return spare?.copy(bytes) ?? Uint8Array.from(bytes);
-}
-
-/** Memory that copies of large bodies are written to, one after the other. */
-export interface SpareMemory {
-  copy(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>;
-  /** Takes back what a copy was written to. Nothing may refer to that any more. */
-  giveBack(copy: BodyInit): void;
-}
-
-/** Below it, new memory costs little. */
-const LARGE_BYTES = 64 * 1024;
-
-/** New memory of a megabyte takes longer to get than to write to. */
-export function createSpareMemory(): SpareMemory {
-  let spare: ArrayBuffer | undefined;
-  return {
-    copy(bytes) {
-      if (spare?.byteLength !== bytes.length) return Uint8Array.from(bytes);
-      const copy = new Uint8Array(spare);
-      spare = undefined;
-      copy.set(bytes);
-      return copy;
-    },
-    giveBack(copy) {
-      const bytes = bytesOf(copy);
-      if (bytes !== undefined && bytes.length >= LARGE_BYTES) spare = bytes.buffer;
-    },
-  };
+  if (spare?.byteLength !== bytes.length) return Uint8Array.from(bytes);
+  const copy = new Uint8Array(spare);
+  spare = undefined;
+  copy.set(bytes);
+  return copy;
 }
 
 async function readKept(

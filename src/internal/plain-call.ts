@@ -1,4 +1,4 @@
-import { keepCopy, type KeptBody, type SpareMemory } from './kept-body.js';
+import { keepCopy, type KeptBody } from './kept-body.js';
 import { isPlain } from './record.js';
 
 export type Fetch = typeof globalThis.fetch;
@@ -33,12 +33,11 @@ export function takePlain(
   input: Input,
   init: RequestInit | undefined,
   own: RequestInit,
-  spare: SpareMemory,
 ): CallParts | undefined {
   const address = typeof input === 'string' ? input : input instanceof URL ? input.href : '';
   if (!ABSOLUTE.test(address) || (init !== undefined && !isPlain(init))) return undefined;
   const body = own.body ?? undefined;
-  const kept = body === undefined ? undefined : keepCopy(body, spare);
+  const kept = body === undefined ? undefined : keepCopy(body);
   if (body !== undefined && kept === undefined) return undefined;
   const { hasHeader, headers } = holdHeaders(own.headers);
   const method = own.method ?? 'GET';

@@ -63,15 +63,15 @@ export function hasSecrets(): boolean {
  * decides.
  */
 export function redact(text: string): string {
-  if (known.size === 0) return text.slice(0, READ_LIMIT);
+  if (!hasSecrets()) return text.slice(0, READ_LIMIT);
   const plain = plainOf(text);
   const shown: string[] = [];
   let from = 0;
   for (let at = 0; at < plain.within;) {
     const length = longestAt(plain.text, at);
     if (length > 0) {
-      shown.push(text.slice(from, placeOf(plain, at)), HIDDEN);
-      from = placeOf(plain, at + length) ?? text.length;
+      shown.push(text.slice(from, plain.places[at]), HIDDEN);
+      from = plain.places[at + length] ?? text.length;
     }
     at += Math.max(1, length);
   }
@@ -145,8 +145,8 @@ function inBase64(secret: string): string[] {
 /** A text as it is compared. */
 interface Plain {
   readonly text: string;
-  /** Where each of its characters stands in what it was made of, if not at the same place. */
-  readonly places?: readonly number[];
+  /** Where each of its characters stands in what it was made of. */
+  readonly places: readonly number[];
   /**
    * How many of them stand before the limit. What follows is there for a secret that begins before
    * it.
@@ -154,18 +154,8 @@ interface Plain {
   readonly within: number;
 }
 
-function placeOf({ places }: Plain, at: number): number | undefined {
-  return places === undefined ? at : places[at];
-}
-
-/** ASCII that escapes nothing: its characters stand where they stood. */
-const UNESCAPED = /^[\0-[\]-\x7f]*$/;
-
 /** Percent-encoding has no case of its own, and JSON may escape a slash, more than once. */
 function plainOf(text: string, limit = READ_LIMIT): Plain {
-  const read = text.slice(0, limit + longest);
-  if (UNESCAPED.test(read))
-    return { text: read.toLowerCase(), within: Math.min(read.length, limit) };
   const characters: string[] = [];
   const places: number[] = [];
   let within = 0;

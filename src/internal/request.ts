@@ -1,12 +1,5 @@
 import { followSignal } from './abort.js';
-import {
-  holdBody,
-  isOneShot,
-  keepBody,
-  keepStream,
-  type KeptBody,
-  type SpareMemory,
-} from './kept-body.js';
+import { holdBody, isOneShot, keepBody, keepStream, type KeptBody } from './kept-body.js';
 import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
 import { isPlain } from './record.js';
 
@@ -53,14 +46,12 @@ export interface Call {
  * would refuse it, as far as that is seen at once.
  *
  * @param paymentHeaders - Names in lower case: a call with one of them pays by itself.
- * @param spare - What bodies are copied to.
  */
 export function captureCall(
   fetch: Fetch,
   input: Input,
   init: RequestInit | undefined,
   paymentHeaders: readonly string[],
-  spare: SpareMemory,
 ): Call | undefined {
   let own: RequestInit;
   let parts: CallParts;
@@ -68,7 +59,7 @@ export function captureCall(
     own = holdInit(init);
     // It may go out more than once, and a payment may come before it.
     const held = input instanceof URL ? new URL(input) : input;
-    parts = takePlain(held, init, own, spare) ?? takeApart(held, holdBody(own));
+    parts = takePlain(held, init, own) ?? takeApart(held, holdBody(own));
   } catch {
     return undefined;
   }

@@ -1,12 +1,11 @@
 import { http as route, HttpResponse } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createSpareMemory } from '../../../src/internal/kept-body.js';
 import { captureCall } from '../../../src/internal/request.js';
 import { X402_HEADERS } from '../../../src/protocols/x402/index.js';
 
 const capture = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
-  captureCall(pass, input, init, X402_HEADERS, createSpareMemory());
+  captureCall(pass, input, init, X402_HEADERS);
 
 const URL_ = 'https://seller.test/data';
 const seen: [string, string][][] = [];

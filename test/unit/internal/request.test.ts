@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isExactChangeError } from '../../../src/errors.js';
-import { createSpareMemory } from '../../../src/internal/kept-body.js';
 import { captureCall } from '../../../src/internal/request.js';
 import { BODY_LIMIT_BYTES } from '../../../src/internal/kept-body.js';
 import { headersOf, startRecording, type RecordingServer, type Seen } from '../recording-server.js';
 import { X402_HEADERS } from '../../../src/protocols/x402/index.js';
 
 const captured = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
-  captureCall(pass, input, init, X402_HEADERS, createSpareMemory());
+  captureCall(pass, input, init, X402_HEADERS);
 
 type Arguments = [RequestInfo | URL, RequestInit?];
 

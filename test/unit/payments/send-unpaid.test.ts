@@ -1,12 +1,11 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
-import { createSpareMemory } from '../../../src/internal/kept-body.js';
 import { captureCall } from '../../../src/internal/request.js';
 import { sendUnpaid } from '../../../src/payments/send-unpaid.js';
 import { X402_HEADERS } from '../../../src/protocols/x402/index.js';
 
 const capture = (pass: typeof fetch, input: RequestInfo | URL, init?: RequestInit) =>
-  captureCall(pass, input, init, X402_HEADERS, createSpareMemory());
+  captureCall(pass, input, init, X402_HEADERS);
 
 const URL_ = 'https://seller.test/data';
 const NOW = Date.UTC(2026, 0, 1);
