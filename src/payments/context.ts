@@ -1,4 +1,5 @@
 import { hex } from '../internal/hex.js';
+import { createTurns, type NextTurn } from '../internal/turns.js';
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
@@ -44,6 +45,8 @@ export interface PaymentContext extends Coordination {
   readonly blockhashes: BlockhashSource;
   /** Resolves once the node has shown that it serves our network; asked once. */
   ready(): Promise<void>;
+  /** What each purchase waits for before it goes on. */
+  readonly nextTurn: NextTurn;
   /** Aborts work in the background when the client closes. */
   readonly closing: AbortController;
 }
@@ -147,6 +150,7 @@ export function contextOver(
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime),
     ready: askOnce(() => checkNetwork(rpc, network)),
+    nextTurn: createTurns(),
     closing: new AbortController(),
   };
 }

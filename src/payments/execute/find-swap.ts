@@ -1,3 +1,4 @@
+import { stopwatch } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
@@ -6,6 +7,10 @@ import { knownAvailable, type OfferFacts } from '../plan/offer-accounts.js';
 
 // Choosing takes a few answers of a node; one that hangs is not waited for.
 const ARRIVAL_MS = 1_000;
+// For all of a crowd, each of which takes its turn.
+const CROWD_MS = 5_000;
+// The answers to calls that are made together come one after the other.
+const QUIET_MS = 50;
 
 /**
  * A swap for all calls that wait by the time it is found: calls that are made together arrive one
@@ -18,14 +23,9 @@ export async function findForAll(
   signal: AbortSignal | undefined,
   except: ReadonlySet<Address>,
 ): Promise<Funding> {
-  const { waiting, arriving } = context.wallet;
+  const { waiting } = context.wallet;
   const { mint, amount } = choice.offer;
-  // Calls that were made together are at different steps; those that are choosing may well lack the
-  // same token.
-  if (arriving.size > 0) {
-    const patience = context.config.runtime.idle(ARRIVAL_MS, signal);
-    await Promise.race([Promise.all(arriving), patience]);
-  }
+  await othersArrived(context, choice, signal);
   // What is bought of a token that is not pinned may be worth nothing: each payment buys what it
   // lacks, and no more.
   const needs = () => (isPinned(context, mint) ? (waiting.get(mint) ?? amount) : amount);
@@ -44,6 +44,34 @@ export async function findForAll(
   };
   if (neededNow <= needed || reusable(found, neededNow - now.available) !== undefined) return found;
   return findEnough(context, choice, now, neededNow, signal, except).catch(() => found);
+}
+
+/**
+ * Waits for calls that were made together, which are at different steps: those that are choosing
+ * may well lack the same token, and if others lack it, more of them may be on their way.
+ */
+async function othersArrived(
+  { wallet, config }: PaymentContext,
+  { offer: { mint, amount } }: Choice,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { waiting, arriving } = wallet;
+  const { idle } = config.runtime;
+  const elapsed = stopwatch(config.runtime);
+  const these = [...arriving];
+  const all = Promise.all(these);
+  for (let left = these.length; left > 0 && elapsed() < CROWD_MS;) {
+    await Promise.race([all, idle(ARRIVAL_MS, signal)]);
+    const still = these.filter((one) => arriving.has(one)).length;
+    if (still === left) return;
+    left = still;
+  }
+  for (let quiet = false; !quiet && elapsed() < ARRIVAL_MS;) {
+    const before = waiting.get(mint) ?? amount;
+    if (before <= amount) return;
+    await idle(QUIET_MS, signal);
+    quiet = arriving.size === 0 && waiting.get(mint) === before;
+  }
 }
 
 /** For all that wait if that can be paid for, else for this payment alone. */
