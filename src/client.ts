@@ -140,14 +140,17 @@ export function buildClient(
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;
   });
-  const engine = (): Promise<Engine> => {
+  const checkOpen = (): void => {
     if (closed)
-      return Promise.reject(
-        new ConfigError('client_closed', 'This client is closed. Create a new one.', {
-          details: {},
-        }),
-      );
-    return (loading = start());
+      throw new ConfigError('client_closed', 'This client is closed. Create a new one.', {
+        details: {},
+      });
+  };
+  const engine = async (): Promise<Engine> => {
+    checkOpen();
+    const started = await (loading = start());
+    checkOpen();
+    return started;
   };
   const detect = async (response: Response, signal?: AbortSignal) =>
     response.status === 402
@@ -209,10 +212,9 @@ export function buildClient(
     warm: async () => (await engine()).warm(),
     async close() {
       closed = true;
-      await loading?.then(
-        (engine) => engine.close(),
-        () => undefined,
-      );
+      // Code may load for ever, and what is not loaded has begun nothing.
+      if (loaded === undefined) loading?.then((engine) => engine.close()).catch(() => undefined);
+      else await loaded.close();
     },
   };
 }
