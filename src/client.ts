@@ -8,12 +8,10 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
-import { untilAborted } from './internal/abort.js';
 import { loadOnce, part } from './internal/load-once.js';
 import { isOwn } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
-import { createTurns } from './internal/turns.js';
 import type { Parts } from './payments/context.js';
 import type { createEngine, Engine, SwapOptions, SwapResult } from './payments/engine.js';
 import type { PayOptions, Payment } from './payments/pay-header.js';
@@ -130,7 +128,6 @@ export function buildClient(
 ): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
-  const nextTurn = createTurns();
   let loading: Promise<Engine> | undefined;
   let loaded: Engine | undefined;
   let closed = false;
@@ -143,14 +140,17 @@ export function buildClient(
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;
   });
-  const engine = (): Promise<Engine> => {
+  const checkOpen = (): void => {
     if (closed)
-      return Promise.reject(
-        new ConfigError('client_closed', 'This client is closed. Create a new one.', {
-          details: {},
-        }),
-      );
-    return (loading = start());
+      throw new ConfigError('client_closed', 'This client is closed. Create a new one.', {
+        details: {},
+      });
+  };
+  const engine = async (): Promise<Engine> => {
+    checkOpen();
+    const started = await (loading = start());
+    checkOpen();
+    return started;
   };
   const detect = async (response: Response, signal?: AbortSignal) =>
     response.status === 402
@@ -174,8 +174,6 @@ export function buildClient(
         if (paidAhead !== undefined) return paidAhead;
         const unpaid = await sendUnpaid(call, config);
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
-        const turn = nextTurn();
-        if (turn !== undefined) await untilAborted(turn, call.signal);
         const terms = await detect(unpaid, call.signal);
         if (terms === undefined) return unpaid;
         const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);
@@ -214,10 +212,9 @@ export function buildClient(
     warm: async () => (await engine()).warm(),
     async close() {
       closed = true;
-      await loading?.then(
-        (engine) => engine.close(),
-        () => undefined,
-      );
+      // Code may load for ever, and what is not loaded has begun nothing.
+      if (loaded === undefined) loading?.then((engine) => engine.close()).catch(() => undefined);
+      else await loaded.close();
     },
   };
 }

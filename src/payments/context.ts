@@ -4,6 +4,7 @@ import type { Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/hex.js';
 import { part } from '../internal/load-once.js';
+import { createTurns, type NextTurn } from '../internal/turns.js';
 import { locksWithTimeout } from '../journal/locks.js';
 import { alongWith, walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
@@ -46,6 +47,8 @@ export interface PaymentContext extends Coordination {
   readonly blockhashes: BlockhashSource;
   /** Resolves once the node has shown that it serves our network; asked once. */
   ready(): Promise<void>;
+  /** What each purchase waits for before it goes on. */
+  readonly nextTurn: NextTurn;
   /** Aborts work in the background when the client closes. */
   readonly closing: AbortController;
 }
@@ -149,6 +152,7 @@ export function contextOver(
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime),
     ready: askOnce(() => checkNetwork(rpc, network)),
+    nextTurn: createTurns(),
     closing: new AbortController(),
   };
 }

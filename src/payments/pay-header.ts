@@ -2,6 +2,7 @@ import { ConfigError, isExactChangeError, ProtocolError, type Moved } from '../e
 import { amendError } from '../errors/amend.js';
 import { untilAborted } from '../internal/abort.js';
 import { detectTerms } from '../protocols/protocol.js';
+import { announce } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
@@ -52,8 +53,9 @@ export async function payHeader(
   const id = newId(context);
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
+  const onCounted = announce(context.wallet);
   try {
-    await untilAborted(context.ready(), signal);
+    await untilAborted(Promise.all([context.nextTurn(), context.ready()]), signal);
     await resumeOnce(context);
     const choice = await choose(context, terms, { host: new URL(at).host, signal, quote: false });
     // What the header is presented with is the caller's to know, so no other call adopts this
@@ -66,6 +68,7 @@ export async function payHeader(
       emit,
       moved,
       startedAt,
+      onCounted,
     });
     // It is not presented here: what comes of it is the chain's to say.
     void monitorPayment(context, open, emit);
@@ -76,6 +79,8 @@ export async function payHeader(
     const amended = amendError(error, { moved });
     emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
     throw amended;
+  } finally {
+    onCounted();
   }
 }
 

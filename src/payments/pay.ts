@@ -116,7 +116,11 @@ export async function asPurchase<T extends Response | undefined>(
   const id = newId(context);
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
+  // Before the first wait: a swap is made for those too that have had no turn yet.
+  const onCounted = announce(context.wallet);
   try {
+    const turn = context.nextTurn();
+    if (turn !== undefined) await untilAborted(turn, call.signal);
     checkRequest(context.config.policy, call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
@@ -134,10 +138,11 @@ export async function asPurchase<T extends Response | undefined>(
         ...common,
         fingerprint,
         idempotencyKey,
+        onEarlier: onCounted,
       });
       if (earlier !== undefined) return earlier;
       return buy({
-        task: { id, place, signal: call.signal, emit, moved, startedAt },
+        task: { id, place, signal: call.signal, emit, moved, startedAt, onCounted },
         presentation: { ...common, url, moved },
       });
     });
@@ -154,6 +159,8 @@ export async function asPurchase<T extends Response | undefined>(
         message: amended.message,
       });
     throw amended;
+  } finally {
+    onCounted();
   }
 }
 
@@ -164,13 +171,17 @@ export async function asPurchase<T extends Response | undefined>(
  */
 export function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
   return async (terms, task, refuse) => {
-    const onCounted = announce(context.wallet);
+    const counted = announce(context.wallet);
+    const onCounted = () => {
+      counted();
+      task.onCounted();
+    };
     try {
       const [choice] = await Promise.all([
         chooseOnce(context, terms, task, refuse),
         checkPlace?.(),
       ]);
-      return await preparePayment(context, choice, task, onCounted);
+      return await preparePayment(context, choice, { ...task, onCounted });
     } finally {
       onCounted();
     }
@@ -181,14 +192,11 @@ export function signFor(context: PaymentContext, checkPlace?: () => Promise<void
  * Reserves the budget, gets the tokens, asks for approval, signs, and writes the signed payment to
  * the journal. Nothing has left when it returns, or it has failed and is rolled back. The attempt
  * stays claimed by this call.
- *
- * @param onCounted - Called once it is known what the payment needs of the wallet.
  */
 export async function preparePayment(
   context: PaymentContext,
   choice: Choice,
   task: Task,
-  onCounted: () => void = () => undefined,
 ): Promise<OpenPayment> {
   const { runtime, network, signer } = context.config;
   const { id, place, signal, emit, startedAt } = task;
@@ -224,7 +232,6 @@ export async function preparePayment(
       ...task,
       reservation,
       approve,
-      onCounted,
       taken,
     });
     const funded = runtime.now();

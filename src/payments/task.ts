@@ -14,6 +14,8 @@ export interface Task {
   readonly moved: Moved[];
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
+  /** Called once it is known what the purchase needs of the wallet. */
+  readonly onCounted: () => void;
 }
 
 /** A call while it is being paid for. */

@@ -9,7 +9,7 @@ import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
-import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { arrivingTogether, decided, onSandbox, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
 
@@ -293,21 +293,6 @@ describe('two clients of one wallet', () => {
     }
   });
 });
-
-/** A fetch that gives out the 402s of so many calls at the same moment. */
-function arrivingTogether(calls: number): typeof fetch {
-  let release = (): void => undefined;
-  const all = new Promise<void>((resolve) => (release = resolve));
-  let unpaid = 0;
-  return async (input, init) => {
-    const response = await fetch(input, init);
-    if (response.status !== 402) return response;
-    unpaid += 1;
-    if (unpaid === calls) release();
-    await all;
-    return response;
-  };
-}
 
 describe('calls together whose swap for all of them no cap has room for', () => {
   it('share smaller swaps, as each has a fee', async () => {

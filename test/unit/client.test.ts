@@ -105,3 +105,29 @@ describe('code that could not be loaded', () => {
     expect((await client.fetch(server.origin)).status).toBe(200);
   });
 });
+
+describe('a client that is closed while its code is loaded', () => {
+  it('is closed at once, also if that never ends', async () => {
+    const client = clientWith(() => new Promise(() => undefined));
+    void client.spent();
+    await client.close();
+  });
+
+  it('does no work that waited for it, and closes what was loaded', async () => {
+    const begin = vi.fn(async () => []);
+    const close = vi.fn(async () => undefined);
+    let come = (_: typeof parts): void => undefined;
+    const client = clientWith(() => new Promise((resolve) => (come = resolve)));
+    const spent = client.spent();
+    await client.close();
+    come({
+      ...parts,
+      createEngine: async (...made) => ({
+        ...(await parts.createEngine(...made)),
+        ...{ spent: begin, close },
+      }),
+    });
+    await expect(spent).rejects.toMatchObject({ code: 'client_closed', funds: 'untouched' });
+    expect([begin, close].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
+  });
+});

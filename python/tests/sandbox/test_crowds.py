@@ -50,6 +50,37 @@ async def test_ten_short_payments_share_one_swap(sandbox: Sandbox) -> None:
     assert len(swaps) == 1
 
 
+async def test_a_crowd_whose_answers_come_one_after_the_other_shares_one_swap(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    count = 20
+    turns = [threading.Event() for _ in range(count + 1)]
+    all_are_there = threading.Barrier(count)
+    answers = iter(range(count))
+
+    def forward(seen: Seen) -> Reply:
+        answer = httpx.get(sandbox.api_url + "/usdc", headers=dict(seen.headers), timeout=60)
+        if not seen.is_paid:
+            all_are_there.wait(20)
+            # Each once the one before is being paid for.
+            turns[next(answers)].wait(20)
+        return Reply(answer.status_code, dict(answer.headers), answer.content)
+
+    begun = iter(turns)
+    next(begun).set()
+    wallet = sandbox.wallet(SOL="0.5")
+    swaps: list[Any] = []
+    async with AsyncClient(**sandbox.options(wallet, auto_swap=True)) as client:
+        await client.warm()
+        client.on("payment.required", lambda _: next(begun).set())
+        client.on("swap.confirmed", swaps.append)
+        url = make_seller(forward).url
+        responses = await asyncio.gather(*(client.get(f"{url}/{one}") for one in range(count)))
+        assert [one.status_code for one in responses] == [200] * count
+    assert len(swaps) == 1
+    assert sandbox.balance(wallet.address, "USDC") == 0
+
+
 async def test_tokens_are_paid_side_by_side(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(SOL="0.5", USDC="1", USDT="1", PYUSD="1")
     async with AsyncClient(**sandbox.options(wallet)) as client:

@@ -33,6 +33,7 @@ export function exclusively(
     const { signature, lastValidBlockHeight } = record;
     await onSigned?.(record);
     emit('swap.signed', { signature, lastValidBlockHeight });
+    const busy = await busyOf(context, signed, mints);
     const end = await endOfSwap(context, record, await landSwap(context, record));
     outdateHoldings(context);
     if (end === undefined || 'error' in end) {
@@ -50,7 +51,7 @@ export function exclusively(
       await forgetBoth(context, signed);
       if (onConfirmed !== undefined)
         await rememberLeast(context, signed.expected).catch(() => undefined);
-    } else await rememberAfter(context, landed, signed.expected).catch(() => undefined);
+    } else await rememberAfter(context, landed, signed.expected, busy).catch(() => undefined);
     const cost = onDecided?.(outcome);
     emit('swap.confirmed', {
       ...swapped.record,
@@ -61,6 +62,19 @@ export function exclusively(
     return swapped;
   };
   return untilAborted(context.locks.hold(locks, swap, [signal, context.closing.signal]), signal);
+}
+
+/** Which of its accounts payments may leave from while it lands. */
+async function busyOf(
+  { ledger }: PaymentContext,
+  { expected: { source, output, outputMint } }: Pick<SignedSwap, 'expected'>,
+  locked: readonly Address[],
+): Promise<ReadonlySet<Address>> {
+  // New ones, too, if its mint is not locked.
+  const busy = new Set<Address>(locked.includes(outputMint) ? [] : [output]);
+  for (const account of [source, output])
+    if ((await ledger.held(account).catch(() => 1n)) > 0n) busy.add(account);
+  return busy;
 }
 
 /** What a swap was quoted to take and to bring, in base units. */

@@ -21,6 +21,8 @@ export interface RepeatedCall {
   readonly call: Call;
   readonly emit: Emit;
   readonly startedAt: number;
+  /** Called if there are earlier attempts: their end may take minutes. */
+  readonly onEarlier: () => void;
 }
 
 /**
@@ -35,6 +37,7 @@ export async function resumeEarlierPayment(
   await claimsReleased(context, repeat.call.signal);
   const earlier = await findEarlier(context, repeat);
   if (earlier.length === 0) return undefined;
+  repeat.onEarlier();
   const { settleEarlier } = await recovery('uncertain');
   return settleEarlier(context, earlier, repeat);
 }

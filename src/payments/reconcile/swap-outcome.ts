@@ -1,8 +1,11 @@
 import { maxAmount } from '../../amount.js';
+import type { Known } from '../../journal/account-balance.js';
 import type { SignedSwap } from '../../journal/types.js';
 import { WSOL_MINT } from '../../network.js';
 import type { RelayFee } from '../../receipt.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
+import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 
@@ -133,24 +136,49 @@ function isKept(landed: LandedTransaction, account: string, mint: string): boole
   );
 }
 
-/** Remembers what own accounts hold after it. */
+/**
+ * Remembers what own accounts hold after it.
+ *
+ * @param busy - The accounts that payments in flight could leave from since it was sent.
+ */
 export async function rememberAfter(
   context: PaymentContext,
   landed: LandedTransaction,
-  { source, output }: SwapOutlook,
+  { source, output }: Pick<SwapOutlook, 'source' | 'output'>,
+  busy: ReadonlySet<Address>,
 ): Promise<void> {
   const { ledger } = context;
   const at = context.config.runtime.now();
   for (const account of [source, output]) {
     const change = landed.tokenChanges.find((one) => one.account === account);
     if (change === undefined) await ledger.forget(account);
-    else
+    else {
+      const known = busy.has(account) ? await readSince(context, account, landed.slot) : undefined;
       await ledger.see(
         account,
-        { amount: change.after, at, slot: landed.slot },
+        known ?? { amount: change.after, at, slot: landed.slot },
         change.after - change.before,
       );
+    }
   }
+}
+
+/**
+ * What an account holds at the end of a slot: a payment that landed in the same slot as the swap
+ * may be known to have left, and no slot tells whether the swap has found it gone. Undefined if no
+ * node says.
+ */
+async function readSince(
+  { rpc, config }: PaymentContext,
+  account: Address,
+  slot: number,
+): Promise<Known | undefined> {
+  const read = await rpc.accounts([account], { minContextSlot: slot }).catch(() => undefined);
+  const found = read?.accounts[0];
+  const amount = found ? decodeTokenAccount(found)?.amount : undefined;
+  return read === undefined || amount === undefined
+    ? undefined
+    : { amount, at: config.runtime.now(), slot: read.slot };
 }
 
 function lamportChange({ lamports }: LandedTransaction, account: string): bigint {

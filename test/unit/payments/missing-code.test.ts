@@ -43,7 +43,10 @@ describe('a file that cannot be loaded', () => {
       journal: { similar: async () => [earlier] },
       claims: { live: async () => new Set() },
     } as unknown as PaymentContext;
-    const repeat = { fingerprint: 'same', call: {} } as Parameters<typeof resumeEarlierPayment>[1];
+    const onEarlier = vi.fn();
+    const repeat = { fingerprint: 'same', call: {}, onEarlier } as unknown as Parameters<
+      typeof resumeEarlierPayment
+    >[1];
     await expect(resumeEarlierPayment(context, repeat)).rejects.toMatchObject({
       code: 'missing_dependency',
       funds: 'uncertain',

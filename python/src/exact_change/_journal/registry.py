@@ -74,6 +74,11 @@ class Crowd:
 
         return leave
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether none is in."""
+        return self._count == 0
+
     def gone(self) -> Steps[None]:
         """Waits until all that are in have left."""
         if self._count == 0:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .._base.runtime import stopwatch
 from .._kernel.signals import Signal, check
-from .._kernel.steps import join, quiet, start, timer
+from .._kernel.steps import join, quiet, sleep, start, timer
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._x402.types import Offer
@@ -15,6 +16,8 @@ from .offer_accounts import OfferFacts, known_available
 
 # Choosing takes a few answers of a node; one that hangs is not waited for.
 _ARRIVAL_MS = 1_000
+# The answers to calls that are made together come one after the other.
+_QUIET_MS = 50
 
 
 def find_swap(
@@ -52,9 +55,7 @@ def _find_for_all(
     Calls that are made together arrive one after the other.
     """
     offer = choice.offer
-    # Calls that were made together are at different steps; those that are choosing may well
-    # lack the same token.
-    yield from _arrived(context, signal)
+    yield from _others_arrived(context, offer, signal)
 
     def needs() -> int:
         # What is bought of a token that is not pinned may be worth nothing: each payment buys
@@ -95,6 +96,23 @@ def _find_enough(
         if found is not None:
             return found
     return (yield from find_funding(context, offer, facts, offer.amount, options, signal))
+
+
+def _others_arrived(context: PaymentContext, offer: Offer, signal: Signal | None) -> Steps[None]:
+    """Waits for calls that were made together, which are at different steps.
+
+    Those that are choosing may well lack the same token, and if others lack it, more of them may be
+    on their way.
+    """
+    elapsed = stopwatch(context.config.runtime)
+    yield from _arrived(context, signal)
+    arriving, waiting = context.wallet.arriving, context.wallet.waiting
+    before, is_quiet = waiting.needed(offer.mint), False
+    while before > offer.amount and not is_quiet and elapsed() < _ARRIVAL_MS:
+        yield from sleep(_QUIET_MS, signal)
+        now = waiting.needed(offer.mint)
+        is_quiet = now == before and arriving.is_empty
+        before = now
 
 
 def _arrived(context: PaymentContext, signal: Signal | None) -> Steps[None]:

@@ -71,12 +71,13 @@ def exclusively(
     """
     locks = [*map(mint_lock, mints), LAMPORTS_LOCK]
     signals = [watch.signal, context.closing]
-    work = context.locks.hold(locks, lambda: _land(context, watch, sign, quoted), signals)
+    work = context.locks.hold(locks, lambda: _land(context, mints, watch, sign, quoted), signals)
     return until_aborted(work, watch.signal)
 
 
 def _land(
     context: PaymentContext,
+    mints: Sequence[Address],
     watch: Watch,
     sign: Callable[[], Steps[SwapSigned]],
     quoted: Quoted,
@@ -95,6 +96,7 @@ def _land(
         signature=signature,
         last_valid_block_height=record["lastValidBlockHeight"],
     )
+    busy = yield from _busy_of(context, expected, mints)
     landing = yield from land_swap(context, record)
     end = yield from end_of_swap(context, record, landing)
     outdate_holdings(context)
@@ -120,7 +122,7 @@ def _land(
             yield from quiet(context.ledger.see(expected.output, least, context.now()))
     else:
         accounts = expected.source, expected.output
-        yield from quiet(remember_after(context, end.landed, accounts))
+        yield from quiet(remember_after(context, end.landed, accounts, busy))
     cost = None if watch.on_decided is None else watch.on_decided(end.outcome)
     yield from emit(
         "swap.confirmed",
@@ -131,6 +133,18 @@ def _land(
     if watch.on_confirmed is not None:
         yield from watch.on_confirmed()
     return end.swapped
+
+
+def _busy_of(
+    context: PaymentContext, expected: SwapOutlook, locked: Sequence[Address]
+) -> Steps[frozenset[Address]]:
+    """Which of its accounts payments may leave from while it lands."""
+    # New ones, too, if its mint is not locked.
+    busy = set() if expected.bounds.output_mint in locked else {expected.output}
+    for account in (expected.source, expected.output):
+        if (yield from quiet(context.ledger.held(account), 1)) > 0:
+            busy.add(account)
+    return frozenset(busy)
 
 
 def _record_of(signed: SwapSigned, quoted: Quoted) -> SignedSwap:

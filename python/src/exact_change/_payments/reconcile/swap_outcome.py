@@ -11,6 +11,7 @@ from ..._kernel.task import Steps
 from ..._receipt import RelayFee
 from ..._solana.address import Address
 from ..._solana.rpc.types import LandedTransaction
+from ..._solana.tokens import decode_token_account
 from ..context import PaymentContext
 
 # A node may show a transaction as confirmed a moment before it can give it.
@@ -107,9 +108,15 @@ def failure_fee(
 
 
 def remember_after(
-    context: PaymentContext, landed: LandedTransaction, accounts: tuple[Address, Address]
+    context: PaymentContext,
+    landed: LandedTransaction,
+    accounts: tuple[Address, Address],
+    busy: frozenset[Address],
 ) -> Steps[None]:
-    """Remembers what own accounts hold after it."""
+    """Remembers what own accounts hold after it.
+
+    ``busy``: the accounts that payments in flight could leave from since it was sent.
+    """
     at = context.now()
     changes: Mapping[Address, tuple[int, int]] = {
         one.account: (one.before, one.after) for one in landed.token_changes
@@ -119,7 +126,24 @@ def remember_after(
             yield from context.ledger.forget(account)
             continue
         before, after = changes[account]
-        yield from context.ledger.see(account, after, at, landed.slot, after - before)
+        known = after, landed.slot
+        if account in busy:
+            known = yield from quiet(_read_since(context, account, landed.slot), known)
+        yield from context.ledger.see(account, known[0], at, known[1], after - before)
+
+
+def _read_since(context: PaymentContext, account: Address, slot: int) -> Steps[tuple[int, int]]:
+    """What an account holds at the end of a slot, and of which.
+
+    A payment that landed in the same slot as the swap may be known to have left, and no slot tells
+    whether the swap has found it gone.
+    """
+    read = yield from context.rpc.accounts([account], min_slot=slot)
+    found = read.accounts[0]
+    decoded = None if found is None else decode_token_account(found)
+    if decoded is None:
+        raise LookupError("no token account")
+    return decoded.amount, read.slot
 
 
 def _is_whole(landed: LandedTransaction) -> bool:

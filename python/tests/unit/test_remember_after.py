@@ -1,0 +1,63 @@
+"""What is known of an account after a swap that landed beside payments out of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from exact_change._base.network import TOKEN_PROGRAMS
+from exact_change._journal.balances import Fresh
+from exact_change._journal.ledger import Ledger, MemoryBalances
+from exact_change._kernel.hosts import threads
+from exact_change._payments.reconcile.swap_outcome import remember_after
+from exact_change._solana.rpc.types import (
+    Account,
+    Accounts,
+    LandedTransaction,
+    TokenBalanceChange,
+)
+
+SOURCE, OUTPUT = "source", "output"
+PRICE = 10
+SLOT = 7
+FRESH = Fresh(0, 0)
+PAYMENTS = ("one", "two", "three", "four")
+
+
+def chain_with(amount: int) -> Any:
+    """A chain whose one account holds an amount at the end of each slot."""
+    data = bytearray(165)
+    data[64:72] = amount.to_bytes(8, "little")
+    data[108] = 1
+    account = Account(TOKEN_PROGRAMS[0], 1, bytes(data))
+
+    def accounts(_addresses: Any, min_slot: int) -> Any:
+        assert min_slot == SLOT
+        yield from ()
+        return Accounts(SLOT, [account])
+
+    return SimpleNamespace(accounts=accounts)
+
+
+@pytest.mark.parametrize("later", [0, 2, 4])
+def test_no_more_than_is_there_is_known_when_four_payments_landed_in_its_slot(later: int) -> None:
+    """So many after it; and their ends are known before what the swap did is read."""
+    ledger = Ledger(MemoryBalances())
+    threads.run(ledger.see(OUTPUT, len(PAYMENTS) * PRICE, 0, 1))
+    for one in PAYMENTS:
+        threads.run(ledger.take(OUTPUT, one, PRICE, FRESH))
+    for one in PAYMENTS:
+        threads.run(ledger.spend(OUTPUT, one, SLOT))
+    context: Any = SimpleNamespace(ledger=ledger, rpc=chain_with(90), now=lambda: 0)
+    before = later * PRICE
+    changes = (
+        TokenBalanceChange(SOURCE, "in", "w", 500, 400),
+        TokenBalanceChange(OUTPUT, "out", "w", before, before + 90),
+    )
+    landed = LandedTransaction(SLOT, None, ["swap"], 0, changes, True, {})
+
+    threads.run(remember_after(context, landed, (SOURCE, OUTPUT), frozenset({OUTPUT})))
+
+    assert threads.run(ledger.available(OUTPUT, FRESH)) == 90
