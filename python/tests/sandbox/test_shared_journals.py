@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from exact_change import Client
+from exact_change import Client, file_journal
 
 from ..buyer import buy, ended, journal_of, main, start
 from ..forked import end_of
 from ..node import Sandbox, Wallet
 from ..payer import PRICE, until
+from ..proxy import Proxy
 
 KINDS = ("file", "Postgres")
 
@@ -174,3 +176,29 @@ def test_eight_processes_of_both_languages_keep_one_budget_under_faults(
         assert more == ["answered"] * (50 - paid) + ["refused"] * 3
         until("all have landed", lambda: shared.received == 50)
         assert client.spent()[0].used == "0.5"
+
+
+def test_what_an_earlier_process_left_is_asked_about_together(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    wallet = sandbox.wallet(SOL="0.1", USDC="1")
+    url = f"{sandbox.api_url}/usdc"
+    place = tmp_path / "journal"
+    with file_journal(place) as journal:
+        client = Client(**sandbox.options(wallet), journal=journal)
+        client.warm()
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda item: client.get(f"{url}?item={item}"), range(8)))
+        # Before it has asked what became of them.
+        client.close()
+        assert [one.status_code for one in answers] == [200] * 8
+    proxy = Proxy(sandbox.rpc_url)
+    with file_journal(place) as journal:
+        options = sandbox.options(wallet, journal=journal)
+        with Client(**{**options, "rpc_url": proxy.url}) as client:
+            resumed = client.resume()
+    methods = [json.loads(one.body)["method"] for one in proxy.seen]
+    proxy.close()
+    assert len(resumed) > 1
+    assert {one.state for one in resumed} == {"settled"}
+    assert methods.count("getSignatureStatuses") == 1

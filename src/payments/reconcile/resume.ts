@@ -59,7 +59,7 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
   const failures: unknown[] = [];
   let answers = 0;
   const left = await collectUnfinished(context);
-  for (const open of left.open) {
+  const decide = async (open: OpenPayment) => {
     const emit = context.events.emitter(open.attempt.id);
     try {
       if (!(await decidePayment(context, open, emit, context.closing.signal)))
@@ -70,7 +70,9 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
       failures.push(error);
       void monitorPayment(context, open, emit);
     }
-  }
+  };
+  // At once: what sellers claim of them is asked about together.
+  await Promise.all(left.open.map(decide));
   for (const one of left.abandoned)
     if (!(await forgetIfOver(context, one).catch(() => false))) void waitForSwap(context, one);
   if (answers === 0 && failures.length > 0) throw failures[0];

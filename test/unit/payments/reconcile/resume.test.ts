@@ -171,6 +171,23 @@ const freed = (id: string, state: 'abandoned' | 'unpaid', lamports = '0') => ({
   cost: { usd: '0', parts: { payments: '0', swaps: '0', fees: '0' }, lamports },
 });
 
+it('asks about all signed payments at once', async () => {
+  const sources = new Set(['a', 'b', 'c']);
+  const held = [...sources].map((source) => signed(source, { source, payerSignature: source }));
+  let go = (): void => undefined;
+  const allAsked = new Promise<void>((resolve) => void (go = resolve));
+  // No answer comes before each was asked about.
+  const signaturesFor: Rpc['signaturesFor'] = async (address) => {
+    if (!sources.delete(address)) return [];
+    if (sources.size === 0) go();
+    await allAsked;
+    return [];
+  };
+  const { core, closing } = await coreWith(held, past, { signaturesFor });
+  expect(await resume(core)).toEqual([]);
+  closing.abort();
+});
+
 describe('a reservation that signed nothing', () => {
   it('is freed if its call must be dead', async () => {
     const { core, states, used } = await coreWith([attempt('dead')], past);

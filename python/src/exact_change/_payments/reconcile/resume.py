@@ -6,7 +6,7 @@ from typing import NamedTuple, Sequence
 
 from ..._journal.registry import OpenPayment
 from ..._journal.types import Along, Attempt
-from ..._kernel.steps import background, both, join, quiet, sleep, start
+from ..._kernel.steps import all_of, background, both, join, quiet, sleep, start
 from ..._kernel.task import Steps
 from ..._receipt import FreedReceipt, Receipt
 from ..context import PaymentContext
@@ -72,26 +72,30 @@ def resume(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
     up, by this call or before it, and was decided or freed since it was last asked; raises only if
     nothing could be asked at all.
     """
-    failures: list[Exception] = []
-    answers = 0
     left = yield from _collect(context)
-    for open_ in left.open:
-        emit = context.events.emitter(open_.attempt["id"])
-        try:
-            is_decided = yield from decide_payment(context, open_, emit, context.closing)
-            answers += 1
-        except Exception as error:
-            # One that cannot be asked about must not keep the others waiting.
-            failures.append(error)
-            is_decided = False
-        if not is_decided:
-            yield from follow_in_background(context, open_, emit)
+    # At once: what sellers claim of them is asked about together.
+    outcomes = yield from all_of([_decide(context, one) for one in left.open])
+    failures = [failure for failure in outcomes if failure is not None]
     for one in left.abandoned:
         if not (yield from quiet(_forget_if_over(context, one), False)):
             yield from background(_wait_for_swap(context, one))
-    if answers == 0 and failures:
+    if failures and len(failures) == len(outcomes):
         raise failures[0]
     return (yield from take_changes(context))
+
+
+def _decide(context: PaymentContext, open_: OpenPayment) -> Steps[Exception | None]:
+    """Why the chain could not be asked. It must not keep the others waiting."""
+    emit = context.events.emitter(open_.attempt["id"])
+    failure: Exception | None = None
+    is_decided = False
+    try:
+        is_decided = yield from decide_payment(context, open_, emit, context.closing)
+    except Exception as error:
+        failure = error
+    if not is_decided:
+        yield from follow_in_background(context, open_, emit)
+    return failure
 
 
 def abandon(context: PaymentContext, attempt: Attempt, along: Along) -> Steps[None]:
