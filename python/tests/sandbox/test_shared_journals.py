@@ -188,14 +188,14 @@ def test_what_an_earlier_process_left_is_asked_about_together(
         client = Client(**sandbox.options(wallet), journal=journal)
         client.warm()
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda item: client.get(f"{url}?item={item}"), range(8)))
+            answers = list(pool.map(client.get, [f"{url}?item={item}" for item in range(8)]))
         # Before it has asked what became of them.
         client.close()
         assert [one.status_code for one in answers] == [200] * 8
     proxy = Proxy(sandbox.rpc_url)
     with file_journal(place) as journal:
-        options = sandbox.options(wallet, journal=journal)
-        with Client(**{**options, "rpc_url": proxy.url}) as client:
+        options = sandbox.options(wallet, journal=journal, rpc_url=proxy.url)
+        with Client(**options) as client:
             resumed = client.resume()
     methods = [json.loads(one.body)["method"] for one in proxy.seen]
     proxy.close()
