@@ -169,10 +169,11 @@ function ends(): unknown[] {
       ? [feePayer, WALLET, source, output, STRANGER]
       : [WALLET, source, output, STRANGER];
     const landed = landedOf(random, accounts, [swap.inputMint, swap.outputMint]);
+    const sent = sentSwap(swap, WALLET);
     return {
       ...{ of: 'end', wallet: WALLET, swap, landed },
       out: {
-        sent: sentSwap(swap, WALLET),
+        sent: { ...sent, claim: sent.claim?.id },
         amounts: swapAmountsOf(landed, WALLET, swap),
         fee: ownFee(landed, swap),
         rent: rentIn(landed, WALLET, swap) ?? null,
