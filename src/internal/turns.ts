@@ -42,15 +42,25 @@ export function createTurns(): NextTurn {
   const waiting: (() => void)[] = [];
   let room = CALLS;
   let isAround = true;
+  let turn = 0;
+  const endTurn = (): void => {
+    const own = turn;
+    goAround(() => {
+      if (own === turn) begin();
+    });
+  };
   const begin = (): void => {
+    turn += 1;
     const first = waiting.splice(0, CALLS);
     room = CALLS - first.length;
     isAround = first.length === 0;
-    if (!isAround) goAround(begin);
+    if (!isAround) endTurn();
     for (const go of first) go();
   };
   return () => {
-    if (isAround) goAround(begin);
+    // Each that waits ends the turn as well: a worker drops what a request of its has scheduled if
+    // that is cancelled.
+    if (isAround || room === 0) endTurn();
     isAround = false;
     if (room === 0) return new Promise((resolve) => waiting.push(resolve));
     room -= 1;

@@ -86,4 +86,20 @@ describe('a crowd goes on', () => {
 
     expect(gone).toEqual([...crowd.keys()]);
   });
+
+  // A worker drops what a request has scheduled if that is cancelled.
+  test('with the next call if what the first has scheduled is lost', async () => {
+    let scheduled = 0;
+    vi.stubGlobal('setImmediate', (go: () => void) => {
+      scheduled += 1;
+      if (scheduled > 1) setTimeout(go, 0);
+    });
+    vi.resetModules();
+    const turns = await import('../../../src/internal/turns.js');
+    const nextTurn = turns.createTurns();
+
+    const crowd = Array.from({ length: 3 * MOST }, async () => nextTurn());
+
+    expect(await Promise.all(crowd)).toHaveLength(3 * MOST);
+  });
 });
