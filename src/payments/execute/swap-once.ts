@@ -157,8 +157,11 @@ const LOOK_MS = 100;
 /** A payment in flight mostly lands within so long. */
 const IN_FLIGHT_MS = 2_000;
 
-/** If none of them lands for so long, those that are left may take minutes. */
-const STANDSTILL_MS = 500;
+/**
+ * If none of them is seen to land for so long, those that are left may take minutes. What lands is
+ * seen once a second (`batchStatuses`).
+ */
+const STANDSTILL_MS = 1_500;
 
 /**
  * Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard

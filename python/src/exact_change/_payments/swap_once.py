@@ -39,8 +39,8 @@ from .swap_quote import check_input
 _LOOK_MS = 100
 # A payment in flight mostly lands within so long.
 _IN_FLIGHT_MS = 2_000
-# If none of them lands for so long, those that are left may take minutes.
-_STANDSTILL_MS = 500
+# If none is seen to land for so long, those left may take minutes: they are seen once a second.
+_STANDSTILL_MS = 1_500
 
 
 class SwapTask(NamedTuple):
