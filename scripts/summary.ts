@@ -26,8 +26,8 @@ interface Count {
 const LINES_OF_A_REASON = 6;
 const start = (message: string) => message.split('\n').slice(0, LINES_OF_A_REASON).join('\n  ');
 
-const reasonsOf = ({ testResults }: Report): string[] =>
-  testResults
+const reasonsOf = (report: Report | undefined): string[] =>
+  (report?.testResults ?? [])
     .filter(({ status }) => status === 'failed')
     .flatMap(({ name, message, assertionResults }) => {
       const failed = assertionResults.filter(({ status }) => status === 'failed');
@@ -49,10 +49,13 @@ function countOf(file: string, status: string): Count {
   );
   const failed = (report?.numFailedTests ?? 0) + (unloaded?.length ?? 0);
   // A run can fail with no test to blame: a crash, an unhandled rejection, a set-up.
+  const isUnexplained = status !== '0' && failed === 0;
   return {
     passed: report?.numPassedTests ?? 0,
-    failed: status === '0' ? failed : Math.max(1, failed),
-    reasons: report === undefined ? [`${file} is missing`] : reasonsOf(report),
+    failed: isUnexplained ? 1 : failed,
+    reasons: isUnexplained
+      ? [`FAILED with no test to blame: the run that writes ${file}`]
+      : reasonsOf(report),
   };
 }
 

@@ -140,7 +140,7 @@ def _busy_of(
 ) -> Steps[frozenset[Address]]:
     """Which of its accounts payments may leave from while it lands."""
     # New ones, too, if its mint is not locked.
-    busy = set() if expected.bounds.output_mint in locked else {expected.output}
+    busy: set[str] = set() if expected.bounds.output_mint in locked else {expected.output}
     for account in (expected.source, expected.output):
         if (yield from quiet(context.ledger.held(account), 1)) > 0:
             busy.add(account)
