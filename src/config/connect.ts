@@ -1,6 +1,6 @@
 import type { EmitCall } from '../events.js';
 import { connectRpc } from '../solana/rpc/connection.js';
-import { keepRents } from '../solana/rpc/rents.js';
+import { keepAnswers } from '../solana/rpc/kept-answers.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { LocalSettings } from './options.js';
 
@@ -24,5 +24,5 @@ export function connectTo(
       ? {}
       : { timer: { now: runtime.now, onCall: (call) => emitCall('rpc.called', call) } }),
   });
-  return keepRents(rpc, runtime);
+  return keepAnswers(rpc, runtime);
 }

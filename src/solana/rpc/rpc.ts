@@ -126,7 +126,7 @@ export interface Rpc {
   /** Lamports that make an account of `bytes` rent-exempt. */
   rent(bytes: number, options?: CallOptions): Promise<bigint>;
   /** Micro-lamports per compute unit that recent transactions paid on these writable accounts. */
-  priorityFees(accounts: readonly Address[], options?: CallOptions): Promise<bigint[]>;
+  priorityFees(accounts: readonly Address[], options?: CallOptions): Promise<readonly bigint[]>;
   /**
    * Runs unsigned or signed wire bytes without landing them. Signatures are not verified, the
    * blockhash is replaced.

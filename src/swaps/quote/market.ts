@@ -42,9 +42,8 @@ export async function readMarket(
     input.account.address,
     output.account.address,
   ]);
-  const writable = instruction.accounts
-    .filter((account) => account.writable)
-    .map((account) => account.address);
+  // No other wallet races for this one's own.
+  const writable = foreign.filter((account) => account.writable).map(({ address }) => address);
   const [exposed, unitPrice] = await Promise.all([
     readExposed(rpc, foreign, options),
     marketPrice(rpc, [...new Set(writable)], options),

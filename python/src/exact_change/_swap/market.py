@@ -55,9 +55,10 @@ def read_market(
     """
     own = [wallet, *(leg.account.address for leg in legs)]
     foreign = foreign_accounts(instruction, own)
-    writable = dict.fromkeys(one.address for one in instruction.accounts if one.writable)
+    # No other wallet races for this one's own.
+    writable = [one.address for one in foreign if one.writable]
     exposed, price = yield from both(
-        read_exposed(rpc, foreign, slot, signal), _market_price(rpc, list(writable), signal)
+        read_exposed(rpc, foreign, slot, signal), _market_price(rpc, writable, signal)
     )
     check_exposure(wallet, exposed)
     return price

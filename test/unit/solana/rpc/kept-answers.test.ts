@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
-import { keepRents } from '../../../../src/solana/rpc/rents.js';
+import { keepAnswers } from '../../../../src/solana/rpc/kept-answers.js';
 
 /** A node whose rents are given out by the test, one after the other. */
 function asked(answers: readonly (bigint | Error)[]) {
@@ -12,7 +12,7 @@ function asked(answers: readonly (bigint | Error)[]) {
     const answer = left.shift() ?? new Error('asked too often');
     return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
   };
-  const node = keepRents({ rent } as Rpc, { now: () => now });
+  const node = keepAnswers({ rent } as Rpc, { now: () => now });
   return { node, sizes, setClock: (ms: number) => void (now = ms) };
 }
 
@@ -45,5 +45,26 @@ describe('a rent', () => {
     const kept = node.rent(0);
     await expect(left).rejects.toThrow('gone');
     expect(await kept).toBe(7n);
+  });
+});
+
+describe('what is paid for accounts', () => {
+  it('is asked for once in two seconds, in whatever order they stand', async () => {
+    let now = 0;
+    const asked: (readonly string[])[] = [];
+    const priorityFees: Rpc['priorityFees'] = (accounts) => {
+      asked.push(accounts);
+      return Promise.resolve([BigInt(asked.length)]);
+    };
+    const node = keepAnswers({ priorityFees } as Rpc, { now: () => now });
+    expect(await Promise.all([node.priorityFees(['b', 'a']), node.priorityFees(['c'])])).toEqual([
+      [1n],
+      [2n],
+    ]);
+    now = 1_999;
+    expect(await node.priorityFees(['a', 'b'])).toEqual([1n]);
+    now = 2_000;
+    expect(await node.priorityFees(['a', 'b'])).toEqual([3n]);
+    expect(asked).toEqual([['b', 'a'], ['c'], ['a', 'b']]);
   });
 });
