@@ -43,10 +43,14 @@ export function createTurns(): NextTurn {
   let room = CALLS;
   let isAround = true;
   let turn = 0;
+  let twice = 0;
   const endTurn = (): void => {
     const own = turn;
     goAround(() => {
-      if (own === turn) begin();
+      if (own === turn) return begin();
+      if (waiting.length === 0 || twice === turn) return;
+      twice = turn;
+      endTurn();
     });
   };
   const begin = (): void => {
@@ -58,8 +62,8 @@ export function createTurns(): NextTurn {
     for (const go of first) go();
   };
   return () => {
-    // Each that waits ends the turn as well: a worker drops what a request of its has scheduled if
-    // that is cancelled.
+    // Each that waits ends the turn as well, and each turn is ended twice: a worker drops what a
+    // request of its has scheduled if that is cancelled.
     if (isAround || room === 0) endTurn();
     isAround = false;
     if (room === 0) return new Promise((resolve) => waiting.push(resolve));

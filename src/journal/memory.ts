@@ -38,9 +38,10 @@ export function memoryJournal(outbox?: MemoryOutbox): Journal {
       outbox?.tell(before, undefined);
     },
     similar: async (owner, fingerprint, idempotencyKey) =>
-      store.similar(owner, fingerprint, idempotencyKey),
+      store.similar(owner, fingerprint, idempotencyKey).map(copyOf),
     async *attempts(owner, filter) {
-      yield* store.attempts(owner, filter);
+      // An application may write to the receipts that it lists.
+      for (const attempt of store.attempts(owner, filter)) yield copyOf(attempt);
     },
     async *owners() {
       yield* store.owners();

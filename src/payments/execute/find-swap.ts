@@ -69,7 +69,7 @@ async function othersArrived(
   for (let quiet = false; !quiet && elapsed() < ARRIVAL_MS;) {
     const before = waiting.get(mint) ?? amount;
     if (before <= amount) return;
-    await idle(QUIET_MS, signal);
+    await config.runtime.sleep(QUIET_MS, signal);
     quiet = arriving.size === 0 && waiting.get(mint) === before;
   }
 }

@@ -5,7 +5,8 @@ import { protocolOfHeader, type PaymentProtocol } from '../../protocols/protocol
 import { verifySignature } from '../../solana/keys.js';
 import { decodeTransaction, messageSigners } from '../../solana/transactions/transaction.js';
 
-/** 64 bytes. */
+const SIGNATURE_BYTES = 64;
+/** At most so many in base58. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
 /** A transaction id that a seller claims, and whether it is that of the payment. */
@@ -26,6 +27,9 @@ export function claimOf(
   const { payment, receipt } = open.attempt;
   const id = receipt.settlement?.transaction;
   if (id === undefined || !SIGNATURE.test(id)) return undefined;
+  const signature = base58.decode(id);
+  // A node refuses all ids of a question for one that is none.
+  if (signature.length !== SIGNATURE_BYTES) return undefined;
   if (open.claim?.id === id && !open.claim.isProven) return undefined;
   return {
     id,
@@ -37,7 +41,7 @@ export function claimOf(
       const isProven =
         message !== undefined &&
         feePayer !== undefined &&
-        (await verifySignature(message, base58.decode(id), feePayer));
+        (await verifySignature(message, signature, feePayer));
       open.claim = { id, isProven };
       return isProven;
     },

@@ -151,15 +151,11 @@ export async function rememberAfter(
   const at = context.config.runtime.now();
   for (const account of [source, output]) {
     const change = landed.tokenChanges.find((one) => one.account === account);
-    if (change === undefined) await ledger.forget(account);
-    else {
-      const known = busy.has(account) ? await readSince(context, account, landed.slot) : undefined;
-      await ledger.see(
-        account,
-        known ?? { amount: change.after, at, slot: landed.slot },
-        change.after - change.before,
-      );
-    }
+    const shown = change && { amount: change.after, at, slot: landed.slot };
+    const known = busy.has(account) ? await readSince(context, account, landed.slot) : shown;
+    // The next payment reads it.
+    if (change === undefined || known === undefined) await ledger.forget(account);
+    else await ledger.see(account, known, change.after - change.before);
   }
 }
 

@@ -88,11 +88,14 @@ describe('a crowd goes on', () => {
   });
 
   // A worker drops what a request has scheduled if that is cancelled.
-  test('with the next call if what the first has scheduled is lost', async () => {
+  test.each([
+    ['a call that had its turn', 1],
+    ['a turn', 2 + 2 * MOST],
+  ])('if what %s has scheduled is lost', async (_, lost) => {
     let scheduled = 0;
     vi.stubGlobal('setImmediate', (go: () => void) => {
       scheduled += 1;
-      if (scheduled > 1) setTimeout(go, 0);
+      if (scheduled !== lost) setTimeout(go, 0);
     });
     vi.resetModules();
     const turns = await import('../../../src/internal/turns.js');

@@ -102,6 +102,16 @@ describe('the transaction id that a seller claims', () => {
     expect(await proven(base58.encode(id), part)).toBeUndefined();
   });
 
+  it.each(['1'.repeat(88), 'z'.repeat(64), 'z'.repeat(88)])(
+    'is not one that a node is asked about if it is not of 64 bytes: %s',
+    (claim) => {
+      const one = open();
+      const settlement = { success: true, transaction: claim, network: '' };
+      one.attempt = { ...one.attempt, receipt: { settlement } as never };
+      expect(claimOf([x402Protocol], one)).toBeUndefined();
+    },
+  );
+
   it('is judged by the message that this process signed, if it did', async () => {
     const signedHere = { ...open(), message: signed(2).message.serialize() };
     expect(await judge(signedHere, base58.encode(id))).toBeUndefined();

@@ -126,10 +126,14 @@ def remember_after(
             yield from context.ledger.forget(account)
             continue
         before, after = changes[account]
-        known = after, landed.slot
+        known: tuple[int, int] | None = after, landed.slot
         if account in busy:
-            known = yield from quiet(_read_since(context, account, landed.slot), known)
-        yield from context.ledger.see(account, known[0], at, known[1], after - before)
+            known = yield from quiet(_read_since(context, account, landed.slot), None)
+        # Forgotten, the next payment reads it.
+        if known is None:
+            yield from context.ledger.forget(account)
+        else:
+            yield from context.ledger.see(account, known[0], at, known[1], after - before)
 
 
 def _read_since(context: PaymentContext, account: Address, slot: int) -> Steps[tuple[int, int]]:
