@@ -223,8 +223,8 @@ export function bounded<T>(
 const marked = new WeakSet<AbortSignal>();
 
 /**
- * As {@link followSignal}, a signal whose work gives way to other work, as that of a `TaskSignal`
- * of the web does with its `priority`: what strangers cause by the tokens that they name must not
+ * As {@link followSignal}, for work that gives way to other work, as that under a `TaskSignal` of
+ * the web does by its `priority`: what strangers cause by the tokens that they name must not
  * stand in front of a purchase that has no part in it.
  */
 export function startLowPriority(caller: AbortSignal): Following {

@@ -57,8 +57,8 @@ export function createLocks(): Locks {
 const LOCK_WAIT_MS = 15 * 60_000;
 
 /**
- * Locks whose holders may be in other processes, and are waited for no longer than any work under
- * them can take.
+ * Locks that other processes may hold: they are waited for no longer than any work under them can
+ * take.
  */
 export function locksWithTimeout(locks: Locks): Locks {
   return {

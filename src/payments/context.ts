@@ -172,14 +172,14 @@ async function checkNetwork(rpc: Rpc, network: string): Promise<void> {
   if (actual !== network) throw wrongNetwork(network, actual);
 }
 
-/** Whose attempts a context reads and writes. */
+/** The wallet and network of the attempts that a context reads and writes. */
 export function ownerOf({ config }: PaymentContext): Owner {
   return { wallet: config.signer.address, network: config.network };
 }
 
 /**
- * The wallet's signer, whose calls fail if it does not answer in time, the caller gives up or
- * the client closes: locks and budgets wait for it. What it signs too late is dropped, and has
+ * The wallet's signer. A call of it fails if it does not answer in time, the caller gives up or the
+ * client closes: locks and budgets wait for it. What it signs too late is dropped, and has
  * never left.
  */
 export function signerWithTimeout(

@@ -50,7 +50,7 @@ async def test_ten_short_payments_share_one_swap(sandbox: Sandbox) -> None:
     assert len(swaps) == 1
 
 
-async def test_a_crowd_whose_answers_come_one_after_the_other_shares_one_swap(
+async def test_a_crowd_that_is_answered_one_after_the_other_shares_one_swap(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     count = 20

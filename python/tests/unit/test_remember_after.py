@@ -27,7 +27,7 @@ PAYMENTS = ("one", "two", "three", "four")
 
 
 def chain_with(amount: int | None) -> Any:
-    """A chain whose one account holds an amount at the end of each slot; without, no answer."""
+    """A chain of one account, which holds an amount at the end of each slot; without, no answer."""
     if amount is None:
         return SimpleNamespace()
     data = bytearray(165)

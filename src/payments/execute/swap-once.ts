@@ -216,7 +216,7 @@ async function reservedFor(
 }
 
 /**
- * Signs a swap whose fees and rents the wallet pays, or, if it has too little SOL for them, the
+ * Signs a swap. The wallet pays its fees and rents, or, if it has too little SOL for them, the
  * relayer of the caller's options. Throws what `signSwap` and `signRelayed` throw;
  * `insufficient_sol` has the relayer's reason as its cause.
  */

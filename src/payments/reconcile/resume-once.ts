@@ -45,7 +45,7 @@ export async function orphanedAttempts(
   const ids = (await listed(context, state)).map(({ id }) => id);
   if (ids.length === 0) return [];
   const live = await context.claims.live(ids.flatMap((id) => [id, bodyClaim(id)]));
-  // One whose answer is still being read is its reader's: two that write of it would undo each
+  // While its answer is read, an attempt is its reader's: two that write of it would undo each
   // other.
   const dead = new Set(ids.filter((id) => !live.has(id) && !live.has(bodyClaim(id))));
   if (dead.size === 0) return [];

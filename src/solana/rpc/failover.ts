@@ -145,7 +145,7 @@ export async function askNodes<T>(
   } catch (error) {
     if (signal?.aborted === true && error === signal.reason) throw error;
     if (!(error instanceof Fault)) throw error;
-    // Too late altogether: whose doing that was is clear if there is one node.
+    // Too late altogether: which node was slow is clear if there is one.
     if (nodes.length === 1) error.host ??= nodes[0]?.host;
     throw toTransportError(error, method, timeoutMs);
   }
@@ -214,8 +214,8 @@ interface RestingNode {
 
 /**
  * Which nodes to ask in one round, in order: first the nodes that answered when last asked and
- * those whose rest is over, as they were given; then those that rest, the one whose rest ends
- * soonest first. If there is but one, it is always asked.
+ * those that have rested, as they were given; then those that rest, ordered by when their rest
+ * ends. If there is but one, it is always asked.
  */
 export function takeTurns(
   standings: readonly NodeHealth[],

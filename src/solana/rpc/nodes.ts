@@ -212,8 +212,8 @@ export function networkOf(genesisHash: string): string {
 }
 
 /**
- * A node whose answers count only once it has shown which network it serves: several nodes are
- * several chances to be set to a wrong one.
+ * A node that is believed only once it has shown which network it serves: several nodes are several
+ * chances to be set to a wrong one.
  * It is asked once, and all calls that wait share the question; a failure is forgotten.
  */
 export function checkedNode(

@@ -138,7 +138,7 @@ export async function simulate(
   };
 }
 
-/** The node's refusal of a transaction whose version is above the greatest that is asked for. */
+/** The node's refusal of a transaction of a later version than the last that is asked for. */
 const NEWER_VERSION = -32015;
 
 /** Asks a node for its record of a transaction. */

@@ -48,8 +48,8 @@ const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 256;
 
 /**
- * Two providers as one. A pair that the first cannot quote `ExactOut` is sized with the second,
- * whose quotes come with their instructions. A rate limit or an outage never changes the provider:
+ * Two providers as one. A pair that the first cannot quote `ExactOut` is sized with the second;
+ * its quotes come with their instructions. A rate limit or an outage never changes the provider:
  * both are behind the same gateway.
  */
 export function createFallback({

@@ -9,7 +9,7 @@ const PRICE = 10n;
 const SLOT = 7;
 const FRESH = { from: 0, to: 0 };
 
-/** A chain whose one account holds an amount at the end of each slot. */
+/** A chain of one account, which holds an amount at the end of each slot. */
 function chainWith(amount: bigint) {
   const data = new Uint8Array(165);
   new DataView(data.buffer).setBigUint64(64, amount, true);
