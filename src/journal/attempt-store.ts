@@ -112,7 +112,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     sumsOf(attempt).add(attempt, one.at, one.cost);
     if (isOpen(attempt)) {
       open.set(id, { ...one, made: number });
-      ages.add({ id, at: one.at });
+      // Twice, both would stand, and the heap would be searched for what is gone at each look.
+      if (before?.at !== one.at) ages.add({ id, at: one.at });
       return;
     }
     const isNew = archive === undefined && isClosed(attempt);

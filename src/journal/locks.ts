@@ -31,9 +31,13 @@ export function createLocks(): Locks {
       release();
       if (tails.get(name) === tail) tails.delete(name);
     };
-    const turn = signals.reduce<Promise<void>>(untilAborted, before ?? Promise.resolve());
+    // Mostly it is free, and nothing has to be listened to.
+    const turn =
+      before === undefined && !signals.some((signal) => signal?.aborted === true)
+        ? undefined
+        : signals.reduce<Promise<void>>(untilAborted, before ?? Promise.resolve());
     // The next still waits for the one before: only this place falls out of the queue.
-    await turn.catch((reason: unknown) => {
+    await turn?.catch((reason: unknown) => {
       release();
       void tail.then(free);
       throw reason;

@@ -26,6 +26,8 @@ import { swapEngine } from './on-demand.js';
 
 const resigning = /* @__PURE__ */ part(() => import('./execute/resign.js'));
 const payingAhead = /* @__PURE__ */ part(() => import('./pay-ahead.js'));
+/** Without a reason of ours, Node makes an error with a stack for each answer. */
+const NOT_READ = 'not read';
 
 /** What a caller says of one call besides the request itself. */
 export interface CallOptions {
@@ -60,7 +62,7 @@ export async function payForCall(
   );
   noteCharge(context, call, terms, unpaid, response);
   // The first answer is not read any more; unread, it would keep its connection.
-  unpaid.body?.cancel().catch(() => undefined);
+  unpaid.body?.cancel(NOT_READ).catch(() => undefined);
   return response;
 }
 

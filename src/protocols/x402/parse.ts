@@ -127,16 +127,34 @@ function isHeaders(headers: Headers | Readonly<Record<string, string>>): headers
   return 'get' in headers && typeof headers['get'] === 'function';
 }
 
+/** As many headers are remembered, and none that is longer. */
+const MOST_HEADERS = 16;
+const MOST_CHARACTERS = 8_192;
+/** What headers were read as, by their text, deeply frozen: a seller mostly repeats itself. */
+const known = new Map<string, PaymentRequired>();
+
 function fromHeader(
   parts: PaymentRequiredParts,
   name: string,
 ): PaymentRequired | Malformed | undefined {
   const value = headerValue(parts.headers, name);
   if (value === undefined) return undefined;
+  const before = known.get(value);
+  if (before !== undefined) return before;
   const json = decodeHeader(value);
-  return json === undefined
-    ? { malformed: 'its header is not base64 of plain JSON within our bounds' }
-    : readEnvelope(json);
+  if (json === undefined)
+    return { malformed: 'its header is not base64 of plain JSON within our bounds' };
+  const read = readEnvelope(json);
+  if (isReadable(read) && value.length <= MOST_CHARACTERS) remember(value, read);
+  return read;
+}
+
+function remember(header: string, terms: PaymentRequired): void {
+  for (const oldest of known.keys()) {
+    if (known.size < MOST_HEADERS) break;
+    known.delete(oldest);
+  }
+  known.set(header, terms);
 }
 
 function fromBody(body: PaymentRequiredParts['body']): PaymentRequired | Malformed | undefined {

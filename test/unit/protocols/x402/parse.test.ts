@@ -37,6 +37,23 @@ describe('parsePaymentRequired', () => {
     expect(isDeeplyFrozen(found)).toBe(true);
   });
 
+  it('reads the same header again for another page, and after many others', () => {
+    const pages = ['https://a.example/1', 'https://b.example/2'];
+    const read = (header: string, page: string) =>
+      parsePaymentRequired({ url: page, headers: { 'payment-required': header } });
+    const others = Array.from({ length: 40 }, (_, at) => envelopeV2([entryV2({ amount: at + 1 })]));
+    for (const other of others.map(base64))
+      expect(pages.map((page) => read(other, page)?.url)).toEqual(pages);
+    for (const page of pages) {
+      const found = read(v2, page);
+      expect(found).toEqual({ ...envelopeV2(), url: page });
+      expect(isDeeplyFrozen(found)).toBe(true);
+    }
+    expect(
+      others.map((other, at) => read(base64(other), url)?.accepts[0]?.['amount'] === at + 1),
+    ).not.toContain(false);
+  });
+
   it('reads v1 from the body, text or object', () => {
     for (const body of [v1, envelopeV1(), `\ufeff ${v1}`]) {
       const found = parsePaymentRequired({ headers: {}, body });
