@@ -313,17 +313,22 @@ async function paidInVain(): Promise<Payer> {
 }
 
 describe('a node that falls silent about a payment that was sent', () => {
-  it.each(['getGenesisHash', 'getEpochInfo', 'getSignaturesForAddress'])(
-    '%s: a repeated call and resume() end, and nothing more is signed',
-    async (method) => {
+  it.each([
+    ['getGenesisHash', 'rpc'],
+    ['getEpochInfo', 'rpc'],
+    ['getSignaturesForAddress', 'rpc'],
+    ['getSignaturesForAddress', 'payment'],
+  ] as const)(
+    '%s: a repeated call and resume() end by timeouts.%s, and nothing more is signed',
+    async (method, timeout) => {
       const one = await paidInVain();
       node.hold(asks(method));
-      const again = one.again({ rpcUrl: node.url, ...only('rpc') });
+      const again = one.again({ rpcUrl: node.url, ...only(timeout) });
       const error = await failureOf(again.fetch(usdc()), 'payment_uncertain');
       expect(error).toMatchObject({ funds: 'uncertain', cause: { code: 'timeout' } });
       // The network was checked with the first question, before this client was made to resume.
       if (method !== 'getGenesisHash')
-        await failureOf(one.again({ rpcUrl: node.url, ...only('rpc') }).resume(), 'timeout');
+        await failureOf(one.again({ rpcUrl: node.url, ...only(timeout) }).resume(), 'timeout');
       expect(kinds(one)).toEqual(['payment']);
     },
   );

@@ -1,5 +1,6 @@
+import { TransportError } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { startDeadline, throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { bounded, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
@@ -108,18 +109,26 @@ export async function decidePayment(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (isDecided(open)) return true;
-  // Each call of a node has a deadline, but there may be many of them.
-  const deadline = startDeadline(context.config.timeouts.payment, signal);
   const { attempt } = open;
   const sent = sentPayment(attempt, attempt.payment, claimOf(context.protocols, open));
-  const asked = fateOf(context.histories, sent, deadline.signal);
-  const verdict = decisionOf(await asked.finally(() => deadline.end()));
+  // Each call of a node has a deadline, but there may be many of them.
+  const { payment: ms } = context.config.timeouts;
+  const ask = (within: AbortSignal) => fateOf(context.histories, sent, within);
+  const verdict = decisionOf(await bounded(ms, () => tooSlow(ms), [signal], ask));
   if (verdict === undefined) return false;
   if (verdict.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
   // Another caller may have been told meanwhile.
   if (isDecided(open)) return true;
   await closeAttempt(context, open, verdict, emit);
   return true;
+}
+
+function tooSlow(timeoutMs: number): TransportError {
+  return new TransportError(
+    'timeout',
+    `The RPC nodes did not tell within ${timeoutMs} ms what became of a payment. Try again, or set another rpcUrl.`,
+    { details: { step: 'chain', timeoutMs } },
+  );
 }
 
 /** What the chain made of a payment. */
