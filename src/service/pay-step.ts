@@ -1,4 +1,3 @@
-import { startDeadline } from '../internal/abort.js';
 import { refuse } from '../internal/options.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
@@ -8,7 +7,7 @@ import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { shortOf } from '../payments/plan/short-of.js';
 import { usdValueOf } from '../payments/plan/usd-value.js';
-import { fateOf, sentPayment, SLOT_MARGIN } from '../payments/reconcile/fate.js';
+import { paymentFate, sentPayment, SLOT_MARGIN } from '../payments/reconcile/fate.js';
 import { checkOffer, checkPayment, checkPlace } from '../policy/check-payment.js';
 import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
 import type { Receipt } from '../receipt.js';
@@ -93,14 +92,10 @@ async function landedAs(
   choice: Pick<Choice, 'offer' | 'facts'>,
   bound: Bound,
 ): Promise<PaymentResult | undefined> {
-  const { config, histories } = session.context;
-  const deadline = startDeadline(config.timeouts.payment, signal);
-  const search = fateOf(
-    histories,
-    sentPayment({ mint: choice.offer.mint }, paymentOf(session.context, read, choice, bound)),
-    deadline.signal,
-  );
-  const fate = await search.finally(() => deadline.end());
+  const { context } = session;
+  const payment = paymentOf(context, read, choice, bound);
+  const sent = sentPayment({ mint: choice.offer.mint }, payment);
+  const fate = await paymentFate(context, sent, signal);
   if (fate.state === 'open') return undefined;
   const offer = parsedOffer(read.reading, read.envelope);
   if (fate.state === 'never' || fate.error !== null) return { state: 'failed', offer };

@@ -1,6 +1,9 @@
+import { TransportError } from '../../errors.js';
+import { bounded } from '../../internal/abort.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { Attempt, SignedPayment } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
+import type { PaymentContext } from '../context.js';
 import { recovery } from '../on-demand.js';
 import type { Source } from './account-history.js';
 import type { Claim } from './claim.js';
@@ -55,6 +58,25 @@ export async function fateOf(histories: Histories, sent: Sent, signal: AbortSign
   }
   if (failures.length === nodes.length) throw failures[0];
   return OPEN;
+}
+
+/**
+ * As {@link fateOf}, for a payment. Each call of a node has a deadline, but there may be many of
+ * them: throws `timeout` if they take longer than `timeouts.payment` together.
+ */
+export function paymentFate(
+  { config, histories }: Pick<PaymentContext, 'config' | 'histories'>,
+  sent: Sent,
+  signal: AbortSignal | undefined,
+): Promise<Fate> {
+  const { payment: timeoutMs } = config.timeouts;
+  const late = () =>
+    new TransportError(
+      'timeout',
+      `The RPC nodes did not tell within ${timeoutMs} ms what became of a payment. Try again, or set another rpcUrl.`,
+      { details: { step: 'chain', timeoutMs } },
+    );
+  return bounded(timeoutMs, late, [signal], (within) => fateOf(histories, sent, within));
 }
 
 async function askNode(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {

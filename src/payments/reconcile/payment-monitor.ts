@@ -1,6 +1,5 @@
-import { TransportError } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { bounded, throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
@@ -8,7 +7,7 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { listenTo } from './account-changes.js';
 import { claimOf } from './claim.js';
-import { fateOf, sentPayment, sourceOf, type Fate } from './fate.js';
+import { paymentFate, sentPayment, sourceOf, type Fate } from './fate.js';
 
 /**
  * The record of an attempt as this process follows it already, or a new one: two records of one
@@ -111,24 +110,13 @@ export async function decidePayment(
   if (isDecided(open)) return true;
   const { attempt } = open;
   const sent = sentPayment(attempt, attempt.payment, claimOf(context.protocols, open));
-  // Each call of a node has a deadline, but there may be many of them.
-  const { payment: ms } = context.config.timeouts;
-  const ask = (within: AbortSignal) => fateOf(context.histories, sent, within);
-  const verdict = decisionOf(await bounded(ms, () => tooSlow(ms), [signal], ask));
+  const verdict = decisionOf(await paymentFate(context, sent, signal));
   if (verdict === undefined) return false;
   if (verdict.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
   // Another caller may have been told meanwhile.
   if (isDecided(open)) return true;
   await closeAttempt(context, open, verdict, emit);
   return true;
-}
-
-function tooSlow(timeoutMs: number): TransportError {
-  return new TransportError(
-    'timeout',
-    `The RPC nodes did not tell within ${timeoutMs} ms what became of a payment. Try again, or set another rpcUrl.`,
-    { details: { step: 'chain', timeoutMs } },
-  );
 }
 
 /** What the chain made of a payment. */
