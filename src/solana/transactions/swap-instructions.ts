@@ -21,7 +21,7 @@ export function createAssociatedTokenAccount(input: {
   readonly tokenProgram: Address;
 }): Instruction {
   const { payer, account, owner, mint, tokenProgram } = input;
-  return made(() =>
+  return instructionOf(() =>
     createAssociatedTokenAccountIdempotentInstruction(
       key(payer),
       key(account),
@@ -40,7 +40,7 @@ export function closeTokenAccount(input: {
   readonly tokenProgram: Address;
 }): Instruction {
   const { account, destination, authority, tokenProgram } = input;
-  return made(() =>
+  return instructionOf(() =>
     createCloseAccountInstruction(
       key(account),
       key(destination),
@@ -53,7 +53,7 @@ export function closeTokenAccount(input: {
 
 /** Makes the token balance of a wrapped SOL account follow its lamports. */
 export function syncNative(input: { readonly account: Address }): Instruction {
-  return made(() => createSyncNativeInstruction(key(input.account)));
+  return instructionOf(() => createSyncNativeInstruction(key(input.account)));
 }
 
 /** Takes back any delegation of a token account. */
@@ -63,7 +63,9 @@ export function revoke(input: {
   readonly tokenProgram: Address;
 }): Instruction {
   const { account, authority, tokenProgram } = input;
-  return made(() => createRevokeInstruction(key(account), key(authority), [], key(tokenProgram)));
+  return instructionOf(() =>
+    createRevokeInstruction(key(account), key(authority), [], key(tokenProgram)),
+  );
 }
 
 /** Leaves the owner alone able to close a token account. */
@@ -73,7 +75,7 @@ export function dropCloseAuthority(input: {
   readonly tokenProgram: Address;
 }): Instruction {
   const { account, authority, tokenProgram } = input;
-  return made(() =>
+  return instructionOf(() =>
     createSetAuthorityInstruction(
       key(account),
       key(authority),
@@ -93,22 +95,26 @@ export function transferLamports(input: {
 }): Instruction {
   const { from, to } = input;
   const lamports = u64(input.lamports);
-  return made(() => SystemProgram.transfer({ fromPubkey: key(from), toPubkey: key(to), lamports }));
+  return instructionOf(() =>
+    SystemProgram.transfer({ fromPubkey: key(from), toPubkey: key(to), lamports }),
+  );
 }
 
 /** Allocates no bytes on an account: fails unless it is a plain one of the System program, or none. */
 export function allocateNothing(input: { readonly account: Address }): Instruction {
-  return made(() => SystemProgram.allocate({ accountPubkey: key(input.account), space: 0 }));
+  return instructionOf(() =>
+    SystemProgram.allocate({ accountPubkey: key(input.account), space: 0 }),
+  );
 }
 
 /** What the library made, in plain data. Whether it is what was meant is for tests to say. */
-function made(make: () => TransactionInstruction): Instruction {
+function instructionOf(make: () => TransactionInstruction): Instruction {
   ensureBuffer();
   const { programId, keys, data } = make();
   return {
-    program: programId.toBase58(),
+    program: addressFor(programId),
     accounts: keys.map(({ pubkey, isSigner, isWritable }) => ({
-      address: pubkey.toBase58(),
+      address: addressFor(pubkey),
       signer: isSigner,
       writable: isWritable,
     })),
@@ -116,8 +122,30 @@ function made(make: () => TransactionInstruction): Instruction {
   };
 }
 
+/**
+ * The same few addresses are named over and over in one swap, and the library is slow to read and
+ * to write them.
+ */
+const made = new Map<Address, PublicKey>();
+const addresses = new WeakMap<PublicKey, Address>();
+const MAX_MADE = 1_000;
+
 function key(address: Address): PublicKey {
-  return new PublicKey(address);
+  const known = made.get(address);
+  if (known !== undefined) return known;
+  const one = new PublicKey(address);
+  if (made.size >= MAX_MADE) made.clear();
+  // Not what was given: it may be a slice, and would keep all of the text that it was cut from.
+  made.set(addressFor(one), one);
+  return one;
+}
+
+function addressFor(one: PublicKey): Address {
+  const known = addresses.get(one);
+  if (known !== undefined) return known;
+  const address = one.toBase58();
+  addresses.set(one, address);
+  return address;
 }
 
 /**
