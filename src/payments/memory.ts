@@ -36,6 +36,11 @@ export interface Memory extends Prices {
   readonly payees: Set<Address>;
   /** When a swap out of a token that is not pinned came to nothing. Milliseconds since the epoch. */
   readonly failedInputs: Map<Address, number>;
+  /**
+   * Its SOL and pinned tokens, as they were asked for last; no `read` as long as nothing came of
+   * that. Milliseconds since the epoch.
+   */
+  pinned: { readonly at: number; read?: Promise<Holdings> } | undefined;
   /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
   holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
   /** The same, as it was read last, however outdated. */
@@ -95,6 +100,7 @@ export function createMemory(prices: Prices = createPrices()): Memory {
     mints: new Map(),
     payees: new Set(),
     failedInputs: new Map(),
+    pinned: undefined,
     holdings: undefined,
     lastHoldings: undefined,
     charging: new Set(),

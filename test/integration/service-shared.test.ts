@@ -96,28 +96,42 @@ describe('many requests at once', () => {
     expect(quotesAsked()).toBe(1);
   });
 
-  it('for swaps of several wallets ask for what SOL is worth once', async () => {
-    const { handler } = await handlerOver();
-    const unpaid = await fetch(`${sandbox.apiUrl}/usdc`);
-    const { url, status, headers } = unpaid;
+  /** Has a swap planned for a wallet that pays in USDC and has none. */
+  async function swapFor({ handler }: Awaited<ReturnType<typeof handlerOver>>) {
+    const { url, status, headers } = await fetch(`${sandbox.apiUrl}/usdc`);
     const paymentRequired = { url, status, headers: Object.fromEntries(headers) };
+    const { address } = await sandbox.createWallet({ SOL: '0.1' });
+    const answer = await handler(
+      new Request('https://service.example/api/x402/auto-pay', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ paymentRequired, wallet: address, autoSwap: true }),
+      }),
+    );
+    expect(await answer.json()).toMatchObject({ state: 'swap_required' });
+  }
+
+  it('for swaps of several wallets ask for what SOL is worth once', async () => {
+    const service = await handlerOver();
     const quotes: number[] = [];
     while (quotes.length < 3) {
-      const { address } = await sandbox.createWallet({ SOL: '0.1' });
       const before = quotesAsked();
-      const asked = { paymentRequired, wallet: address, autoSwap: true };
-      const answer = await handler(
-        new Request('https://service.example/api/x402/auto-pay', {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(asked),
-        }),
-      );
-      expect(await answer.json()).toMatchObject({ state: 'swap_required' });
+      await swapFor(service);
       quotes.push(quotesAsked() - before);
     }
     // Of its price, and of the swap; then of the swap alone.
     expect(quotes).toEqual([2, 1, 1]);
+  });
+
+  it('for a swap out of a pinned token read what a wallet has along with what its payment needs', async () => {
+    const service = await handlerOver();
+    await swapFor(service);
+    sandbox.controls.node.resetCalls();
+    await swapFor(service);
+    const { getMultipleAccounts, getTokenAccountsByOwner } = nodeCalls();
+    // Of the payment, of the swap, and of what its venue touches.
+    expect(getMultipleAccounts).toBe(3);
+    expect(getTokenAccountsByOwner).toBe(undefined);
   });
 
   it('are answered to the others when some go away', async () => {

@@ -43,7 +43,7 @@ export async function quotesAhead(
     context.transport.distant !== true;
   if (holdings === undefined || !isLikely) return undefined;
   const candidates = await candidatesIn(context, holdings, mint, except);
-  const { comparable } = candidatesByValue(context, candidates, signal);
+  const { comparable } = candidatesByValue(context, candidates, noOthers, signal);
   const [amount] = await amountsFor(context, mint, facts, missing, exact, signal);
   const asked = new Map<string, Promise<SwapQuote | undefined>>();
   for (const candidate of comparable) {
@@ -59,6 +59,8 @@ export async function quotesAhead(
   }
   return { of: (request) => asked.get(nameOf(request)) };
 }
+
+const noOthers = (): Promise<readonly Candidate[]> => Promise.resolve([]);
 
 /** Base units that are asked for at first, then those that do, if the first are too many. */
 export async function amountsFor(

@@ -97,29 +97,32 @@ interface Queue {
 
 /**
  * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value.
- * Others are priced only when they are reached, and only if there are several: a price costs a
- * quote.
+ * Others are read, and priced, only when they are reached, and priced only if there are several: a
+ * price costs a quote.
+ *
+ * @param readOthers - Those that are not pinned; none if the caller gave an order.
  */
 export function candidatesByValue(
   context: PaymentContext,
   candidates: readonly Candidate[],
+  readOthers: () => Promise<readonly Candidate[]>,
   signal: AbortSignal | undefined,
 ): Queue {
   const { network, swapFrom } = context.config;
   const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
   const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
-  const others = candidates.filter((candidate) => !first.includes(candidate));
   const isSound = ({ mint }: Candidate) => {
     const failedAt = context.memory.failedInputs.get(mint);
     return failedAt === undefined || sinceThen(context.config.runtime, failedAt) > FAILED_MS;
   };
   let sorted: readonly Candidate[] | undefined;
-  const rest = async () =>
-    (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
+  const rest = async () => {
+    const others = await readOthers();
+    return (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
+  };
   return {
     comparable: swapFrom === undefined ? first.slice(0, MAX_COMPARED) : [],
-    others: async (beside) =>
-      swapFrom === undefined ? byValue(context, others.filter(isSound), beside) : [],
+    others: async (beside) => byValue(context, (await readOthers()).filter(isSound), beside),
     first: async () => (first.length > 0 ? first : rest()),
     async *all() {
       yield* first;

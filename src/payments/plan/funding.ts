@@ -2,6 +2,7 @@ import { maxAmount } from '../../amount.js';
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/abort.js';
+import { loadOnce } from '../../internal/load-once.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
@@ -21,7 +22,7 @@ import {
   mayPay,
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether } from './cheapest.js';
-import { outdateHoldings, shareHoldings } from './holdings.js';
+import { outdateHoldings, shareFirst, shareHoldings } from './holdings.js';
 import { forgetBalance, type OwnFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { withRelay } from './relay.js';
@@ -84,7 +85,7 @@ export async function findFunding(
   options: FundingOptions,
 ): Promise<Funding> {
   const missing = needed - facts.available;
-  const reading = shareHoldings(context, options.signal);
+  const reading = shareFirst(context, options.signal);
   const ahead = quotesAhead(context, mint, facts, missing, options).catch(() => undefined);
   const holdings = await reading;
   const find = async () => {
@@ -127,12 +128,18 @@ async function fundingOutOf(
     if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
   const candidates = await candidatesIn(context, holdings, mint, except);
-  if (candidates.length === 0) throw short(ownerOf(context), mint, needed, facts);
+  const readOthers = loadOnce(async () => {
+    if (context.config.swapFrom !== undefined) return [];
+    const all = await candidatesIn(context, await shareHoldings(context, signal), mint, except);
+    return all.filter((candidate) => !isPinned(context, candidate.mint));
+  });
+  if (candidates.length === 0 && (await readOthers()).length === 0)
+    throw short(ownerOf(context), mint, needed, facts);
   // Any candidate that affords the float comes before one that affords no more than this payment,
   // or two tokens would be swapped to and fro.
   const wanted = await amountsFor(context, mint, facts, missing, exact, signal);
   const reasons: ExactChangeError[] = [];
-  const inOrder = candidatesByValue(context, candidates, signal);
+  const inOrder = candidatesByValue(context, candidates, readOthers, signal);
   const unsellable = new Set<Address>();
   const search = async (candidate: Candidate, amount: bigint, within = signal) => {
     if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, within)))

@@ -3,7 +3,6 @@ import type { ExactChangeError } from '../../errors.js';
 import type { Fresh } from '../../journal/account-balance.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint, type PinnedMint } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
-import type { Account } from '../../solana/rpc/rpc.js';
 import {
   associatedTokenAddress,
   decodeMint,
@@ -13,7 +12,8 @@ import {
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type Memory } from '../memory.js';
-import { shareHoldings } from './holdings.js';
+import { firstBeside, shareFirst } from './holdings.js';
+import { readAccounts, type Read } from './read-accounts.js';
 import { reasons } from '../on-demand.js';
 
 /** What the chain says of one token of the wallet. */
@@ -42,11 +42,10 @@ export type ReadOffer =
  */
 const BALANCE_MAX_AGE_MS = 30_000;
 
-const MAX_ADDRESSES_A_CALL = 100;
-
 /**
- * Reads what the offers need of the chain in one round, and nothing that is known already. If none
- * can be paid without a swap, as far as is known, what the wallet holds is read beside it.
+ * Reads what the offers need of the chain in one round, and nothing that is known already. With it,
+ * or beside it if none can be paid without a swap as far as is known, what a swap is made from
+ * first.
  */
 export async function readOfferAccounts(
   context: PaymentContext,
@@ -55,16 +54,23 @@ export async function readOfferAccounts(
 ): Promise<ReadOffer[]> {
   const { memory } = context;
   const known = await Promise.all(offers.map((offer) => lookUp(context, memory, offer)));
-  if (context.config.autoSwap && known.length > 0 && known.every(({ isShort }) => isShort))
-    shareHoldings(context, signal).catch(() => undefined);
   const unknown = new Set(known.flatMap((one) => one.unknown));
-  const accounts = await readAll(context, [...unknown], signal);
+  const mayBeShort = unknown.size > 0 && !known.some(({ isPayable }) => isPayable);
+  const beside = mayBeShort ? firstBeside(context) : undefined;
+  if (beside !== undefined) for (const address of beside.addresses) unknown.add(address);
+  else if (context.config.autoSwap && known.length > 0 && known.every(({ isShort }) => isShort))
+    shareFirst(context, signal).catch(() => undefined);
+  const accounts = await readAccounts(context, [...unknown], signal);
   const available = new Map(known.flatMap((one) => [...one.available]));
   const read: ReadOffer[] = [];
   for (const offer of offers) {
     const facts = await learn(context, memory, offer, accounts, available);
     read.push('code' in facts ? { offer, error: facts } : { offer, facts });
   }
+  // If one of them can be paid as it is, nothing more of the wallet is of interest.
+  if (read.every((one) => 'error' in one || one.facts.available < one.offer.amount))
+    beside?.note(accounts).catch(() => undefined);
+  else beside?.drop();
   return read;
 }
 
@@ -108,7 +114,9 @@ interface Known {
   readonly unknown: readonly Address[];
   /** What our accounts have available that need not be. */
   readonly available: ReadonlyMap<Address, bigint>;
-  /** None of our accounts has enough. */
+  /** One of our accounts has enough. */
+  readonly isPayable: boolean;
+  /** None of them has. */
   readonly isShort: boolean;
 }
 
@@ -129,37 +137,16 @@ async function lookUp(
     else available.set(source, amount);
     if (!memory.payees.has(destination)) unknown.push(payTo, destination);
   }
-  const isShort =
-    available.size === programs.length && [...available.values()].every((one) => one < price);
-  return { unknown, available, isShort };
-}
-
-interface Read {
-  readonly account: Account | null;
-  readonly slot: number;
-}
-
-async function readAll(
-  context: PaymentContext,
-  addresses: readonly Address[],
-  signal: AbortSignal | undefined,
-): Promise<Map<Address, Read>> {
-  const found = new Map<Address, Read>();
-  for (let from = 0; from < addresses.length; from += MAX_ADDRESSES_A_CALL) {
-    const page = addresses.slice(from, from + MAX_ADDRESSES_A_CALL);
-    const { slot, accounts } = await context.rpc.accounts(page, { signal });
-    page.forEach((address, index) =>
-      found.set(address, { account: accounts[index] ?? null, slot }),
-    );
-  }
-  return found;
+  const isPayable = [...available.values()].some((one) => one >= price);
+  const isShort = available.size === programs.length && !isPayable;
+  return { unknown, available, isPayable, isShort };
 }
 
 async function learn(
   context: PaymentContext,
   memory: Memory,
   offer: Offer,
-  accounts: ReadonlyMap<Address, Read>,
+  accounts: Read,
   available: ReadonlyMap<Address, bigint>,
 ): Promise<OfferFacts | ExactChangeError> {
   const { mint, payTo } = offer;
