@@ -47,7 +47,8 @@ const ACCOUNT_KIND = 2;
 /** Where a wrapped SOL account says which of its lamports are rent. */
 const RENT_AT = 113;
 
-const CACHE_ENTRIES = 1024;
+/** A wallet has some ten, and a service many wallets. */
+const CACHE_ENTRIES = 4096;
 const derived = new Map<string, Address>();
 
 /**
@@ -64,8 +65,8 @@ export function associatedTokenAddress(
   // Deriving takes a quarter of a millisecond or more. Re-inserting keeps the recently used ones.
   if (known !== undefined) derived.delete(name);
   derived.set(name, account);
-  if (derived.size > CACHE_ENTRIES)
-    for (const oldest of [...derived.keys()].slice(0, 1)) derived.delete(oldest);
+  const { value: oldest } = derived.keys().next();
+  if (derived.size > CACHE_ENTRIES && oldest !== undefined) derived.delete(oldest);
   return account;
 }
 
