@@ -1,5 +1,5 @@
 import { everyPinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
-import { addressBytes } from '../../solana/address.js';
+import { addressBytes, isReservedAddress } from '../../solana/address.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress, decodeMint } from '../../solana/tokens/accounts.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
@@ -8,13 +8,16 @@ import { type Rule, enforce } from './rule.js';
 
 /**
  * The accounts that the swap names besides the wallet and its own source and output; each once,
- * writable if it is so anywhere.
+ * writable if it is so anywhere. Programs and sysvars that it only reads are left out: they are
+ * none of the wallet's and no multisigs, and a token program alone is a tenth of a megabyte.
  */
 export function foreignAccounts(instruction: Instruction, own: readonly Address[]): AccountMeta[] {
   const found = new Map<Address, AccountMeta>();
   for (const account of instruction.accounts) {
-    if (own.includes(account.address) || found.get(account.address)?.writable === true) continue;
-    found.set(account.address, account);
+    const { address, writable } = account;
+    if (own.includes(address) || found.get(address)?.writable === true) continue;
+    if (!writable && isReservedAddress(address)) continue;
+    found.set(address, account);
   }
   return [...found.values()];
 }

@@ -307,6 +307,19 @@ describe('what else the venue could reach', () => {
     expect(new Set(found.map((one) => one.address)).size).toBe(found.length);
   });
 
+  it('leaves out programs of the network, unless they could be written', () => {
+    const named = (writable: boolean) => ({ address: TOKEN_PROGRAM, signer: false, writable });
+    const { accounts, ...rest } = FORMS.route_v2.instruction;
+    const found = (...more: ReturnType<typeof named>[]) =>
+      foreignAccounts({ ...rest, accounts: [...accounts, ...more] }, []).filter(
+        ({ address }) => address === TOKEN_PROGRAM,
+      );
+    expect(accounts.some(({ address }) => address === TOKEN_PROGRAM)).toBe(true);
+    expect(found()).toEqual([]);
+    expect(found(named(false))).toEqual([]);
+    expect(found(named(true))).toEqual([named(true)]);
+  });
+
   it('counts an account as writable that is so in one of its places', () => {
     const { accounts, ...rest } = FORMS.route_v2.instruction;
     const twice = [STRANGER, STRANGER].map((address, index) => ({
