@@ -55,8 +55,10 @@ export function memo(text: string): Instruction {
   return { program: MEMO_PROGRAM, accounts: [], data: new TextEncoder().encode(text) };
 }
 
-function littleEndian(value: bigint, bytes: number): number[] {
-  return Array.from({ length: bytes }, (_, at) => Number((value >> BigInt(8 * at)) & 0xffn));
+function littleEndian(value: bigint, bytes: number): Uint8Array {
+  const all = new Uint8Array(8);
+  new DataView(all.buffer).setBigUint64(0, value, true);
+  return all.subarray(0, bytes);
 }
 
 /** An amount that fits: encoders write 2^64 as 0 and -1 as 2^64-1. */
