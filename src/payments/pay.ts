@@ -1,4 +1,4 @@
-import { isExactChangeError, type Moved } from '../errors.js';
+import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
 import type { Call } from '../internal/request.js';
@@ -34,16 +34,22 @@ export interface CallOptions {
   readonly repeatable?: boolean | undefined;
 }
 
-/** Pays for a call that was answered with terms, and returns the answer to the paid request. */
+/**
+ * Pays for a call that was answered with terms, and returns the answer to the paid request.
+ *
+ * @param terms - Or why they cannot be read.
+ */
 export async function payForCall(
   context: PaymentContext,
   call: Call,
   unpaid: Response,
-  terms: PaymentRequired,
+  terms: PaymentRequired | ExactChangeError,
   options: CallOptions,
 ): Promise<Response> {
   // Where a redirect led, the terms are that place's, and so is the paid request.
   const url = unpaid.url === '' ? call.url : unpaid.url;
+  if (isExactChangeError(terms))
+    return asPurchase(context, { call, url, unpaid }, options, () => Promise.reject(terms));
   const sign = signFor(context, () => checkCors(context, call, unpaid, terms));
   const response = await asPurchase(
     context,
@@ -97,7 +103,8 @@ interface Asked {
   readonly call: Call;
   /** The place that is paid. */
   readonly url: string;
-  readonly terms: PaymentRequired;
+  /** Undefined if they cannot be read. */
+  readonly terms?: PaymentRequired;
   /** The answer that brought the terms. */
   readonly unpaid?: Response;
 }
@@ -121,8 +128,8 @@ export async function asPurchase<T extends Response | undefined>(
   try {
     const turn = context.nextTurn();
     if (turn !== undefined) await untilAborted(turn, call.signal);
-    checkRequest(context.config.policy, call, unpaid, url);
-    emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
+    if (terms !== undefined)
+      emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
     const place = {
       url,
@@ -133,7 +140,7 @@ export async function asPurchase<T extends Response | undefined>(
     return await underKey(context, idempotencyKey, async () => {
       await resumeOnce(context);
       const common = { call, repeatable, emit, startedAt };
-      // Check for an earlier payment first: the seller controls these terms.
+      // Check for an earlier payment first: the seller controls these terms, and their place.
       const earlier = await resumeEarlierPayment(context, {
         ...common,
         fingerprint,
@@ -141,6 +148,7 @@ export async function asPurchase<T extends Response | undefined>(
         onEarlier: onCounted,
       });
       if (earlier !== undefined) return earlier;
+      checkRequest(context.config.policy, call, unpaid, url);
       return buy({
         task: { id, place, signal: call.signal, emit, moved, startedAt, onCounted },
         presentation: { ...common, url, moved },
