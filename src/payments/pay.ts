@@ -18,6 +18,7 @@ import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.
 import type { Funding } from './plan/funding.js';
 import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
+import { unread } from './reconcile/key-errors.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { onceToppedUp } from './top-up.js';
@@ -138,7 +139,7 @@ export async function asPurchase<T extends Response | undefined>(
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     };
     return await underKey(context, idempotencyKey, async () => {
-      await resumeOnce(context);
+      await resumeOnce(context).catch(unread);
       const common = { call, repeatable, emit, startedAt };
       // Check for an earlier payment first: the seller controls these terms, and their place.
       const earlier = await resumeEarlierPayment(context, {
