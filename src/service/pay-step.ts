@@ -52,7 +52,8 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
     throw shortOf(ownerOf(session.context), choice.offer, choice.facts);
   const { attempt, isNew } = await session.alone(() => record(step, read, choice, bound), signal);
   if (!isNew) return standingFor(step, attempt);
-  await follow(session, attempt);
+  await session.watch(attempt).catch(() => undefined);
+  await session.context.claims.drop([attempt.id]).catch(() => undefined);
   const { header, payerSignature, lastValidBlockHeight } = attempt.payment;
   const offer = parsedOffer(read.reading, read.envelope);
   return {
@@ -65,19 +66,12 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   };
 }
 
-/** Follows a payment that is on record. Its caller has its header whatever the journal says. */
-async function follow(session: Step['session'], attempt: PaidAttempt): Promise<void> {
-  await session.watch(attempt).catch(() => undefined);
-  await session.context.claims.drop([attempt.id]).catch(() => undefined);
-}
-
 /**
  * What became of it for the purchase that it is on record for: another key would be told that it
  * has paid, and later that it has not.
  */
-async function standingFor(step: Step, known: PaidAttempt): Promise<PaymentResult> {
-  const { session, purchase } = step;
-  const { url, idempotencyKey } = purchase;
+function standingFor(step: Step, known: PaidAttempt): PaymentResult {
+  const { url, idempotencyKey } = step.purchase;
   if (
     idempotencyKey !== undefined &&
     (known.idempotencyKey !== idempotencyKey || known.url !== url)
@@ -86,9 +80,6 @@ async function standingFor(step: Step, known: PaidAttempt): Promise<PaymentResul
       'signedPayment',
       'is on record for another purchase. Plan the payment for this one.',
     );
-  // It may be on record by a step that failed over the journal's answer.
-  if (known.state === 'signed' && !session.context.wallet.monitored.has(known.id))
-    await follow(session, known);
   return resultSoFar(step, known);
 }
 
