@@ -1,6 +1,6 @@
 import type { ClientConfig, ClientOptions } from './config/options.js';
 import { parseOptions } from './config/parse-options.js';
-import { ConfigError } from './errors.js';
+import { ConfigError, isExactChangeError, type ExactChangeError } from './errors.js';
 import {
   createEvents,
   type EventName,
@@ -174,7 +174,7 @@ export function buildClient(
         if (paidAhead !== undefined) return paidAhead;
         const unpaid = await sendUnpaid(call, config);
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
-        const terms = await detect(unpaid, call.signal);
+        const terms = await detect(unpaid, call.signal).catch(asUnreadable);
         if (terms === undefined) return unpaid;
         const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);
         // The paid request went straight to where the call had been redirected, so the answer to it
@@ -217,6 +217,12 @@ export function buildClient(
       else await loaded.close();
     },
   };
+}
+
+/** Why terms cannot be read. */
+function asUnreadable(error: unknown): ExactChangeError {
+  if (isExactChangeError(error)) return error;
+  throw error;
 }
 
 /** The error that plain fetch gives for arguments it does not take. */

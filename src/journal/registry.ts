@@ -27,6 +27,8 @@ export interface Wallet {
   >;
   /** What the next call waits for: calls that have ended and are letting go of their attempts. */
   readonly releasing: Set<Promise<void>>;
+  /** Claims that calls have let go of, and that a journal may still have. */
+  readonly letGo: Set<string>;
   /**
    * Idempotency keys of purchases that a call in this process is making right now, from before they
    * are written anywhere.
@@ -44,7 +46,7 @@ interface Shared {
   readonly counts: Map<string, number>;
 }
 
-const SHARED: unique symbol = Symbol.for('exact-change.wallets.4');
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.5');
 
 interface Registry {
   [SHARED]?: Shared | undefined;
@@ -64,6 +66,7 @@ export function newWallet(): Wallet {
     arriving: new Set(),
     monitored: new Map(),
     releasing: new Set(),
+    letGo: new Set(),
     keys: new Set(),
   };
 }

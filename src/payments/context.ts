@@ -5,6 +5,7 @@ import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/hex.js';
 import { part } from '../internal/load-once.js';
 import { createTurns, type NextTurn } from '../internal/turns.js';
+import { claimedAlong, claimsLetGo } from '../journal/let-go.js';
 import { locksWithTimeout } from '../journal/locks.js';
 import { alongWith, walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
@@ -140,20 +141,24 @@ export function contextOver(
     coordination: undefined,
   };
   const coordination = shared ?? wallet.coordination;
+  const closing = new AbortController();
+  const rest = (ms: number) => runtime.idle(ms, closing.signal);
   return {
     ...coordination,
+    claims: claimsLetGo(coordination.claims, wallet.letGo, rest),
     locks: locksWithTimeout(coordination.locks),
     ...parts,
     config,
     prices,
-    journal: shared === undefined ? alongWith(journal, coordination) : journal,
+    journal:
+      shared === undefined ? alongWith(journal, coordination) : claimedAlong(journal, wallet.letGo),
     memory: createMemory(tokenPrices),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime),
     ready: askOnce(() => checkNetwork(rpc, network)),
     nextTurn: createTurns(),
-    closing: new AbortController(),
+    closing,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Config } from '../config/options.js';
-import { ConfigError } from '../errors.js';
+import { ConfigError, type ExactChangeError } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Call } from '../internal/request.js';
 import type { CapUse } from '../policy/cap-use.js';
@@ -54,10 +54,11 @@ export interface SwapOptions extends TransportOptions {
  * without is loaded by a step that needs it: `swap-engine.ts`.
  */
 export interface Engine {
+  /** @param terms - Or why they cannot be read: an earlier payment for the call comes first. */
   purchase(
     call: Call,
     unpaid: Response,
-    terms: PaymentRequired,
+    terms: PaymentRequired | ExactChangeError,
     options: CallOptions,
   ): Promise<Response>;
   /** Pays by terms that are known; undefined if the call has to be asked first. */

@@ -1,8 +1,10 @@
 import { isExactChangeError, TransportError, type ErrorCode } from '../errors.js';
 import type { EventDetails } from '../events.js';
 import { bounded } from '../internal/abort.js';
+import type { Ledger } from '../journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { KeptBy } from './context.js';
+import { createLateTakes, type LateTakes } from './late-takes.js';
 
 /** Hears of the steps of a journal that have ended, and has the clock for them. */
 export interface StepTimer {
@@ -20,10 +22,13 @@ export function timedJournal(
   timer: StepTimer,
 ): KeptBy {
   const coordination = journal.coordination?.(owner);
+  const takes = createLateTakes();
   return {
-    journal: journalWithTimeouts(journal, timeoutMs, timer),
+    journal: journalWithTimeouts(journal, timeoutMs, timer, takes, coordination?.ledger),
     coordination:
-      coordination === undefined ? undefined : coordinationWithTimeouts(coordination, timeoutMs),
+      coordination === undefined
+        ? undefined
+        : coordinationWithTimeouts(coordination, timeoutMs, takes),
   };
 }
 
@@ -35,6 +40,8 @@ export function journalWithTimeouts(
   journal: Journal,
   timeoutMs: number,
   timer?: StepTimer,
+  takes = createLateTakes(),
+  ledger?: Pick<Ledger, 'release'>,
 ): Journal {
   const call = callWithin(timeoutMs, timer);
   // One listing has as many steps as attempts.
@@ -42,10 +49,15 @@ export function journalWithTimeouts(
   const owners = journal.owners?.bind(journal);
   return {
     reserve: (attempt, caps, along, hold) =>
-      call('reserve', () => journal.reserve(attempt, caps, along, hold)),
-    put: (attempt, along) => call('put', () => journal.put(attempt, along)),
+      call('reserve', () => takes.during(attempt.id, journal.reserve(attempt, caps, along, hold))),
+    put(attempt, along) {
+      for (const account of along?.free ?? [])
+        takes.after(attempt.id, async () => ledger?.release(account, attempt.id));
+      return call('put', () => journal.put(attempt, along));
+    },
     raise: (attempt, caps) => call('raise', () => journal.raise(attempt, caps)),
-    release: (id, along) => call('release', () => journal.release(id, along)),
+    release: (id, along) =>
+      call('release', () => takes.ending(id, () => journal.release(id, along))),
     similar: (owner, fingerprint, key) =>
       call('similar', () => journal.similar(owner, fingerprint, key)),
     attempts: (owner, filter) => eachWithin(untold, () => journal.attempts(owner, filter)),
@@ -58,6 +70,7 @@ export function journalWithTimeouts(
 function coordinationWithTimeouts(
   { ledger, locks, claims, next }: Coordination,
   timeoutMs: number,
+  takes: LateTakes,
 ): Coordination {
   const call = callWithin(timeoutMs);
   // A claim that arrives late must not outlive the drop that was asked for after it.
@@ -70,6 +83,8 @@ function coordinationWithTimeouts(
   };
   const drop = async (ids: readonly string[]) => {
     await Promise.all(claiming);
+    // What is put on record is claimed with it.
+    for (const id of ids) takes.after(id, () => claims.drop([id]));
     await claims.drop(ids);
   };
   return {
@@ -79,10 +94,12 @@ function coordinationWithTimeouts(
       see: (account, known, moved) => call('balance', () => ledger.see(account, known, moved)),
       forget: (account) => call('balance', () => ledger.forget(account)),
       take: (account, id, amount, fresh) =>
-        call('hold', () => ledger.take(account, id, amount, fresh)),
-      hold: (account, id, amount) => call('hold', () => ledger.hold(account, id, amount)),
+        call('hold', () => takes.during(id, ledger.take(account, id, amount, fresh))),
+      hold: (account, id, amount) =>
+        call('hold', () => takes.during(id, ledger.hold(account, id, amount))),
       spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
-      release: (account, id) => call('hold', () => ledger.release(account, id)),
+      release: (account, id) =>
+        call('hold', () => takes.ending(id, () => ledger.release(account, id))),
     },
     locks,
     claims: {

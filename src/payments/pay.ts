@@ -1,4 +1,4 @@
-import { isExactChangeError, type Moved } from '../errors.js';
+import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
 import type { Call } from '../internal/request.js';
@@ -18,6 +18,7 @@ import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.
 import type { Funding } from './plan/funding.js';
 import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
+import { unread } from './reconcile/key-errors.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { onceToppedUp } from './top-up.js';
@@ -36,16 +37,22 @@ export interface CallOptions {
   readonly repeatable?: boolean | undefined;
 }
 
-/** Pays for a call that was answered with terms, and returns the answer to the paid request. */
+/**
+ * Pays for a call that was answered with terms, and returns the answer to the paid request.
+ *
+ * @param terms - Or why they cannot be read.
+ */
 export async function payForCall(
   context: PaymentContext,
   call: Call,
   unpaid: Response,
-  terms: PaymentRequired,
+  terms: PaymentRequired | ExactChangeError,
   options: CallOptions,
 ): Promise<Response> {
   // Where a redirect led, the terms are that place's, and so is the paid request.
   const url = unpaid.url === '' ? call.url : unpaid.url;
+  if (isExactChangeError(terms))
+    return asPurchase(context, { call, url, unpaid }, options, () => Promise.reject(terms));
   const sign = signFor(context, () => checkCors(context, call, unpaid, terms));
   const response = await asPurchase(
     context,
@@ -99,7 +106,8 @@ interface Asked {
   readonly call: Call;
   /** The place that is paid. */
   readonly url: string;
-  readonly terms: PaymentRequired;
+  /** Undefined if they cannot be read. */
+  readonly terms?: PaymentRequired;
   /** The answer that brought the terms. */
   readonly unpaid?: Response;
 }
@@ -123,8 +131,8 @@ export async function asPurchase<T extends Response | undefined>(
   try {
     const turn = context.nextTurn();
     if (turn !== undefined) await untilAborted(turn, call.signal);
-    checkRequest(context.config.policy, call, unpaid, url);
-    emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
+    if (terms !== undefined)
+      emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
     const place = {
       url,
@@ -133,9 +141,9 @@ export async function asPurchase<T extends Response | undefined>(
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     };
     return await underKey(context, idempotencyKey, async () => {
-      await resumeOnce(context);
+      await resumeOnce(context).catch(unread);
       const common = { call, repeatable, emit, startedAt };
-      // Check for an earlier payment first: the seller controls these terms.
+      // Check for an earlier payment first: the seller controls these terms, and their place.
       const earlier = await resumeEarlierPayment(context, {
         ...common,
         fingerprint,
@@ -143,6 +151,7 @@ export async function asPurchase<T extends Response | undefined>(
         onEarlier: onCounted,
       });
       if (earlier !== undefined) return earlier;
+      checkRequest(context.config.policy, call, unpaid, url);
       return buy({
         task: { id, place, signal: call.signal, emit, moved, startedAt, onCounted },
         presentation: { ...common, url, moved },

@@ -1,3 +1,4 @@
+import { isExactChangeError } from '../errors.js';
 import { createEvents } from '../events.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
@@ -56,6 +57,7 @@ export interface WalletSessions {
 interface OpenSession {
   readonly session: WalletSession;
   users: number;
+  takeUp: (session: WalletSession) => Promise<void>;
   taken: Promise<void> | undefined;
 }
 
@@ -122,7 +124,8 @@ export function createWalletSessions(
         });
       work.add(done);
     };
-    const open: OpenSession = { session: sessionOver(context, behind), users: 0, taken: undefined };
+    const session = sessionOver(context, behind);
+    const open: OpenSession = { session, users: 0, takeUp, taken: undefined };
     return open;
   };
 
@@ -132,13 +135,19 @@ export function createWalletSessions(
     sessions.set(wallet, open);
     open.users += 1;
     try {
-      open.taken ??= takeUp(open.session);
+      open.taken ??= open.takeUp(open.session);
       await open.taken.catch((error: unknown) => {
         // Asked again by the next call.
         open.taken = undefined;
         throw error;
       });
+      // What is reserved from now on is this session's own.
+      open.takeUp = followSigned;
       return await task(open.session);
+    } catch (error) {
+      // A payment may be on record though the journal failed: the next call follows it.
+      if (isExactChangeError(error, 'journal_unavailable')) open.taken = undefined;
+      throw error;
     } finally {
       endUse(wallet, open);
     }
@@ -269,8 +278,7 @@ function sessionOver(
  */
 async function takeUp(session: WalletSession): Promise<void> {
   const { context } = session;
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))
-    if (isPaid(attempt)) await session.watch(attempt);
+  await followSigned(session);
   for (const attempt of (await orphanedAttempts(context, 'reserved')).filter(isFromService)) {
     if (!hasSwap(attempt)) await context.journal.release(attempt.id);
     else {
@@ -278,4 +286,10 @@ async function takeUp(session: WalletSession): Promise<void> {
       void session.keep(attempt);
     }
   }
+}
+
+async function followSigned(session: WalletSession): Promise<void> {
+  const { context } = session;
+  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))
+    if (isPaid(attempt)) await session.watch(attempt);
 }

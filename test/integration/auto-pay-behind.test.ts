@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import { buyerOf, startService } from '../helpers/auto-pay.js';
+import { buyerOf, startService, untilState } from '../helpers/auto-pay.js';
 import { tokenAccount } from '../helpers/chain.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
@@ -65,4 +65,29 @@ it('a service asks for no swap if a payment that it has not heard of again has l
   expect((await transport.autoPay(asked)).state).toBe('swap_required');
   await transport.close();
   sandbox.controls.node.webSocket = 'on';
+});
+
+it('a service follows a payment whose record was written though the journal failed', async () => {
+  const inner = memoryJournal();
+  let isBroken = true;
+  const put: typeof inner.put = async (attempt, along) => {
+    await inner.put(attempt, along);
+    if (isBroken && attempt.state === 'signed') throw new Error('The connection was lost.');
+  };
+  const service = await startService(sandbox, { ...inner, put });
+  const wallet = await sandbox.createWallet({ SOL: '0.5' });
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const plan = await buyer.post(service);
+  const signedSwap = await buyer.sign(plan.body.swap?.transaction);
+  const swapped = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
+  const signedPayment = await buyer.sign(swapped.body.payment?.transaction);
+  const failed = await buyer.post(service, { signedPayment });
+  expect([failed.status, failed.body.code]).toEqual([503, 'journal_unavailable']);
+  isBroken = false;
+  const known = await buyer.post(service, { signedPayment });
+  expect(known.body.state).toBe('submitted');
+  expect((await buyer.present(known)).status).toBe(200);
+  const settled = await untilState('settled', () => buyer.post(service, { signedPayment }));
+  expect(settled.body.signature).toBeDefined();
+  await service.close();
 });

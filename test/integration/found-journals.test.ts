@@ -1,4 +1,8 @@
-import { SOLANA_MAINNET } from 'exact-change';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SOLANA_MAINNET, type Coordination, type Journal, type Owner } from 'exact-change';
+import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
@@ -69,6 +73,60 @@ describe('a call whose way to the database breaks between its payment and its an
       ]).toEqual([1, 1, 1]);
     },
   );
+});
+
+/** A journal whose claims cannot be dropped until that is mended. */
+async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): void }> {
+  const directory = await mkdtemp(join(tmpdir(), 'exact-change-claims-'));
+  const file = fileJournal(join(directory, 'journal.jsonl'));
+  onTestFinished(async () => {
+    await closePayers();
+    await file.close();
+    await rm(directory, { recursive: true });
+  });
+  let isBroken = true;
+  const coordination = (owner: Owner): Coordination => {
+    const { claims, ...rest } = file.coordination(owner);
+    const drop = (ids: readonly string[]) =>
+      isBroken ? Promise.reject(new Error('The disk is full.')) : claims.drop(ids);
+    return { ...rest, claims: { ...claims, drop } };
+  };
+  return { journal: { ...file, coordination }, mend: () => void (isBroken = false) };
+}
+
+describe('a call whose claim the journal does not drop', () => {
+  const lossy = async () => {
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then(() => request.socket.destroy());
+    });
+    onTestFinished(() => seller.close());
+    return seller;
+  };
+
+  it('is told that it has paid when it is repeated, also by another client', async () => {
+    const { journal } = await keepingClaims();
+    const seller = await lossy();
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+    const init = { method: 'POST', body: 'x' };
+    await failureOf(payer.client.fetch(seller.url, init), 'payment_uncertain');
+    await failureOf(payer.client.fetch(seller.url, init), 'already_spent');
+    await failureOf(payer.again().fetch(seller.url, init), 'already_spent');
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
+  });
+
+  it('lets go of it as soon as the journal can be told', { timeout: 20_000 }, async () => {
+    const { journal, mend } = await keepingClaims();
+    const seller = await lossy();
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+    const ids = (await listOf(journal.attempts(owner))).map(({ id }) => id);
+    const live = async () => (await journal.coordination?.(owner).claims.live(ids))?.size;
+    expect(await live()).toBe(1);
+    mend();
+    await until('the claim is dropped', async () => ((await live()) === 0 ? true : undefined));
+  });
 });
 
 describe('a process that died between its hold and its signature', () => {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import {
   memoryJournal,
   receiptOf,
@@ -113,6 +114,64 @@ describe('a POST whose answer was lost', () => {
     expect((await payer.client.fetch(seller.url, keyed)).status).toBe(200);
     expect(new Set(seller.paid.map(paymentHeader)).size).toBe(1);
     expect(payments(payer)).toBe(1);
+  });
+});
+
+describe('a seller that has taken a payment, and asks for another by terms that cannot be paid', () => {
+  const refusals: Readonly<Record<string, (response: ServerResponse) => void>> = {
+    'terms that cannot be read': (response) => answerTerms(response, { x402Version: 2 }),
+    'terms of nothing that can be paid': (response) => answerTerms(response, envelopeV2([])),
+    'a redirect of a body': (response) => void response.writeHead(307, { location: '/x' }).end(),
+    'a redirect to a place that is not secure': (response) =>
+      void response.writeHead(302, { location: 'http://shop.test/' }).end(),
+  };
+  /** Asks as it should at first, and for nothing that can be paid once it has settled a payment. */
+  const turning = async (refuse: (response: ServerResponse) => void, settles: boolean) => {
+    let taken = false;
+    const seller = await startSeller((request, response) => {
+      if (isPaid(request)) {
+        taken = true;
+        const settling = settles ? settle(sandbox, request) : Promise.resolve();
+        return void settling.then(() => request.socket.destroy());
+      }
+      if (taken && request.url !== '/x') return refuse(response);
+      answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    });
+    onTestFinished(() => seller.close());
+    return seller;
+  };
+
+  it.each(Object.entries(refusals))(
+    'does not make its caller believe that nothing was paid: %s',
+    async (_, refuse) => {
+      // The place that is not secure is no server of this machine.
+      const fetchHere: typeof fetch = async (input, init) => {
+        const response = await fetch(input, { ...init, redirect: 'manual' });
+        const location = response.headers.get('location');
+        if (location === null) return response;
+        const led = await fetch(`${seller.url}/x`);
+        const url = new URL(location, seller.url).href;
+        return Object.defineProperties(led, { url: { value: url }, redirected: { value: true } });
+      };
+      const payer = await holder({ fetch: fetchHere });
+      const seller = await turning(refuse, true);
+      const lost = await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
+      const again = await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
+      expect(again.funds).toBe('spent');
+      expect(again.details.payerSignature).toBe(lost.details.payerSignature);
+      expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
+    },
+  );
+
+  it('says why if nothing was paid before, as ever', async () => {
+    const payer = await holder();
+    const seller = await startSeller((_, response) => answerTerms(response, { x402Version: 2 }));
+    onTestFinished(() => seller.close());
+    const refused = await failureOf(
+      payer.client.fetch(seller.url, post),
+      'malformed_payment_required',
+    );
+    expect([refused.funds, refused.response?.status]).toEqual(['untouched', 402]);
   });
 });
 

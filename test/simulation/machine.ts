@@ -60,7 +60,7 @@ export interface Machine {
 
 /** As many as fetch follows. */
 const MOST_HOPS = 20;
-const SHELVES = ['exact-change.wallets.4', 'exact-change.file-journals.3'];
+const SHELVES = ['exact-change.wallets.5', 'exact-change.file-journals.3'];
 
 export function createMachine(world: World): Machine {
   const { plan, clock, trace } = world;

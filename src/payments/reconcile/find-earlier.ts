@@ -7,7 +7,7 @@ import type { Attempt } from '../../journal/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { bodyClaim, claimsReleased } from '../execute/release-claim.js';
 import { recovery } from '../on-demand.js';
-import { inProgress, mismatch } from './key-errors.js';
+import { inProgress, mismatch, unread } from './key-errors.js';
 
 /** How many windows a caller has that was being told when its process ended. */
 const UNHEARD_WINDOWS = 10;
@@ -48,7 +48,9 @@ async function findEarlier(
 ): Promise<OpenPayment['attempt'][]> {
   const { runtime, retryWindow } = context.config;
   const found: OpenPayment['attempt'][] = [];
-  const { similar, isAtWork } = await readSimilar(context, fingerprint, idempotencyKey);
+  const { similar, isAtWork } = await readSimilar(context, fingerprint, idempotencyKey).catch(
+    unread,
+  );
   for (const attempt of similar) {
     const { payment, receipt, state, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
