@@ -61,15 +61,34 @@ describe('a swap for a payment is made', () => {
     expect(receipt?.swap?.inputMint).toBe(sandbox.mints.USDT.address);
   });
 
-  it('without more questions, if what is pinned costs little', async () => {
-    const asked: string[] = [];
-    const watched: typeof fetch = (input, init) => {
-      asked.push(input instanceof Request ? input.url : String(input));
+  /** What a client that notes its questions has quoted exact outputs from. */
+  function watching(answered: (from: string | null) => Promise<void> = async () => undefined) {
+    const quoted: (string | null)[] = [];
+    const watched: typeof fetch = async (input, init) => {
+      const { searchParams } = new URL(input instanceof Request ? input.url : input);
+      if (searchParams.get('swapMode') === 'ExactOut') {
+        quoted.push(searchParams.get('inputMint'));
+        await answered(searchParams.get('inputMint'));
+      }
       return fetch(input, init);
     };
-    expect(await swappedFrom({ fetch: watched }, HELD)).toBe('USDT');
-    expect(asked.filter((url) => url.includes('inputMint')).length).toBeGreaterThan(0);
-    expect(asked.filter((url) => url.includes(sandbox.mints.BONK.address))).toEqual([]);
+    return { fetch: watched, quoted };
+  }
+
+  it('without more questions, if the first that is pinned costs little', async () => {
+    const { fetch: watched, quoted } = watching();
+    expect(await swappedFrom({ fetch: watched }, { ...FUNDS, BONK: '1000000' })).toBe('USDT');
+    expect([...new Set(quoted)]).toEqual([sandbox.mints.USDT.address]);
+  });
+
+  it('from another that is pinned, if the quote for the first does not come', async () => {
+    let end = () => undefined;
+    const ended = new Promise<void>((resolve) => (end = () => void resolve()));
+    const { fetch: watched } = watching(async (from) => {
+      if (from === sandbox.mints.USDT.address) await ended;
+    });
+    expect(await swappedFrom({ fetch: watched })).toBe('PYUSD');
+    end();
   });
 
   it('from what has a route, whatever it costs', async () => {

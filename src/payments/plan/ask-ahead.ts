@@ -4,15 +4,15 @@ import type { Address } from '../../solana/types.js';
 import type { Candidate } from '../../swaps/quote/candidates.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
-import { candidatesByValue, candidatesIn, mayPay } from './candidate-queue.js';
+import { candidatesByValue, candidatesIn, firstThatPays } from './candidate-queue.js';
 import { likelyHoldings } from './holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { floatOf } from './usd-price.js';
 
-/** Quotes that were asked for before it was known that they are needed. */
-export interface QuotesAhead {
-  /** Undefined, or resolves to that, for what was not asked. */
-  of(request: ResolvedRequest): Promise<SwapQuote | undefined> | undefined;
+/** A quote that was asked for before it was known that it is needed. */
+export interface QuoteAhead {
+  /** Undefined for what was not asked. */
+  of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
 }
 
 /** As a search for a swap has them. */
@@ -23,20 +23,20 @@ interface AheadOptions {
 }
 
 /**
- * Asks for quotes of the swaps that are most likely, out of the tokens that the wallet held lately,
+ * Asks for a quote of the swap that is most likely, out of the tokens that the wallet held lately,
  * while its tokens of now are read: that is one round trip less, or, if the guess was wrong, a
  * quote more. Undefined if there is nothing to guess by.
  */
-export async function quotesAhead(
+export async function quoteAhead(
   context: PaymentContext,
   mint: Address,
   facts: OwnFacts,
   missing: bigint,
   { signal, except, exact }: AheadOptions,
-): Promise<QuotesAhead | undefined> {
+): Promise<QuoteAhead | undefined> {
   const holdings = likelyHoldings(context);
-  // Only into what is pinned are several quoted side by side; SOL is wrapped, and a distant service
-  // plans more at once.
+  // Only into what is pinned are several compared; SOL is wrapped, and a distant service plans more
+  // at once.
   const isLikely =
     mint !== WSOL_MINT &&
     pinnedMint(context.config.network, mint) !== undefined &&
@@ -45,19 +45,13 @@ export async function quotesAhead(
   const candidates = await candidatesIn(context, holdings, mint, except);
   const { comparable } = candidatesByValue(context, candidates, noOthers, signal);
   const [amount] = await amountsFor(context, mint, facts, missing, exact, signal);
-  const asked = new Map<string, Promise<SwapQuote | undefined>>();
-  for (const candidate of comparable) {
-    const request = requestFor(context, candidate, mint, amount);
-    const ask = async () =>
-      (await mayPay(context, candidate, mint, amount, signal))
-        ? context.transport.quote(request, { signal })
-        : undefined;
-    const quote = ask();
-    // Whether it is needed shows later.
-    quote.catch(() => undefined);
-    asked.set(nameOf(request), quote);
-  }
-  return { of: (request) => asked.get(nameOf(request)) };
+  const candidate = await firstThatPays(context, comparable, mint, amount, signal);
+  if (candidate === undefined) return undefined;
+  const likely = requestFor(context, candidate, mint, amount);
+  const quote = context.transport.quote(likely, { signal });
+  // Whether it is needed shows later.
+  quote.catch(() => undefined);
+  return { of: (request) => (nameOf(request) === nameOf(likely) ? quote : undefined) };
 }
 
 const noOthers = (): Promise<readonly Candidate[]> => Promise.resolve([]);

@@ -1,10 +1,13 @@
-import { isExactChangeError } from '../../errors.js';
+import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority, throwIfAborted } from '../../internal/abort.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { priceOf } from './candidate-queue.js';
 
-/** Once a swap is found, so long are the quotes for others waited for. */
+/**
+ * So long a quote is waited for before others are asked for beside it, and those once a swap is
+ * found.
+ */
 const PATIENCE_MS = 500;
 
 /**
@@ -13,6 +16,22 @@ const PATIENCE_MS = 500;
  */
 const SAME_BPS = 25n;
 const WHOLE = 10_000n;
+
+/**
+ * What the search for the best candidate finds, if that is there soon and not dear: what is compared
+ * with it could only be chosen if it were a gain by the client's own prices, and quotes are scarce.
+ */
+export async function foundAlone<T extends { readonly quote: SwapQuote }>(
+  context: PaymentContext,
+  search: Promise<T | ExactChangeError>,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
+  const patience = context.config.runtime.idle(PATIENCE_MS, signal);
+  // What it fails with counts if the others find nothing either.
+  const found = await Promise.race([search.catch(() => undefined), patience]);
+  if (found === undefined || isExactChangeError(found)) return undefined;
+  return (await isDear(context, found, signal)) ? undefined : found;
+}
 
 /**
  * The searches, made side by side, that were over within a while of the first that found something,

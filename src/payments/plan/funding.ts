@@ -10,7 +10,7 @@ import type { Candidate, Holdings } from '../../swaps/quote/candidates.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
-import { amountsFor, quotesAhead, requestFor, type QuotesAhead } from './ask-ahead.js';
+import { amountsFor, quoteAhead, requestFor, type QuoteAhead } from './ask-ahead.js';
 import { concernsCandidate } from './candidate-errors.js';
 import {
   candidatesByValue,
@@ -21,7 +21,7 @@ import {
   MAX_UNSELLABLE,
   mayPay,
 } from './candidate-queue.js';
-import { cheapestOfAll, findTogether } from './cheapest.js';
+import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
 import { outdateHoldings, shareFirst, shareHoldings } from './holdings.js';
 import { forgetBalance, type OwnFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
@@ -86,7 +86,7 @@ export async function findFunding(
 ): Promise<Funding> {
   const missing = needed - facts.available;
   const reading = shareFirst(context, options.signal);
-  const ahead = quotesAhead(context, mint, facts, missing, options).catch(() => undefined);
+  const ahead = quoteAhead(context, mint, facts, missing, options).catch(() => undefined);
   const holdings = await reading;
   const find = async () => {
     const funding = await fundingOutOf(context, holdings, mint, facts, needed, options, ahead);
@@ -108,7 +108,7 @@ async function fundingOutOf(
   facts: OwnFacts,
   needed: bigint,
   { signal, except = new Set(), toPay, exact = false }: FundingOptions,
-  ahead: Promise<QuotesAhead | undefined>,
+  ahead: Promise<QuoteAhead | undefined>,
 ): Promise<Funding> {
   const missing = needed - facts.available;
   if (
@@ -153,10 +153,16 @@ async function fundingOutOf(
     const foreseen =
       toPay && (await planAtService(context, toPay, await inOrder.first(), amount, signal));
     if (foreseen !== undefined) return foreseen;
-    const together = (isPinned(context, mint) ? inOrder.comparable : []).map(async (candidate) => ({
+    const searchOf = async (candidate: Candidate) => ({
       candidate,
       found: await search(candidate, amount),
-    }));
+    });
+    const [best, ...next] = isPinned(context, mint) ? inOrder.comparable : [];
+    const alone = best === undefined ? undefined : searchOf(best);
+    const found = alone?.then((one) => one.found);
+    const cheap = found === undefined ? undefined : await foundAlone(context, found, signal);
+    if (cheap !== undefined) return cheap;
+    const together = alone === undefined ? [] : [alone, ...next.map(searchOf)];
     const tried = await findTogether(context, together, signal);
     const [first, ...more] = tried.flatMap(({ found }) => quoted(found));
     if (first !== undefined) {

@@ -17,7 +17,7 @@ const WHOLE = 10_000n;
 const SLACK_MICRO_USD = 1_000n;
 
 /** What a transport answered, or will if it was asked. */
-export type GivenQuote = Readonly<Record<string, unknown>> | Promise<SwapQuote | undefined>;
+export type GivenQuote = Readonly<Record<string, unknown>> | Promise<SwapQuote>;
 
 /**
  * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and

@@ -76,7 +76,7 @@ function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): 
     config: {
       network: SOLANA_MAINNET,
       policy,
-      runtime: { now: () => 0 },
+      runtime: { now: () => 0, idle: () => new Promise<void>(() => undefined) },
       signer: { address: WALLET },
       swapFrom: undefined,
     },
