@@ -12,7 +12,6 @@ import { createContext, type Parts } from './context.js';
 import { claimsReleased } from './execute/release-claim.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
-import { keepToppedUp } from './top-up.js';
 import { warm } from './warm.js';
 import { part } from '../internal/load-once.js';
 import { recovery, swapEngine } from './on-demand.js';
@@ -80,7 +79,12 @@ export interface Engine {
 export async function createEngine(config: Config, events: Events, parts: Parts): Promise<Engine> {
   const context = await createContext(config, events, parts);
   const thenTopUp = <T>(result: T): T => {
-    keepToppedUp(context);
+    // What cannot be loaded now is loaded by the next call.
+    if (config.policy.topUp !== undefined)
+      swapEngine().then(
+        ({ keepToppedUp }) => keepToppedUp(context),
+        () => undefined,
+      );
     return result;
   };
   return {

@@ -20,7 +20,6 @@ import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
-import { onceToppedUp } from './top-up.js';
 import { part } from '../internal/load-once.js';
 import { swapEngine } from './on-demand.js';
 
@@ -198,7 +197,7 @@ export async function preparePayment(
   choice: Choice,
   task: Task,
 ): Promise<OpenPayment> {
-  const { runtime, network, signer } = context.config;
+  const { runtime, network, signer, policy } = context.config;
   const { id, place, signal, emit, startedAt } = task;
   const { protocol, terms, offer, facts, refused } = choice;
   // Before anything is swapped or signed for it.
@@ -221,7 +220,11 @@ export async function preparePayment(
   });
   try {
     const hold = holdFor(context, choice);
-    const taken = await onceToppedUp(context, () => reservation.reserve(hold), signal);
+    const reserve = () => reservation.reserve(hold);
+    const taken =
+      policy.topUp === undefined
+        ? await reserve()
+        : await (await swapEngine()).onceToppedUp(context, reserve, signal);
     const seen = { url: place.url, method: place.method, status: 402 };
     const planFor = async (funding: Funding | undefined) => {
       const { planOf } = await swapEngine();

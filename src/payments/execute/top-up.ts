@@ -2,6 +2,7 @@ import { minAmount } from '../../amount.js';
 import type { Emit } from '../../events.js';
 import { untilAborted } from '../../internal/abort.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { findFunding, type Funding } from '../plan/funding.js';
 import { readHoldings } from '../plan/holdings.js';
@@ -10,7 +11,6 @@ import { planOfSwap } from '../plan/plan.js';
 import { floatOf } from '../plan/usd-price.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import { resumeOnce } from '../reconcile/resume-once.js';
-import { topUpUrl } from '../top-up.js';
 import { approvalFor } from './approval.js';
 import { swapCounted } from './counted-swap.js';
 import { swapLock } from './fund.js';
@@ -59,4 +59,9 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
   };
   await untilAborted(Promise.all([context.ready(), resumeOnce(context)]), signal);
   return locks.hold([swapLock(mint)], bring, [signal]);
+}
+
+/** What an attempt that tops up has for the place that it pays. */
+export function topUpUrl(mint: Address): string {
+  return `top-up:${mint}`;
 }
