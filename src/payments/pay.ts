@@ -1,6 +1,7 @@
 import { isExactChangeError, type Moved } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
+import { isCrossOrigin } from '../internal/origin.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { announce } from '../journal/registry.js';
@@ -13,7 +14,7 @@ import { reservationFor } from './execute/reservation.js';
 import { presentAlone } from './execute/present.js';
 import type { SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
-import { checkCors, checkRequest } from './plan/check-request.js';
+import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
 import type { Funding } from './plan/funding.js';
 import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
@@ -21,7 +22,7 @@ import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { part } from '../internal/load-once.js';
-import { swapEngine } from './on-demand.js';
+import { reasons, swapEngine } from './on-demand.js';
 
 const resigning = /* @__PURE__ */ part(() => import('./execute/resign.js'));
 const payingAhead = /* @__PURE__ */ part(() => import('./pay-ahead.js'));
@@ -43,7 +44,9 @@ export async function payForCall(
 ): Promise<Response> {
   // Where a redirect led, the terms are that place's, and so is the paid request.
   const url = unpaid.url === '' ? call.url : unpaid.url;
-  const sign = signFor(context, () => checkCors(context, call, unpaid, terms));
+  const sign = signFor(context, async () => {
+    if (isCrossOrigin(unpaid)) await (await reasons()).checkCors(context, call, unpaid, terms);
+  });
   const response = await asPurchase(
     context,
     { call, url, terms, unpaid },

@@ -1,7 +1,8 @@
 import { untilAborted } from '../../internal/abort.js';
 import { sinceThen } from '../../internal/runtime.js';
 import { pinnedMint, WSOL_MINT, type PinnedMint } from '../../network.js';
-import { associatedTokenAddress, decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { decodeTokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { Holdings } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
