@@ -11,3 +11,4 @@ export { judgedMint } from './plan/supported-mint.js';
 export { decodeTokenAccount } from '../solana/tokens/decode.js';
 export { checkCors } from './plan/check-cors.js';
 export { warm } from './warm.js';
+export { wrongNetwork } from '../solana/rpc/transport-error.js';

@@ -25,7 +25,11 @@ export interface PaymentProtocol {
   /** Whether it has read these terms itself, from where they say. */
   owns(terms: PaymentRequired): boolean;
   /** Judges what the terms offer, as far as no chain is needed to tell. */
-  offers(terms: PaymentRequired, network: string, self: Address): JudgedOffers;
+  offers(
+    terms: PaymentRequired,
+    network: string,
+    self: Address,
+  ): JudgedOffers | Promise<JudgedOffers>;
   /** Name of the request header that carries a payment for terms. */
   headerOf(terms: PaymentRequired): string;
   /** Throws `header_too_large` if no payment for an offer of these terms could be presented. */

@@ -114,7 +114,7 @@ async function chooseBefore(
   const misplaced = checkPlace(policy, options.host);
   if (misplaced !== undefined) throw misplaced;
   const protocol = protocolOf(context.protocols, terms);
-  const { terms: envelope, readings } = protocol.offers(terms, network, signer.address);
+  const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();
   const untrusted = new Map(
     readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])),

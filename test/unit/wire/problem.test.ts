@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../../src/errors.js';
-import { Fault, toTransportError } from '../../../src/solana/rpc/fault.js';
+import { Fault } from '../../../src/solana/rpc/fault.js';
+import { toTransportError } from '../../../src/solana/rpc/transport-error.js';
 import { errorOf, problemOf, serviceProblem, type Problem } from '../../../src/wire/problem.js';
 import {
   aboutProblem,
