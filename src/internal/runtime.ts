@@ -21,21 +21,6 @@ export function sinceThen(runtime: Pick<Runtime, 'now'>, at: number): number {
   return passed < 0 ? Infinity : passed;
 }
 
-/**
- * Milliseconds since this was called, by a clock that is looked at often: what it is set back by is
- * left out.
- */
-export function stopwatch(runtime: Pick<Runtime, 'now'>): () => number {
-  let last = runtime.now();
-  let elapsed = 0;
-  return () => {
-    const at = runtime.now();
-    elapsed += Math.max(0, at - last);
-    last = at;
-    return elapsed;
-  };
-}
-
 function wait(ms: number, signal: AbortSignal | undefined, background: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);
