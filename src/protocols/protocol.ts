@@ -21,7 +21,7 @@ export interface PaymentProtocol {
    */
   detect(response: Response, options: ReadOptions): Promise<PaymentRequired | undefined>;
   /** The terms in an object that a caller has; undefined if they are not of this protocol. */
-  parse(body: object): PaymentRequired | undefined;
+  parse(body: object): PaymentRequired | undefined | Promise<PaymentRequired | undefined>;
   /** Whether it has read these terms itself, from where they say. */
   owns(terms: PaymentRequired): boolean;
   /** Judges what the terms offer, as far as no chain is needed to tell. */

@@ -3,7 +3,7 @@ import { refuse } from '../internal/options.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { costFor, paidBy } from '../payments/execute/attempt-receipt.js';
-import { mayBeFor } from '../payments/execute/sign-payment.js';
+import { mayBeFor } from '../payments/execute/nonce-check.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { shortOf } from '../payments/plan/short-of.js';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isExactChangeError } from '../../../src/errors.js';
 import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
 import type { Offer, PaymentRequired } from '../../../src/protocols/types.js';
+import { readTerms } from '../../../src/protocols/x402/body.js';
 import { readOffers } from '../../../src/protocols/x402/offers.js';
 import { x402Protocol } from '../../../src/protocols/x402/protocol.js';
 import { addressOf } from '../../../src/solana/address.js';
@@ -145,7 +146,7 @@ export function payments(): unknown[] {
     const random = createRandom(`spec/payments/${index}`);
     const body = drawTerms(random, index);
     const payer = someKey(random);
-    const terms = x402Protocol.parse(body) as PaymentRequired;
+    const terms = readTerms({ body }) as PaymentRequired;
     const [reading] = readOffers(terms, SOLANA_MAINNET, payer);
     if (reading?.ok !== true) throw new Error('the offer is not payable');
     const given = facts(reading.offer, payer, random);

@@ -3,13 +3,13 @@ import type { Emit } from '../../events.js';
 import { startDeadline, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import { protocolOfHeader } from '../../protocols/protocol.js';
+import { protocolOfHeader, type SellersWord } from '../../protocols/protocol.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { recovery } from '../on-demand.js';
 import { decided, monitorPayment } from '../reconcile/payment-monitor.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
-import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
+import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
 /** One call that presents a payment. */
@@ -56,7 +56,7 @@ export async function present(
   try {
     const first = await presentOnce(context, open, showing, deadline.signal);
     const shown =
-      'response' in first ? first : await refused(context, open, showing, first, deadline.signal);
+      'isAwaited' in first ? first : await refused(context, open, showing, first, deadline.signal);
     if (!('response' in shown)) return shown;
     deadline.stop(shown.response);
     ({ isAwaited } = shown);
@@ -87,16 +87,10 @@ export interface Delivered {
   readonly isAwaited: boolean;
 }
 
-/** A 402, and what the seller says of it. */
-export interface Answer {
-  readonly response: Response;
-  readonly reason: string | undefined;
-}
-
-/** A 402 to the paid request. */
+/** A 402 to the paid request, and what the seller says of it. */
 export interface Refused {
-  readonly outcome: AnswerOutcome;
-  readonly answer: Answer;
+  readonly response: Response;
+  readonly word: SellersWord;
 }
 
 /** What a 402 means is loaded then; if it cannot be, the chain still has the last word. */
@@ -127,9 +121,9 @@ export async function presentOnce(
   const response = await send(context, open, showing, signal);
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
   const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms });
-  const { settlement, reason } = word;
-  const outcome = outcomeOf(response.status, word);
-  const { delivered } = outcomes[outcome];
+  const { settlement } = word;
+  // As `outcomes` has it.
+  const delivered = response.ok;
   const receipt: Receipt = {
     ...open.attempt.receipt,
     ...(open.attempt.state === 'signed' ? { state: delivered ? 'pending' : 'uncertain' } : {}),
@@ -149,7 +143,7 @@ export async function presentOnce(
   if (response.status === 402) {
     // A wrong idea of our own balance is the likeliest of our own mistakes.
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
-    return { outcome, answer: { response, reason } };
+    return { response, word };
   }
   attachReceipt(response, {
     read: () => open.attempt.receipt,

@@ -4,12 +4,11 @@ import { onAbort, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
 import { decidePayment } from '../reconcile/payment-monitor.js';
-import { outcomes } from './outcomes.js';
+import { outcomeOf, outcomes } from './outcomes.js';
 import {
   boundsOf,
   noteDoubt,
   presentOnce,
-  type Answer,
   type Delivered,
   type Presentation,
   type Refused,
@@ -28,7 +27,7 @@ export async function afterRefusal(
   within: AbortSignal,
 ): Promise<Delivered | Rejected> {
   const { call, emit } = showing;
-  const { askFirst, resign } = outcomes[first.outcome];
+  const { askFirst, resign } = outcomes[outcomeOf(402, first.word)];
   if (askFirst) await untilAborted(askChain(context, open, emit, within), call.signal);
   // Before anything is signed anew, once: what the seller says of it may be wrong.
   else if (resign && context.config.policy.resign > 0)
@@ -39,12 +38,11 @@ export async function afterRefusal(
   throwIfAborted(call.signal);
   const mayPresent = askFirst && open.attempt.state === 'settled' && mayRepeat(open, showing);
   const shown = mayPresent ? await presentOnce(context, open, showing, within) : first;
-  if ('response' in shown) return shown;
-  const { outcome, answer } = shown;
-  const rejected = rejection(open, answer, showing.moved);
+  if ('isAwaited' in shown) return shown;
+  const rejected = rejection(open, shown, showing.moved);
   if (open.attempt.state === 'signed')
     await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
-  return { rejected, outcome };
+  return { rejected, outcome: outcomeOf(402, shown.word) };
 }
 
 /** Whether the same bytes may be sent to the seller again: x402.md 5.3. */
@@ -63,7 +61,7 @@ export function mayRepeat(
 /** What a 402 means by what the chain has said so far. */
 function rejection(
   open: OpenPayment,
-  { response, reason }: Answer,
+  { response, word: { reason } }: Refused,
   moved: readonly Moved[],
 ): SettlementError<'payment_rejected'> {
   const { attempt } = open;

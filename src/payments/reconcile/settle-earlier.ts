@@ -1,4 +1,4 @@
-import { isExactChangeError } from '../../errors.js';
+import { ConfigError, isExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
@@ -9,7 +9,7 @@ import { mayRepeat } from '../execute/rejection.js';
 import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { spent, swappedBy, undecided } from './earlier-errors.js';
 import type { RepeatedCall } from './find-earlier.js';
-import { inProgress, mismatch } from './key-errors.js';
+import { inProgress } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
 import { sourceOf } from './fate.js';
 
@@ -246,4 +246,13 @@ async function noteTold(
   open.attempt = { ...attempt, [told]: context.config.runtime.now() };
   // Not written down, it is told once more than it had to be.
   await saveAttempt(context, open).catch(() => undefined);
+}
+
+/** The refusal of a call whose key was another request's. */
+function mismatch(): ConfigError {
+  return new ConfigError(
+    'idempotency_mismatch',
+    'This idempotencyKey was used for another request. Use one key for one request (method, URL and body), and a new one for another.',
+    { details: {} },
+  );
 }

@@ -1,4 +1,3 @@
-import { part } from '../../internal/load-once.js';
 import type { PaymentProtocol } from '../protocol.js';
 import type { Offer } from '../types.js';
 import { buildExactPayment } from './exact.js';
@@ -6,26 +5,23 @@ import { refusesForm } from './facilitator-layout.js';
 import { X402_HEADERS } from './index.js';
 import { readOffer } from './offer.js';
 import { readOutcome } from './settlement.js';
-import { isParsed, readTerms } from './parse.js';
+import { isParsed } from './parse.js';
 import { attachPayment, checkHeader, transactionIn } from './payload.js';
-import { readPaymentRequired } from './read.js';
+import { rareTerms, readPaymentRequired } from './read.js';
 import { checkOwnPayment } from './self-check.js';
-
-/** Why entries of `accepts` are not payable: loaded before anything is signed. */
-const refusals = /* @__PURE__ */ part(() => import('./offers.js'));
 
 /** x402, versions 1 and 2, scheme `exact` on Solana. */
 export const x402Protocol: PaymentProtocol = {
   id: 'x402',
   headers: X402_HEADERS,
   detect: readPaymentRequired,
-  parse: (body) => readTerms({ body }),
+  parse: async (body) => (await rareTerms()).readTerms({ body }),
   owns: isParsed,
   async offers(terms, network, self) {
     const read = terms.accepts.map((_, index) => readOffer(terms, index, network, self));
     return read.every(isOffer)
       ? { terms, readings: read.map((offer) => ({ ok: true, offer })) }
-      : (await refusals()).judgeOffers(terms, network, self);
+      : (await rareTerms()).judgeOffers(terms, network, self);
   },
   headerOf: ({ x402Version }) => (x402Version === 1 ? 'X-PAYMENT' : 'PAYMENT-SIGNATURE'),
   checkHeader,
