@@ -41,7 +41,10 @@ function wait(ms: number, signal: AbortSignal | undefined, background: boolean):
 
 /** The runtime's own clock, timers and randomness. */
 export const systemRuntime: Runtime = {
-  now: () => Date.now(),
+  // The clock itself, as it is at each look.
+  get now() {
+    return Date.now;
+  },
   sleep: (ms, signal) => wait(ms, signal, false),
   idle: (ms, signal) => wait(ms, signal, true),
   // Node 16 and 18 have no global crypto.

@@ -2,7 +2,7 @@ import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
-import { hex } from '../internal/hex.js';
+import { hex } from '../internal/bytes.js';
 import { part } from '../internal/load-once.js';
 import { createTurns, type NextTurn } from '../internal/turns.js';
 import { locksWithTimeout } from '../journal/locks.js';

@@ -7,7 +7,7 @@ import type { OpenPayment } from '../journal/open-payment.js';
 import { announce } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { newId, type PaymentContext } from './context.js';
-import { approvalFor } from './execute/approval.js';
+import type { Approve } from './execute/ask-approval.js';
 import { firstReceipt } from './execute/attempt-receipt.js';
 import { fundPayment, holdFor } from './execute/fund.js';
 import { reservationFor } from './execute/reservation.js';
@@ -229,11 +229,13 @@ export async function preparePayment(
         ? await reserve()
         : await (await swapEngine()).onceToppedUp(context, reserve, signal);
     const seen = { url: place.url, method: place.method, status: 402 };
-    const planFor = async (funding: Funding | undefined) => {
-      const { planOf } = await swapEngine();
-      return planOf(context, seen, choice, funding, signal, true);
-    };
-    const approve = approvalFor(context, planFor, signal);
+    let approve: Approve = () => Promise.resolve(false);
+    if (policy.approve !== undefined) {
+      const { approvalFor, planOf } = await swapEngine();
+      const planFor = (funding: Funding | undefined) =>
+        planOf(context, seen, choice, funding, signal, true);
+      approve = approvalFor(context, policy.approve, planFor, signal);
+    }
     const { swap, before } = await fundPayment(context, choice, {
       ...task,
       reservation,

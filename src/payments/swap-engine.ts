@@ -2,7 +2,7 @@
  * All that a payment in tokens at hand does without: swaps, prices by quotes, plans, and what else a
  * client does. One door, so that it is one part of a bundle, and loaded by steps that need it.
  */
-export { askApproval } from './execute/ask-approval.js';
+export { approvalFor } from './execute/ask-approval.js';
 export { swapAndHold } from './execute/swap-and-hold.js';
 export { listReceipts } from './list-receipts.js';
 export { balance, quote, spent, swap } from './operations.js';

@@ -1,7 +1,7 @@
 import { TransactionError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
-import { isGoodSignature, isUint8Array } from './keys.js';
-import { isTransactionSigner, type Signer, type SigningIntent } from './signer.js';
+import { isGoodSignature, isTransactionSigner, isUint8Array } from './keys.js';
+import type { Signer, SigningIntent } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
 import type { Address } from './types.js';
 import { part } from '../internal/load-once.js';

@@ -1,4 +1,4 @@
-import { hex } from '../../internal/hex.js';
+import { hex } from '../../internal/bytes.js';
 import { commitment, RANDOM_BYTES, type Purpose } from './sign-payment.js';
 
 /**

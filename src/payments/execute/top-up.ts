@@ -11,7 +11,7 @@ import { planOfSwap } from '../plan/plan.js';
 import { floatOf } from '../plan/usd-price.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import { resumeOnce } from '../reconcile/resume-once.js';
-import { approvalFor } from './approval.js';
+import { approvalFor } from './ask-approval.js';
 import { swapCounted } from './counted-swap.js';
 import { swapLock } from './fund.js';
 import { swapFromBest } from './swap-and-hold.js';
@@ -52,7 +52,7 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
     const { record } = await swapCounted(context, { id, url: place.url, mint }, (reservation) => {
       const planFor = (funding: Funding | undefined) =>
         planOfSwap(context, place, reservation.attempt, funding, signal, true);
-      const approve = approvalFor(context, planFor, signal);
+      const approve = approvalFor(context, policy.approve, planFor, signal);
       return swapFromBest(context, wanted, facts, { emit, signal, reservation, approve });
     });
     return available + BigInt(record.outAmount) >= below;

@@ -1,5 +1,5 @@
 import type { Emit } from '../../events.js';
-import { hex } from '../../internal/hex.js';
+import { hex } from '../../internal/bytes.js';
 import type { Call } from '../../internal/request.js';
 import { sha256 } from '../../internal/sha2.js';
 import { ownerOf, type PaymentContext } from '../context.js';
