@@ -8,7 +8,7 @@ import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { bodyClaim } from './execute/release-claim.js';
 import { preparePayment } from './pay.js';
-import { checkOrigin } from './plan/check-request.js';
+import { checkOrigin } from './plan/request-problem.js';
 import { choose } from './plan/choose.js';
 import { monitorPayment } from './reconcile/payment-monitor.js';
 import { resumeOnce } from './reconcile/resume-once.js';

@@ -123,7 +123,7 @@ export async function asPurchase<T extends Response | undefined>(
   try {
     const turn = context.nextTurn();
     if (turn !== undefined) await untilAborted(turn, call.signal);
-    checkRequest(context.config.policy, call, unpaid, url);
+    await checkRequest(context.config.policy, call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
     const place = {

@@ -12,3 +12,5 @@ export { decodeTokenAccount } from '../solana/tokens/decode.js';
 export { checkCors } from './plan/check-cors.js';
 export { warm } from './warm.js';
 export { wrongNetwork } from '../solana/rpc/transport-error.js';
+export { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
+export { requestProblem } from './plan/request-problem.js';

@@ -9,7 +9,7 @@ import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { shortOf } from '../payments/plan/short-of.js';
 import { usdValueOf } from '../payments/plan/usd-value.js';
 import { fateOf, sentPayment, SLOT_MARGIN } from '../payments/reconcile/fate.js';
-import { checkOffer, checkPayment, checkPlace } from '../policy/check-payment.js';
+import { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
 import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
 import type { Receipt } from '../receipt.js';
 import type { PaymentResult } from '../transport.js';

@@ -1,6 +1,6 @@
 import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
 import { capsFor, takenOf } from '../../policy/caps.js';
-import { checkPayment } from '../../policy/check-payment.js';
+import { checkPayment } from '../../policy/refusals.js';
 import { overBudget } from '../../policy/over-budget.js';
 import { noSwapCost, type SwapCost } from '../../policy/cost.js';
 import type { Receipt } from '../../receipt.js';

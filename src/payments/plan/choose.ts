@@ -12,7 +12,7 @@ import {
 } from '../../internal/abort.js';
 import { pinnedMint } from '../../network.js';
 import type { Spend } from '../../policy/caps.js';
-import { checkOffer, checkPayment, checkPlace } from '../../policy/check-payment.js';
+import { isRefusedOffer, isRefusedPlace, overOf } from '../../policy/check-payment.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
@@ -111,8 +111,8 @@ async function chooseBefore(
   signalFor: (offer: Offer) => AbortSignal,
 ): Promise<Choice> {
   const { network, signer, policy } = context.config;
-  const misplaced = checkPlace(policy, options.host);
-  if (misplaced !== undefined) throw misplaced;
+  const { host } = options;
+  if (isRefusedPlace(policy, host)) throw (await reasons()).checkPlace(policy, host);
   const protocol = protocolOf(context.protocols, terms);
   const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();
@@ -131,7 +131,9 @@ async function chooseBefore(
 
   const welcome: Offer[] = [];
   for (const { offer } of readings.filter(isOk)) {
-    const refusal = checkOffer(policy, offer);
+    const refusal = isRefusedOffer(policy, offer)
+      ? (await reasons()).checkOffer(policy, offer)
+      : undefined;
     if (refusal === undefined) welcome.push(offer);
     else refused.set(offer.index, refusal);
   }
@@ -159,8 +161,11 @@ async function chooseBefore(
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
       return undefined;
     }
-    const spend = spendOf({ offer: one.offer, microUsd }, options.host);
-    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd, one.facts);
+    const spend = spendOf({ offer: one.offer, microUsd }, host);
+    const refusal =
+      overOf(policy, spend) === undefined
+        ? options.refuse?.(one.offer, microUsd, one.facts)
+        : (await reasons()).checkPayment(policy, spend);
     if (refusal !== undefined) refused.set(one.offer.index, refusal);
     return refusal === undefined ? { ...one, microUsd } : undefined;
   };

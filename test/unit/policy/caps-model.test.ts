@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, pinnedMint } from '../../../src/network.js';
 import { capsFor, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
 import { capsSeen } from '../../../src/policy/cap-use.js';
-import { checkPayment } from '../../../src/policy/check-payment.js';
+import { checkPayment } from '../../../src/policy/refusals.js';
 import type { SwapCost } from '../../../src/policy/cost.js';
 import type { LimitOptions } from '../../../src/policy/limits.js';
 import { parse } from './parse.js';

@@ -4,7 +4,7 @@ import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
 import { capUse } from '../../../src/policy/cap-use.js';
 import { capsFor, counts, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
 import { capsSeen } from '../../../src/policy/cap-use.js';
-import { checkPayment } from '../../../src/policy/check-payment.js';
+import { checkPayment } from '../../../src/policy/refusals.js';
 import { overBudget } from '../../../src/policy/over-budget.js';
 import { capsOf, parse } from './parse.js';
 
