@@ -15,11 +15,11 @@ import type { Spend } from '../../policy/caps.js';
 import { isRefusedOffer, isRefusedPlace, overOf } from '../../policy/check-payment.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
-import { ownerOf, type PaymentContext } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import type { Funding } from './funding.js';
-import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
+import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { usdValueOf } from './usd-value.js';
-import { reasons, swapEngine } from '../on-demand.js';
+import { reasons } from '../on-demand.js';
 
 /** The offer to pay, and how. */
 export interface Choice {
@@ -179,27 +179,21 @@ async function chooseBefore(
       allowed,
     ),
   );
-  if (!context.config.autoSwap)
-    for (const one of short) {
-      const { shortOf } = await reasons();
-      refused.set(one.offer.index, shortOf(ownerOf(context), one.offer, one.facts));
-      await forgetBalance(context, one.facts);
-    }
-  else if (short.length === 1 && short[0] !== undefined && !options.quote)
-    return done(short[0], undefined);
-  else {
-    const { chooseFunding } = await swapEngine();
-    const best = await chooseFunding(context, short, {
-      toSwap: !options.quote,
-      signalFor,
-      explain: (error) => inTime(deadline, error),
-      refuse: ({ index }, reason) => refused.set(index, reason),
-    });
-    if (best !== undefined) return done(best.one, best.funding);
-  }
+  const { autoSwap } = context.config;
+  const [only, ...more] = short;
+  if (autoSwap && only !== undefined && more.length === 0 && !options.quote)
+    return done(only, undefined);
+  const { chooseShort, nothingPayable } = await reasons();
+  const best = await chooseShort(context, short, {
+    toSwap: !options.quote,
+    signalFor,
+    explain: (error) => inTime(deadline, error),
+    refuse: ({ index }, reason) => refused.set(index, reason),
+  });
+  if (best !== undefined) return done(best.one, best.funding);
   // If Jupiter is away, that is the reason, and trying again helps.
   if (unpriced !== undefined) throw unpriced;
-  throw (await reasons()).nothingPayable(refused, refusals(refused, untrusted));
+  throw nothingPayable(refused, refusals(refused, untrusted));
 }
 
 function refusals(

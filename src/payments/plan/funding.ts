@@ -22,10 +22,10 @@ import {
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether } from './cheapest.js';
 import { outdateHoldings, shareHoldings } from './holdings.js';
-import { forgetBalance, type OwnFacts } from './offer-accounts.js';
+import type { OwnFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { withRelay } from './relay.js';
-import { short } from './short-of.js';
+import { forgetBalance, short } from './short-of.js';
 import { checkAvailable, quoteForPayment, type GivenQuote } from './swap-quote.js';
 import { floatOf } from './usd-price.js';
 

@@ -81,14 +81,6 @@ export function knownAvailable(
   return context.ledger.available(source, freshIn(context));
 }
 
-/** Has the balance that an offer is short of read anew: the wallet may be funded meanwhile. */
-export async function forgetBalance(
-  { ledger }: Pick<PaymentContext, 'ledger'>,
-  { source }: Pick<OfferFacts, 'source'>,
-): Promise<void> {
-  await ledger.forget(source).catch(() => undefined);
-}
-
 /**
  * Which balances are taken for true: none from before the clock was set back, and those that a
  * machine has seen whose clock is a little ahead.
