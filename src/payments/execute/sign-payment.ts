@@ -1,5 +1,5 @@
 import { TransactionError } from '../../errors.js';
-import { base58, hex } from '../../internal/bytes.js';
+import { base58 } from '../../internal/bytes.js';
 import { sha256 } from '../../internal/sha2.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';

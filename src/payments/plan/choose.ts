@@ -112,7 +112,10 @@ async function chooseBefore(
 ): Promise<Choice> {
   const { network, signer, policy } = context.config;
   const { host } = options;
-  if (isRefusedPlace(policy, host)) throw (await reasons()).checkPlace(policy, host);
+  const misplaced = isRefusedPlace(policy, host)
+    ? (await reasons()).checkPlace(policy, host)
+    : undefined;
+  if (misplaced !== undefined) throw misplaced;
   const protocol = protocolOf(context.protocols, terms);
   const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();

@@ -24,15 +24,14 @@ export async function keepWatching(
     context.histories.outdate(source),
   );
   try {
-    for (let failed = hasFailed; !signal.aborted;) {
-      const look = (await listening.next(signal)) || failed;
-      failed = false;
-      if (signal.aborted) return;
+    for (let look = (await listening.next(signal)) || hasFailed; !signal.aborted;) {
+      let failed = false;
       if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {
         const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
         if (isOver === true) return;
         failed = isOver === undefined;
       }
+      look = (await listening.next(signal)) || failed;
     }
   } finally {
     listening.end();
