@@ -60,11 +60,13 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
   if (extensions === undefined || plain === undefined) return undefined;
   const { data } = account;
   const view = viewOf(data);
+  const { state, ...fields } = plain;
   return {
-    ...plain,
+    ...fields,
     ...(view.getUint32(72, true) === 1 ? { delegate: keyAt(data, 76) } : {}),
     delegatedAmount: view.getBigUint64(121, true),
     ...(view.getUint32(129, true) === 1 ? { closeAuthority: keyAt(data, 133) } : {}),
+    state,
     isNative: view.getUint32(109, true) === 1,
     extensions: extensions.map((one) => extensionName(one.type)),
     requiresMemo: extensions.some(
