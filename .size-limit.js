@@ -35,7 +35,7 @@ export default [
     name: 'paying without a swap',
     path: 'dist/src/index.js',
     import: '{ createClient }',
-    limit: '52 kB',
+    limit: '46 kB',
     modifyEsbuildConfig: inPage(/\/parts-\w+\.js$/),
   },
   {

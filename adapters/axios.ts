@@ -4,7 +4,8 @@
  * @module exact-change/axios
  */
 import type { Client } from '../src/client.js';
-import { errorOfCode, isExactChangeError } from '../src/errors.js';
+import { isExactChangeError } from '../src/errors.js';
+import { errorOfCode } from '../src/errors/of-code.js';
 import { passOnReceipt } from '../src/receipt.js';
 
 /** What is changed of an instance of axios. */

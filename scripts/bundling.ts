@@ -129,6 +129,7 @@ const LATER = [
   'src/(journal|outbox)/memory',
   'src/payments/(pay-ahead|pay-header|reasons|recovery|step-log|swap-engine|timeouts)',
   'src/payments/execute/resign',
+  'src/protocols/x402/rare',
   'src/solana/ed25519',
   'src/solana/rpc/rare-calls',
   'src/solana/transactions/wallet-changes',

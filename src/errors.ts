@@ -4,7 +4,6 @@ import {
   type CodesOf,
   type ErrorCode,
   type ErrorDetails,
-  type Group,
   type Retry,
 } from './errors/codes.js';
 import { BRAND, redactError } from './internal/redact-error.js';
@@ -130,30 +129,6 @@ export class SettlementError<
 export class TransportError<
   C extends CodesOf<'Transport'> = CodesOf<'Transport'>,
 > extends ExactChangeError<C> {}
-
-const CLASSES: { readonly [G in Group]: { readonly prototype: ExactChangeError } } = {
-  Config: ConfigError,
-  Protocol: ProtocolError,
-  Policy: PolicyError,
-  Funds: FundsError,
-  Quote: QuoteError,
-  Transaction: TransactionError,
-  Settlement: SettlementError,
-  Transport: TransportError,
-};
-
-/**
- * An error of the class that carries its code, for codes that are only known when the program runs.
- */
-export function errorOfCode<C extends ErrorCode>(
-  code: C,
-  message: string,
-  init: ErrorInit<C>,
-): ExactChangeError<C> {
-  const error = new ExactChangeError(code, message, init);
-  Object.setPrototypeOf(error, CLASSES[CODES[code][0]].prototype);
-  return error;
-}
 
 /**
  * Tells errors of this library from others, across copies of the package, module formats and

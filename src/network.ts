@@ -1,3 +1,5 @@
+import { formatUiAmount } from './amount.js';
+
 /**
  * CAIP-2 id of a Solana cluster: `solana:` and the first 32 characters of the base58 genesis hash.
  */
@@ -102,4 +104,26 @@ export function pinnedMint(network: string, mintOrSymbol: string): PinnedMint | 
   return pinnedMints(network).find(
     (one) => one.mint === mintOrSymbol || one.symbol === mintOrSymbol,
   );
+}
+
+/** An amount for people. */
+export interface ShownAmount {
+  readonly uiAmount: string;
+  /** Of a pinned mint alone. */
+  readonly symbol?: string;
+}
+
+/** The pinned symbol of a mint: a token's own metadata may say anything. */
+export function symbolOf(network: string, mint: string): { readonly symbol?: string } {
+  const symbol = pinnedMint(network, mint)?.symbol;
+  return symbol === undefined ? {} : { symbol };
+}
+
+export function shownAmount(
+  network: string,
+  mint: string,
+  amount: bigint,
+  decimals: number,
+): ShownAmount {
+  return { uiAmount: formatUiAmount(amount, decimals), ...symbolOf(network, mint) };
 }

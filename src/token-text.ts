@@ -1,29 +1,7 @@
 import { formatUiAmount } from './amount.js';
-import { pinnedMint, WSOL_MINT } from './network.js';
+import { pinnedMint, shownAmount, WSOL_MINT } from './network.js';
 
 const SOL_DECIMALS = 9;
-
-/** An amount for people. */
-export interface ShownAmount {
-  readonly uiAmount: string;
-  /** Of a pinned mint alone. */
-  readonly symbol?: string;
-}
-
-/** The pinned symbol of a mint: a token's own metadata may say anything. */
-export function symbolOf(network: string, mint: string): { readonly symbol?: string } {
-  const symbol = pinnedMint(network, mint)?.symbol;
-  return symbol === undefined ? {} : { symbol };
-}
-
-export function shownAmount(
-  network: string,
-  mint: string,
-  amount: bigint,
-  decimals: number,
-): ShownAmount {
-  return { uiAmount: formatUiAmount(amount, decimals), ...symbolOf(network, mint) };
-}
 
 /** `0.01 USDC`; of a mint that is not pinned `0.01 of <mint>`, of unknown decimals in base units. */
 export function amountText(

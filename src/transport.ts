@@ -169,3 +169,14 @@ export interface Transport {
    */
   autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }
+
+/** @internal A transport whose code is loaded by its first call. */
+export function transportOf(load: () => Promise<Transport>): Transport {
+  return {
+    quote: async (...order) => (await load()).quote(...order),
+    buildSwap: async (...order) => (await load()).buildSwap(...order),
+    balance: async (...question) => (await load()).balance(...question),
+    parsePayment: async (...parts) => (await load()).parsePayment(...parts),
+    autoPay: async (...step) => (await load()).autoPay(...step),
+  };
+}

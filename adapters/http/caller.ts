@@ -1,5 +1,5 @@
 import { sha256 } from '../../src/internal/sha2.js';
-import { hex } from '../../src/internal/hex.js';
+import { hex } from '../../src/internal/bytes.js';
 import { throwIfAborted } from '../../src/internal/abort.js';
 import { isAddress } from '../../src/solana/address.js';
 import { RequestRefusal } from './refusal.js';

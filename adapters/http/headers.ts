@@ -1,4 +1,4 @@
-import { hex } from '../../src/internal/hex.js';
+import { hex } from '../../src/internal/bytes.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 
 /** On every answer: it is for this caller now, and nothing to run, frame or guess the type of. */

@@ -1,5 +1,4 @@
-import { base58, base64, base64url } from '../../src/internal/bytes.js';
-import { hex } from '../../src/internal/hex.js';
+import { base58, base64, base64url, hex } from '../../src/internal/bytes.js';
 import { publicKeyByTable } from '../../src/solana/ed25519.js';
 
 /**

@@ -2,11 +2,8 @@ import { formatUiAmount } from '../../src/amount.js';
 import { FundsError } from '../../src/errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../src/network.js';
 import type { Account, CallOptions, Rpc } from '../../src/solana/rpc/rpc.js';
-import {
-  associatedTokenAddress,
-  decodeMint,
-  decodeTokenAccount,
-} from '../../src/solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../src/solana/tokens/accounts.js';
+import { decodeMint, decodeTokenAccount } from '../../src/solana/tokens/decode.js';
 import type { Address } from '../../src/solana/types.js';
 import type { TokenBalance } from '../../src/transport.js';
 

@@ -2,7 +2,7 @@ import type { LocalSettings } from '../../src/config/options.js';
 import { loadOnce, part } from '../../src/internal/load-once.js';
 import type { Parts } from '../../src/payments/context.js';
 import { transportClosed } from '../../src/service/closed.js';
-import type { Transport } from '../../src/transport.js';
+import { transportOf, type Transport } from '../../src/transport.js';
 import type { GivenParts, LocalOperations } from './operations.js';
 
 const operations = /* @__PURE__ */ part(() => import('./operations.js'));
@@ -40,12 +40,8 @@ export function lazily(settings: LocalSettings, given?: GivenParts): LocalTransp
     return (loading = start());
   };
   return {
-    quote: async (request, options) => (await load()).quote(request, options),
-    buildSwap: async (request, options) => (await load()).buildSwap(request, options),
+    ...transportOf(async () => load()),
     swapInstruction: async (request, options) => (await load()).swapInstruction(request, options),
-    balance: async (request, options) => (await load()).balance(request, options),
-    parsePayment: async (parts, options) => (await load()).parsePayment(parts, options),
-    autoPay: async (request, options) => (await load()).autoPay(request, options),
     resume: async () => (await load()).resume(),
     close: () =>
       (closed ??= Promise.resolve(loading).then(

@@ -1,6 +1,6 @@
 import { formatUiAmount } from '../../src/amount.js';
 import type { Receipt } from '../../src/receipt.js';
-import { symbolOf } from '../../src/token-text.js';
+import { symbolOf } from '../../src/network.js';
 
 /** Decimals of a mint; undefined if they are not known. */
 export type DecimalsOf = (mint: string) => number | undefined;

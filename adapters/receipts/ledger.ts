@@ -1,6 +1,6 @@
 import { formatUiAmount } from '../../src/amount.js';
 import type { Receipt } from '../../src/receipt.js';
-import { symbolOf } from '../../src/token-text.js';
+import { symbolOf } from '../../src/network.js';
 import type { DecimalsOf } from './csv.js';
 
 /** Both read the same entries; Beancount wants each account opened before. */

@@ -1,7 +1,7 @@
 import { loadOnce, part } from '../../src/internal/load-once.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import type { Parts } from '../../src/payments/context.js';
-import type { Transport } from '../../src/transport.js';
+import { transportOf, type Transport } from '../../src/transport.js';
 
 const operations = /* @__PURE__ */ part(() => import('./operations.js'));
 
@@ -50,12 +50,5 @@ export const remoteOver: Parts['remote'] = (baseUrl, { apiKey, fetch, timeouts, 
  */
 export function lazily(settings: RemoteSettings): Transport {
   const load = loadOnce(async () => (await operations()).createRemote(settings));
-  return {
-    distant: true,
-    quote: async (request, options) => (await load()).quote(request, options),
-    buildSwap: async (request, options) => (await load()).buildSwap(request, options),
-    balance: async (request, options) => (await load()).balance(request, options),
-    parsePayment: async (parts, options) => (await load()).parsePayment(parts, options),
-    autoPay: async (request, options) => (await load()).autoPay(request, options),
-  };
+  return { ...transportOf(load), distant: true };
 }

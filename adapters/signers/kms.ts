@@ -4,8 +4,7 @@
  *
  * @module exact-change/signers/kms
  */
-import { base64 } from '../../src/internal/bytes.js';
-import { hex } from '../../src/internal/hex.js';
+import { base64, hex } from '../../src/internal/bytes.js';
 import { refuse } from '../../src/internal/options.js';
 import { addressOf } from '../../src/solana/address.js';
 import type { MessageSigner } from '../../src/solana/signer.js';

@@ -1,4 +1,4 @@
-import { hex } from '../../src/internal/hex.js';
+import { hex } from '../../src/internal/bytes.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import { webhookEvents } from '../../src/outbox/outbox.js';

@@ -1,6 +1,5 @@
 import type { EmitCall } from '../events.js';
 import { connectRpc } from '../solana/rpc/connection.js';
-import { keepAnswers } from '../solana/rpc/kept-answers.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { LocalSettings } from './options.js';
 
@@ -13,16 +12,16 @@ export function connectTo(
   emitCall?: EmitCall,
 ): Rpc {
   const { rpcUrls, wsUrl, connection, network, fetch, timeouts, runtime } = settings;
-  const rpc = connectRpc({
+  return connectRpc({
     urls: rpcUrls,
     network,
     fetch,
     timeoutMs: timeouts.rpc,
+    clock: runtime,
     ...(wsUrl === undefined ? {} : { wsUrl }),
     ...(connection === undefined ? {} : { connection }),
     ...(emitCall === undefined
       ? {}
       : { timer: { now: runtime.now, onCall: (call) => emitCall('rpc.called', call) } }),
   });
-  return keepAnswers(rpc, runtime);
 }

@@ -21,21 +21,6 @@ export function sinceThen(runtime: Pick<Runtime, 'now'>, at: number): number {
   return passed < 0 ? Infinity : passed;
 }
 
-/**
- * Milliseconds since this was called, by a clock that is looked at often: what it is set back by is
- * left out.
- */
-export function stopwatch(runtime: Pick<Runtime, 'now'>): () => number {
-  let last = runtime.now();
-  let elapsed = 0;
-  return () => {
-    const at = runtime.now();
-    elapsed += Math.max(0, at - last);
-    last = at;
-    return elapsed;
-  };
-}
-
 function wait(ms: number, signal: AbortSignal | undefined, background: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);
@@ -56,7 +41,10 @@ function wait(ms: number, signal: AbortSignal | undefined, background: boolean):
 
 /** The runtime's own clock, timers and randomness. */
 export const systemRuntime: Runtime = {
-  now: () => Date.now(),
+  // The clock itself, as it is at each look.
+  get now() {
+    return Date.now;
+  },
   sleep: (ms, signal) => wait(ms, signal, false),
   idle: (ms, signal) => wait(ms, signal, true),
   // Node 16 and 18 have no global crypto.

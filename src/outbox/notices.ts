@@ -1,5 +1,5 @@
 import { sha256 } from '../internal/sha2.js';
-import { hex } from '../internal/hex.js';
+import { hex } from '../internal/bytes.js';
 import type { AttemptState } from '../journal/states.js';
 import type { Attempt } from '../journal/types.js';
 import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';

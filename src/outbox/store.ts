@@ -1,5 +1,5 @@
 import { randomBytes } from '../internal/runtime.js';
-import { hex } from '../internal/hex.js';
+import { hex } from '../internal/bytes.js';
 import { createHeap } from '../journal/heap.js';
 import { copyOfEndpoint, copyOfJob } from './json.js';
 import {

@@ -2,7 +2,7 @@ import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
-import { hex } from '../internal/hex.js';
+import { hex } from '../internal/bytes.js';
 import { part } from '../internal/load-once.js';
 import { createTurns, type NextTurn } from '../internal/turns.js';
 import { claimedAlong, claimsLetGo } from '../journal/let-go.js';
@@ -12,13 +12,13 @@ import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { PaymentProtocol } from '../protocols/protocol.js';
 import { wrapSigner } from '../solana/keys.js';
 import { createBlockhashSource, type BlockhashSource } from '../solana/rpc/blockhash.js';
-import { wrongNetwork } from '../solana/rpc/fault.js';
 import { networkOf } from '../solana/rpc/nodes.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Signer } from '../solana/signer.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
 import { createMemory, createRecovery, type Memory, type Prices, type Recovery } from './memory.js';
+import { reasons } from './on-demand.js';
 import { createHistories, type Histories } from './reconcile/histories.js';
 
 const timeLimits = /* @__PURE__ */ part(() => import('./timeouts.js'));
@@ -174,7 +174,7 @@ function askOnce(ask: () => Promise<void>): () => Promise<void> {
 
 async function checkNetwork(rpc: Rpc, network: string): Promise<void> {
   const actual = networkOf(await rpc.genesisHash());
-  if (actual !== network) throw wrongNetwork(network, actual);
+  if (actual !== network) throw (await reasons()).wrongNetwork(network, actual);
 }
 
 /** The wallet and network of the attempts that a context reads and writes. */

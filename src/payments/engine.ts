@@ -12,10 +12,8 @@ import { createContext, type Parts } from './context.js';
 import { claimsReleased } from './execute/release-claim.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
-import { keepToppedUp } from './top-up.js';
-import { warm } from './warm.js';
 import { part } from '../internal/load-once.js';
-import { recovery, swapEngine } from './on-demand.js';
+import { reasons, recovery, swapEngine } from './on-demand.js';
 
 const payingHeader = /* @__PURE__ */ part(() => import('./pay-header.js'));
 
@@ -81,7 +79,12 @@ export interface Engine {
 export async function createEngine(config: Config, events: Events, parts: Parts): Promise<Engine> {
   const context = await createContext(config, events, parts);
   const thenTopUp = <T>(result: T): T => {
-    keepToppedUp(context);
+    // What cannot be loaded now is loaded by the next call.
+    if (config.policy.topUp !== undefined)
+      swapEngine().then(
+        ({ keepToppedUp }) => keepToppedUp(context),
+        () => undefined,
+      );
     return result;
   };
   return {
@@ -100,7 +103,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
     },
     resume: async () => (await recovery()).resume(context),
     spent: async () => (await swapEngine()).spent(context),
-    warm: () => warm(context).then(thenTopUp),
+    warm: async () => (await reasons()).warm(context).then(thenTopUp),
     async close() {
       context.closing.abort(clientClosed());
       context.rpc.close();

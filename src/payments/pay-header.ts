@@ -1,14 +1,14 @@
 import { ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { untilAborted } from '../internal/abort.js';
-import { detectTerms } from '../protocols/protocol.js';
+import { detectTerms, type PaymentProtocol } from '../protocols/protocol.js';
 import { announce } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { bodyClaim } from './execute/release-claim.js';
 import { preparePayment } from './pay.js';
-import { checkOrigin } from './plan/check-request.js';
+import { checkOrigin } from './plan/request-problem.js';
 import { choose } from './plan/choose.js';
 import { monitorPayment } from './reconcile/payment-monitor.js';
 import { resumeOnce } from './reconcile/resume-once.js';
@@ -99,7 +99,7 @@ async function readTerms(
     ? await detectTerms(protocols, given, { timeoutMs: config.timeouts.terms, signal })
     : protocols.some((one) => one.owns(given))
       ? given
-      : firstOf(protocols, (one) => one.parse(given));
+      : await parsedBy(protocols, given);
   if (terms !== undefined) return terms;
   throw new ProtocolError(
     'malformed_payment_required',
@@ -110,10 +110,13 @@ async function readTerms(
   );
 }
 
-function firstOf<A, B>(list: readonly A[], pick: (one: A) => B | undefined): B | undefined {
-  for (const one of list) {
-    const picked = pick(one);
-    if (picked !== undefined) return picked;
+async function parsedBy(
+  protocols: readonly PaymentProtocol[],
+  body: object,
+): Promise<PaymentRequired | undefined> {
+  for (const protocol of protocols) {
+    const terms = await protocol.parse(body);
+    if (terms !== undefined) return terms;
   }
   return undefined;
 }

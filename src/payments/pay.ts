@@ -1,19 +1,20 @@
 import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
+import { isCrossOrigin } from '../internal/origin.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { announce } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { newId, type PaymentContext } from './context.js';
-import { approvalFor } from './execute/approval.js';
+import type { Approve } from './execute/ask-approval.js';
 import { firstReceipt } from './execute/attempt-receipt.js';
 import { fundPayment, holdFor } from './execute/fund.js';
 import { reservationFor } from './execute/reservation.js';
 import { presentAlone } from './execute/present.js';
 import type { SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
-import { checkCors, checkRequest } from './plan/check-request.js';
+import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
 import type { Funding } from './plan/funding.js';
 import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
@@ -21,9 +22,8 @@ import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-
 import { unread } from './reconcile/key-errors.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
-import { onceToppedUp } from './top-up.js';
 import { part } from '../internal/load-once.js';
-import { swapEngine } from './on-demand.js';
+import { reasons, swapEngine } from './on-demand.js';
 
 const resigning = /* @__PURE__ */ part(() => import('./execute/resign.js'));
 const payingAhead = /* @__PURE__ */ part(() => import('./pay-ahead.js'));
@@ -53,7 +53,9 @@ export async function payForCall(
   const url = unpaid.url === '' ? call.url : unpaid.url;
   if (isExactChangeError(terms))
     return asPurchase(context, { call, url, unpaid }, options, () => Promise.reject(terms));
-  const sign = signFor(context, () => checkCors(context, call, unpaid, terms));
+  const sign = signFor(context, async () => {
+    if (isCrossOrigin(unpaid)) await (await reasons()).checkCors(context, call, unpaid, terms);
+  });
   const response = await asPurchase(
     context,
     { call, url, terms, unpaid },
@@ -151,7 +153,7 @@ export async function asPurchase<T extends Response | undefined>(
         onEarlier: onCounted,
       });
       if (earlier !== undefined) return earlier;
-      checkRequest(context.config.policy, call, unpaid, url);
+      await checkRequest(context.config.policy, call, unpaid, url);
       return buy({
         task: { id, place, signal: call.signal, emit, moved, startedAt, onCounted },
         presentation: { ...common, url, moved },
@@ -209,7 +211,7 @@ export async function preparePayment(
   choice: Choice,
   task: Task,
 ): Promise<OpenPayment> {
-  const { runtime, network, signer } = context.config;
+  const { runtime, network, signer, policy } = context.config;
   const { id, place, signal, emit, startedAt } = task;
   const { protocol, terms, offer, facts, refused } = choice;
   // Before anything is swapped or signed for it.
@@ -232,13 +234,19 @@ export async function preparePayment(
   });
   try {
     const hold = holdFor(context, choice);
-    const taken = await onceToppedUp(context, () => reservation.reserve(hold), signal);
+    const reserve = () => reservation.reserve(hold);
+    const taken =
+      policy.topUp === undefined
+        ? await reserve()
+        : await (await swapEngine()).onceToppedUp(context, reserve, signal);
     const seen = { url: place.url, method: place.method, status: 402 };
-    const planFor = async (funding: Funding | undefined) => {
-      const { planOf } = await swapEngine();
-      return planOf(context, seen, choice, funding, signal, true);
-    };
-    const approve = approvalFor(context, planFor, signal);
+    let approve: Approve = () => Promise.resolve(false);
+    if (policy.approve !== undefined) {
+      const { approvalFor, planOf } = await swapEngine();
+      const planFor = (funding: Funding | undefined) =>
+        planOf(context, seen, choice, funding, signal, true);
+      approve = approvalFor(context, policy.approve, planFor, signal);
+    }
     const { swap, before } = await fundPayment(context, choice, {
       ...task,
       reservation,

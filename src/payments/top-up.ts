@@ -2,12 +2,11 @@ import { isExactChangeError } from '../errors.js';
 import { withJitter } from '../internal/backoff.js';
 import { sinceThen } from '../internal/runtime.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
-import type { Address } from '../solana/types.js';
 import { newId, type PaymentContext } from './context.js';
 import { swapLock } from './execute/fund.js';
+import { topUp, topUpUrl } from './execute/top-up.js';
 import { knownAvailable } from './plan/offer-accounts.js';
 import { listed } from './reconcile/resume-once.js';
-import { swapEngine } from './on-demand.js';
 
 // A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
 const FIRST_REST_MS = 60_000;
@@ -44,12 +43,10 @@ async function run(context: PaymentContext, symbol: string): Promise<void> {
   const id = newId(context);
   const emit = events.emitter(id);
   let reason: unknown;
-  const isEnough = await swapEngine()
-    .then(({ topUp }) => topUp(context, id, emit))
-    .catch((error: unknown) => {
-      reason = error;
-      return false;
-    });
+  const isEnough = await topUp(context, id, emit).catch((error: unknown) => {
+    reason = error;
+    return false;
+  });
   if (closing.signal.aborted) return;
   const failures = isEnough ? 0 : memory.topUp.failures + 1;
   const rest = Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS);
@@ -85,9 +82,4 @@ export function onceToppedUp<T>(
       await locks.hold([swapLock(topUp.mint)], () => Promise.resolve(), [signal, closing.signal]);
     return ask();
   });
-}
-
-/** What an attempt that tops up has for the place that it pays. */
-export function topUpUrl(mint: Address): string {
-  return `top-up:${mint}`;
 }

@@ -1,5 +1,5 @@
 import type { CostParts } from '../receipt.js';
-import type { Cap } from './caps.js';
+import { countingOf, type Cap, type CapRules, type Spend } from './caps.js';
 import { costParts, inUnit } from './cost.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
@@ -42,4 +42,23 @@ export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse
     unit,
     ...(windowMs === undefined ? {} : { windowMs }),
   };
+}
+
+/**
+ * All caps over time; if there is one for each host or payee, those of the hosts and payees
+ * among the spends.
+ */
+export function capsSeen(
+  { caps }: Pick<CapRules, 'caps'>,
+  spends: Iterable<Spend>,
+): readonly Cap[] {
+  const all = [...spends];
+  return caps.flatMap((cap) => {
+    if (cap.host !== '*' && cap.payTo !== '*') return [cap];
+    // Neither hosts nor addresses hold a space.
+    const own = all
+      .flatMap((spend) => countingOf([cap], spend))
+      .map((one) => [`${one.host} ${one.payTo}`, one] as const);
+    return [...new Map(own).values()];
+  });
 }

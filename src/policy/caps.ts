@@ -76,25 +76,6 @@ export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonl
   return countingOf(caps, spend);
 }
 
-/**
- * All caps over time; if there is one for each host or payee, those of the hosts and payees
- * among the spends.
- */
-export function capsSeen(
-  { caps }: Pick<CapRules, 'caps'>,
-  spends: Iterable<Spend>,
-): readonly Cap[] {
-  const all = [...spends];
-  return caps.flatMap((cap) => {
-    if (cap.host !== '*' && cap.payTo !== '*') return [cap];
-    // Neither hosts nor addresses hold a space.
-    const own = all
-      .flatMap((spend) => countingOf([cap], spend))
-      .map((one) => [`${one.host} ${one.payTo}`, one] as const);
-    return [...new Map(own).values()];
-  });
-}
-
 /** Those of some caps that count a spend; one for each host or payee as that of its own. */
 export function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
   const isAbout = (cap: Cap) =>

@@ -21,11 +21,15 @@ export interface PaymentProtocol {
    */
   detect(response: Response, options: ReadOptions): Promise<PaymentRequired | undefined>;
   /** The terms in an object that a caller has; undefined if they are not of this protocol. */
-  parse(body: object): PaymentRequired | undefined;
+  parse(body: object): PaymentRequired | undefined | Promise<PaymentRequired | undefined>;
   /** Whether it has read these terms itself, from where they say. */
   owns(terms: PaymentRequired): boolean;
   /** Judges what the terms offer, as far as no chain is needed to tell. */
-  offers(terms: PaymentRequired, network: string, self: Address): JudgedOffers;
+  offers(
+    terms: PaymentRequired,
+    network: string,
+    self: Address,
+  ): JudgedOffers | Promise<JudgedOffers>;
   /** Name of the request header that carries a payment for terms. */
   headerOf(terms: PaymentRequired): string;
   /** Throws `header_too_large` if no payment for an offer of these terms could be presented. */

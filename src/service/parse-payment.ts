@@ -2,7 +2,7 @@ import { ProtocolError } from '../errors.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
-import { readTerms } from '../protocols/x402/parse.js';
+import { readTerms } from '../protocols/x402/body.js';
 import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transport.js';
 
 // Which wallet will pay is not known here, and no payee is this one.

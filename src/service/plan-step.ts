@@ -3,7 +3,7 @@ import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { sourceOf } from '../payments/reconcile/fate.js';
 import { capsFor, takenOf, type Spend } from '../policy/caps.js';
-import { checkPayment } from '../policy/check-payment.js';
+import { checkPayment } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';

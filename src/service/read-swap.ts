@@ -5,7 +5,7 @@ import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js
 import type { PaymentContext } from '../payments/context.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
-import { decodeTokenAccount } from '../solana/tokens/accounts.js';
+import { decodeTokenAccount } from '../solana/tokens/decode.js';
 import {
   assembleTransaction,
   decodeTransaction,

@@ -1,5 +1,5 @@
 import { sha256 } from '../internal/sha2.js';
-import { hex } from '../internal/hex.js';
+import { hex } from '../internal/bytes.js';
 import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/attempt-names.js';
 import type { Attempt } from '../journal/types.js';

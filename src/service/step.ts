@@ -4,7 +4,7 @@ import type { Attempt } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { capsFor, takenOf } from '../policy/caps.js';
-import { checkPayment } from '../policy/check-payment.js';
+import { checkPayment } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';

@@ -1,6 +1,6 @@
 import { TransportError } from '../errors.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
-import { decodeTokenAccount } from '../solana/tokens/accounts.js';
+import { decodeTokenAccount } from '../solana/tokens/decode.js';
 import { hasSwap, type SwapAttempt } from './records.js';
 
 // For so long a node that does not show a swap that is confirmed is behind; later it may have

@@ -1,9 +1,8 @@
 import { TransactionError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
-import { isGoodSignature, isUint8Array } from './keys.js';
-import { isTransactionSigner, type Signer, type SigningIntent } from './signer.js';
+import { isGoodSignature, isTransactionSigner, isUint8Array } from './keys.js';
+import type { Signer, SigningIntent } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
-import type { judgeChange } from './transactions/wallet-changes.js';
 import type { Address } from './types.js';
 import { part } from '../internal/load-once.js';
 
@@ -35,7 +34,7 @@ export async function askSigner(
   const { address } = signer;
   const { kind } = intent;
   // Before the wallet is asked, and only for wallets that may add to what they sign.
-  const judge = isTransactionSigner(signer) ? (await walletChanges()).judgeChange : undefined;
+  const judge = isTransactionSigner(signer) ? (await walletChanges()).readSigned : undefined;
   let answer: unknown;
   try {
     answer = await untilAborted(ask(signer, message, intent, others), signal);
@@ -52,7 +51,7 @@ export async function askSigner(
   const signed =
     judge === undefined
       ? { message, signature: bytes, guards: 0 }
-      : readTransaction(address, judge(message, bytes), kind);
+      : judge(address, message, bytes, kind);
   if (await isGoodSignature(signer, signed.message, signed.signature)) return signed;
   throw new TransactionError(
     'signing_failed',
@@ -71,21 +70,4 @@ async function ask(
   return isTransactionSigner(signer)
     ? signer.signTransaction(assembleTransaction(message, others), intent)
     : signer.signMessage(message.slice(), intent);
-}
-
-/** What is in the slots of other signers is not looked at, and not sent. */
-function readTransaction(
-  address: Address,
-  judged: ReturnType<typeof judgeChange>,
-  kind: SigningIntent['kind'],
-): SignedMessage {
-  if ('id' in judged)
-    throw new TransactionError(
-      'signing_failed',
-      `The wallet ${address} changed the ${kind} before it signed: ${judged.refuses} (rule ${judged.id}). Nothing was sent. Use another wallet, or turn off what changes transactions in this one.`,
-      { details: { address, rule: judged.id } },
-    );
-  const { signed, guards } = judged;
-  const signature = signed.signatures[signed.staticAccounts.indexOf(address)] ?? new Uint8Array();
-  return { message: signed.message, signature, guards };
 }

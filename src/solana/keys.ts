@@ -3,7 +3,7 @@ import { base58 } from '../internal/bytes.js';
 import { part } from '../internal/load-once.js';
 import { addressBytes, addressOf, isAddress } from './address.js';
 import { isStrictKey, publicKeyOf } from './curve.js';
-import { isTransactionSigner, type MessageSigner, type Signer } from './signer.js';
+import type { MessageSigner, Signer, TransactionSigner } from './signer.js';
 import type { Address } from './types.js';
 import { ED25519, quietSubtle } from './web-crypto.js';
 
@@ -82,6 +82,10 @@ export function wrapSigner(
       };
   if (keySigners.has(signer)) keySigners.add(wrapped);
   return wrapped;
+}
+
+export function isTransactionSigner(signer: Signer): signer is TransactionSigner {
+  return 'signTransaction' in signer && typeof signer.signTransaction === 'function';
 }
 
 /** Takes over the seed: into the runtime and then zeroed, or into the closure. */

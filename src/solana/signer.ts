@@ -46,10 +46,6 @@ export interface TransactionSigner {
 /** Signs for one wallet. One that can sign both is asked for transactions. */
 export type Signer = MessageSigner | TransactionSigner;
 
-export function isTransactionSigner(signer: Signer): signer is TransactionSigner {
-  return 'signTransaction' in signer && typeof signer.signTransaction === 'function';
-}
-
 /** A transaction of `@solana/kit`, its bytes read-only. */
 export interface KitTransaction {
   readonly messageBytes: ArrayLike<number>;

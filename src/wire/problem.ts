@@ -2,7 +2,6 @@ import * as v from 'valibot';
 import {
   cleanText,
   errorCodes,
-  errorOfCode,
   isExactChangeError,
   TransportError,
   type ErrorCode,
@@ -11,6 +10,7 @@ import {
   type Moved,
   type Retry,
 } from '../errors.js';
+import { errorOfCode } from '../errors/of-code.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';

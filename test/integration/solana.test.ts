@@ -10,11 +10,8 @@ import {
   TOKEN_2022_PROGRAM,
 } from '../../src/network.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import {
-  associatedTokenAddress,
-  decodeMint,
-  decodeTokenAccount,
-} from '../../src/solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../src/solana/tokens/accounts.js';
+import { decodeMint, decodeTokenAccount } from '../../src/solana/tokens/decode.js';
 import { addressBytes, addressOf } from '../../src/solana/address.js';
 import { landTransaction } from '../../src/solana/transactions/confirm.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';

@@ -132,7 +132,7 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/payments/reconcile/find-earlier.ts',
+        file: 'src/payments/reconcile/settle-earlier.ts',
         now: 'if (idempotencyKey !== undefined || (lost && untold))',
         before: 'if (idempotencyKey !== undefined)',
       },
@@ -194,7 +194,7 @@ export const mends: readonly Mend[] = [
     breaks: 'sellers can be paid',
     changes: [
       {
-        file: 'src/protocols/x402/offers.ts',
+        file: 'src/protocols/x402/offer.ts',
         now: "const takesMemo = x402Version === 2 || name.includes(':') || isYounger(extra);",
         before: 'const takesMemo = x402Version === 2;',
       },

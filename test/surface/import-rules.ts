@@ -79,7 +79,8 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
 /**
  * What the wire may load: it describes what the rest does, and knows the rest by its types alone.
  */
-const LEAVES_OF_THE_WIRE = /^src\/(wire\/|(errors|amount|network|solana\/address)\.ts$)/;
+const LEAVES_OF_THE_WIRE =
+  /^src\/(wire\/|(errors|errors\/of-code|amount|network|solana\/address)\.ts$)/;
 
 /**
  * The command uses the library by its name, as any program does: so it shares its files when it is

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { systemRuntime } from '../../../src/internal/runtime.js';
-import { shareNext } from '../../../src/internal/shared-work.js';
+import { shareNext } from '../../../src/internal/share-next.js';
 import { announce, createOutboxListeners } from '../../../src/outbox/port.js';
 import type { Decide, JournalLog, Step } from '../log/port.js';
 import type { FileRecord } from '../log/records.js';

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { stopwatch, systemRuntime } from '../../../src/internal/runtime.js';
+import { systemRuntime } from '../../../src/internal/runtime.js';
+import { stopwatch } from '../../../src/internal/stopwatch.js';
 import { removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
 import type { History } from './history.js';

@@ -1,4 +1,4 @@
-import { shareNext } from '../../../src/internal/shared-work.js';
+import { shareNext } from '../../../src/internal/share-next.js';
 import type { OpenFile } from './disk.js';
 import type { Tail } from './tail.js';
 

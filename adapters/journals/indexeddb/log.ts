@@ -1,5 +1,5 @@
 import { randomBytes, systemRuntime } from '../../../src/internal/runtime.js';
-import { hex } from '../../../src/internal/hex.js';
+import { hex } from '../../../src/internal/bytes.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
 import type { Decide, JournalLog, Step } from '../log/port.js';
 import { readRecords, type FileRecord } from '../log/records.js';

@@ -6,7 +6,7 @@ import { costFor } from '../../../src/payments/execute/attempt-receipt.js';
 import { swapCostAfter } from '../../../src/payments/execute/swap-cost.js';
 import { capUse, partsOf } from '../../../src/policy/cap-use.js';
 import { capsFor, takenOf, type Cap } from '../../../src/policy/caps.js';
-import { checkOffer, checkPayment, checkPlace } from '../../../src/policy/check-payment.js';
+import { checkOffer, checkPayment, checkPlace } from '../../../src/policy/refusals.js';
 import { overBudget } from '../../../src/policy/over-budget.js';
 import { costOf, type SwapCost } from '../../../src/policy/cost.js';
 import { parsePolicy } from '../../../src/policy/policy.js';

@@ -2,9 +2,10 @@ import { isExactChangeError } from '../../../src/errors.js';
 import { fingerprintOf } from '../../../src/payments/reconcile/find-earlier.js';
 import { decodeHeader, encodeHeader, readJson } from '../../../src/protocols/x402/json.js';
 import { judgeOffers } from '../../../src/protocols/x402/offers.js';
-import { findPaymentRequired } from '../../../src/protocols/x402/parse.js';
+import { findPaymentRequired } from '../../../src/protocols/x402/body.js';
+import { rejectionReason } from '../../../src/protocols/x402/peek.js';
 import { readPaymentRequired } from '../../../src/protocols/x402/read.js';
-import { readSettlement, rejectionReason } from '../../../src/protocols/x402/settlement.js';
+import { readSettlement } from '../../../src/protocols/x402/settlement.js';
 import { base64, envelopeV2, KEYS, MAINNET, ODD_402S, type Odd402 } from '../../../test/fixtures/malformed-402.js';
 
 const SHORT = 12_000;

@@ -6,12 +6,8 @@ import {
 } from '../../../src/network.js';
 import { judgeMint } from '../../../src/payments/plan/supported-mint.js';
 import { addressOf } from '../../../src/solana/address.js';
-import {
-  associatedTokenAddress,
-  decodeMint,
-  decodeTokenAccount,
-  uncountedLamports,
-} from '../../../src/solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../../src/solana/tokens/accounts.js';
+import { decodeMint, decodeTokenAccount, uncountedLamports } from '../../../src/solana/tokens/decode.js';
 import { readTables } from '../../../src/solana/transactions/tables.js';
 import { accountBytes } from '../../../src/swaps/transaction/read-facts.js';
 import { SLOT, WORLD } from '../../../test/corpus/index.js';

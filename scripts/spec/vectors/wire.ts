@@ -1,5 +1,6 @@
 import { verifyWebhook } from '../../../adapters/webhooks/verify.js';
-import { errorCodes, errorOfCode, isExactChangeError } from '../../../src/errors.js';
+import { errorCodes, isExactChangeError } from '../../../src/errors.js';
+import { errorOfCode } from '../../../src/errors/of-code.js';
 import { operations } from '../../../src/wire/operations.js';
 import { errorOf, problemOf, serviceProblem } from '../../../src/wire/problem.js';
 import { problemCodes, isServiceCode } from '../../../src/wire/problems.js';

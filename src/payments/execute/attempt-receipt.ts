@@ -1,9 +1,9 @@
 import { formatUsd } from '../../amount.js';
 import type { Attempt } from '../../journal/types.js';
-import { costOf, costParts, type Expense, type SwapCost } from '../../policy/cost.js';
+import { costOf, costParts, type Expense } from '../../policy/cost.js';
 import { LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS } from '../../policy/units.js';
 import type { Receipt } from '../../receipt.js';
-import { shownAmount } from '../../token-text.js';
+import { shownAmount } from '../../network.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 
 /**
@@ -28,15 +28,6 @@ export function costFor(
     networkFeeLamports: networkFeeLamports.toString(),
     rentLamports: (rent > 0n ? rent : 0n).toString(),
   };
-}
-
-/** What one swap costs, as its events show it. */
-export function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt['cost'] {
-  return costFor(
-    { mint: '', amount: '0', microUsd: '0', swapped: cost },
-    networkFeeLamports,
-    false,
-  );
 }
 
 /** A signed payment as its receipt shows it. */

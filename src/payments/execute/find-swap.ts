@@ -1,4 +1,4 @@
-import { stopwatch } from '../../internal/runtime.js';
+import { stopwatch } from '../../internal/stopwatch.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';

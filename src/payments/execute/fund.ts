@@ -13,7 +13,7 @@ import {
   type OfferFacts,
 } from '../plan/offer-accounts.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import type { Approve } from './approval.js';
+import type { Approve } from './ask-approval.js';
 import type { Reservation } from './reservation.js';
 import { reasons, swapEngine } from '../on-demand.js';
 

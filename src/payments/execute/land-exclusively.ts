@@ -5,7 +5,7 @@ import type { SignedSwap as SwapRecord } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import { swappedAtMost, type SignedSwap } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
-import { outdateHoldings } from '../plan/holdings.js';
+import { outdateHoldings } from '../plan/pinned-holdings.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
 import { rememberAfter } from '../reconcile/swap-outcome.js';
 import { mintLock } from './fund.js';

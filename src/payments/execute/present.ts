@@ -1,15 +1,15 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { onAbort, startDeadline, throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { startDeadline, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import { protocolOfHeader } from '../../protocols/protocol.js';
+import { protocolOfHeader, type SellersWord } from '../../protocols/protocol.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { decided, decidePayment, monitorPayment } from '../reconcile/payment-monitor.js';
+import { recovery } from '../on-demand.js';
+import { decided, monitorPayment } from '../reconcile/payment-monitor.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
-import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
-import { boundsOf, rejection, type Answer } from './rejection.js';
+import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
 /** One call that presents a payment. */
@@ -54,31 +54,13 @@ export async function present(
   const { id, idempotencyKey } = open.attempt;
   let isAwaited = false;
   try {
-    let shown = await presentOnce(context, open, showing, deadline.signal);
-    if (!('response' in shown)) {
-      const { askFirst, resign } = outcomes[shown.outcome];
-      if (askFirst) await untilAborted(askChain(context, open, emit, deadline.signal), call.signal);
-      // Before anything is signed anew, once: what the seller says of it may be wrong.
-      else if (resign && context.config.policy.resign > 0)
-        await untilAborted(
-          decidePayment(context, open, emit, deadline.signal).catch(() => false),
-          call.signal,
-        );
-      throwIfAborted(call.signal);
-      const settled = open.attempt.state === 'settled';
-      if (askFirst && settled && mayRepeat(open, showing))
-        shown = await presentOnce(context, open, showing, deadline.signal);
-    }
-    if ('response' in shown) {
-      deadline.stop(shown.response);
-      ({ isAwaited } = shown);
-      return { response: shown.response };
-    }
-    const { outcome, answer } = shown;
-    const rejected = rejection(open, answer, showing.moved);
-    if (open.attempt.state === 'signed')
-      await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
-    return { rejected, outcome };
+    const first = await presentOnce(context, open, showing, deadline.signal);
+    const shown =
+      'isAwaited' in first ? first : await refused(context, open, showing, first, deadline.signal);
+    if (!('response' in shown)) return shown;
+    deadline.stop(shown.response);
+    ({ isAwaited } = shown);
+    return { response: shown.response };
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
     throw error;
@@ -99,38 +81,49 @@ export async function presentAlone(...presenting: Parameters<typeof present>): P
   throw shown.rejected;
 }
 
-/** Whether the same bytes may be sent to the seller again: x402.md 5.3. */
-export function mayRepeat(
-  { attempt }: OpenPayment,
-  { call, repeatable }: Pick<Presentation, 'call' | 'repeatable'>,
-): boolean {
-  return (
-    repeatable ||
-    attempt.payment.hasPaymentId === true ||
-    call.method === 'GET' ||
-    call.method === 'HEAD'
-  );
+/** An answer that its caller gets, and whether its body is on its way. */
+export interface Delivered {
+  readonly response: Response;
+  readonly isAwaited: boolean;
 }
 
-type SellerAnswer =
-  | { readonly response: Response; readonly isAwaited: boolean }
-  | { readonly outcome: AnswerOutcome; readonly answer: Answer };
+/** A 402 to the paid request, and what the seller says of it. */
+export interface Refused {
+  readonly response: Response;
+  readonly word: SellersWord;
+}
 
-async function presentOnce(
+/** What a 402 means is loaded then; if it cannot be, the chain still has the last word. */
+async function refused(
+  context: PaymentContext,
+  open: OpenPayment,
+  showing: Presentation,
+  first: Refused,
+  within: AbortSignal,
+): Promise<Delivered | Rejected> {
+  const { call, emit } = showing;
+  const { afterRefusal } = await recovery('uncertain').catch(async (error: unknown) => {
+    await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
+    throw error;
+  });
+  return afterRefusal(context, open, showing, first, within);
+}
+
+export async function presentOnce(
   context: PaymentContext,
   open: OpenPayment,
   showing: Presentation,
   signal: AbortSignal,
-): Promise<SellerAnswer> {
+): Promise<Delivered | Refused> {
   const { call, url, emit, startedAt } = showing;
   const { runtime, timeouts } = context.config;
   emit('payment.sent', { url, method: call.method });
   const response = await send(context, open, showing, signal);
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
   const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms });
-  const { settlement, reason } = word;
-  const outcome = outcomeOf(response.status, word);
-  const { delivered } = outcomes[outcome];
+  const { settlement } = word;
+  // As `outcomes` has it.
+  const delivered = response.ok;
   const receipt: Receipt = {
     ...open.attempt.receipt,
     ...(open.attempt.state === 'signed' ? { state: delivered ? 'pending' : 'uncertain' } : {}),
@@ -150,7 +143,7 @@ async function presentOnce(
   if (response.status === 402) {
     // A wrong idea of our own balance is the likeliest of our own mistakes.
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
-    return { outcome, answer: { response, reason } };
+    return { response, word };
   }
   attachReceipt(response, {
     read: () => open.attempt.receipt,
@@ -238,7 +231,7 @@ async function send(
 }
 
 /** Tells, and puts on record, that only the chain says what became of the payment. */
-async function noteDoubt(
+export async function noteDoubt(
   context: PaymentContext,
   open: OpenPayment,
   code: 'payment_rejected' | 'payment_uncertain',
@@ -254,35 +247,11 @@ async function noteDoubt(
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-const FIRST_WAIT_MS = 250;
-
-const LONGEST_WAIT_MS = 2_000;
-
-/** Asks the chain until it has decided, time is up, or the client closes. */
-async function askChain(
-  context: PaymentContext,
-  open: OpenPayment,
-  emit: Emit,
-  within: AbortSignal,
-): Promise<void> {
-  const either = new AbortController();
-  const forgets = [within, context.closing.signal].map((one) =>
-    onAbort(one, () => either.abort(one.reason)),
-  );
-  if (within.aborted || context.closing.signal.aborted) either.abort();
-  await askUntil(context, open, emit, either.signal);
-  for (const forget of forgets) forget();
-}
-
-async function askUntil(
-  context: PaymentContext,
-  open: OpenPayment,
-  emit: Emit,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    // A node that does not answer decides nothing.
-    if (await decidePayment(context, open, emit, signal).catch(() => false)) return;
-    await context.config.runtime.sleep(wait, signal).catch(() => undefined);
-  }
+/** What says until when a payment may land. */
+export function boundsOf({ attempt }: OpenPayment): {
+  readonly payerSignature: string;
+  readonly lastValidBlockHeight: string;
+} {
+  const { payerSignature, lastValidBlockHeight } = attempt.payment;
+  return { payerSignature, lastValidBlockHeight };
 }

@@ -1,24 +1,67 @@
 import { SettlementError, type ErrorInit, type Moved } from '../../errors.js';
+import type { Emit } from '../../events.js';
+import { onAbort, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
+import type { PaymentContext } from '../context.js';
+import { decidePayment } from '../reconcile/payment-monitor.js';
+import { outcomeOf, outcomes } from './outcomes.js';
+import {
+  boundsOf,
+  noteDoubt,
+  presentOnce,
+  type Delivered,
+  type Presentation,
+  type Refused,
+  type Rejected,
+} from './present.js';
 
-/** A 402, and what the seller says of it. */
-export interface Answer {
-  readonly response: Response;
-  readonly reason: string | undefined;
+/**
+ * What a 402 to the paid request comes to: the same answer as before, presented once more if the
+ * chain shows the payment and the request may be repeated, or a rejection.
+ */
+export async function afterRefusal(
+  context: PaymentContext,
+  open: OpenPayment,
+  showing: Presentation,
+  first: Refused,
+  within: AbortSignal,
+): Promise<Delivered | Rejected> {
+  const { call, emit } = showing;
+  const { askFirst, resign } = outcomes[outcomeOf(402, first.word)];
+  if (askFirst) await untilAborted(askChain(context, open, emit, within), call.signal);
+  // Before anything is signed anew, once: what the seller says of it may be wrong.
+  else if (resign && context.config.policy.resign > 0)
+    await untilAborted(
+      decidePayment(context, open, emit, within).catch(() => false),
+      call.signal,
+    );
+  throwIfAborted(call.signal);
+  const mayPresent = askFirst && open.attempt.state === 'settled' && mayRepeat(open, showing);
+  const shown = mayPresent ? await presentOnce(context, open, showing, within) : first;
+  if ('isAwaited' in shown) return shown;
+  const rejected = rejection(open, shown, showing.moved);
+  if (open.attempt.state === 'signed')
+    await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
+  return { rejected, outcome: outcomeOf(402, shown.word) };
 }
 
-export function boundsOf({ attempt }: OpenPayment): {
-  readonly payerSignature: string;
-  readonly lastValidBlockHeight: string;
-} {
-  const { payerSignature, lastValidBlockHeight } = attempt.payment;
-  return { payerSignature, lastValidBlockHeight };
+/** Whether the same bytes may be sent to the seller again: x402.md 5.3. */
+export function mayRepeat(
+  { attempt }: OpenPayment,
+  { call, repeatable }: Pick<Presentation, 'call' | 'repeatable'>,
+): boolean {
+  return (
+    repeatable ||
+    attempt.payment.hasPaymentId === true ||
+    call.method === 'GET' ||
+    call.method === 'HEAD'
+  );
 }
 
 /** What a 402 means by what the chain has said so far. */
-export function rejection(
+function rejection(
   open: OpenPayment,
-  { response, reason }: Answer,
+  { response, word: { reason } }: Refused,
   moved: readonly Moved[],
 ): SettlementError<'payment_rejected'> {
   const { attempt } = open;
@@ -64,4 +107,37 @@ export function rejection(
       'See untrusted.reason, and repeat the call once the chain has decided.',
     { funds: 'uncertain', moved },
   );
+}
+
+const FIRST_WAIT_MS = 250;
+
+const LONGEST_WAIT_MS = 2_000;
+
+/** Asks the chain until it has decided, time is up, or the client closes. */
+async function askChain(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  within: AbortSignal,
+): Promise<void> {
+  const either = new AbortController();
+  const forgets = [within, context.closing.signal].map((one) =>
+    onAbort(one, () => either.abort(one.reason)),
+  );
+  if (within.aborted || context.closing.signal.aborted) either.abort();
+  await askUntil(context, open, emit, either.signal);
+  for (const forget of forgets) forget();
+}
+
+async function askUntil(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    // A node that does not answer decides nothing.
+    if (await decidePayment(context, open, emit, signal).catch(() => false)) return;
+    await context.config.runtime.sleep(wait, signal).catch(() => undefined);
+  }
 }

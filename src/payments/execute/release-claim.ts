@@ -49,5 +49,5 @@ export async function claimsReleased(
   { wallet }: PaymentContext,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  await untilAborted(Promise.all([...wallet.releasing]), signal);
+  if (wallet.releasing.size > 0) await untilAborted(Promise.all([...wallet.releasing]), signal);
 }

@@ -1,6 +1,5 @@
 import { TransactionError } from '../../errors.js';
 import { base58 } from '../../internal/bytes.js';
-import { hex } from '../../internal/hex.js';
 import { sha256 } from '../../internal/sha2.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
@@ -170,7 +169,7 @@ async function sign(
 }
 
 const NONCE_BYTES = 16;
-const RANDOM_BYTES = 8;
+export const RANDOM_BYTES = 8;
 
 /** What a payment is for: a place, and the key that makes it one purchase there. */
 export interface Purpose {
@@ -193,25 +192,8 @@ export function nonceFor(
   return Uint8Array.of(...random, ...commitment(random, url, idempotencyKey));
 }
 
-/**
- * Whether a memo may belong to a purchase: one that looks like a nonce of ours has to commit to its
- * place and key; of others nothing is known.
- */
-export function mayBeFor(memo: string | undefined, { url, idempotencyKey }: Purpose): boolean {
-  if (memo === undefined || idempotencyKey === undefined || !isNonce(memo)) return true;
-  const nonce = hex.decode(memo);
-  return (
-    hex.encode(nonce.subarray(RANDOM_BYTES)) ===
-    hex.encode(commitment(nonce.subarray(0, RANDOM_BYTES), url, idempotencyKey))
-  );
-}
-
-function isNonce(memo: string): boolean {
-  return /^[0-9a-f]{32}$/.test(memo);
-}
-
 /** JSON tells where one text ends and the next begins. A fragment is never sent. */
-function commitment(random: Uint8Array, url: string, idempotencyKey: string): Uint8Array {
+export function commitment(random: Uint8Array, url: string, idempotencyKey: string): Uint8Array {
   const text = JSON.stringify([url.replace(/#.*/s, ''), idempotencyKey]);
   const bytes = Uint8Array.of(...random, ...new TextEncoder().encode(text));
   return sha256(bytes).subarray(0, NONCE_BYTES - RANDOM_BYTES);

@@ -1,6 +1,6 @@
 import { minAmount } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
-import { stopwatch } from '../../internal/runtime.js';
+import { stopwatch } from '../../internal/stopwatch.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';

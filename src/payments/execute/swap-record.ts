@@ -1,11 +1,11 @@
 import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
 import { capsFor, takenOf } from '../../policy/caps.js';
-import { checkPayment } from '../../policy/check-payment.js';
+import { checkPayment } from '../../policy/refusals.js';
 import { overBudget } from '../../policy/over-budget.js';
-import { noSwapCost } from '../../policy/cost.js';
+import { noSwapCost, type SwapCost } from '../../policy/cost.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { costForSwap } from './attempt-receipt.js';
+import { costFor } from './attempt-receipt.js';
 import { againWithoutOrphans, type Reservation } from './reservation.js';
 import { type SwapTaking } from './swap-bound.js';
 import { swapCostAfter, withSwapCost } from './swap-cost.js';
@@ -63,4 +63,13 @@ export function swapRecord(context: PaymentContext, reservation: Reservation): S
       return costForSwap(cost, BigInt(outcome.feeLamports ?? 0));
     },
   };
+}
+
+/** What one swap costs, as its events show it. */
+function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt['cost'] {
+  return costFor(
+    { mint: '', amount: '0', microUsd: '0', swapped: cost },
+    networkFeeLamports,
+    false,
+  );
 }

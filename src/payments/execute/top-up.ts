@@ -2,6 +2,7 @@ import { minAmount } from '../../amount.js';
 import type { Emit } from '../../events.js';
 import { untilAborted } from '../../internal/abort.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { findFunding, type Funding } from '../plan/funding.js';
 import { readHoldings } from '../plan/holdings.js';
@@ -10,8 +11,7 @@ import { planOfSwap } from '../plan/plan.js';
 import { floatOf } from '../plan/usd-price.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import { resumeOnce } from '../reconcile/resume-once.js';
-import { topUpUrl } from '../top-up.js';
-import { approvalFor } from './approval.js';
+import { approvalFor } from './ask-approval.js';
 import { swapCounted } from './counted-swap.js';
 import { swapLock } from './fund.js';
 import { swapFromBest } from './swap-and-hold.js';
@@ -52,11 +52,16 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
     const { record } = await swapCounted(context, { id, url: place.url, mint }, (reservation) => {
       const planFor = (funding: Funding | undefined) =>
         planOfSwap(context, place, reservation.attempt, funding, signal, true);
-      const approve = approvalFor(context, planFor, signal);
+      const approve = approvalFor(context, policy.approve, planFor, signal);
       return swapFromBest(context, wanted, facts, { emit, signal, reservation, approve });
     });
     return available + BigInt(record.outAmount) >= below;
   };
   await untilAborted(Promise.all([context.ready(), resumeOnce(context)]), signal);
   return locks.hold([swapLock(mint)], bring, [signal]);
+}
+
+/** What an attempt that tops up has for the place that it pays. */
+export function topUpUrl(mint: Address): string {
+  return `top-up:${mint}`;
 }

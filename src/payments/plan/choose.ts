@@ -12,14 +12,14 @@ import {
 } from '../../internal/abort.js';
 import { pinnedMint } from '../../network.js';
 import type { Spend } from '../../policy/caps.js';
-import { checkOffer, checkPayment, checkPlace } from '../../policy/check-payment.js';
+import { isRefusedOffer, isRefusedPlace, overOf } from '../../policy/check-payment.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
-import { ownerOf, type PaymentContext } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import type { Funding } from './funding.js';
-import { forgetBalance, readOfferAccounts, type OfferFacts } from './offer-accounts.js';
+import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { usdValueOf } from './usd-value.js';
-import { reasons, swapEngine } from '../on-demand.js';
+import { reasons } from '../on-demand.js';
 
 /** The offer to pay, and how. */
 export interface Choice {
@@ -111,10 +111,13 @@ async function chooseBefore(
   signalFor: (offer: Offer) => AbortSignal,
 ): Promise<Choice> {
   const { network, signer, policy } = context.config;
-  const misplaced = checkPlace(policy, options.host);
+  const { host } = options;
+  const misplaced = isRefusedPlace(policy, host)
+    ? (await reasons()).checkPlace(policy, host)
+    : undefined;
   if (misplaced !== undefined) throw misplaced;
   const protocol = protocolOf(context.protocols, terms);
-  const { terms: envelope, readings } = protocol.offers(terms, network, signer.address);
+  const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();
   const untrusted = new Map(
     readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])),
@@ -131,7 +134,9 @@ async function chooseBefore(
 
   const welcome: Offer[] = [];
   for (const { offer } of readings.filter(isOk)) {
-    const refusal = checkOffer(policy, offer);
+    const refusal = isRefusedOffer(policy, offer)
+      ? (await reasons()).checkOffer(policy, offer)
+      : undefined;
     if (refusal === undefined) welcome.push(offer);
     else refused.set(offer.index, refusal);
   }
@@ -159,8 +164,11 @@ async function chooseBefore(
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
       return undefined;
     }
-    const spend = spendOf({ offer: one.offer, microUsd }, options.host);
-    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd, one.facts);
+    const spend = spendOf({ offer: one.offer, microUsd }, host);
+    const refusal =
+      overOf(policy, spend) === undefined
+        ? options.refuse?.(one.offer, microUsd, one.facts)
+        : (await reasons()).checkPayment(policy, spend);
     if (refusal !== undefined) refused.set(one.offer.index, refusal);
     return refusal === undefined ? { ...one, microUsd } : undefined;
   };
@@ -174,27 +182,21 @@ async function chooseBefore(
       allowed,
     ),
   );
-  if (!context.config.autoSwap)
-    for (const one of short) {
-      const { shortOf } = await reasons();
-      refused.set(one.offer.index, shortOf(ownerOf(context), one.offer, one.facts));
-      await forgetBalance(context, one.facts);
-    }
-  else if (short.length === 1 && short[0] !== undefined && !options.quote)
-    return done(short[0], undefined);
-  else {
-    const { chooseFunding } = await swapEngine();
-    const best = await chooseFunding(context, short, {
-      toSwap: !options.quote,
-      signalFor,
-      explain: (error) => inTime(deadline, error),
-      refuse: ({ index }, reason) => refused.set(index, reason),
-    });
-    if (best !== undefined) return done(best.one, best.funding);
-  }
+  const { autoSwap } = context.config;
+  const [only, ...more] = short;
+  if (autoSwap && only !== undefined && more.length === 0 && !options.quote)
+    return done(only, undefined);
+  const { chooseShort, nothingPayable } = await reasons();
+  const best = await chooseShort(context, short, {
+    toSwap: !options.quote,
+    signalFor,
+    explain: (error) => inTime(deadline, error),
+    refuse: ({ index }, reason) => refused.set(index, reason),
+  });
+  if (best !== undefined) return done(best.one, best.funding);
   // If Jupiter is away, that is the reason, and trying again helps.
   if (unpriced !== undefined) throw unpriced;
-  throw (await reasons()).nothingPayable(refused, refusals(refused, untrusted));
+  throw nothingPayable(refused, refusals(refused, untrusted));
 }
 
 function refusals(

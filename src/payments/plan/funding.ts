@@ -22,11 +22,12 @@ import {
   mayPay,
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
-import { outdateHoldings, shareFirst, shareHoldings } from './holdings.js';
-import { forgetBalance, type OwnFacts } from './offer-accounts.js';
+import { shareFirst, shareHoldings } from './holdings.js';
+import { outdateHoldings } from './pinned-holdings.js';
+import type { OwnFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { withRelay } from './relay.js';
-import { short } from './short-of.js';
+import { forgetBalance, short } from './short-of.js';
 import { checkAvailable, quoteForPayment, type GivenQuote } from './swap-quote.js';
 import { floatOf } from './usd-price.js';
 

@@ -3,18 +3,20 @@ import type { ExactChangeError } from '../../errors.js';
 import type { Fresh } from '../../journal/account-balance.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint, type PinnedMint } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
+import type { Account } from '../../solana/rpc/rpc.js';
 import {
   associatedTokenAddress,
-  decodeMint,
-  decodeTokenAccount,
-  type Mint,
+  plainAccount,
+  plainMint,
+  type PlainAccount,
+  type PlainMint,
 } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type Memory } from '../memory.js';
-import { firstBeside, shareFirst } from './holdings.js';
+import { reasons, swapEngine } from '../on-demand.js';
+import { firstBeside } from './pinned-holdings.js';
 import { readAccounts, type Read } from './read-accounts.js';
-import { reasons } from '../on-demand.js';
 
 /** What the chain says of one token of the wallet. */
 export interface OwnFacts {
@@ -59,7 +61,9 @@ export async function readOfferAccounts(
   const beside = mayBeShort ? firstBeside(context) : undefined;
   if (beside !== undefined) for (const address of beside.addresses) unknown.add(address);
   else if (context.config.autoSwap && known.length > 0 && known.every(({ isShort }) => isShort))
-    shareFirst(context, signal).catch(() => undefined);
+    swapEngine()
+      .then(({ shareFirst }) => shareFirst(context, signal))
+      .catch(() => undefined);
   const accounts = await readAccounts(context, [...unknown], signal);
   const available = new Map(known.flatMap((one) => [...one.available]));
   const read: ReadOffer[] = [];
@@ -83,14 +87,6 @@ export function knownAvailable(
   source: Address,
 ): Promise<bigint | undefined> {
   return context.ledger.available(source, freshIn(context));
-}
-
-/** Has the balance that an offer is short of read anew: the wallet may be funded meanwhile. */
-export async function forgetBalance(
-  { ledger }: Pick<PaymentContext, 'ledger'>,
-  { source }: Pick<OfferFacts, 'source'>,
-): Promise<void> {
-  await ledger.forget(source).catch(() => undefined);
 }
 
 /**
@@ -154,14 +150,14 @@ async function learn(
   let facts = memory.mints.get(mint);
   if (facts === undefined) {
     const account = accounts.get(mint)?.account;
-    const decoded = account ? decodeMint(account) : undefined;
-    if (decoded === undefined) return (await reasons()).unknownMint(mint);
     const pinned = pinnedMint(network, mint);
-    const problem = isPlain(decoded, pinned)
-      ? undefined
-      : (await reasons()).judgeMint(mint, decoded, pinned);
-    if (problem !== undefined) return problem;
-    facts = { tokenProgram: decoded.tokenProgram, decimals: decoded.decimals };
+    const plain = account ? plainMint(account) : undefined;
+    const judged =
+      plain !== undefined && isAsPinned(plain, pinned)
+        ? plain
+        : (await reasons()).judgedMint(mint, account ?? undefined, pinned);
+    if ('code' in judged) return judged;
+    facts = { tokenProgram: judged.tokenProgram, decimals: judged.decimals };
     makeRoom(memory.mints);
     memory.mints.set(mint, facts);
   }
@@ -177,7 +173,7 @@ async function learn(
   if (!memory.payees.has(destination)) {
     const isWallet = !isTokenProgram(accounts.get(payTo)?.account?.owner);
     const receiving = accounts.get(destination)?.account;
-    const decoded = receiving ? decodeTokenAccount(receiving) : undefined;
+    const decoded = receiving ? await readAccount(receiving) : undefined;
     if (!isWallet || decoded?.mint !== mint || decoded.state !== 'initialized')
       return (await reasons()).payeeProblem(offer, destination, isWallet);
     makeRoom(memory.payees);
@@ -188,7 +184,7 @@ async function learn(
   let read = 0n;
   if (own !== undefined) {
     const { account, slot } = own;
-    const decoded = account ? decodeTokenAccount(account) : undefined;
+    const decoded = account ? await readAccount(account) : undefined;
     if (decoded?.state === 'frozen') return (await reasons()).frozenAccount(source);
     const usable =
       decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
@@ -206,12 +202,16 @@ async function learn(
   };
 }
 
-/** Whether there is nothing to judge: a mint without extensions, and as it is pinned if it is. */
-function isPlain(
-  { extensions, decimals, tokenProgram }: Mint,
+/** Accounts with extensions are read by what few payments load. */
+async function readAccount(account: Account): Promise<PlainAccount | undefined> {
+  return plainAccount(account) ?? (await reasons()).decodeTokenAccount(account);
+}
+
+/** Whether there is nothing to judge of a mint without extensions. */
+function isAsPinned(
+  { decimals, tokenProgram }: PlainMint,
   pinned: PinnedMint | undefined,
 ): boolean {
-  if (extensions.length > 0) return false;
   return (
     pinned === undefined || (pinned.decimals === decimals && pinned.tokenProgram === tokenProgram)
   );

@@ -4,6 +4,7 @@ import type { Owner } from '../../journal/types.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import { amountText, fundingLink } from '../../token-text.js';
+import type { PaymentContext } from '../context.js';
 import type { OwnFacts } from './offer-accounts.js';
 
 /** The refusal of an offer whose token the wallet holds too little of. */
@@ -48,4 +49,12 @@ function tooLittle(
   return new FundsError('insufficient_funds', `${message} (${link}).`, {
     details: { mint, required: required.toString(), available: available.toString(), link },
   });
+}
+
+/** Has the balance that an offer is short of read anew: the wallet may be funded meanwhile. */
+export async function forgetBalance(
+  { ledger }: Pick<PaymentContext, 'ledger'>,
+  { source }: Pick<OwnFacts, 'source'>,
+): Promise<void> {
+  await ledger.forget(source).catch(() => undefined);
 }

@@ -1,6 +1,9 @@
 import { FundsError } from '../../errors.js';
 import type { PinnedMint } from '../../network.js';
-import type { Mint } from '../../solana/tokens/accounts.js';
+import type { Account } from '../../solana/rpc/rpc.js';
+import type { PlainMint } from '../../solana/tokens/accounts.js';
+import { decodeMint, type Mint } from '../../solana/tokens/decode.js';
+import { unknownMint } from './offer-problems.js';
 
 // Extensions that change nothing about what a transfer takes and delivers.
 export const harmlessExtensions: ReadonlySet<string> = new Set([
@@ -27,6 +30,17 @@ export const issuerExtensions: ReadonlySet<string> = new Set([
   'confidentialMintBurn',
   'scaledUiAmount',
 ]);
+
+/** A mint that can be paid with, or why it cannot. */
+export function judgedMint(
+  address: string,
+  account: Account | undefined,
+  pinned: PinnedMint | undefined,
+): PlainMint | FundsError {
+  const mint = account === undefined ? undefined : decodeMint(account);
+  if (mint === undefined) return unknownMint(address);
+  return judgeMint(address, mint, pinned) ?? mint;
+}
 
 /**
  * Why a mint cannot be paid with, or undefined. Unknown Token-2022 extensions are refused: a

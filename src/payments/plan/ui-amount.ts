@@ -3,7 +3,7 @@ import { parseMint } from '../../config/swap-request.js';
 import { FundsError } from '../../errors.js';
 import { refuse } from '../../internal/options.js';
 import { pinnedMint } from '../../network.js';
-import { decodeMint } from '../../solana/tokens/accounts.js';
+import { decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapRequest, UiSwapRequest } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';

@@ -2,7 +2,7 @@ import { untilAborted } from '../../internal/abort.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
-import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import { decodeTokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
 

@@ -3,11 +3,11 @@ import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
-import { ownerOf, type PaymentContext } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
-import { listenTo } from './account-changes.js';
+import { recovery } from '../on-demand.js';
 import { claimOf } from './claim.js';
-import { paymentFate, sentPayment, sourceOf, type Fate } from './fate.js';
+import { paymentFate, sentPayment, type Fate } from './fate.js';
 
 /**
  * The record of an attempt as this process follows it already, or a new one: two records of one
@@ -64,40 +64,22 @@ export async function decided(
   return followed.attempt.receipt;
 }
 
+/** Asked again after so many milliseconds if nothing more could be loaded: the page may be offline. */
+const RETRY_MS = 10_000;
+
+/** Mostly the first look suffices. */
 async function watch(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
   const { signal } = context.closing;
-  const source = sourceOf(open.attempt.payment);
-  const listening = listenTo(context.rpc, context.config.runtime, source.account, () =>
-    context.histories.outdate(source),
-  );
-  try {
-    // The seller's answer goes to its caller first.
-    await context.config.runtime.sleep(0, signal).catch(() => undefined);
-    for (let look = true; !signal.aborted;) {
-      let failed = false;
-      if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {
-        const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
-        if (isOver === true) return;
-        // A node or journal that does not answer decides nothing: it is asked again after the next
-        // wait, whatever is heard until then.
-        failed = isOver === undefined;
-      }
-      look = (await listening.next(signal)) || failed;
-    }
-  } finally {
-    listening.end();
+  const { runtime } = context.config;
+  // The seller's answer goes to its caller first.
+  await runtime.sleep(0, signal).catch(() => undefined);
+  while (!signal.aborted) {
+    const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
+    if (isOver === true) return;
+    const more = await recovery().catch(() => undefined);
+    if (more !== undefined) return more.keepWatching(context, open, emit, isOver === undefined);
+    await runtime.idle(RETRY_MS, signal).catch(() => undefined);
   }
-}
-
-/** Whether it can land no more, as far as one node says: then all of it is looked at. */
-async function isPast(
-  { rpc }: PaymentContext,
-  { attempt }: OpenPayment,
-  signal: AbortSignal,
-): Promise<boolean> {
-  return (
-    (await rpc.tip('finalized', { signal })).height > BigInt(attempt.payment.lastValidBlockHeight)
-  );
 }
 
 /** Asks the chain once, and closes the attempt if it has decided. */
@@ -131,7 +113,7 @@ function decisionOf(fate: Fate): Decision | undefined {
   return { state: 'settled', signature: fate.signature, slot: fate.slot };
 }
 
-function isDecided({ attempt }: OpenPayment): boolean {
+export function isDecided({ attempt }: OpenPayment): boolean {
   return attempt.state !== 'signed';
 }
 
@@ -142,7 +124,7 @@ async function closeAttempt(
   emit: Emit,
 ): Promise<void> {
   const { payment } = open.attempt;
-  const stands = open.isForeign !== true || (await isUpToDate(context, open));
+  const stands = open.isForeign !== true || (await (await recovery()).isUpToDate(context, open));
   const told = { first: false };
   const change = (attempt: OpenPayment['attempt']) => {
     if (attempt.state !== 'signed') return attempt;
@@ -160,33 +142,6 @@ async function closeAttempt(
     emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
       receipt: open.attempt.receipt,
     });
-}
-
-/**
- * Takes over what others have written of an attempt since it was read; false if it is decided.
- */
-async function isUpToDate(context: PaymentContext, open: OpenPayment): Promise<boolean> {
-  const { id, at } = open.attempt;
-  for await (const attempt of context.journal.attempts(ownerOf(context), {
-    state: 'signed',
-    since: at,
-  })) {
-    if (attempt.id !== id) continue;
-    const { delivered, tellingAt, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
-    const told = {
-      ...(tellingAt === undefined ? {} : { tellingAt }),
-      ...(toldAt === undefined ? {} : { toldAt }),
-    };
-    open.attempt = {
-      ...open.attempt,
-      delivered,
-      receipt,
-      ...told,
-      ...(doubt === undefined ? {} : { doubt }),
-    };
-    return true;
-  }
-  return false;
 }
 
 /** @param now - Caps over time count what was paid from then. Milliseconds since the epoch. */

@@ -1,12 +1,15 @@
-import { isExactChangeError } from '../../errors.js';
+import { ConfigError, isExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import type { PaymentContext } from '../context.js';
-import { mayRepeat, present } from '../execute/present.js';
+import type { Attempt } from '../../journal/types.js';
+import { ownerOf, type PaymentContext } from '../context.js';
+import { present } from '../execute/present.js';
+import { mayRepeat } from '../execute/rejection.js';
 import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { spent, swappedBy, undecided } from './earlier-errors.js';
 import type { RepeatedCall } from './find-earlier.js';
+import { inProgress, unread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
 import { sourceOf } from './fate.js';
 
@@ -23,9 +26,12 @@ const FORGOTTEN_BLOCKS = 216_000;
  */
 export async function settleEarlier(
   context: PaymentContext,
-  earlier: readonly OpenPayment['attempt'][],
+  similar: readonly Attempt[],
   repeat: RepeatedCall,
 ): Promise<Response | undefined> {
+  const earlier = await findEarlier(context, similar, repeat);
+  if (earlier.length === 0) return undefined;
+  repeat.onEarlier();
   const { call, emit } = repeat;
   const all = earlier.map((one) => openPaymentOf(context, one));
   // The caller may have heard more of them than was known a moment ago.
@@ -71,6 +77,82 @@ export async function settleEarlier(
     if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
     throw error;
   });
+}
+
+/** How many windows a caller has that was being told when its process ended. */
+const UNHEARD_WINDOWS = 10;
+
+/**
+ * Those whose answer did not reach their caller.
+ *
+ * @param first - All similar ones, as they were read a moment ago.
+ */
+async function findEarlier(
+  context: PaymentContext,
+  first: readonly Attempt[],
+  repeat: RepeatedCall,
+): Promise<OpenPayment['attempt'][]> {
+  const { fingerprint, idempotencyKey } = repeat;
+  const { runtime, retryWindow } = context.config;
+  const found: OpenPayment['attempt'][] = [];
+  const { similar, isAtWork } = await readSimilar(context, first, repeat).catch(unread);
+  for (const attempt of similar) {
+    const { payment, receipt, state, delivered } = attempt;
+    if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
+    if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
+    if (idempotencyKey !== undefined && isAtWork(attempt.id))
+      throw inProgress({ payerSignature: payment.payerSignature });
+    // Parallel calls without a key are separate purchases, and so are later ones once the answer
+    // arrived, or was told to be lost.
+    const isUnderWay = isAtWork(attempt.id) || isAtWork(bodyClaim(attempt.id));
+    const lost =
+      !delivered &&
+      !isUnderWay &&
+      !similar.some((later) => later.resigns === attempt.id && later.delivered);
+    const untold = isUntold(attempt, runtime.now(), retryWindow);
+    if (idempotencyKey !== undefined || (lost && untold))
+      found.push({ ...attempt, payment, receipt });
+  }
+  const isFound = (id: string) => found.some((one) => one.id === id);
+  const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
+    resigns === replaced && payment !== undefined && state !== 'unsettled' && !isFound(id);
+  // One whose successor is at work, or was told of, is left alone with it.
+  return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
+}
+
+interface SimilarAttempts {
+  readonly similar: readonly Attempt[];
+  /** Whether a call holds a claim. */
+  isAtWork(claim: string): boolean;
+}
+
+async function readSimilar(
+  context: PaymentContext,
+  first: readonly Attempt[],
+  { fingerprint, idempotencyKey }: RepeatedCall,
+): Promise<SimilarAttempts> {
+  const asked = first
+    .filter(({ payment, delivered }) => payment && (idempotencyKey !== undefined || !delivered))
+    .flatMap(({ id }) => [id, bodyClaim(id)]);
+  if (asked.length === 0) return { similar: first, isAtWork: () => false };
+  const live = await context.claims.live(asked);
+  const over = new Set(asked.filter((claim) => !live.has(claim)));
+  // Again: one whose claim had ended by now may be on record as delivered, which the first reading
+  // was too early for. What was signed in between is at work.
+  const similar =
+    over.size === 0
+      ? first
+      : await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
+  return { similar, isAtWork: (claim) => !over.has(claim) };
+}
+
+/**
+ * Whether a caller may not have heard that it is paid, or so lately that an equal call means the
+ * same purchase.
+ */
+function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
+  if (toldAt !== undefined) return now - toldAt <= retryWindow;
+  return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
 
 /** To the address that asked for it, wherever this call was led. */
@@ -164,4 +246,13 @@ async function noteTold(
   open.attempt = { ...attempt, [told]: context.config.runtime.now() };
   // Not written down, it is told once more than it had to be.
   await saveAttempt(context, open).catch(() => undefined);
+}
+
+/** The refusal of a call whose key was another request's. */
+function mismatch(): ConfigError {
+  return new ConfigError(
+    'idempotency_mismatch',
+    'This idempotencyKey was used for another request. Use one key for one request (method, URL and body), and a new one for another.',
+    { details: {} },
+  );
 }

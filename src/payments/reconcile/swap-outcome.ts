@@ -4,7 +4,7 @@ import type { SignedSwap } from '../../journal/types.js';
 import { WSOL_MINT } from '../../network.js';
 import type { RelayFee } from '../../receipt.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
-import { decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import { decodeTokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';

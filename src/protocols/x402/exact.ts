@@ -1,4 +1,4 @@
-import { hex } from '../../internal/hex.js';
+import { hex } from '../../internal/bytes.js';
 import { TransactionError } from '../../errors.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
 import {

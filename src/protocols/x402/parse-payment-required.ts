@@ -1,5 +1,6 @@
 import type { PaymentRequired } from '../types.js';
-import { readTerms, type PaymentRequiredParts } from './parse.js';
+import { readTerms } from './body.js';
+import type { PaymentRequiredParts } from './parse.js';
 
 export type { PaymentRequiredParts } from './parse.js';
 

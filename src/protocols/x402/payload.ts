@@ -1,5 +1,4 @@
-import { base64 } from '../../internal/bytes.js';
-import { hex } from '../../internal/hex.js';
+import { base64, hex } from '../../internal/bytes.js';
 import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';

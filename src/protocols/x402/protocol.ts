@@ -1,12 +1,13 @@
 import type { PaymentProtocol } from '../protocol.js';
+import type { Offer } from '../types.js';
 import { buildExactPayment } from './exact.js';
 import { refusesForm } from './facilitator-layout.js';
 import { X402_HEADERS } from './index.js';
-import { judgeOffers } from './offers.js';
+import { readOffer } from './offer.js';
 import { readOutcome } from './settlement.js';
-import { isParsed, readTerms } from './parse.js';
+import { isParsed } from './parse.js';
 import { attachPayment, checkHeader, transactionIn } from './payload.js';
-import { readPaymentRequired } from './read.js';
+import { rareTerms, readPaymentRequired } from './read.js';
 import { checkOwnPayment } from './self-check.js';
 
 /** x402, versions 1 and 2, scheme `exact` on Solana. */
@@ -14,9 +15,14 @@ export const x402Protocol: PaymentProtocol = {
   id: 'x402',
   headers: X402_HEADERS,
   detect: readPaymentRequired,
-  parse: (body) => readTerms({ body }),
+  parse: async (body) => (await rareTerms()).readTerms({ body }),
   owns: isParsed,
-  offers: judgeOffers,
+  async offers(terms, network, self) {
+    const read = terms.accepts.map((_, index) => readOffer(terms, index, network, self));
+    return read.every(isOffer)
+      ? { terms, readings: read.map((offer) => ({ ok: true, offer })) }
+      : (await rareTerms()).judgeOffers(terms, network, self);
+  },
   headerOf: ({ x402Version }) => (x402Version === 1 ? 'X-PAYMENT' : 'PAYMENT-SIGNATURE'),
   checkHeader,
   build(payment) {
@@ -29,3 +35,7 @@ export const x402Protocol: PaymentProtocol = {
   transactionIn,
   readOutcome,
 };
+
+function isOffer(read: ReturnType<typeof readOffer>): read is Offer {
+  return typeof read === 'object';
+}

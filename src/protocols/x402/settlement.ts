@@ -2,8 +2,8 @@ import { cleanText } from '../../errors.js';
 import type { ReadOptions, SellersWord } from '../protocol.js';
 import type { JsonObject, JsonValue, Settlement } from '../types.js';
 import { decodeHeader, fieldsOf } from './json.js';
-import { bodyObject, headerValue, type PaymentRequiredParts } from './parse.js';
-import { peekBody } from './read.js';
+import { headerValue, type PaymentRequiredParts } from './parse.js';
+import { rareTerms } from './read.js';
 
 /** Base58 of 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
@@ -24,7 +24,7 @@ export function readSettlement(headers: PaymentRequiredParts['headers']): Settle
   const said = fieldsOf(settlement);
   const transaction = text(said['transaction']) ?? '';
   const payer = text(said['payer']);
-  const errorReason = reason(said['errorReason']);
+  const errorReason = reasonIn(said['errorReason']);
   return Object.freeze({
     success: said['success'] === true,
     transaction: SIGNATURE.test(transaction) ? transaction : '',
@@ -34,22 +34,7 @@ export function readSettlement(headers: PaymentRequiredParts['headers']): Settle
   });
 }
 
-/**
- * Why the seller refused a payment, in its own words, cleaned: from `PAYMENT-REQUIRED`, the
- * settlement header, or the body. Undefined if it does not say.
- */
-export function rejectionReason({
-  headers,
-  body,
-}: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
-  return (
-    reason(fieldsOf(decodedHeader(headers, 'payment-required'))['error']) ??
-    readSettlement(headers)?.errorReason ??
-    reason(fieldsOf(bodyObject(body))['error'])
-  );
-}
-
-function decodedHeader(
+export function decodedHeader(
   headers: PaymentRequiredParts['headers'],
   name: string,
 ): JsonObject | undefined {
@@ -63,7 +48,7 @@ function text(value: JsonValue | undefined): string | undefined {
 }
 
 /** Facilitators in Go write `_solana_` where all others write `_svm_` (x402.md 1.8). */
-function reason(said: JsonValue | undefined): string | undefined {
+export function reasonIn(said: JsonValue | undefined): string | undefined {
   if (typeof said !== 'string') return undefined;
   const shown = text(said)?.replace(/_solana_/g, '_svm_');
   // What decides is read as it came: a secret of ours, which is hidden, may be a part of it.
@@ -81,11 +66,8 @@ export async function readOutcome(response: Response, options: ReadOptions): Pro
   };
 }
 
-/** v2 servers say it in a header, v1 servers only in the body. */
+/** Without it the chain has the last word all the same, so that it need not be there. */
 async function reasonOf(response: Response, options: ReadOptions): Promise<string | undefined> {
-  const { headers } = response;
-  const fromHeaders = rejectionReason({ headers });
-  if (fromHeaders !== undefined) return fromHeaders;
-  const body = await peekBody(response, options);
-  return rejectionReason({ headers, body: body.text });
+  const rare = await rareTerms().catch(() => undefined);
+  return rare?.reasonOf(response, options);
 }

@@ -1,4 +1,5 @@
 import type { Connection } from '@solana/web3.js';
+import type { Runtime } from '../../internal/runtime.js';
 import { askNodes, inTurn, type Node, type Request } from './failover.js';
 import { Fault } from './fault.js';
 import {
@@ -36,6 +37,8 @@ export interface ConnectOptions {
   readonly network?: string;
   /** Hears of each call of a node. */
   readonly timer?: CallTimer;
+  /** Answers that hold for a while are kept by it: see `kept-answers.ts`. Default: none is. */
+  readonly clock?: Pick<Runtime, 'now'> | undefined;
 }
 
 /** What a payment does without that settles as its seller says. */
@@ -60,7 +63,7 @@ export function connectRpc(options: ConnectOptions): Rpc {
     connection === undefined ? urls[0] : wsUrl === undefined ? undefined : connection.rpcEndpoint,
     wsUrl,
   );
-  return rpcOver({ nodes, timeoutMs, closing, socket });
+  return rpcOver({ nodes, timeoutMs, closing, socket, clock: options.clock });
 }
 
 interface Nodes {
@@ -68,17 +71,23 @@ interface Nodes {
   readonly timeoutMs: number;
   readonly closing: AbortController;
   readonly socket: SignatureSocket;
+  readonly clock: ConnectOptions['clock'];
 }
 
 function rpcOver(all: Nodes): Rpc {
-  const { nodes, timeoutMs, closing, socket } = all;
+  const { nodes, timeoutMs, closing, socket, clock } = all;
   const askBy = <T>(
     method: string,
     call: CallOptions | undefined,
     ask: (request: Request, node: Node) => Promise<T>,
     unchecked = false,
   ): Promise<T> =>
-    askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask, unchecked });
+    askNodes(nodes, timeoutMs, closing.signal, { signal: call?.signal, ask, unchecked }).catch(
+      async (error: unknown) => {
+        if (!(error instanceof Fault) || error === call?.signal?.reason) throw error;
+        throw (await rareCalls()).toTransportError(error, method, timeoutMs);
+      },
+    );
   const ask = <T>(
     method: string,
     params: readonly unknown[],
@@ -87,7 +96,10 @@ function rpcOver(all: Nodes): Rpc {
   ): Promise<T> => askBy(method, call, async (request) => read(await request(method, params)));
 
   // Loaded before a node is asked: that it could not be is no fault of a node.
-  const rare = async () => (await rareCalls()).rareMethods(ask);
+  const rare = loadOnce(async () => {
+    const { keepAnswers, rareMethods } = await rareCalls();
+    return clock === undefined ? rareMethods(ask) : keepAnswers(rareMethods(ask), clock);
+  });
 
   /** What each node's last blockhash told of its height. */
   const tips = new Map<Node, Tip>();

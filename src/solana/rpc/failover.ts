@@ -1,6 +1,6 @@
 import { bounded } from '../../internal/abort.js';
 import { systemRuntime } from '../../internal/runtime.js';
-import { Fault, toTransportError, worstFault } from './fault.js';
+import { Fault, worstFault } from './fault.js';
 import { misshapen } from './reply.js';
 
 /** One RPC node. */
@@ -19,8 +19,6 @@ export interface Node {
 export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
 export interface Question<T> {
-  /** The JSON-RPC method, for errors. */
-  readonly method: string;
   readonly signal: AbortSignal | undefined;
   /** Asks, and reads the answer. */
   readonly ask: (request: Request, node: Node) => Promise<T>;
@@ -64,13 +62,13 @@ export function inTurn(nodes: readonly Node[]): readonly Node[] {
 /**
  * Asks the nodes in turn until one answers, and after a short pause once more: those that have
  * failed lately after the others. Bounded by `timeoutMs` altogether, of which no node gets more
- * than its share; rejects with the signal's reason or a `TransportError`.
+ * than its share; rejects with the signal's reason or a {@link Fault}.
  */
 export async function askNodes<T>(
   nodes: readonly Node[],
   timeoutMs: number,
   closed: AbortSignal,
-  { method, signal, ask, unchecked }: Question<T>,
+  { signal, ask, unchecked }: Question<T>,
 ): Promise<T> {
   const late = () => new Fault('timeout', 'it did not answer in time');
   const startedAt = systemRuntime.now();
@@ -143,11 +141,9 @@ export async function askNodes<T>(
       throw worstFault(faults);
     });
   } catch (error) {
-    if (signal?.aborted === true && error === signal.reason) throw error;
-    if (!(error instanceof Fault)) throw error;
     // Too late altogether: which node was slow is clear if there is one.
-    if (nodes.length === 1) error.host ??= nodes[0]?.host;
-    throw toTransportError(error, method, timeoutMs);
+    if (error instanceof Fault && nodes.length === 1) error.host ??= nodes[0]?.host;
+    throw error;
   }
 }
 

@@ -21,7 +21,7 @@ const MAX_VENUES = 256;
  * A connection that asks for the rent of each size of account once in ten minutes, and for what is
  * paid for the same accounts once in two seconds.
  */
-export function keepAnswers(rpc: Rpc, clock: Clock): Rpc {
+export function keepAnswers<R extends Pick<Rpc, 'rent' | 'priorityFees'>>(rpc: R, clock: Clock): R {
   const rents = keeper<bigint>(clock, RENT_MS, MAX_SIZES);
   const fees = keeper<readonly bigint[]>(clock, FEES_MS, MAX_VENUES);
   return {

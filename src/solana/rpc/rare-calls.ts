@@ -25,7 +25,9 @@ import { checked, COMMITMENT, leastSlot, settings } from './tip.js';
 
 // What a payment does without that settles as its seller says: one door, so that it is one part of
 // a bundle.
+export { keepAnswers } from './kept-answers.js';
 export { createSignatureSocket } from './signature-socket.js';
+export { toTransportError } from './transport-error.js';
 
 /** Asks the nodes by a method, and reads the answer. */
 export type Ask = <T>(

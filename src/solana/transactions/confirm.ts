@@ -1,5 +1,6 @@
 import { onAbort } from '../../internal/abort.js';
-import { stopwatch, type Runtime } from '../../internal/runtime.js';
+import { type Runtime } from '../../internal/runtime.js';
+import { stopwatch } from '../../internal/stopwatch.js';
 import type { LandedTransaction, Rpc, SignatureStatus } from '../rpc/rpc.js';
 import { firstSignature } from './transaction.js';
 

@@ -1,3 +1,4 @@
+import { TransactionError } from '../../errors.js';
 import { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
 import { GUARD_ACCOUNTS, LIGHTHOUSE_PROGRAM, QUIET_LEVELS, REFUSED_GUARDS } from './lighthouse.js';
 import {
@@ -6,6 +7,7 @@ import {
   type DecodedMessage,
   type DecodedTransaction,
 } from './transaction.js';
+import type { Address } from '../types.js';
 
 /** A message of ours, and what a wallet made of it before it signed. */
 interface Change {
@@ -206,4 +208,26 @@ function isSame(a: NamedInstruction, b: NamedInstruction | undefined): boolean {
 
 function isSameList<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
   return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);
+}
+
+/**
+ * What a wallet signed of a message of ours. What is in the slots of other signers is not looked at,
+ * and not sent. Throws `signing_failed`.
+ */
+export function readSigned(
+  address: Address,
+  message: Uint8Array,
+  wire: Uint8Array,
+  kind: 'payment' | 'swap',
+): { readonly message: Uint8Array; readonly signature: Uint8Array; readonly guards: number } {
+  const judged = judgeChange(message, wire);
+  if ('id' in judged)
+    throw new TransactionError(
+      'signing_failed',
+      `The wallet ${address} changed the ${kind} before it signed: ${judged.refuses} (rule ${judged.id}). Nothing was sent. Use another wallet, or turn off what changes transactions in this one.`,
+      { details: { address, rule: judged.id } },
+    );
+  const { signed, guards } = judged;
+  const signature = signed.signatures[signed.staticAccounts.indexOf(address)] ?? new Uint8Array();
+  return { message: signed.message, signature, guards };
 }

@@ -1,7 +1,8 @@
 import { everyPinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { addressBytes, isReservedAddress } from '../../solana/address.js';
 import type { Account } from '../../solana/rpc/rpc.js';
-import { associatedTokenAddress, decodeMint } from '../../solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { decodeMint } from '../../solana/tokens/decode.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { isThere } from '../transaction/own-account.js';
 import { type Rule, enforce } from './rule.js';

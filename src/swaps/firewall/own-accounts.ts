@@ -1,4 +1,4 @@
-import type { TokenAccount } from '../../solana/tokens/accounts.js';
+import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { Rule } from './rule.js';
 

@@ -1,7 +1,7 @@
 import { TransactionError, cleanText } from '../../errors.js';
 import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Account, Simulation } from '../../solana/rpc/rpc.js';
-import { decodeTokenAccount, uncountedLamports } from '../../solana/tokens/accounts.js';
+import { decodeTokenAccount, uncountedLamports } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapDecoder } from '../provider.js';
 import { swapErrorName } from './decoders.js';

@@ -1,6 +1,7 @@
 import { maxAmount } from '../../amount.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT, pinnedMint } from '../../network.js';
-import { type TokenAccount, associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { type TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 
 /** A token account of the wallet, as listed by the chain. */

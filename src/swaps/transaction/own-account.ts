@@ -5,7 +5,7 @@ import {
   decodeTokenAccount,
   type TokenAccount,
   uncountedLamports,
-} from '../../solana/tokens/accounts.js';
+} from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import { ownAccountRules } from '../firewall/own-accounts.js';
 import { brokenBy, type RuleText } from '../firewall/rule.js';

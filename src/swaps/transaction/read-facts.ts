@@ -1,7 +1,8 @@
 import { FundsError } from '../../errors.js';
 import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
-import { type Mint, associatedTokenAddress, decodeMint } from '../../solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import { type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
 

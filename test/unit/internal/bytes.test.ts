@@ -1,8 +1,7 @@
 import * as scure from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { base58, base64, base64url } from '../../../src/internal/bytes.js';
-import { hex } from '../../../src/internal/hex.js';
+import { base58, base64, base64url, hex } from '../../../src/internal/bytes.js';
 
 /** With zeros and the highest bytes at either end, where carries and padding are. */
 const bytes = fc

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareNext } from '../../../src/internal/shared-work.js';
+import { shareNext } from '../../../src/internal/share-next.js';
 
 /** Work that ends when it is told to. */
 function work() {

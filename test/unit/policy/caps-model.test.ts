@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, pinnedMint } from '../../../src/network.js';
-import { capsFor, capsSeen, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
-import { checkPayment } from '../../../src/policy/check-payment.js';
+import { capsFor, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import { capsSeen } from '../../../src/policy/cap-use.js';
+import { checkPayment } from '../../../src/policy/refusals.js';
 import type { SwapCost } from '../../../src/policy/cost.js';
 import type { LimitOptions } from '../../../src/policy/limits.js';
 import { parse } from './parse.js';

@@ -2,15 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { PolicyError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
 import { capUse } from '../../../src/policy/cap-use.js';
-import {
-  capsFor,
-  capsSeen,
-  counts,
-  takenOf,
-  type Cap,
-  type Spend,
-} from '../../../src/policy/caps.js';
-import { checkPayment } from '../../../src/policy/check-payment.js';
+import { capsFor, counts, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import { capsSeen } from '../../../src/policy/cap-use.js';
+import { checkPayment } from '../../../src/policy/refusals.js';
 import { overBudget } from '../../../src/policy/over-budget.js';
 import { capsOf, parse } from './parse.js';
 

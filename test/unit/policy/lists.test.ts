@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
 import { type ListOptions } from '../../../src/policy/lists.js';
-import { checkOffer, checkPlace } from '../../../src/policy/check-payment.js';
+import { checkOffer, checkPlace } from '../../../src/policy/refusals.js';
 import { parse, refusedOption } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';

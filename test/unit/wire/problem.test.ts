@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../../src/errors.js';
-import { Fault, toTransportError } from '../../../src/solana/rpc/fault.js';
+import { errorOfCode } from '../../../src/errors/of-code.js';
+import { Fault } from '../../../src/solana/rpc/fault.js';
+import { toTransportError } from '../../../src/solana/rpc/transport-error.js';
 import { errorOf, problemOf, serviceProblem, type Problem } from '../../../src/wire/problem.js';
 import {
   aboutProblem,
@@ -11,7 +13,7 @@ import {
 } from '../../../src/wire/problems.js';
 import { sampleDetails } from './details.js';
 
-const { errorCodes, errorOfCode, ExactChangeError, FundsError, TransportError } = errors;
+const { errorCodes, ExactChangeError, FundsError, TransportError } = errors;
 type ErrorCode = errors.ErrorCode;
 
 const swap: errors.Moved = {

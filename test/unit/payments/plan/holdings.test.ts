@@ -3,11 +3,8 @@ import { newWallet } from '../../../../src/journal/registry.js';
 import { SOLANA_MAINNET, TOKEN_PROGRAM } from '../../../../src/network.js';
 import type { PaymentContext } from '../../../../src/payments/context.js';
 import { createMemory } from '../../../../src/payments/memory.js';
-import {
-  firstBeside,
-  outdateHoldings,
-  shareFirst,
-} from '../../../../src/payments/plan/holdings.js';
+import { shareFirst } from '../../../../src/payments/plan/holdings.js';
+import { firstBeside, outdateHoldings } from '../../../../src/payments/plan/pinned-holdings.js';
 import { addressBytes } from '../../../../src/solana/address.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
 

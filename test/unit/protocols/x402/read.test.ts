@@ -3,8 +3,8 @@ import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { peekBody, readPaymentRequired } from '../../../../src/protocols/x402/read.js';
-import { rejectionReason } from '../../../../src/protocols/x402/settlement.js';
+import { peekBody, rejectionReason } from '../../../../src/protocols/x402/peek.js';
+import { readPaymentRequired } from '../../../../src/protocols/x402/read.js';
 import { base64, entryV1, envelopeV1, envelopeV2 } from '../../../fixtures/malformed-402.js';
 
 const v1 = JSON.stringify(envelopeV1());

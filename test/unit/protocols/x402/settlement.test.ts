@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../../../src/payments/execute/outcomes.js';
 import { hideAddress } from '../../../../src/internal/redact.js';
-import { readSettlement, rejectionReason } from '../../../../src/protocols/x402/settlement.js';
+import { rejectionReason } from '../../../../src/protocols/x402/peek.js';
+import { readSettlement } from '../../../../src/protocols/x402/settlement.js';
 import { base64, envelopeV1, envelopeV2, KEYS, MAINNET } from '../../../fixtures/malformed-402.js';
 import { anyText } from '../../../helpers/any-text.js';
 

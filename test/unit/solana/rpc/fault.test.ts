@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { Fault, shownHost, toTransportError } from '../../../../src/solana/rpc/fault.js';
+import { Fault, shownHost } from '../../../../src/solana/rpc/fault.js';
+import { toTransportError } from '../../../../src/solana/rpc/transport-error.js';
 
 it.each([
   ['https://api.mainnet-beta.solana.com', 'api.mainnet-beta.solana.com'],

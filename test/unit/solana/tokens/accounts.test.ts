@@ -8,11 +8,8 @@ import { address, none, some } from '@solana/kit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/network.js';
-import {
-  associatedTokenAddress,
-  decodeMint,
-  decodeTokenAccount,
-} from '../../../../src/solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
+import { decodeMint, decodeTokenAccount } from '../../../../src/solana/tokens/decode.js';
 import { addressBytes, addressOf } from '../../../../src/solana/address.js';
 import type { Account } from '../../../../src/solana/rpc/rpc.js';
 

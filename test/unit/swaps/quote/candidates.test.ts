@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
-import {
-  type TokenAccount,
-  associatedTokenAddress,
-} from '../../../../src/solana/tokens/accounts.js';
+import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
+import { type TokenAccount } from '../../../../src/solana/tokens/decode.js';
 import {
   type CandidateChoice,
   type Holding,

@@ -1,0 +1,25 @@
+import { ownerOf, type PaymentContext } from '../context.js';
+import { swapEngine } from '../on-demand.js';
+import type { Priced } from './choose.js';
+import type { chooseFunding } from './choose-funding.js';
+import { forgetBalance, shortOf } from './short-of.js';
+
+/**
+ * Chooses among offers that the wallet holds too little for: the cheapest to swap for, if the client
+ * swaps. Refuses all others.
+ */
+export async function chooseShort(
+  context: PaymentContext,
+  short: readonly Priced[],
+  options: Parameters<typeof chooseFunding>[2],
+): Promise<Awaited<ReturnType<typeof chooseFunding>>> {
+  if (context.config.autoSwap) {
+    const { chooseFunding } = await swapEngine();
+    return chooseFunding(context, short, options);
+  }
+  for (const { offer, facts } of short) {
+    options.refuse(offer, shortOf(ownerOf(context), offer, facts));
+    await forgetBalance(context, facts);
+  }
+  return undefined;
+}

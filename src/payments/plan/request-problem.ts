@@ -1,0 +1,32 @@
+import { ProtocolError, type ExactChangeError } from '../../errors.js';
+import type { Call } from '../../internal/request.js';
+import type { ListRules } from '../../policy/lists.js';
+import { checkPlace } from '../../policy/refusals.js';
+import { isSecure } from './check-request.js';
+
+/**
+ * Throws `insecure_origin` for a place that no payment header may go to. It may be a redirecting
+ * seller's, so it is in no message.
+ */
+export function checkOrigin(url: string): URL {
+  const place = new URL(url);
+  if (isSecure(place)) return place;
+  const { origin } = place;
+  throw new ProtocolError(
+    'insecure_origin',
+    "The place that asks for payment is not https, so a payment sent there could be stolen. Use the seller's https address; details.origin is the one that asked.",
+    { details: { origin } },
+  );
+}
+
+/** Why no payment may be made for a call at the address that asks for it. */
+export function requestProblem(policy: ListRules, { method }: Call, url: string): ExactChangeError {
+  return (
+    checkPlace(policy, checkOrigin(url).host) ??
+    new ProtocolError(
+      'unsupported_offer',
+      `The ${method} was redirected before it was answered with 402, and its method may have changed on the way. Send it to its final address directly.`,
+      { details: { reason: 'redirected with a body' } },
+    )
+  );
+}

@@ -1,0 +1,91 @@
+import { cleanText, PolicyError } from '../errors.js';
+import type { CapRules, Spend } from './caps.js';
+import { overOf, refusing, valuesOf, type OfferFacts } from './check-payment.js';
+import { costOf, costParts, inUnit, sayIn, type Cost } from './cost.js';
+import { plainHost } from './hosts.js';
+import type { List, ListRules } from './lists.js';
+import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
+
+/**
+ * The caps on a single payment, with all that its swaps take. Returns the refusal
+ * (`amount_over_limit`, `price_unknown`), or undefined if it may go on.
+ */
+export function checkPayment(
+  policy: Omit<CapRules, 'caps'>,
+  spend: Spend,
+): PolicyError<'amount_over_limit' | 'price_unknown'> | undefined {
+  const { mint } = spend;
+  const over = overOf(policy, spend);
+  if (over === undefined) return undefined;
+  if (over === 'unpriced')
+    return new PolicyError(
+      'price_unknown',
+      `No price is known for mint ${mint}, so no dollar cap can hold. Set policy.maxAmount for it, in base units, to allow payments.`,
+      { details: { mint } },
+    );
+  const { name, unit, limit } = over;
+  const cost = costOf(spend, true);
+  const taken = cost.get(unit) ?? 0n;
+  return new PolicyError(
+    'amount_over_limit',
+    `${describeCost(spend, cost, unit, taken)} is above policy.${name} of ${sayIn(unit, limit)}. Raise it to allow the payment.`,
+    { details: { cap: name, limit: inUnit(unit, limit), amount: inUnit(unit, taken), unit } },
+  );
+}
+
+/** A cost with what it is made of, as the beginning of a sentence. */
+function describeCost(
+  { swapped, swapping, host }: Spend,
+  cost: Cost,
+  unit: string,
+  taken: bigint,
+): string {
+  const price = sayIn(unit, taken);
+  if (swapped === undefined && swapping === undefined)
+    return `The price of ${price}${host && ` at ${host}`}`;
+  const leaves = `What leaves for the payment, ${price}`;
+  if (unit !== USD) return `${leaves} with its swap,`;
+  const parts = costParts(
+    taken,
+    [USD_OF_SWAPS, USD_OF_FEES].map((part) => cost.get(part) ?? 0n),
+  );
+  return (
+    `${leaves} ` +
+    `(price ${parts.payments}, swap ${parts.swaps}, network fees and rent ${parts.fees}),`
+  );
+}
+
+/**
+ * Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the
+ * refusal (`not_allowed`), or undefined.
+ */
+export function checkPlace(
+  policy: ListRules,
+  host: string,
+): PolicyError<'not_allowed'> | undefined {
+  const hosts = plainHost(host);
+  return refusedBy(refusing(policy, { hosts }), hosts);
+}
+
+/** Whether the lists let an offer be paid. Returns the refusal (`not_allowed`), or undefined. */
+export function checkOffer(
+  policy: ListRules,
+  offer: OfferFacts,
+): PolicyError<'not_allowed'> | undefined {
+  const values = valuesOf(offer);
+  const list = refusing(policy, values);
+  return refusedBy(list, list && values[list.kind]);
+}
+
+function refusedBy(
+  list: List | undefined,
+  value: string | undefined,
+): PolicyError<'not_allowed'> | undefined {
+  if (list === undefined || value === undefined) return undefined;
+  const { name, allows } = list;
+  return new PolicyError(
+    'not_allowed',
+    `Refused by policy.${name}, which ${allows ? 'does not name' : 'names'} what is in details.value. Change the list to allow it.`,
+    { details: { list: name, value: cleanText(value) } },
+  );
+}

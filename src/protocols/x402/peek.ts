@@ -1,0 +1,176 @@
+import { TransportError } from '../../errors.js';
+import { startDeadline, untilAborted } from '../../internal/abort.js';
+import { isCrossOrigin } from '../../internal/origin.js';
+import type { ReadOptions } from '../protocol.js';
+import type { PaymentRequired } from '../types.js';
+import {
+  bodyObject,
+  claimsPayment,
+  findPaymentRequired,
+  malformedPaymentRequired,
+} from './body.js';
+import { fieldsOf, JSON_LIMITS } from './json.js';
+import { isReadable, type Malformed, type PaymentRequiredParts } from './parse.js';
+import { beginBody, mayHoldFallback, type BegunBody } from './read.js';
+import { decodedHeader, readSettlement, reasonIn } from './settlement.js';
+
+/** The beginning of a body, at most 64 KiB of it. */
+export interface PeekedBody {
+  readonly text: string;
+  /** `whole`, or why the rest is not there; `dismissed` means that it cannot be a JSON object. */
+  readonly end: 'whole' | 'dismissed' | 'capped' | 'late' | 'broken';
+}
+
+/** How long a good header waits for the body that may hold a fallback. */
+const FALLBACK_WAIT_MS = 1_000;
+/**
+ * As `readPaymentRequired`, for a response whose header says too little: only a copy of its body is
+ * read, no further than needed, at most 64 KiB and until the deadline.
+ */
+export async function readWithBody(
+  response: Response,
+  options: ReadOptions,
+  begun: BegunBody | undefined,
+): Promise<PaymentRequired | undefined> {
+  const parts: PaymentRequiredParts = {
+    headers: response.headers,
+    ...(response.url === '' ? {} : { url: response.url }),
+  };
+  const header = response.headers.has('payment-required') ? findPaymentRequired(parts) : undefined;
+  if (isReadable(header)) {
+    if (header.x402Version === 1 || !mayHoldFallback(response.headers)) return header;
+    const timeoutMs = Math.min(options.timeoutMs, FALLBACK_WAIT_MS);
+    const body = await peekBody(response, { ...options, timeoutMs }, begun);
+    return body.end === 'whole' && !isEmpty(body.text)
+      ? orThrow(findPaymentRequired({ ...parts, body: body.text }), response)
+      : header;
+  }
+  const body = await peekBody(response, options, begun);
+  // It shows this page no header.
+  if (isCrossOrigin(response) && isEmpty(body.text) && body.end === 'whole')
+    throw malformedPaymentRequired(
+      'this page may not read its header (CORS); it lacks Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE',
+      response,
+    );
+  const found = findPaymentRequired(body.end === 'whole' ? { ...parts, body: body.text } : parts);
+  if (isReadable(found) || body.end === 'whole' || body.end === 'dismissed')
+    return orThrow(found, response);
+  if (!claimsPayment(body.text)) return orThrow(found, response);
+  if (body.end === 'late') throw lateBody(response, options.timeoutMs);
+  throw malformedPaymentRequired(
+    body.end === 'capped' ? 'its body is too large' : 'its body broke off or is not UTF-8',
+    response,
+  );
+}
+
+/**
+ * Reads the beginning of a copy of the body, for as long as it may be a JSON object. Rejects only
+ * with the signal's reason.
+ */
+export async function peekBody(
+  response: Response,
+  options: ReadOptions,
+  begun = beginBody(response),
+): Promise<PeekedBody> {
+  if (begun === undefined) return { text: '', end: 'dismissed' };
+  const { reader } = begun;
+  const deadline = startDeadline(options.timeoutMs, options.signal);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const finish = (end: PeekedBody['end']): PeekedBody => decoded(chunks, size, end);
+  try {
+    for (let piece = begun.first; ; piece = reader.read()) {
+      const next = await untilAborted(piece, deadline.signal);
+      if (next.done) return finish('whole');
+      chunks.push(next.value);
+      size += next.value.byteLength;
+      if (chunks.length === 1 && !mayBeObject(next.value)) return finish('dismissed');
+      if (size > JSON_LIMITS.characters) return finish('capped');
+    }
+  } catch (error) {
+    if (options.signal?.aborted === true) throw error;
+    return finish(deadline.passed ? 'late' : 'broken');
+  } finally {
+    deadline.end();
+    // Not awaited: one branch of a tee settles only when the other is cancelled too.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** What an official seller answers beside its header. */
+function isEmpty(text: string): boolean {
+  return /^(?:\{\s*\})?$/.test(text.trim());
+}
+
+function orThrow(
+  found: PaymentRequired | Malformed | undefined,
+  response: Response,
+): PaymentRequired | undefined {
+  if (found === undefined || isReadable(found)) return found;
+  throw malformedPaymentRequired(found.malformed, response);
+}
+
+/**
+ * Whether the first bytes, after space and a byte order mark, begin a JSON object; undecided if
+ * they are all space.
+ */
+function mayBeObject(bytes: Uint8Array): boolean {
+  const isMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const first = bytes
+    .subarray(isMark ? 3 : 0)
+    .find((byte) => ![0x20, 0x09, 0x0a, 0x0d].includes(byte));
+  return first === undefined || first === 0x7b;
+}
+
+function decoded(chunks: readonly Uint8Array[], size: number, end: PeekedBody['end']): PeekedBody {
+  const bytes = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  try {
+    // A cut may fall within a character, so only a whole body must be whole UTF-8.
+    return { text: new TextDecoder('utf-8', { fatal: end === 'whole' }).decode(bytes), end };
+  } catch {
+    return { text: new TextDecoder().decode(bytes), end: 'broken' };
+  }
+}
+
+function lateBody(response: Response, timeoutMs: number): TransportError<'timeout'> {
+  return new TransportError(
+    'timeout',
+    `The seller's payment terms did not arrive within ${timeoutMs} ms. Nothing was paid; try again.`,
+    {
+      details: { step: 'payment_required', timeoutMs },
+      response,
+    },
+  );
+}
+
+/**
+ * Why the seller refused a payment, in its own words, cleaned: from `PAYMENT-REQUIRED`, the
+ * settlement header, or the body. Undefined if it does not say.
+ */
+export function rejectionReason({
+  headers,
+  body,
+}: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
+  return (
+    reasonIn(fieldsOf(decodedHeader(headers, 'payment-required'))['error']) ??
+    readSettlement(headers)?.errorReason ??
+    reasonIn(fieldsOf(bodyObject(body))['error'])
+  );
+}
+
+/** v2 servers say it in a header, v1 servers only in the body. */
+export async function reasonOf(
+  response: Response,
+  options: ReadOptions,
+): Promise<string | undefined> {
+  const { headers } = response;
+  const fromHeaders = rejectionReason({ headers });
+  if (fromHeaders !== undefined) return fromHeaders;
+  const body = await peekBody(response, options);
+  return rejectionReason({ headers, body: body.text });
+}
