@@ -40,15 +40,17 @@ export function shareFirst(
   return untilAborted(note(readAccounts(context, addresses, undefined)), signal);
 }
 
-/** What the wallet holds, as far as it was read. */
+/** What the wallet holds in the accounts that were read. */
 export function holdingsIn(
   { config: { network, signer } }: Pick<PaymentContext, 'config'>,
+  addresses: readonly Address[],
   read: Read,
 ): Holdings {
   const wallet = signer.address;
-  const tokens = [...read].flatMap(([address, { account }]) => {
-    const token = account === null ? undefined : decodeTokenAccount(account);
-    return token === undefined ? [] : [{ address, account: token }];
+  const tokens = addresses.flatMap((address) => {
+    const raw = read.get(address)?.account;
+    const account = raw ? decodeTokenAccount(raw) : undefined;
+    return account === undefined ? [] : [{ address, account }];
   });
   return { network, wallet, lamports: read.get(wallet)?.account?.lamports ?? 0n, tokens };
 }

@@ -56,7 +56,7 @@ export function startPinned(context: PaymentContext): Beside {
   return {
     addresses: [wallet, ...tokens],
     note(accounts) {
-      const read = heldIn(context, [wallet, ...tokens], accounts);
+      const read = heldIn(context, tokens, accounts);
       pinned.read = read;
       followRead(context, { at, read });
       return read;
@@ -69,22 +69,22 @@ export function startPinned(context: PaymentContext): Beside {
 
 async function heldIn(
   context: PaymentContext,
-  own: readonly Address[],
+  tokens: readonly Address[],
   accounts: Read | Promise<Read>,
 ): Promise<Holdings> {
-  const all = await accounts;
-  const found = new Map([...all].filter(([address]) => own.includes(address)));
   const { signer, runtime } = context.config;
+  const read = await accounts;
   const at = runtime.now();
   // Remembered before anything is loaded. Those with extensions are read anew by what needs them.
-  for (const [address, { account, slot }] of found) {
+  for (const address of tokens) {
+    const { account = null, slot } = read.get(address) ?? {};
     const token = account === null ? undefined : plainAccount(account);
     // A frozen account is looked at again each time: it has a balance and cannot pay.
     if (token?.owner !== signer.address || token.state !== 'initialized') continue;
     await context.ledger.see(address, { amount: token.amount, at, slot });
   }
   const { holdingsIn } = await swapEngine();
-  return holdingsIn(context, found);
+  return holdingsIn(context, tokens, read);
 }
 
 /** Remembers what is being read, or that nothing came of it. */
