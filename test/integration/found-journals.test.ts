@@ -75,8 +75,7 @@ describe('a call whose way to the database breaks between its payment and its an
   );
 });
 
-/** A journal whose claims cannot be dropped until that is mended. */
-async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): void }> {
+async function journalInFile() {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-claims-'));
   const file = fileJournal(join(directory, 'journal.jsonl'));
   onTestFinished(async () => {
@@ -84,6 +83,12 @@ async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): voi
     await file.close();
     await rm(directory, { recursive: true });
   });
+  return file;
+}
+
+/** A journal whose claims cannot be dropped until that is mended. */
+async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): void }> {
+  const file = await journalInFile();
   let isBroken = true;
   const coordination = (owner: Owner): Coordination => {
     const { claims, ...rest } = file.coordination(owner);
@@ -126,6 +131,38 @@ describe('a call whose claim the journal does not drop', () => {
     expect(await live()).toBe(1);
     mend();
     await until('the claim is dropped', async () => ((await live()) === 0 ? true : undefined));
+  });
+});
+
+describe('a payment that is taken up while another decides it', () => {
+  it('holds no tokens in the end', { timeout: 20_000 }, async () => {
+    const file = await journalInFile();
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      response.end('served for nothing');
+    });
+    onTestFinished(() => seller.close());
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal: file });
+    const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+    const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+    await (await payer.client.fetch(seller.url)).text();
+    const decided = () =>
+      until('the payment is decided', async () =>
+        (await listOf(file.attempts(owner)))[0]?.state === 'unsettled' ? true : undefined,
+      );
+    const coordination = (of: Owner): Coordination => {
+      const { ledger, ...rest } = file.coordination(of);
+      const hold: typeof ledger.hold = async (...given) => {
+        sandbox.controls.node.warp();
+        await decided();
+        await ledger.hold(...given);
+      };
+      return { ...rest, ledger: { ...ledger, hold } };
+    };
+    const other = payer.again({ journal: { ...file, coordination } });
+    await other.resume();
+    await other.close();
+    expect(await file.coordination(owner).ledger.held(account)).toBe(0n);
   });
 });
 

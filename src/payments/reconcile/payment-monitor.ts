@@ -132,9 +132,12 @@ async function closeAttempt(
     return closed(attempt, verdict, context.config.runtime.now());
   };
   // What is not written down is not decided: it is asked again. What another process has decided
-  // meanwhile is written already.
+  // meanwhile is written already, and may have been before the tokens were held here.
   if (stands) await saveAttempt(context, open, change, endsOf(payment.source, verdict));
-  else open.attempt = change(open.attempt);
+  else {
+    await endHold(context, open, verdict);
+    open.attempt = change(open.attempt);
+  }
   // It may have been taken off the known balance already, when its client closed.
   if (verdict.state === 'unsettled') await context.ledger.forget(payment.source);
   // Several may have been told at once.
@@ -156,6 +159,16 @@ function closed(
     state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
   const cost = costFor(attempt, BigInt(receipt.cost.networkFeeLamports), state === 'settled');
   return { ...attempt, state, leftAt: now, receipt: { ...receipt, state, payment, cost } };
+}
+
+function endHold(
+  { ledger }: PaymentContext,
+  { attempt: { id, payment } }: OpenPayment,
+  verdict: Decision,
+): Promise<void> {
+  return verdict.state === 'settled'
+    ? ledger.spend(payment.source, id, verdict.slot)
+    : ledger.release(payment.source, id);
 }
 
 /** What its end makes of the tokens that are held for it. */
