@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import io
 from typing import Any, Callable
 
@@ -95,6 +96,29 @@ def test_bodies_go_out_again_whatever_they_are(
     large = b"x" * (1024 * 1024 + 1)
     error = failure_of(lambda: client.post(seller.url, content=large), "body_not_replayable")
     assert error.funds == "untouched" and len(payer.signed) == 5
+
+
+def test_requests_of_requests_are_paid_for_whatever_their_headers_and_bodies_are_made_of(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    given: list[tuple[Any, dict[str, str | bytes]]] = [
+        (b"a", {"content-type": b"text/plain"}),
+        (b"b", {"x-name": "Zo\xeb", "authorization": b"Bearer x"}),
+        (bytearray(b"c"), {}),
+        (memoryview(b"d"), {}),
+        (array.array("B", b"e"), {}),
+    ]
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+        for body, headers in given:
+            assert session.post(seller.url, body, headers=headers, timeout=30).status_code == 200
+        # One key, however it is given.
+        session.post(seller.url, b"f", headers={"idempotency-key": b"order"}, timeout=30)
+        again = {"idempotency-key": "order"}
+        failure_of(lambda: session.post(seller.url, b"f", headers=again), "already_spent")
+    assert [one.body for one in seller.paid] == [b"a", b"b", b"c", b"d", b"e", b"f"]
 
 
 RAW: dict[str, Callable[[Any], bytes]] = {
