@@ -62,7 +62,10 @@ def test_a_chain_that_does_not_say_in_time_what_became_of_it_leaves_it_uncertain
     sandbox.call("node.fault", "getSignaturesForAddress", {"kind": "hang"})
     again = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
     assert again.details["payer_signature"] == first.details["payer_signature"]
-    assert failure_of(payer.client.resume, "timeout").details == {"step": "chain", "timeout_ms": 300}
+    assert failure_of(payer.client.resume, "timeout").details == {
+        "step": "chain",
+        "timeout_ms": 300,
+    }
     assert payer.signed == ["payment"]
 
 
