@@ -183,9 +183,9 @@ class _Watched(_Raw):
         try:
             yield from self._raw.stream(amt, decode_content=decode_content)
         except Exception:
-            threads.run(self._ending.lost())
+            self._ending.lost()
             raise
-        threads.run(self._ending.read())
+        self._ending.read()
 
     def __getattr__(self, name: str) -> Any:
         if name == "data":
@@ -219,10 +219,10 @@ class _Watched(_Raw):
         try:
             data = read()
         except Exception:
-            threads.run(self._ending.lost())
+            self._ending.lost()
             raise
         if is_end(data):
-            threads.run(self._ending.read())
+            self._ending.read()
         return data
 
     def close(self) -> None:
@@ -230,4 +230,4 @@ class _Watched(_Raw):
             self._raw.close()
         finally:
             if not self._ending.is_told:
-                threads.run(self._ending.lost())
+                self._ending.lost()

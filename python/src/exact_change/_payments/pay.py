@@ -16,6 +16,7 @@ from ..errors import ExactChangeError, Moved, SettlementError, amended
 from .approval import Approval
 from .call import Call, CallOptions, Reply
 from .choose import Choice, Refuse, choose
+from .claims import ended_before_next
 from .context import PaymentContext
 from .costs import first_receipt
 from .earlier import resume_earlier_payment, under_key
@@ -142,7 +143,8 @@ def _as_purchase(
         fingerprint = fingerprint_of(call.method, call.url, call.headers, call.body())
         key = options.idempotency_key
         purpose = Purpose(call.asked_at, call.method, address.host, fingerprint, key)
-        return (yield from under_key(context, key, lambda: purchase(purpose)))
+        buying = under_key(context, key, lambda: purchase(purpose), call.signal)
+        return (yield from ended_before_next(context, buying, call.signal))
     except ExactChangeError as raised:
         error = amended(raised, moved, None if asked.unpaid is None else asked.unpaid.evidence)
     if not isinstance(error, SettlementError):
