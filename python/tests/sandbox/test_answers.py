@@ -10,6 +10,7 @@ from typing import Any, Iterable, Iterator
 
 import httpx
 import pytest
+import requests
 
 from exact_change import AsyncClient, receipt_of
 
@@ -241,3 +242,31 @@ async def test_a_stream_of_a_paid_answer_comes_as_it_is_sent(
             assert await parts.__anext__() == b"first"
             goes_on.set()
             assert await parts.__anext__() == b"second"
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+def test_headers_that_are_no_ascii_change_no_error(
+    kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy={"max_per_payment": "0.50"})
+    odd = {"x-odd": "\xff\xfe"}
+
+    def answer(seen: Seen) -> Reply:
+        amount = "600000" if seen.path == "/dear" else "10000"
+        asked = terms(offer(sandbox, amount=amount))
+        if seen.path == "/garbled":
+            return Reply(402, {**odd, "payment-required": "\xff"})
+        return asked._replace(headers={**asked.headers, **odd})
+
+    seller = make_seller(answer)
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+        get: Any = payer.client.get if kind == "httpx" else session.get
+        for path, code, funds in (
+            ("/garbled", "malformed_payment_required", "untouched"),
+            ("/dear", "amount_over_limit", "untouched"),
+            ("/refused", "payment_rejected", "uncertain"),
+        ):
+            error = failure_of(lambda at=path: get(seller.url + at), code)  # type: ignore[misc]
+            assert error.funds == funds and error.response is not None
+            assert error.response.headers["x-odd"] == "\xff\xfe"

@@ -33,10 +33,11 @@ class _Reply:
     @property
     def evidence(self) -> httpx.Response:
         """A closed copy, as far as it was looked at."""
+        # As bytes: not all that a seller may send is text that httpx would take again.
         headers = [
             (name, value)
-            for name, value in self.native.headers.multi_items()
-            if name.lower() not in _PACKING
+            for name, value in self.native.headers.raw
+            if name.decode("latin-1").lower() not in _PACKING
         ]
         return httpx.Response(self.status, headers=headers, content=bytes(self._seen))
 
