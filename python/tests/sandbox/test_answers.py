@@ -6,6 +6,7 @@ import gzip
 import json
 import threading
 import time
+import tracemalloc
 from typing import Any, Iterable, Iterator
 
 import httpx
@@ -270,3 +271,30 @@ def test_headers_that_are_no_ascii_change_no_error(
             error = failure_of(lambda at=path: get(seller.url + at), code)  # type: ignore[misc]
             assert error.funds == funds and error.response is not None
             assert error.response.headers["x-odd"] == "\xff\xfe"
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests", "async"])
+async def test_a_402_that_is_packed_twice_costs_little_memory(
+    kind: str, make_payer: MakePayer, make_seller: MakeSeller, sandbox: Sandbox
+) -> None:
+    twice = gzip.compress(gzip.compress(b" " * 200_000_000))
+    headers = {**JSON, "content-encoding": "gzip, gzip"}
+    seller = make_seller(lambda _: Reply(402, headers, twice))
+    payer = make_payer()
+    tracemalloc.start()
+    try:
+        if kind == "httpx":
+            with payer.client.stream("GET", seller.url) as response:
+                assert response.status_code == 402
+        elif kind == "requests":
+            with requests.Session() as session:
+                session.mount("http://", payer.client.adapter())
+                with session.get(seller.url, stream=True) as response:
+                    assert response.status_code == 402
+        else:
+            async with AsyncClient(**sandbox.options(payer.wallet)) as client:
+                async with client.stream("GET", seller.url) as response:
+                    assert response.status_code == 402
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()

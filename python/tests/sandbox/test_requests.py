@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import gzip
 import io
 from typing import Any, Callable
 
@@ -150,6 +151,26 @@ def test_a_402_without_terms_is_whole_to_each_reader_of_requests(
     with requests.Session() as session:
         session.mount("http://", make_payer().client.adapter())
         assert RAW[way](session.get(seller.url, stream=True).raw) == body
+
+
+def test_a_402_without_terms_that_is_packed_is_as_requests_gives_it(
+    make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    body = b'{"error":"no credit"}' * 1_000
+    packed = gzip.compress(body)
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    seller = make_seller(lambda _: Reply(402, headers, packed))
+    with requests.Session() as session:
+        session.mount("http://", make_payer().client.adapter())
+        url = seller.url
+        assert session.get(url).content == body
+        assert b"".join(session.get(url, stream=True).iter_content(100)) == body
+        assert session.get(url, stream=True).raw.read() == packed
+        assert session.get(url, stream=True).raw.read(decode_content=True) == body
+        garbled = Reply(402, headers, b"this is not packed")
+        seller.answer = lambda _: garbled
+        with pytest.raises(requests.exceptions.ContentDecodingError):
+            session.get(url)
 
 
 @pytest.mark.parametrize("host", ["seller.test", "127.0.0.1.seller.test", "localhost.seller.test"])

@@ -13,7 +13,7 @@ from .._kernel.steps import await_, call, join, start
 from .._kernel.task import Steps
 from .._payments.call import BodyEnd, Peeked
 from .endings import AsyncWatchedStream, Ending, WatchedStream
-from .pieces import AsyncPieces, Pieces, Rest, unpacked, unpacked_async
+from .pieces import AsyncPieces, Pieces, Rest, looked_at, unpacked, unpacked_async
 
 _PACKING = ("content-encoding", "content-length", "transfer-encoding")
 
@@ -58,7 +58,7 @@ class ThreadReply(_Reply):
         del seen[:]
 
         def look() -> bool:
-            for piece in unpacked(pieces, self.native.headers):
+            for piece in unpacked(looked_at(pieces), self.native.headers):
                 seen.extend(piece)
                 if is_enough(bytes(seen)):
                     return False
