@@ -106,4 +106,5 @@ class PaymentContext:
         self.closing.abort(
             failure("client_closed", "This client was closed meanwhile. Create a new one.")
         )
-        self.rpc.close()
+        # Not that a node failed.
+        self.rpc.close(self.closing.reason)

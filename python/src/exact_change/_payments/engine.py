@@ -28,6 +28,7 @@ from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
 from .balances import check_balances
 from .call import Call, CallOptions, Reply, let_go
+from .claims import claims_released
 from .context import PaymentContext
 from .counted_swap import counted_swap
 from .landing import Watch
@@ -195,6 +196,8 @@ class Engine:
         running = self.context.memory.top_up.running
         if running is not None:
             yield from settled(running)
+        # What calls that have ended are still writing, so that the journal can be closed next.
+        yield from claims_released(self.context, None)
         yield from quiet(self.context.http.close())
 
     def _then_top_up(self, result: R) -> Steps[R]:
