@@ -213,7 +213,8 @@ def _note_hop(
     if location is None:
         return
     sent = str(request.url)
-    url, method = (sent, str(request.method)) if hop is None else hop[:2]
+    # As that of a call that is not redirected is spelt: it may repeat one.
+    url, method = (bare(sent), str(request.method)) if hop is None else hop[:2]
     fragment = urlparse(sent).fragment if hop is None else hop.fragment
     following, fragment = _redirect_of(sent, location, fragment)
     hooks: Any = request.hooks

@@ -26,6 +26,7 @@ from .._swap.types import SwapQuote
 from .._transport.local import unknown_mint
 from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
+from ..errors import ExactChangeError
 from .balances import check_balances
 from .call import Call, CallOptions, Reply, let_go
 from .claims import claims_released
@@ -74,8 +75,11 @@ class Engine:
         """The answer to a call that was answered with 402: paid for, if that asks for it."""
         context = self.context
         timeout_ms = context.config.timeouts.terms
+        terms: PaymentRequired | ExactChangeError | None
         try:
             terms = yield from read_terms(unpaid, timeout_ms, call.signal)
+        except ExactChangeError as unreadable:
+            terms = unreadable
         except Exception:
             if call.signal is not None and call.signal.aborted:
                 # A caller that has given up reads no answer, and closes none.
