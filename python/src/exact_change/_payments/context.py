@@ -9,8 +9,9 @@ from .._events import Events
 from .._firewall.decoders import Decoders
 from .._http.own import HttpPort
 from .._journal.along import AlongMemory
+from .._journal.let_go import ClaimsLetGo
 from .._journal.registry import wallet_of
-from .._journal.types import Coordination, Journal, Owner
+from .._journal.types import Claims, Coordination, Journal, Owner
 from .._jupiter.connect import connect_jupiter
 from .._jupiter.decoder import jupiter_decoder
 from .._kernel.signals import Signal
@@ -63,10 +64,13 @@ class PaymentContext:
             self.journal: Journal = AlongMemory(self.wallet.journal, self.wallet.coordination)
         else:
             coordination = TimedCoordination(given.coordination(self.owner), timeouts.journal)
-            self.journal = TimedJournal(given, timeouts.journal)
+            self.journal = TimedJournal(given, timeouts.journal, self.wallet.let_go)
         self.ledger = coordination.ledger
         self.locks = coordination.locks
-        self.claims = coordination.claims
+        # Fires when the client closes, and ends work in the background.
+        self.closing = Signal()
+        let_go = self.wallet.let_go
+        self.claims: Claims = ClaimsLetGo(coordination.claims, let_go, self.closing)
         self.next = coordination.next
         self.memory = Memory()
         self.recovery = Recovery()
@@ -74,8 +78,6 @@ class PaymentContext:
         self.histories = Histories(self.rpc, runtime)
         self.blockhashes = BlockhashSource(self.rpc, runtime)
         self.tables = TableCache(runtime)
-        # Fires when the client closes, and ends work in the background.
-        self.closing = Signal()
         self._is_ready = False
 
     def now(self) -> int:

@@ -55,9 +55,11 @@ class _Within:
 class TimedJournal:
     """A journal with a deadline for each call."""
 
-    def __init__(self, journal: Journal, timeout_ms: float) -> None:
+    def __init__(self, journal: Journal, timeout_ms: float, let_go: set[str]) -> None:
+        """``let_go``: see ``ClaimsLetGo``; what is claimed along with a write is in it no more."""
         self._journal = journal
         self._within = _Within(timeout_ms)
+        self._let_go = let_go
 
     def reserve(
         self,
@@ -66,9 +68,11 @@ class TimedJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
+        self._let_go.difference_update(along.claim)
         return self._within("reserve", lambda: self._journal.reserve(attempt, caps, along, hold))
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        self._let_go.difference_update(along.claim)
         return self._within("put", lambda: self._journal.put(attempt, along))
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
