@@ -25,7 +25,7 @@ from .._transport.local import LocalTransport
 from .._transport.remote import RemoteTransport
 from .._transport.types import Transport
 from ..errors import failure
-from .journal_timeouts import TimedCoordination, TimedJournal
+from .journal_timeouts import timed_journal
 from .memory import Memory, Recovery
 from .reconcile.account_history import Histories
 
@@ -63,8 +63,9 @@ class PaymentContext:
             coordination: Coordination = self.wallet.coordination
             self.journal: Journal = AlongMemory(self.wallet.journal, self.wallet.coordination)
         else:
-            coordination = TimedCoordination(given.coordination(self.owner), timeouts.journal)
-            self.journal = TimedJournal(given, timeouts.journal, self.wallet.let_go)
+            self.journal, coordination = timed_journal(
+                given, given.coordination(self.owner), timeouts.journal, self.wallet.let_go
+            )
         self.ledger = coordination.ledger
         self.locks = coordination.locks
         # Fires when the client closes, and ends work in the background.
