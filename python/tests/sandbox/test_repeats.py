@@ -9,6 +9,9 @@ import httpx
 import pytest
 
 from exact_change import file_journal
+from exact_change._journal.ledger import Ledger
+from exact_change._journal.types import Along, Owner
+from exact_change._kernel.hosts import threads
 from exact_change._kernel.task import Steps
 from exact_change._payments.journal_timeouts import TimedJournal
 from exact_change.errors import failure
@@ -16,7 +19,7 @@ from exact_change.errors import failure
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, Payer, failure_of
-from ..seller import Reply, Seen, offer, settle, terms
+from ..seller import MAINNET, Reply, Seen, offer, settle, terms
 
 REFUSALS: dict[str, Callable[[], Reply]] = {
     "terms that cannot be read": lambda: Reply(402, {"payment-required": "nothing"}),
@@ -111,3 +114,37 @@ def test_a_journal_that_cannot_tell_of_an_earlier_payment_leaves_it_uncertain(
     for one in (payer, again):
         one.client.close()
     journal.close()
+
+
+def test_a_payment_that_another_process_decides_while_it_is_taken_up_keeps_no_tokens(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    seller = make_seller(lambda seen: None if seen.is_paid else terms(offer(sandbox)))
+    hold = Ledger.hold
+
+    with file_journal(tmp_path / "journal") as journal:
+        first = make_payer(USDC="1", journal=journal)
+        failure_of(lambda: first.client.post(seller.url), "payment_uncertain")
+        first.client.close()
+        settle(sandbox, seller.paid[0], offer(sandbox))
+        shared = journal.shared.coordination(Owner(first.wallet.address, MAINNET))
+
+        def late(self: Ledger, account: str, id_: str, amount: int) -> Steps[None]:
+            (attempt,) = yield from journal.shared.attempts(
+                Owner(first.wallet.address, MAINNET), state="signed"
+            )
+            receipt = {**attempt.get("receipt", {}), "state": "settled"}
+            over: Any = {**attempt, "state": "settled", "leftAt": attempt["at"], "receipt": receipt}
+            yield from journal.shared.put(over, Along(spend=(account, 1)))
+            yield from hold(self, account, id_, amount)
+
+        monkeypatch.setattr(Ledger, "hold", late)
+        again = make_payer(first.wallet, journal=journal)
+        again.client.resume()
+        (attempt,) = threads.run(journal.shared.attempts(Owner(first.wallet.address, MAINNET)))
+        assert threads.run(shared.ledger.held(attempt["payment"]["source"])) == 0
+        again.client.close()

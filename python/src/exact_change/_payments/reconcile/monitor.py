@@ -172,10 +172,11 @@ def _close(
         return _closed(attempt, open_.receipt, verdict, context.now())
 
     # What is not written down is not decided: it is asked again. What another process has decided
-    # meanwhile is written already.
+    # meanwhile is written already, and may have been before the tokens were held here.
     if stands:
         yield from save_attempt(context, open_, change, _ends_of(source, verdict))
     else:
+        yield from _end_hold(context, open_, verdict)
         open_.attempt = change(open_.attempt)
     # It may have been taken off the known balance already, when its client closed.
     if verdict.state == "unsettled":
@@ -225,6 +226,13 @@ def _ends_of(source: str, verdict: _Decision) -> Along:
     if verdict.state == "settled":
         return Along(spend=(source, verdict.slot))
     return Along(free=[source])
+
+
+def _end_hold(context: PaymentContext, open_: OpenPayment, verdict: _Decision) -> Steps[None]:
+    source, id_ = open_.payment["source"], open_.attempt["id"]
+    if verdict.state == "settled":
+        return context.ledger.spend(source, id_, verdict.slot)
+    return context.ledger.release(source, id_)
 
 
 def follow_in_background(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[None]:
