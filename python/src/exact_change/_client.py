@@ -157,9 +157,9 @@ class Client:
 
         >>> session.mount("https://", client.adapter())
         """
-        from ._http.adapter import PayingAdapter
+        from ._http.adapter import OwnAdapter, PayingAdapter
 
-        return PayingAdapter(self._payer, options)
+        return PayingAdapter(self._payer, OwnAdapter(**options))
 
     def plan(self, url: httpx.URL | str, *, method: str = "GET", **options: Any) -> Plan:
         """Sends a request unpaid and says what paying for it would take.

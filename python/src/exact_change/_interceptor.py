@@ -131,8 +131,7 @@ class HTTPInterceptor:
         def send(adapter: Any, request: Any, *given: Any, **options: Any) -> Any:
             if not self._is_on:
                 return below(adapter, request, *given, **options)
-            paying = PayingAdapter(self._payer, {}, functools.partial(below, adapter))
-            return paying.send(request, *given, **options)
+            return PayingAdapter(self._payer, adapter, below).send(request, *given, **options)
 
         return send
 

@@ -6,10 +6,12 @@ import gzip
 import json
 import threading
 import time
+import tracemalloc
 from typing import Any, Iterable, Iterator
 
 import httpx
 import pytest
+import requests
 
 from exact_change import AsyncClient, receipt_of
 
@@ -241,3 +243,58 @@ async def test_a_stream_of_a_paid_answer_comes_as_it_is_sent(
             assert await parts.__anext__() == b"first"
             goes_on.set()
             assert await parts.__anext__() == b"second"
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+def test_headers_that_are_no_ascii_change_no_error(
+    kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", policy={"max_per_payment": "0.50"})
+    odd = {"x-odd": "\xff\xfe"}
+
+    def answer(seen: Seen) -> Reply:
+        amount = "600000" if seen.path == "/dear" else "10000"
+        asked = terms(offer(sandbox, amount=amount))
+        if seen.path == "/garbled":
+            return Reply(402, {**odd, "payment-required": "\xff"})
+        return asked._replace(headers={**asked.headers, **odd})
+
+    seller = make_seller(answer)
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+        get: Any = payer.client.get if kind == "httpx" else session.get
+        for path, code, funds in (
+            ("/garbled", "malformed_payment_required", "untouched"),
+            ("/dear", "amount_over_limit", "untouched"),
+            ("/refused", "payment_rejected", "uncertain"),
+        ):
+            error = failure_of(lambda at=path: get(seller.url + at), code)  # type: ignore[misc]
+            assert error.funds == funds and error.response is not None
+            assert error.response.headers["x-odd"] == "\xff\xfe"
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests", "async"])
+async def test_a_402_that_is_packed_twice_costs_little_memory(
+    kind: str, make_payer: MakePayer, make_seller: MakeSeller, sandbox: Sandbox
+) -> None:
+    twice = gzip.compress(gzip.compress(b" " * 200_000_000))
+    headers = {**JSON, "content-encoding": "gzip, gzip"}
+    seller = make_seller(lambda _: Reply(402, headers, twice))
+    payer = make_payer()
+    tracemalloc.start()
+    try:
+        if kind == "httpx":
+            with payer.client.stream("GET", seller.url) as response:
+                assert response.status_code == 402
+        elif kind == "requests":
+            with requests.Session() as session:
+                session.mount("http://", payer.client.adapter())
+                with session.get(seller.url, stream=True) as response:
+                    assert response.status_code == 402
+        else:
+            async with AsyncClient(**sandbox.options(payer.wallet)) as client:
+                async with client.stream("GET", seller.url) as response:
+                    assert response.status_code == 402
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""What is claimed while an event loop of the same wallet was closed."""
+"""Claims of calls: while an event loop was closed, and if a journal cannot be told of their end."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import asyncio
 from pathlib import Path
 from typing import Sequence
 
-from exact_change import Client
+import httpx
+import pytest
+
+from exact_change import Client, file_journal
 from exact_change._kernel.hosts import loop_host, threads
 from exact_change._kernel.steps import all_of, sleep
 from exact_change._kernel.task import Steps
 from exact_change._payments.claims import body_claim, drop_gone, take_claims
+from exact_change._payments.journal_timeouts import _TimedClaims
 
 from ..buyer import journal_of
+from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
+from ..payer import PRICE, Payer, failure_of, until
+from ..seller import Reply, Seen, offer, settle, terms
 
 
 class _Claims:
@@ -61,3 +68,62 @@ def test_what_is_claimed_anew_after_a_closed_loop_stays_claimed(
     threads.run(all_of([drop_gone(context), take_anew()]))
     assert claims.claimed == set(names) == set(context.wallet.claims)
     client.close()
+
+
+class Keeping:
+    """Journals that drop no claim as long as they are broken."""
+
+    def __init__(self) -> None:
+        self.is_broken = True
+        self.dropped: list[str] = []
+
+
+@pytest.fixture
+def keeps(monkeypatch: pytest.MonkeyPatch) -> Keeping:
+    """Each journal is one."""
+    drop, keeping = _TimedClaims._drop, Keeping()
+
+    def refuse(self: _TimedClaims, ids: Sequence[str]) -> Steps[None]:
+        if keeping.is_broken:
+            raise OSError("The disk is full.")
+        yield from drop(self, ids)
+        keeping.dropped.extend(ids)
+
+    monkeypatch.setattr(_TimedClaims, "_drop", refuse)
+    return keeping
+
+
+@pytest.mark.parametrize("key", [None, "order"])
+def test_a_call_whose_claim_the_journal_does_not_drop_is_over(
+    key: str | None,
+    keeps: Keeping,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    tmp_path: Path,
+) -> None:
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        settle(sandbox, seen, offer(sandbox))
+        return None
+
+    seller = make_seller(answer)
+    with file_journal(tmp_path / "journal") as journal:
+        payer = make_payer(USDC="1", journal=journal)
+        again = make_payer(payer.wallet, journal=journal)
+
+        def buy(one: Payer) -> httpx.Response:
+            return one.client.post(seller.url, idempotency_key=key)
+
+        failure_of(lambda: buy(payer), "payment_uncertain")
+        failure_of(lambda: buy(payer), "already_spent")
+        failure_of(lambda: buy(again), "already_spent")
+        assert (payer.signed, again.signed) == (["payment"], [])
+        # Other processes hear of it as soon as the journal can be told.
+        (receipt,) = payer.client.receipts()
+        keeps.is_broken = False
+        until("the claim is dropped", lambda: receipt.id in keeps.dropped)
+        payer.client.close()
+        again.client.close()
+    assert payer.held() == 1_000_000 - PRICE

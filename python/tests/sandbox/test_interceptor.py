@@ -13,10 +13,10 @@ import requests
 
 from exact_change import ConfigError, HTTPInterceptor, receipt_of
 
-from ..conftest import MakeSeller
+from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox, Wallet
 from ..payer import PRICE, failure_of
-from ..seller import Reply, offer, selling
+from ..seller import Reply, Seen, offer, selling
 
 PLAIN = httpx.HTTPTransport.handle_request
 Intercept = Callable[..., HTTPInterceptor]
@@ -152,23 +152,48 @@ def test_parallel_calls_are_a_payment_each(sandbox: Sandbox, intercept: Intercep
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 5 * PRICE
 
 
-def test_a_session_that_repeats_what_failed_pays_once(
-    sandbox: Sandbox, intercept: Intercept, make_seller: MakeSeller
+@pytest.mark.parametrize("way", ["interceptor", "adapter"])
+@pytest.mark.parametrize("ends", [Reply(500, body=b"broken"), None])
+def test_a_session_that_repeats_what_failed_shows_a_payment_once(
+    ends: Reply | None,
+    way: str,
+    sandbox: Sandbox,
+    intercept: Intercept,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
 ) -> None:
     from requests.adapters import HTTPAdapter
     from urllib3.util.retry import Retry
 
     wallet = sandbox.wallet(USDC="1")
-    intercept(wallet)
-    seller = make_seller(selling(sandbox, offer(sandbox), Reply(500, body=b"broken")))
+    sells = selling(sandbox, offer(sandbox), ends or Reply())
+
+    def answer(seen: Seen) -> Reply | None:
+        reply = sells(seen)
+        return None if seen.is_paid and ends is None else reply
+
+    seller = make_seller(answer)
+    retry = Retry(
+        3, status_forcelist=[500], allowed_methods=None, backoff_factor=0, raise_on_status=False
+    )
+    adapter: Any
+    if way == "interceptor":
+        intercept(wallet)
+        adapter = HTTPAdapter(max_retries=retry)
+    else:
+        adapter = make_payer(wallet).client.adapter(max_retries=retry)
     with requests.Session() as session:
-        retry = Retry(3, status_forcelist=[500], backoff_factor=0, raise_on_status=False)
-        session.mount("http://", HTTPAdapter(max_retries=retry))
-        # Repeated below us, where the seller knows it as settled.
-        error = failure_of(lambda: session.get(seller.url, timeout=30), "payment_rejected")
+        session.mount("http://", adapter)
+        if ends is None:
+            failure_of(lambda: session.post(seller.url, timeout=30), "payment_uncertain")
+        else:
+            bought = session.post(seller.url, timeout=30)
+            receipt = receipt_of(bought)
+            assert (bought.status_code, bought.content) == (500, b"broken")
+            assert receipt is not None and receipt.settlement is not None
+        assert len(seller.paid) == 1
+        error = failure_of(lambda: session.post(seller.url, timeout=30), "already_spent")
         assert error.funds == "spent"
-    assert len({one.headers["payment-signature"] for one in seller.paid}) == 1
-    failure_of(lambda: httpx.get(seller.url), "already_spent")
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
 
 

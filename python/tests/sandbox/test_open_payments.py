@@ -53,6 +53,22 @@ def test_a_seller_that_raises_its_price_gets_no_second_payment(
     assert payer.signed == ["payment"]
 
 
+def test_a_chain_that_does_not_say_in_time_what_became_of_it_leaves_it_uncertain(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1", timeouts={"payment": 300})
+    seller = make_seller(lambda seen: None if seen.is_paid else terms(offer(sandbox)))
+    first = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    sandbox.call("node.fault", "getSignaturesForAddress", {"kind": "hang"})
+    again = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    assert again.details["payer_signature"] == first.details["payer_signature"]
+    assert failure_of(payer.client.resume, "timeout").details == {
+        "step": "chain",
+        "timeout_ms": 300,
+    }
+    assert payer.signed == ["payment"]
+
+
 def test_a_token_that_is_used_up_is_not_replaced_by_another(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:

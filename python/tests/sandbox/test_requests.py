@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import gzip
 import io
 from typing import Any, Callable
 
@@ -97,6 +99,29 @@ def test_bodies_go_out_again_whatever_they_are(
     assert error.funds == "untouched" and len(payer.signed) == 5
 
 
+def test_requests_of_requests_are_paid_for_whatever_their_headers_and_bodies_are_made_of(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    given: list[tuple[Any, dict[str, str | bytes]]] = [
+        (b"a", {"content-type": b"text/plain"}),
+        (b"b", {"x-name": "Zo\xeb", "authorization": b"Bearer x"}),
+        (bytearray(b"c"), {}),
+        (memoryview(b"d"), {}),
+        (array.array("B", b"e"), {}),
+    ]
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+        for body, headers in given:
+            assert session.post(seller.url, body, headers=headers, timeout=30).status_code == 200
+        # One key, however it is given.
+        session.post(seller.url, b"f", headers={"idempotency-key": b"order"}, timeout=30)
+        again = {"idempotency-key": "order"}
+        failure_of(lambda: session.post(seller.url, b"f", headers=again), "already_spent")
+    assert [one.body for one in seller.paid] == [b"a", b"b", b"c", b"d", b"e", b"f"]
+
+
 RAW: dict[str, Callable[[Any], bytes]] = {
     "read": lambda raw: raw.read(),
     "read by 10": lambda raw: b"".join(iter(lambda: raw.read(10), b"")),
@@ -126,6 +151,26 @@ def test_a_402_without_terms_is_whole_to_each_reader_of_requests(
     with requests.Session() as session:
         session.mount("http://", make_payer().client.adapter())
         assert RAW[way](session.get(seller.url, stream=True).raw) == body
+
+
+def test_a_402_without_terms_that_is_packed_is_as_requests_gives_it(
+    make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    body = b'{"error":"no credit"}' * 1_000
+    packed = gzip.compress(body)
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    seller = make_seller(lambda _: Reply(402, headers, packed))
+    with requests.Session() as session:
+        session.mount("http://", make_payer().client.adapter())
+        url = seller.url
+        assert session.get(url).content == body
+        assert b"".join(session.get(url, stream=True).iter_content(100)) == body
+        assert session.get(url, stream=True).raw.read() == packed
+        assert session.get(url, stream=True).raw.read(decode_content=True) == body
+        garbled = Reply(402, headers, b"this is not packed")
+        seller.answer = lambda _: garbled
+        with pytest.raises(requests.exceptions.ContentDecodingError):
+            session.get(url)
 
 
 @pytest.mark.parametrize("host", ["seller.test", "127.0.0.1.seller.test", "localhost.seller.test"])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple
 from urllib.parse import urljoin, urlparse
 
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.sessions import SessionRedirectMixin
 from requests.utils import requote_uri
+from urllib3.util.retry import Retry
 
 from .._base.backoff import MAX_WAIT_MS, asked_wait, with_jitter
 from .._base.headers import Headers
@@ -43,6 +45,17 @@ class OwnAdapter(HTTPAdapter):
     send = HTTPAdapter.send
 
 
+def _once(adapter: HTTPAdapter) -> HTTPAdapter:
+    """An adapter that sends by the same connections, and never again what was lost.
+
+    Its own retries would show a seller a payment twice, and hide the answer to the first.
+    """
+    once = object.__new__(type(adapter))
+    once.__dict__.update(adapter.__dict__)
+    once.max_retries = Retry(0, read=False)
+    return once
+
+
 class _Hop(NamedTuple):
     url: str
     method: str
@@ -60,13 +73,14 @@ class PayingAdapter(BaseAdapter):
     def __init__(
         self,
         payer: Payer,
-        options: Mapping[str, Any],
-        send: Callable[..., requests.Response] | None = None,
+        below: HTTPAdapter,
+        send: Callable[..., requests.Response] = OwnAdapter.send,
     ) -> None:
+        """``send``: the method of the adapter below that sends, as it is now."""
         super().__init__()
         self._payer = payer
-        self._below = OwnAdapter(**options)
-        self._pass = self._below.send if send is None else send
+        self._below = below
+        self._send_by = send
 
     def send(
         self, request: requests.PreparedRequest, *given: Any, **options: Any
@@ -74,12 +88,13 @@ class PayingAdapter(BaseAdapter):
         """Sends a request, and pays for it if that is asked for."""
         options.update(zip(_OPTIONS, given))
         if any(name in request.headers for name in PAYMENT_HEADERS):
-            return unfollowed(self._pass(request, **options))
+            return unfollowed(self._send_by(self._below, request, **options))
         hop, kept = _hop_of(request), keep_body(request)
         signal = Signal()
         timeout_ms = self._payer.config.timeouts.payment
-        held = _RequestsCall(request, options, self._pass, kept, hop, signal, timeout_ms)
-        asked = CallOptions(request.headers.get("idempotency-key") or None)
+        send = functools.partial(self._send_by, _once(self._below))
+        held = _RequestsCall(request, options, send, kept, hop, signal, timeout_ms)
+        asked = CallOptions(held.headers.get("idempotency-key") or None)
         answer = run_ahead(self._payer, held, asked)
         if answer is None:
             unpaid = self._send(request, options)
@@ -108,7 +123,7 @@ class PayingAdapter(BaseAdapter):
         for tries in range(retries + 1):
             asked, is_last = None, tries == retries
             try:
-                response = self._pass(request, **options)
+                response = self._send_by(self._below, request, **options)
             except requests.ConnectionError:
                 if is_last:
                     raise
@@ -143,7 +158,7 @@ class _RequestsCall:
         self.url = self.asked_at if hop is None else hop.url
         self.method = self.sent_as if hop is None else hop.method
         self.is_redirected = hop is not None
-        self.headers = Headers(request.headers.items())
+        self.headers = Headers(_texts(request.headers))
         self.signal: Signal | None = signal
 
     @property
@@ -177,6 +192,12 @@ class _RequestsCall:
         return RequestsReply(unfollowed(response), url, self.sent_as)
 
 
+def _texts(headers: Mapping[str, str | bytes]) -> Iterator[tuple[str, str]]:
+    """Headers as requests sends them: a caller may give a value as bytes."""
+    for name, value in headers.items():
+        yield name, value.decode("latin-1") if isinstance(value, bytes) else value
+
+
 def _hop_of(request: requests.PreparedRequest) -> _Hop | None:
     """The redirect that a request follows; None if its caller made it."""
     hooks: Any = request.hooks
@@ -192,7 +213,8 @@ def _note_hop(
     if location is None:
         return
     sent = str(request.url)
-    url, method = (sent, str(request.method)) if hop is None else hop[:2]
+    # As that of a call that is not redirected is spelt: it may repeat one.
+    url, method = (bare(sent), str(request.method)) if hop is None else hop[:2]
     fragment = urlparse(sent).fragment if hop is None else hop.fragment
     following, fragment = _redirect_of(sent, location, fragment)
     hooks: Any = request.hooks

@@ -160,7 +160,8 @@ def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) 
         following = _redirect_of(request.url, response.headers["location"])
     except httpx.InvalidURL:
         return
-    url, method = (str(request.url), request.method) if hop is None else hop[:2]
+    # As that of a call that is not redirected is spelt: it may repeat one.
+    url, method = (bare(request.url), request.method) if hop is None else hop[:2]
     request.extensions[_HOP] = Hop(url, method, bare(following))
 
 

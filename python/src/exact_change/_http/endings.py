@@ -8,6 +8,7 @@ from typing import AsyncIterator, Callable, Iterator
 import httpx
 
 from .._kernel.hosts import loop_host, threads
+from .._kernel.signals import Signal
 from .._kernel.steps import done
 from .._kernel.task import Host, Steps, begin
 from .._kernel.workers import workers
@@ -28,13 +29,23 @@ class Ending:
         """Something of it is asked for."""
         self._is_begun = True
 
-    def read(self) -> Steps[None]:
+    def read(self) -> None:
         """It was read to its end."""
-        return self._tell(self._end.read)
+        reader = Signal()
+        threads.run(self._tell(lambda: self._end.read(reader)), reader)
 
-    def lost(self) -> Steps[None]:
+    def lost(self) -> None:
         """It failed, or was left, before its end."""
-        return self._tell(self._end.lost)
+        threads.run(self._tell(self._end.lost))
+
+    async def aread(self) -> None:
+        """See :meth:`read`."""
+        reader = Signal()
+        await loop_host().run(self._tell(lambda: self._end.read(reader)), reader)
+
+    async def alost(self) -> None:
+        """See :meth:`lost`."""
+        await loop_host().run(self._tell(self._end.lost))
 
     def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
         if self._is_told:
@@ -63,7 +74,8 @@ class Ending:
 
     def _forgotten(self) -> None:
         if not self._is_told and not self._host.is_gone:
-            begin(self._host, self.lost() if self._is_begun else self.read())
+            end = self._end.lost if self._is_begun else lambda: self._end.read(None)
+            begin(self._host, self._tell(end))
 
 
 class WatchedStream(httpx.SyncByteStream):
@@ -79,9 +91,9 @@ class WatchedStream(httpx.SyncByteStream):
         try:
             yield from self._stream
         except Exception:
-            threads.run(self._ending.lost())
+            self._ending.lost()
             raise
-        threads.run(self._ending.read())
+        self._ending.read()
 
     def close(self) -> None:
         """Ends it."""
@@ -89,7 +101,7 @@ class WatchedStream(httpx.SyncByteStream):
             self._stream.close()
         finally:
             if not self._ending.is_told:
-                threads.run(self._ending.lost())
+                self._ending.lost()
 
 
 class AsyncWatchedStream(httpx.AsyncByteStream):
@@ -106,9 +118,9 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
             async for piece in self._stream:
                 yield piece
         except Exception:
-            await loop_host().run(self._ending.lost())
+            await self._ending.alost()
             raise
-        await loop_host().run(self._ending.read())
+        await self._ending.aread()
 
     async def aclose(self) -> None:
         """Ends it."""
@@ -116,4 +128,4 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
             await self._stream.aclose()
         finally:
             if not self._ending.is_told:
-                await loop_host().run(self._ending.lost())
+                await self._ending.alost()

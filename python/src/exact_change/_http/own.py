@@ -139,11 +139,13 @@ class LoopHttp:
         self._given = given
         self._make = make
         self._own: httpx.AsyncBaseTransport | None = None
+        self._is_closed = False
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         return await_(lambda: _send_async(self._transport(), request, signal), signal)
 
     def close(self) -> Steps[None]:
+        self._is_closed = True
         own, self._own = self._own, None
         if own is not None:
             yield from await_(own.aclose)
@@ -151,6 +153,8 @@ class LoopHttp:
     def _transport(self) -> httpx.AsyncBaseTransport:
         if self._given is not None:
             return self._given
+        if self._is_closed:
+            raise LostError("The client was closed.")
         if self._own is None:
             self._own = self._make()
         return self._own

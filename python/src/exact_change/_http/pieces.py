@@ -9,8 +9,11 @@ from typing import AsyncIterator, Callable, Iterator, Mapping
 
 import httpx
 
-# A packed piece of that size unpacks to some hundred KiB at most.
-_SLICE = 512
+# A packed piece of that size unpacks to some hundred KiB at most, and with these to some MiB.
+SLICE = 512
+_SLICES = {"br": 8, "zstd": 32}
+# As fetch has it.
+_MOST_PACKINGS = 5
 _SHORT = 64 * 1024
 _QUICK_SECONDS = 1.0
 
@@ -122,45 +125,67 @@ class AsyncPieces:
             raise
 
 
-def unpacked(pieces: Pieces, headers: Mapping[str, str]) -> Iterator[bytes]:
+def looked_at(pieces: Pieces) -> Iterator[bytes]:
+    """All pieces from the first; they stay for their reader."""
+    place = 0
+    while True:
+        piece = pieces.at(place)
+        if piece is None:
+            return
+        place += 1
+        yield piece
+
+
+def unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[bytes]:
     """A body as its sender meant it, little by little."""
-
-    def small() -> Iterator[bytes]:
-        place = 0
-        while True:
-            piece = pieces.at(place)
-            if piece is None:
-                return
-            place += 1
-            yield from _slices(piece)
-
-    return _response(headers, small()).iter_bytes()
+    for packing, size in _packings(headers):
+        body = _response(packing, _sliced(body, size)).iter_bytes()
+    return body
 
 
 async def unpacked_async(pieces: AsyncPieces, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
     """The same on an event loop."""
 
-    async def small() -> AsyncIterator[bytes]:
+    async def all_of_them() -> AsyncIterator[bytes]:
         place = 0
         while True:
             piece = await pieces.at(place)
             if piece is None:
                 return
             place += 1
-            for one in _slices(piece):
-                yield one
+            yield piece
 
-    async for piece in _response(headers, small()).aiter_bytes():
+    async def sliced(body: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
+        async for piece in body:
+            for part in _slices(piece, size):
+                yield part
+
+    body: AsyncIterator[bytes] = all_of_them()
+    for packing, size in _packings(headers):
+        body = _response(packing, sliced(body, size)).aiter_bytes()
+    async for piece in body:
         yield piece
 
 
-def _slices(piece: bytes) -> Iterator[bytes]:
-    return (piece[at : at + _SLICE] for at in range(0, len(piece), _SLICE))
+def _packings(headers: Mapping[str, str]) -> list[tuple[str, int]]:
+    """How it was packed, the last first, and in which slices to unpack that.
+
+    One by one: of all at once, each would unpack what the one before it made of a slice.
+    """
+    names = [one.strip().lower() for one in headers.get("content-encoding", "").split(",")]
+    if len(names) > _MOST_PACKINGS:
+        raise httpx.DecodingError("It is packed too often.")
+    return [(name, _SLICES.get(name, SLICE)) for name in reversed(names) if name]
 
 
-def _response(
-    headers: Mapping[str, str], content: Iterator[bytes] | AsyncIterator[bytes]
-) -> httpx.Response:
-    packing = headers.get("content-encoding")
-    own = {} if packing is None else {"content-encoding": packing}
-    return httpx.Response(200, headers=own, content=content)
+def _sliced(body: Iterator[bytes], size: int) -> Iterator[bytes]:
+    for piece in body:
+        yield from _slices(piece, size)
+
+
+def _slices(piece: bytes, size: int) -> Iterator[bytes]:
+    return (piece[at : at + size] for at in range(0, len(piece), size))
+
+
+def _response(packing: str, content: Iterator[bytes] | AsyncIterator[bytes]) -> httpx.Response:
+    return httpx.Response(200, headers={"content-encoding": packing}, content=content)

@@ -13,7 +13,7 @@ from .._kernel.steps import await_, call, join, start
 from .._kernel.task import Steps
 from .._payments.call import BodyEnd, Peeked
 from .endings import AsyncWatchedStream, Ending, WatchedStream
-from .pieces import AsyncPieces, Pieces, Rest, unpacked, unpacked_async
+from .pieces import AsyncPieces, Pieces, Rest, looked_at, unpacked, unpacked_async
 
 _PACKING = ("content-encoding", "content-length", "transfer-encoding")
 
@@ -33,10 +33,11 @@ class _Reply:
     @property
     def evidence(self) -> httpx.Response:
         """A closed copy, as far as it was looked at."""
+        # As bytes: not all that a seller may send is text that httpx would take again.
         headers = [
             (name, value)
-            for name, value in self.native.headers.multi_items()
-            if name.lower() not in _PACKING
+            for name, value in self.native.headers.raw
+            if name.decode("latin-1").lower() not in _PACKING
         ]
         return httpx.Response(self.status, headers=headers, content=bytes(self._seen))
 
@@ -57,7 +58,7 @@ class ThreadReply(_Reply):
         del seen[:]
 
         def look() -> bool:
-            for piece in unpacked(pieces, self.native.headers):
+            for piece in unpacked(looked_at(pieces), self.native.headers):
                 seen.extend(piece)
                 if is_enough(bytes(seen)):
                     return False

@@ -15,8 +15,9 @@ def keep_body(request: requests.PreparedRequest) -> KeptBody:
     # Typed as text or bytes alone.
     held: Any = request
     body = held.body
-    if body is None or isinstance(body, (bytes, bytearray, str)):
-        kept.add(body.encode() if isinstance(body, str) else bytes(body or b""))
+    known = _known_bytes(body)
+    if known is not None:
+        kept.add(known)
         kept.end()
     elif hasattr(body, "read"):
         # A file is read to be sent, and its length stands in a header.
@@ -25,6 +26,18 @@ def keep_body(request: requests.PreparedRequest) -> KeptBody:
     else:
         held.body = _kept_parts(body, kept)
     return kept
+
+
+def _known_bytes(body: Any) -> bytes | None:
+    if isinstance(body, str):
+        return body.encode()
+    # A file that is mapped to memory is read from where it stands.
+    if hasattr(body, "read"):
+        return None
+    try:
+        return bytes(memoryview(b"" if body is None else body))
+    except TypeError:
+        return None
 
 
 def _kept_parts(parts: Any, kept: KeptBody) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping
 
+import httpx
 import requests
 from urllib3 import HTTPResponse
+from urllib3.exceptions import DecodeError
 
 from .._base.headers import Headers
 from .._kernel.hosts import threads
@@ -14,9 +16,7 @@ from .._kernel.steps import call
 from .._kernel.task import Steps
 from .._payments.call import BodyEnd, Peeked
 from .endings import Ending
-from .pieces import Pieces, Rest
-
-_SLICE = 512
+from .pieces import SLICE, Pieces, Rest, looked_at, unpacked
 
 
 class _Unfollowed(requests.Response):
@@ -64,15 +64,11 @@ class RequestsReply:
         del seen[:]
 
         def look() -> bool:
-            place = 0
-            while True:
-                piece = pieces.at(place)
-                if piece is None:
-                    return True
-                place += 1
+            for piece in unpacked(looked_at(pieces), self.native.headers):
                 seen.extend(piece)
                 if is_enough(bytes(seen)):
                     return False
+            return True
 
         try:
             is_whole = yield from call(look, signal)
@@ -100,8 +96,8 @@ class RequestsReply:
     def _looked_into(self) -> Pieces:
         if self._pieces is None:
             raw = self.native.raw
-            # As its sender meant it: a packed piece of that size unpacks to some hundred KiB.
-            self._pieces = Pieces(iter(raw.stream(_SLICE, decode_content=True)), raw.close)
+            # As it came: urllib3 would unpack all that a slice holds at once.
+            self._pieces = Pieces(iter(raw.stream(SLICE, decode_content=False)), raw.close)
             self.native.raw = _Replayed(raw, self._pieces)
         return self._pieces
 
@@ -127,6 +123,7 @@ class _Replayed(_Raw):
     def __init__(self, raw: Any, pieces: Pieces) -> None:
         super().__init__(raw)
         self._pieces = pieces
+        self._parts: Iterator[bytes] | None = None
         # Of the piece that was begun.
         self._left = b""
 
@@ -134,15 +131,23 @@ class _Replayed(_Raw):
         left, self._left = self._left, b""
         if left:
             yield left
-        yield from self._pieces.drain()
+        yield from self._body(decode_content)
 
     def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
         if amt is None or amt < 0:
-            return b"".join(self.stream())
+            return b"".join(self.stream(decode_content=decode_content))
         if not self._left:
-            self._left = next(self._pieces.drain(), b"")
+            self._left = next(self._body(decode_content), b"")
         data, self._left = self._left[:amt], self._left[amt:]
         return data
+
+    def _body(self, decode_content: bool | None) -> Iterator[bytes]:
+        """As its first reader wants it: as it came, or as its sender meant it."""
+        if self._parts is None:
+            is_unpacked = self._raw.decode_content if decode_content is None else decode_content
+            body = self._pieces.drain()
+            self._parts = _unpacked(body, self._raw.headers) if is_unpacked else body
+        return self._parts
 
     read1 = read
 
@@ -170,6 +175,14 @@ class _Replayed(_Raw):
         return False
 
 
+def _unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[bytes]:
+    try:
+        yield from unpacked(body, headers)
+    except httpx.DecodingError as error:
+        # As requests expects it.
+        raise DecodeError(str(error)) from error
+
+
 class _Watched(_Raw):
     """A body whose end is told. Its readers wait for that."""
 
@@ -183,9 +196,9 @@ class _Watched(_Raw):
         try:
             yield from self._raw.stream(amt, decode_content=decode_content)
         except Exception:
-            threads.run(self._ending.lost())
+            self._ending.lost()
             raise
-        threads.run(self._ending.read())
+        self._ending.read()
 
     def __getattr__(self, name: str) -> Any:
         if name == "data":
@@ -219,10 +232,10 @@ class _Watched(_Raw):
         try:
             data = read()
         except Exception:
-            threads.run(self._ending.lost())
+            self._ending.lost()
             raise
         if is_end(data):
-            threads.run(self._ending.read())
+            self._ending.read()
         return data
 
     def close(self) -> None:
@@ -230,4 +243,4 @@ class _Watched(_Raw):
             self._raw.close()
         finally:
             if not self._ending.is_told:
-                threads.run(self._ending.lost())
+                self._ending.lost()

@@ -143,6 +143,8 @@ class Wallet:
         self.releasing: dict[Task[Any], None] = {}
         # The claims of its calls until they are dropped, by name.
         self.claims: dict[str, OwnClaim] = {}
+        # Those of them that were dropped, and that a journal may not know of yet.
+        self.let_go: set[str] = set()
         # Idempotency keys of purchases that a call in this process is making right now, and where.
         self.keys: dict[str, Host] = {}
 

@@ -7,12 +7,12 @@ changes only by ``keep`` and ``remove``. What it is given belongs to it, and wha
 
 from __future__ import annotations
 
-import heapq
 import json
 from typing import Any, Iterator, Sequence
 
 from .._base.js import stringify
 from .._policy.caps import Cap, counts
+from .ages import Ages
 from .attempts import (
     Entry,
     entry_of,
@@ -74,8 +74,7 @@ class AttemptStore:
         self._pending = Spending()
         # Ids by what a repeated call is found by: its fingerprint, or its key.
         self._index = NameIndex()
-        # What is open, the oldest first, and what was.
-        self._ages: list[tuple[float, str]] = []
+        self._ages = Ages(self._open)
         self._made = 0
 
     def refusal(self, attempt: Attempt, caps: Sequence[Cap]) -> CapBlock | KeyTaken | None:
@@ -127,7 +126,7 @@ class AttemptStore:
             self._index.add(id_, one.names)
             self._open[id_] = before[0], one
             if before[1].at != one.at:
-                heapq.heappush(self._ages, (one.at, id_))
+                self._ages.add(one.at, id_)
             return
         made = self._made_of(id_)
         if made is None:
@@ -139,7 +138,7 @@ class AttemptStore:
         sums.add(one.owner, one.place, at, one.cost)
         if is_open:
             self._open[id_] = made, one
-            heapq.heappush(self._ages, (one.at, id_))
+            self._ages.add(one.at, id_)
             return
         self._over[id_] = made, stringify(attempt)
         if is_closed(attempt):
@@ -261,22 +260,11 @@ class AttemptStore:
 
     def _lapsed(self, since: float) -> Iterator[Entry]:
         """What is open and counts no more in a window that begins then: mostly nothing."""
-        ages = self._ages
-        # At most half of it is gone, so that each costs the same.
-        if len(ages) > 2 * len(self._open):
-            self._ages = ages = [one for one in ages if self._stands(one)]
-            heapq.heapify(ages)
-        while ages and not self._stands(ages[0]):
-            heapq.heappop(ages)
-        if not ages or ages[0][0] > since - UNDECIDED_MS:
+        if self._ages.oldest() > since - UNDECIDED_MS:
             return
         for _, one in self._open.values():
             if one.at <= since and not counts_longer(one.attempt, since):
                 yield one
-
-    def _stands(self, age: tuple[float, str]) -> bool:
-        there = self._open.get(age[1])
-        return there is not None and there[1].at == age[0]
 
     def _blocked(
         self, attempt: Attempt, caps: Sequence[Cap], before: Attempt | None

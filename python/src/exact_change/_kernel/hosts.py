@@ -54,17 +54,27 @@ class ThreadHost:
         over = threading.Event()
         task = Task(self, steps)
         task.then(over.set)
-        self.enter(task.start)
         try:
+            self.enter(task.start)
             over.wait()
+            if task.error is None:
+                return task.result()
         except BaseException:
 
             def drop() -> None:
                 if unused is not None and task.error is None:
                     workers.submit(functools.partial(unused, task.result()))
 
-            # Not in this thread: another interrupt could come in the middle of it.
-            workers.submit(lambda: run_turn(lambda: _give_up(task, signal, drop)))
+            given_up = threading.Event()
+
+            def give_up() -> None:
+                _give_up(task, signal, drop)
+                given_up.set()
+
+            # Not in this thread: another interrupt could come in the middle of it. What its caller
+            # does next comes after it.
+            workers.submit(lambda: run_turn(give_up))
+            given_up.wait()
             raise
         return task.result()
 

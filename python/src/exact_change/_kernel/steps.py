@@ -208,6 +208,15 @@ def sleep(ms: float, *signals: Signal | None) -> Steps[None]:
     yield _Park(register)
 
 
+def _begun(
+    wake: Wake, signal: Signal | None, begin: Callable[[], Forget | None]
+) -> Sequence[Forget]:
+    """Begins what a signal gives up, unless that has fired. Returns how to let go."""
+    forgets = fails_on(wake, [signal])
+    own = None if wake.is_used else begin()
+    return forgets if own is None else [*forgets, own]
+
+
 def call(
     work: Callable[[], T],
     signal: Signal | None = None,
@@ -220,9 +229,7 @@ def call(
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
         wake.unused = unused
-        forgets = fails_on(wake, [signal])
-        workers.submit(lambda: wake.run(work))
-        return forgets
+        return _begun(wake, signal, lambda: workers.submit(lambda: wake.run(work)))
 
     value: T = yield _Park(register)
     return value
@@ -232,7 +239,7 @@ def await_(make: Callable[[], Any], signal: Signal | None = None) -> Steps[Any]:
     """What an awaitable gives, on an event loop. Given up, it is cancelled."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return [*fails_on(wake, [signal]), host.await_(make, wake)]
+        return _begun(wake, signal, lambda: host.await_(make, wake))
 
     return (yield _Park(register))
 
@@ -241,7 +248,7 @@ def hook(ask: Callable[..., object], *args: object, signal: Signal | None = None
     """What code of the caller answers, be it a function or a coroutine function."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return [*fails_on(wake, [signal]), host.hook(functools.partial(ask, *args), wake)]
+        return _begun(wake, signal, lambda: host.hook(functools.partial(ask, *args), wake))
 
     return (yield _Park(register))
 
@@ -266,35 +273,3 @@ def timer(ms: float, then: Callable[[], None]) -> Steps[Forget]:
     """Calls ``then`` in a turn after a while; returns how to call that off."""
     forget: Forget = yield _Timer(ms, then)
     return forget
-
-
-class Deadline:
-    """A signal that follows the caller's and fires on its own when time is up."""
-
-    def __init__(self, signal: Signal) -> None:
-        self.signal = signal
-        self.has_passed = False
-        self.ends: list[Forget] = []
-
-    def end(self) -> None:
-        """Stops the clock, and lets go of the caller's signal."""
-        for end in self.ends:
-            end()
-        self.ends.clear()
-
-
-def start_deadline(ms: float, caller: Signal | None) -> Steps[Deadline]:
-    """Starts a deadline."""
-    deadline = Deadline(Signal())
-    if caller is not None and caller.reason is not None:
-        deadline.signal.abort(caller.reason)
-        return deadline
-
-    def late() -> None:
-        deadline.has_passed = True
-        deadline.signal.abort(TimeoutError("The deadline passed."))
-
-    deadline.ends.append((yield from timer(ms, late)))
-    if caller is not None:
-        deadline.ends.append(caller.on_abort(lambda: deadline.signal.abort(caller.reason)))
-    return deadline

@@ -14,6 +14,7 @@ from .fork import after_fork
 Job = Callable[[], None]
 
 IDLE_SECONDS = 10.0
+_FULL_SECONDS = 0.05
 
 
 class _Here(threading.local):
@@ -52,7 +53,7 @@ class Workers:
         """Submits a job then; returns how to call that off."""
         with self._lock:
             if self._timers is None:
-                self._timers = _Timers(self.submit)
+                self._timers = _Timers(self._submit_in_the_end)
             timers = self._timers
         return timers.add(seconds, job)
 
@@ -71,7 +72,18 @@ class Workers:
 
     def _dig(self) -> None:
         while True:
-            self.submit(self._buried.get())
+            self._submit_in_the_end(self._buried.get())
+
+    def _submit_in_the_end(self, job: Job) -> None:
+        """Waits for a thread if the process has as many as it may.
+
+        A thread that ended by that would leave the process without a clock.
+        """
+        while True:
+            try:
+                return self.submit(job)
+            except RuntimeError:
+                time.sleep(_FULL_SECONDS)
 
     def _work(self, jobs: SimpleQueue[Job]) -> None:
         self._here.is_worker = True

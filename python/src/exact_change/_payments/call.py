@@ -71,8 +71,11 @@ class Peeked(NamedTuple):
 class BodyEnd(Protocol):
     """What is made of a body's end. Only one of the two is called, once."""
 
-    def read(self) -> Steps[None]:
-        """It was read to its end, or its last reader was forgotten and never began."""
+    def read(self, reader: Signal | None) -> Steps[None]:
+        """It was read to its end, or its last reader was forgotten and never began.
+
+        ``reader``: fires if that one is interrupted before it has heard of that.
+        """
         ...
 
     def lost(self) -> Steps[None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Sequence
 
+from .._kernel.deadline import Deadline, start_deadline
 from .._kernel.signals import Signal, follow
-from .._kernel.steps import Deadline, start_deadline
 from .._kernel.task import Steps
 from .._policy.caps import check_payment
 from .._policy.lists import check_offer, check_place

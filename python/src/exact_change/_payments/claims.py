@@ -116,6 +116,26 @@ def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> 
     return task
 
 
+def ended_before_next(context: PaymentContext, steps: Steps[T], signal: Signal | None) -> Steps[T]:
+    """Runs a purchase. If its caller gives up, the next call at this wallet waits for its end.
+
+    It may mean the same purchase, and would take this one for another that is under way.
+    """
+    task, releasing = (yield from start(steps)), context.wallet.releasing
+
+    def given_up() -> None:
+        if not task.is_settled:
+            releasing[task] = None
+            task.then(lambda: releasing.pop(task, None))
+
+    forget = None if signal is None else signal.on_abort(given_up)
+    try:
+        return (yield from join(task))
+    finally:
+        if forget is not None:
+            forget()
+
+
 def claims_released(context: PaymentContext, signal: Signal | None) -> Steps[None]:
     """Waits until the calls that have ended at this wallet have let go."""
     releasing = [one for one in context.wallet.releasing if not one.host.is_gone]

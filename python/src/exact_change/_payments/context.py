@@ -9,8 +9,9 @@ from .._events import Events
 from .._firewall.decoders import Decoders
 from .._http.own import HttpPort
 from .._journal.along import AlongMemory
+from .._journal.let_go import ClaimsLetGo
 from .._journal.registry import wallet_of
-from .._journal.types import Coordination, Journal, Owner
+from .._journal.types import Claims, Coordination, Journal, Owner
 from .._jupiter.connect import connect_jupiter
 from .._jupiter.decoder import jupiter_decoder
 from .._kernel.signals import Signal
@@ -24,7 +25,7 @@ from .._transport.local import LocalTransport
 from .._transport.remote import RemoteTransport
 from .._transport.types import Transport
 from ..errors import failure
-from .journal_timeouts import TimedCoordination, TimedJournal
+from .journal_timeouts import timed_journal
 from .memory import Memory, Recovery
 from .reconcile.account_history import Histories
 
@@ -62,11 +63,15 @@ class PaymentContext:
             coordination: Coordination = self.wallet.coordination
             self.journal: Journal = AlongMemory(self.wallet.journal, self.wallet.coordination)
         else:
-            coordination = TimedCoordination(given.coordination(self.owner), timeouts.journal)
-            self.journal = TimedJournal(given, timeouts.journal)
+            self.journal, coordination = timed_journal(
+                given, given.coordination(self.owner), timeouts.journal, self.wallet.let_go
+            )
         self.ledger = coordination.ledger
         self.locks = coordination.locks
-        self.claims = coordination.claims
+        # Fires when the client closes, and ends work in the background.
+        self.closing = Signal()
+        let_go = self.wallet.let_go
+        self.claims: Claims = ClaimsLetGo(coordination.claims, let_go, self.closing)
         self.next = coordination.next
         self.memory = Memory()
         self.recovery = Recovery()
@@ -74,8 +79,6 @@ class PaymentContext:
         self.histories = Histories(self.rpc, runtime)
         self.blockhashes = BlockhashSource(self.rpc, runtime)
         self.tables = TableCache(runtime)
-        # Fires when the client closes, and ends work in the background.
-        self.closing = Signal()
         self._is_ready = False
 
     def now(self) -> int:
@@ -106,4 +109,5 @@ class PaymentContext:
         self.closing.abort(
             failure("client_closed", "This client was closed meanwhile. Create a new one.")
         )
-        self.rpc.close()
+        # Not that a node failed.
+        self.rpc.close(self.closing.reason)

@@ -84,7 +84,10 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
 
 
 def under_key(
-    context: PaymentContext, idempotency_key: str | None, work: Callable[[], Steps[T]]
+    context: PaymentContext,
+    idempotency_key: str | None,
+    work: Callable[[], Steps[T]],
+    signal: Signal | None,
 ) -> Steps[T]:
     """Makes a purchase as the only one in this process under its idempotency key.
 
@@ -93,6 +96,7 @@ def under_key(
     """
     if idempotency_key is None:
         return (yield from work())
+    yield from claims_released(context, signal)
     keys = context.wallet.keys
     own = yield from this_host()
     other = keys.get(idempotency_key)

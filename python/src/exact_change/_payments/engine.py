@@ -26,8 +26,10 @@ from .._swap.types import SwapQuote
 from .._transport.local import unknown_mint
 from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
+from ..errors import ExactChangeError
 from .balances import check_balances
 from .call import Call, CallOptions, Reply, let_go
+from .claims import claims_released
 from .context import PaymentContext
 from .counted_swap import counted_swap
 from .landing import Watch
@@ -73,8 +75,11 @@ class Engine:
         """The answer to a call that was answered with 402: paid for, if that asks for it."""
         context = self.context
         timeout_ms = context.config.timeouts.terms
+        terms: PaymentRequired | ExactChangeError | None
         try:
             terms = yield from read_terms(unpaid, timeout_ms, call.signal)
+        except ExactChangeError as unreadable:
+            terms = unreadable
         except Exception:
             if call.signal is not None and call.signal.aborted:
                 # A caller that has given up reads no answer, and closes none.
@@ -195,6 +200,8 @@ class Engine:
         running = self.context.memory.top_up.running
         if running is not None:
             yield from settled(running)
+        # What calls that have ended are still writing, so that the journal can be closed next.
+        yield from claims_released(self.context, None)
         yield from quiet(self.context.http.close())
 
     def _then_top_up(self, result: R) -> Steps[R]:

@@ -10,7 +10,7 @@ from .._kernel.task import Steps
 from .call import Call
 from .claims import body_claim, drop_gone
 from .context import PaymentContext
-from .reconcile.earlier_errors import in_progress, mismatch
+from .reconcile.earlier_errors import in_progress, mismatch, or_unread
 
 # How many windows a caller has that was being told when its process ended.
 _UNHEARD_WINDOWS = 10
@@ -31,7 +31,7 @@ class RepeatedCall(NamedTuple):
 def find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[Attempt]]:
     """Those that were signed for the same request, and whose answer may not have been heard."""
     key, fingerprint = repeat.idempotency_key, repeat.fingerprint
-    similar, is_at_work = yield from _read_similar(context, fingerprint, key)
+    similar, is_at_work = yield from or_unread(_read_similar(context, fingerprint, key))
     found: list[Attempt] = []
     for one in similar:
         if key is not None and one["fingerprint"] != fingerprint:

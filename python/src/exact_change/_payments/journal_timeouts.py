@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence, TypeVar
 
-from .._journal.balances import AccountBalance
+from .._journal.balances import AccountBalance, Fresh, Taken
 from .._journal.ledger import BalanceStore, Decide, Ledger
 from .._journal.types import (
     ALONE,
@@ -23,6 +23,7 @@ from .._kernel.steps import bounded, settled, start
 from .._kernel.task import Steps, Task
 from .._policy.caps import Cap
 from ..errors import ExactChangeError, failure
+from .late_takes import LateTakes
 
 T = TypeVar("T")
 
@@ -52,12 +53,29 @@ class _Within:
         )
 
 
-class TimedJournal:
-    """A journal with a deadline for each call."""
+def timed_journal(
+    journal: Journal, shared: Coordination, timeout_ms: float, let_go: set[str]
+) -> tuple[TimedJournal, TimedCoordination]:
+    """A journal and its coordination, with a deadline for each call.
 
-    def __init__(self, journal: Journal, timeout_ms: float) -> None:
+    ``let_go``: see ``ClaimsLetGo``; what is claimed along with a write is in it no more.
+    """
+    within, takes = _Within(timeout_ms), LateTakes()
+    timed = TimedJournal(journal, Ledger(shared.ledger.store), within, takes, let_go)
+    return timed, TimedCoordination(shared, within, takes)
+
+
+class TimedJournal:
+    """The journal."""
+
+    def __init__(
+        self, journal: Journal, ledger: Ledger, within: _Within, takes: LateTakes, let_go: set[str]
+    ) -> None:
         self._journal = journal
-        self._within = _Within(timeout_ms)
+        self._ledger = ledger
+        self._within = within
+        self._takes = takes
+        self._let_go = let_go
 
     def reserve(
         self,
@@ -66,16 +84,30 @@ class TimedJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        return self._within("reserve", lambda: self._journal.reserve(attempt, caps, along, hold))
+        self._let_go.difference_update(along.claim)
+
+        def reserve() -> Steps[Reserved]:
+            return self._takes.during(
+                attempt["id"], self._journal.reserve(attempt, caps, along, hold)
+            )
+
+        return self._within("reserve", reserve)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        self._let_go.difference_update(along.claim)
+        id_ = attempt["id"]
+        for account in along.free:
+            self._takes.after(id_, lambda one=account: self._ledger.release(one, id_))  # type: ignore[misc]
         return self._within("put", lambda: self._journal.put(attempt, along))
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
         return self._within("raise", lambda: self._journal.raise_(attempt, caps))
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        return self._within("release", lambda: self._journal.release(id_, along))
+        def release() -> Steps[None]:
+            return self._takes.ending(id_, lambda: self._journal.release(id_, along))
+
+        return self._within("release", release)
 
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
@@ -107,10 +139,37 @@ class _TimedBalances:
         return self._within("hold", lambda: self._store.step(account, decide))
 
 
+class _TimedLedger(Ledger):
+    def __init__(self, store: BalanceStore, within: _Within, takes: LateTakes) -> None:
+        super().__init__(_TimedBalances(store, within))
+        self._untimed = Ledger(store)
+        self._within = within
+        self._takes = takes
+
+    def take(self, account: str, id_: str, amount: int, fresh: Fresh) -> Steps[Taken | None]:
+        def take() -> Steps[Taken | None]:
+            return self._takes.during(id_, self._untimed.take(account, id_, amount, fresh))
+
+        return self._within("hold", take)
+
+    def hold(self, account: str, id_: str, amount: int) -> Steps[None]:
+        def hold() -> Steps[None]:
+            return self._takes.during(id_, self._untimed.hold(account, id_, amount))
+
+        return self._within("hold", hold)
+
+    def release(self, account: str, id_: str) -> Steps[None]:
+        def release() -> Steps[None]:
+            return self._takes.ending(id_, lambda: self._untimed.release(account, id_))
+
+        return self._within("hold", release)
+
+
 class _TimedClaims:
-    def __init__(self, claims: Claims, within: _Within) -> None:
+    def __init__(self, claims: Claims, within: _Within, takes: LateTakes) -> None:
         self._claims = claims
         self._within = within
+        self._takes = takes
         # A claim that arrives late must not outlive the drop that was asked for after it.
         self._claiming: dict[Task[None], None] = {}
 
@@ -136,18 +195,20 @@ class _TimedClaims:
         for task in list(self._claiming):
             if not task.host.is_gone:
                 yield from settled(task)
+        # What is put on record is claimed with it.
+        for id_ in ids:
+            self._takes.after(id_, lambda one=id_: self._claims.drop([one]))  # type: ignore[misc]
         yield from self._claims.drop(ids)
 
 
 class TimedCoordination:
     """The same for what several processes share. Waiting for a lock is the caller's to bound."""
 
-    def __init__(self, shared: Coordination, timeout_ms: float) -> None:
-        within = _Within(timeout_ms)
+    def __init__(self, shared: Coordination, within: _Within, takes: LateTakes) -> None:
         self._shared = shared
         self._within = within
-        self.ledger = Ledger(_TimedBalances(shared.ledger.store, within))
-        self.claims: Claims = _TimedClaims(shared.claims, within)
+        self.ledger: Ledger = _TimedLedger(shared.ledger.store, within, takes)
+        self.claims: Claims = _TimedClaims(shared.claims, within, takes)
         self.locks = shared.locks
 
     def next(self, name: str) -> Steps[int]:

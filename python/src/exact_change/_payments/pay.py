@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, TypeVar
 
+from .._base.urls import parse_address
 from .._journal.registry import OpenPayment
-from .._journal.types import Attempt
 from .._kernel.signals import check
 from .._kernel.steps import background, ensure, quiet, settled, start
 from .._kernel.task import Steps
 from .._tied import receipt_of
-from .._x402.payload import check_header
 from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError, Moved, SettlementError, amended
-from .approval import Approval
 from .call import Call, CallOptions, Reply
 from .choose import Choice, Refuse, choose
+from .claims import ended_before_next
 from .context import PaymentContext
-from .costs import first_receipt
 from .earlier import resume_earlier_payment, under_key
 from .find_earlier import RepeatedCall
 from .fingerprint import fingerprint_of
-from .fund import FundTask, fund_payment, hold_for
-from .funds import Funding
-from .plan import Place, Plan, plan_of
+from .prepare import prepare_payment
 from .presentation import Presentation
+from .reconcile.earlier_errors import or_unread
 from .reconcile.resume import resume_once
 from .request_checks import check_request
-from .reservation import Reservation
 from .resign import present_ahead, present_or_resign
-from .signing import sign_payment
 from .stable_terms import forget_stable_terms, note_charge, only_paid_ahead
 from .task import PayTask, Purpose
-from .top_up import once_topped_up
 
 R = TypeVar("R")
 # A person or a wallet was asked, and gave no payment: once a call is enough.
@@ -40,9 +34,20 @@ _NOES = ("approval_refused", "signing_failed")
 
 
 def pay_for_call(
-    context: PaymentContext, call: Call, unpaid: Reply, terms: PaymentRequired, options: CallOptions
+    context: PaymentContext,
+    call: Call,
+    unpaid: Reply,
+    terms: PaymentRequired | ExactChangeError,
+    options: CallOptions,
 ) -> Steps[Reply]:
-    """Raises an ``ExactChangeError`` if it could not be paid, or its outcome is not known."""
+    """Raises an ``ExactChangeError`` if it could not be paid, or its outcome is not known.
+
+    ``terms``: or why they cannot be read.
+    """
+    if isinstance(terms, ExactChangeError):
+        return (
+            yield from _as_purchase(context, _Asked(call, None, unpaid), options, _refuse(terms))
+        )
 
     def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
         return _choose_and_sign(context, terms, task, refuse)
@@ -92,11 +97,20 @@ def pay_ahead(
     return paid
 
 
+def _refuse(error: ExactChangeError) -> Callable[[PayTask, Presentation], Steps[Reply]]:
+    def buy(_task: PayTask, _showing: Presentation) -> Steps[Reply]:
+        raise error
+        yield  # pragma: no cover
+
+    return buy
+
+
 class _Asked(NamedTuple):
     """A call that is to be paid for."""
 
     call: Call
-    terms: PaymentRequired
+    # None if they cannot be read.
+    terms: PaymentRequired | None
     # The answer that brought the terms.
     unpaid: Reply | None = None
 
@@ -116,33 +130,34 @@ def _as_purchase(
     moved: list[Moved] = []
 
     def purchase(purpose: Purpose) -> Steps[R | Reply]:
-        yield from resume_once(context)
+        yield from or_unread(resume_once(context))
         is_repeatable = options.is_repeatable
-        # An earlier payment first: the seller controls these terms.
+        # An earlier payment first: the seller controls these terms, and their place.
         repeat = RepeatedCall(
             purpose.fingerprint, purpose.idempotency_key, is_repeatable, call, emit, started_at
         )
         earlier = yield from resume_earlier_payment(context, repeat)
         if earlier is not None:
             return earlier
+        lists = context.config.policy.lists
+        check_request(lists, call.method, call.asked_at, is_redirected=call.is_redirected)
         task = PayTask(id_, purpose, call.signal, emit, moved, started_at)
         showing = Presentation(call, call.asked_at, is_repeatable, moved, emit, started_at)
         return (yield from buy(task, showing))
 
     try:
         # Where a redirect led, the terms are that place's, and so is the paid request.
-        address = check_request(
-            context.config.policy.lists,
-            call.method,
-            call.asked_at,
-            is_redirected=call.is_redirected,
-        )
-        offers = len(asked.terms.accepts)
-        yield from emit("payment.required", url=call.asked_at, method=call.method, offers=offers)
+        url, method = call.asked_at, call.method
+        if asked.terms is not None:
+            offers = len(asked.terms.accepts)
+            yield from emit("payment.required", url=url, method=method, offers=offers)
         fingerprint = fingerprint_of(call.method, call.url, call.headers, call.body())
         key = options.idempotency_key
-        purpose = Purpose(call.asked_at, call.method, address.host, fingerprint, key)
-        return (yield from under_key(context, key, lambda: purchase(purpose)))
+        address = parse_address(url)
+        host = "" if address is None else address.host
+        purpose = Purpose(url, method, host, fingerprint, key)
+        buying = under_key(context, key, lambda: purchase(purpose), call.signal)
+        return (yield from ended_before_next(context, buying, call.signal))
     except ExactChangeError as raised:
         error = amended(raised, moved, None if asked.unpaid is None else asked.unpaid.evidence)
     if not isinstance(error, SettlementError):
@@ -188,106 +203,3 @@ def _choose_once(
         if isinstance(outcome, Exception):
             raise outcome
     return choosing.result()
-
-
-def prepare_payment(
-    context: PaymentContext, choice: Choice, task: PayTask, on_counted: Callable[[], None]
-) -> Steps[OpenPayment]:
-    """Reserves the budget, gets the tokens, asks for approval, signs, and puts it on record.
-
-    Nothing has left when it returns, or it has failed and is rolled back. The attempt stays claimed
-    by this call. ``on_counted``: called once it is known what the payment needs of the wallet.
-    """
-    config, purpose, signal = context.config, task.purpose, task.signal
-    offer, facts = choice.offer, choice.facts
-    # Before anything is swapped or signed for it.
-    check_header(choice.terms, offer)
-    yield from task.emit(
-        "payment.chosen",
-        url=purpose.url,
-        network=config.network,
-        mint=offer.mint,
-        amount=str(offer.amount),
-        decimals=facts.decimals,
-        pay_to=offer.pay_to,
-        refused=[one.to_dict() for one in choice.refused],
-    )
-    reservation = Reservation(context, _reserved(context, choice, task))
-    try:
-        hold = hold_for(context, choice)
-        taken = yield from once_topped_up(context, lambda: reservation.reserve(hold), signal)
-        place = Place(purpose.url, purpose.method, 402, purpose.host)
-
-        def plan_for(funding: Funding | None) -> Steps[Plan]:
-            return plan_of(context, place, choice, funding, signal, is_reserved=True)
-
-        approval = Approval(context, plan_for, signal)
-        held = yield from fund_payment(
-            context,
-            choice,
-            FundTask(
-                task.id,
-                task.emit,
-                signal,
-                task.moved.append,
-                reservation,
-                approval,
-                on_counted,
-                taken,
-            ),
-        )
-        funded = context.now()
-        check(signal)
-        yield from approval.ask(None)
-        payment = yield from sign_payment(
-            context, choice, purpose.url, purpose.idempotency_key, held.before, signal
-        )
-        check(signal)
-        timings = {
-            "funded": funded - task.started_at,
-            "signed": context.now() - task.started_at,
-        }
-        swap = None
-        if held.swap is not None:
-            swap = held.swap.record, held.swap.fee_lamports
-        receipt = first_receipt(
-            reservation.attempt, facts.decimals, payment["payerSignature"], swap, timings
-        )
-        open_ = yield from reservation.sign(payment, receipt)
-    except Exception as raised:
-        error = raised
-    else:
-        yield from task.emit(
-            "payment.signed",
-            payer_signature=payment["payerSignature"],
-            last_valid_block_height=payment["lastValidBlockHeight"],
-        )
-        return open_
-    yield from reservation.roll_back(facts.source, error)
-    raise error
-
-
-def _reserved(context: PaymentContext, choice: Choice, task: PayTask) -> Attempt:
-    purpose, spend = task.purpose, choice.spend(task.purpose.host)
-    attempt: Attempt = {
-        "id": task.id,
-        "wallet": context.config.wallet,
-        "network": context.config.network,
-        "state": "reserved",
-        "delivered": False,
-        "url": purpose.url,
-        "method": purpose.method,
-        "fingerprint": purpose.fingerprint,
-        "at": context.now(),
-        "host": spend["host"],
-        "payTo": spend["payTo"],
-        "mint": spend["mint"],
-        "amount": spend["amount"],
-    }
-    if "microUsd" in spend:
-        attempt["microUsd"] = spend["microUsd"]
-    if purpose.idempotency_key is not None:
-        attempt["idempotencyKey"] = purpose.idempotency_key
-    if purpose.resigns is not None:
-        attempt["resigns"] = purpose.resigns
-    return attempt

@@ -15,7 +15,7 @@ from ..errors import ExactChangeError, Moved, amended
 from .choose import choose
 from .claims import body_claim, drop_claims
 from .context import PaymentContext
-from .pay import prepare_payment
+from .prepare import prepare_payment
 from .reconcile.monitor import follow_in_background
 from .reconcile.resume import resume_once
 from .request_checks import check_origin

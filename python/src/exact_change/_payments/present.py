@@ -5,31 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple, Union
 
 from .._journal.registry import OpenPayment
-from .._journal.types import Along, Attempt
+from .._kernel.deadline import start_deadline
 from .._kernel.signals import Signal, check, follow, follow_also
-from .._kernel.steps import (
-    background,
-    ensure,
-    join,
-    quiet,
-    sleep,
-    start_deadline,
-    until_aborted,
-)
+from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
 from .._receipt import write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, failure
 from .call import Call, Reply, let_go
-from .claims import (
-    body_claim,
-    delay_next_call,
-    note_dropped,
-    release_claims,
-    start_release,
-)
+from .claims import body_claim, release_claims, start_release
 from .context import PaymentContext
+from .delivery import Delivery, warn_unwritten
 from .live_receipt import LiveReceipt
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
@@ -157,6 +144,9 @@ class _Presenting:
             "delivered": outcome.is_delivered and not is_awaited,
             "receipt": receipt,
         }
+        delivery = Delivery(context, open_, emit, self._signal)
+        if open_.attempt["delivered"]:
+            yield from delivery.hang_on(self._signal, delivery.take_back)
         # What is written at the end of the body needs no write now, unless other processes write of
         # this attempt too.
         try:
@@ -165,8 +155,6 @@ class _Presenting:
             check(self._signal)
         except Exception:
             yield from background(quiet(reply.dispose()))
-            if open_.attempt["delivered"]:
-                yield from background(quiet(self._take_back()))
             raise
         if reply.status == 402:
             # A wrong idea of our own balance is the likeliest of our own mistakes.
@@ -176,7 +164,8 @@ class _Presenting:
         # Headers are not yet an answer: if the rest is lost on its way, a repeated call must not
         # pay anew, in this process or the next.
         if is_awaited:
-            reply.on_body_end(_BodyEnd(self))
+            reply.on_body_end(delivery)
+            yield from delivery.hang_on(self._signal, delivery.lost)
         yield from emit("payment.answered", status=reply.status, receipt=receipt)
         return _Shown(reply, is_awaited)
 
@@ -210,20 +199,7 @@ class _Presenting:
             yield from save_attempt(self._context, self._open, change)
             return
         except Exception:
-            yield from self._warn()
-
-    def _warn(self) -> Steps[None]:
-        signature = bounds_of(self._open)["payer_signature"]
-        message = f"The journal could not be written after payment {signature}."
-        yield from self._showing.emit("warning", message=message)
-
-    def _take_back(self) -> Steps[None]:
-        """Notes that the answer did not reach its caller after all.
-
-        Also if that one gave up: its next call means the same purchase.
-        """
-        self._open.attempt = {**self._open.attempt, "delivered": False}
-        yield from quiet(save_attempt(self._context, self._open))
+            yield from warn_unwritten(self._open, self._showing.emit)
 
     def _note_doubt(self, code: ErrorCode) -> Steps[None]:
         """Tells, and puts on record, that only the chain says what became of the payment."""
@@ -254,47 +230,3 @@ class _Presenting:
         finally:
             either.end()
             forget()
-
-    def body_read(self) -> Steps[None]:
-        """The answer has reached its caller."""
-
-        return self._body_over(is_delivered=True)
-
-    def body_lost(self) -> Steps[None]:
-        """It has not."""
-        return self._body_over(is_delivered=False)
-
-    def _body_over(self, *, is_delivered: bool) -> Steps[None]:
-        """The claims end with the write of it."""
-        context, open_ = self._context, self._open
-
-        def change(attempt: Attempt) -> Attempt:
-            return {**attempt, "delivered": is_delivered}
-
-        open_.attempt = change(open_.attempt)
-        drop = [open_.attempt["id"], body_claim(open_.attempt["id"])]
-
-        def save() -> Steps[None]:
-            try:
-                yield from save_attempt(context, open_, change, Along(drop=drop))
-                note_dropped(context, drop)
-                return
-            except Exception:
-                if is_delivered:
-                    yield from self._warn()
-            yield from release_claims(context, open_, drop, None)
-
-        noted = yield from delay_next_call(context, save)
-        # A reader that has given up is not kept waiting.
-        yield from quiet(join(noted, self._signal))
-
-
-class _BodyEnd:
-    """What the end of an answer's body means for its attempt.
-
-    Until then the claim on it says that its reader may still come.
-    """
-
-    def __init__(self, presenting: _Presenting) -> None:
-        self.read = presenting.body_read
-        self.lost = presenting.body_lost

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from .._kernel.deadline import start_deadline
 from .._kernel.signals import Signal, check
-from .._kernel.steps import start_deadline
 from .._kernel.task import Steps
 from .._x402.json import MAX_CHARACTERS
 from .._x402.parse import Malformed, claims_payment, find_payment_required, malformed

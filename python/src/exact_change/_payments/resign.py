@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from .._journal.registry import OpenPayment
 from .._journal.types import Attempt
+from .._kernel.deadline import start_deadline
 from .._kernel.signals import Signal, check
-from .._kernel.steps import background, ensure, quiet, start_deadline
+from .._kernel.steps import background, ensure, quiet
 from .._kernel.task import Steps
 from .._x402.types import Offer, PaymentRequired
 from ..errors import ExactChangeError, failure

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Mapping, TypeVar
 
 from ..._journal.registry import OpenPayment
+from ..._kernel.task import Steps
 from ..._receipt import read_receipt
 from ...errors import ExactChangeError, Moved, failure
+
+T = TypeVar("T")
 
 
 def spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
@@ -66,4 +69,27 @@ def in_progress(details: Mapping[str, Any]) -> ExactChangeError:
         "A call with this idempotency_key is being paid right now. Wait for its answer.",
         details,
         funds="uncertain",
+    )
+
+
+def or_unread(steps: Steps[T]) -> Steps[T]:
+    """Reads whether a call is paid already.
+
+    One that repeats a lost call must not be told that nothing was paid.
+    """
+    try:
+        return (yield from steps)
+    except ExactChangeError as raised:
+        if raised.code != "journal_unavailable" or raised.funds != "untouched":
+            raise
+        error = raised
+    raise failure(
+        "journal_unavailable",
+        "The journal could not be read, so nothing was signed or sent by this call; a payment for "
+        "an equal one may be on record. Repair the journal, then repeat the same call: it never "
+        "pays twice.",
+        error.details,
+        funds="uncertain",
+        retry="same",
+        cause=error.__cause__,
     )

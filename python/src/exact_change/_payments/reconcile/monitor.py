@@ -11,9 +11,10 @@ from ..._journal.attempts import copy_of
 from ..._journal.registry import Monitored, OpenPayment
 from ..._journal.types import Along, Attempt
 from ..._kernel.signals import Signal
-from ..._kernel.steps import ensure, join, quiet, sleep, start, start_deadline
+from ..._kernel.steps import bounded, ensure, join, quiet, sleep, start
 from ..._kernel.task import Steps, Task
 from ..._receipt import Receipt, read_receipt, write
+from ...errors import failure
 from ..context import PaymentContext
 from ..costs import cost_for
 from ..saving import save_attempt
@@ -85,13 +86,15 @@ def decide_payment(
     """Asks the chain once, and closes the attempt if it has decided."""
     if is_decided(open_):
         return True
-    # Each call of a node has a deadline, but there may be many of them.
-    deadline = yield from start_deadline(context.config.timeouts.payment, signal)
     sent = sent_payment(open_.attempt, open_.payment, proven_claim(open_))
-    try:
-        fate = yield from fate_of(context.histories, sent, deadline.signal)
-    finally:
-        deadline.end()
+    # Each call of a node has a deadline, but there may be many of them.
+    within_ms = context.config.timeouts.payment
+    fate = yield from bounded(
+        within_ms,
+        lambda: _late(within_ms),
+        [signal],
+        lambda own: fate_of(context.histories, sent, own),
+    )
     verdict = _decision_of(fate)
     if verdict is None:
         return False
@@ -101,6 +104,15 @@ def decide_payment(
     if not is_decided(open_):
         yield from _close(context, open_, verdict, emit)
     return True
+
+
+def _late(within_ms: float) -> Exception:
+    return failure(
+        "timeout",
+        f"The nodes did not say within {within_ms:g} ms what became of a payment; try again, or "
+        "set another rpc_url.",
+        {"step": "chain", "timeout_ms": within_ms},
+    )
 
 
 def is_decided(open_: OpenPayment) -> bool:
@@ -160,10 +172,11 @@ def _close(
         return _closed(attempt, open_.receipt, verdict, context.now())
 
     # What is not written down is not decided: it is asked again. What another process has decided
-    # meanwhile is written already.
+    # meanwhile is written already, and may have been before the tokens were held here.
     if stands:
         yield from save_attempt(context, open_, change, _ends_of(source, verdict))
     else:
+        yield from _end_hold(context, open_, verdict)
         open_.attempt = change(open_.attempt)
     # It may have been taken off the known balance already, when its client closed.
     if verdict.state == "unsettled":
@@ -213,6 +226,13 @@ def _ends_of(source: str, verdict: _Decision) -> Along:
     if verdict.state == "settled":
         return Along(spend=(source, verdict.slot))
     return Along(free=[source])
+
+
+def _end_hold(context: PaymentContext, open_: OpenPayment, verdict: _Decision) -> Steps[None]:
+    source, id_ = open_.payment["source"], open_.attempt["id"]
+    if verdict.state == "settled":
+        return context.ledger.spend(source, id_, verdict.slot)
+    return context.ledger.release(source, id_)
 
 
 def follow_in_background(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[None]:

@@ -255,9 +255,10 @@ class Rpc(AccountReads):
                 self._singles[node] = Rpc(one)
         return [self._singles[node] for node in in_turn(nodes, self.failover.runtime.now())]
 
-    def close(self) -> None:
-        """Ends every call that is under way."""
-        self.failover.closing.abort(Fault("unavailable", "the connection was closed"))
+    def close(self, reason: Exception | None = None) -> None:
+        """Ends every call that is under way, with a reason if it is not its own."""
+        closed = Fault("unavailable", "the connection was closed")
+        self.failover.closing.abort(closed if reason is None else reason)
 
 
 def connect(

@@ -1,0 +1,153 @@
+"""A caller that gives up as its answer is handed over: its next call means the same purchase."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Any, Callable, Iterator
+
+import pytest
+import requests
+
+from exact_change import AsyncClient, Event, ExactChangeError
+from exact_change._journal.along import AlongMemory
+from exact_change._journal.types import ALONE, Along, Attempt
+from exact_change._kernel.steps import sleep
+from exact_change._kernel.task import Steps
+
+from ..conftest import MakePayer, MakeSeller
+from ..node import Sandbox
+from ..payer import PRICE, failure_of
+from ..seller import BOUGHT, Reply, offer, selling
+
+GiveUp = Callable[[], object]
+
+
+@pytest.fixture
+def at_the_end(monkeypatch: pytest.MonkeyPatch) -> list[GiveUp]:
+    """Called while it is written that an answer was read to its end."""
+    put = AlongMemory.put
+    wanted: list[GiveUp] = []
+
+    def late(self: AlongMemory, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        if along.drop and wanted:
+            wanted.pop()()
+            yield from sleep(50)
+        yield from put(self, attempt, along)
+
+    monkeypatch.setattr(AlongMemory, "put", late)
+    return wanted
+
+
+@pytest.fixture
+def interrupt() -> Iterator[GiveUp]:
+    """Interrupts the main thread, as a person does."""
+
+    def raise_(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, raise_)
+    yield lambda: os.kill(os.getpid(), signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+def buying(kind: str, client: Any, url: str) -> Callable[[], object]:
+    """Buys, by one of the ways."""
+    if kind == "httpx":
+        return lambda: client.post(url, content=b"x")
+    session = requests.Session()
+    session.mount("http://", client.adapter())
+    return lambda: session.post(url, b"x", timeout=30)
+
+
+async def test_a_task_that_is_cancelled_as_the_end_of_its_answer_is_noted(
+    sandbox: Sandbox, make_seller: MakeSeller, at_the_end: list[GiveUp]
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    async with AsyncClient(**sandbox.options(wallet)) as client:
+        task = asyncio.ensure_future(client.post(seller.url))
+        at_the_end.append(task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(ExactChangeError) as spent:
+            await client.post(seller.url)
+        assert (spent.value.code, len(seller.paid)) == ("already_spent", 1)
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+def test_a_call_that_is_interrupted_as_the_end_of_its_answer_is_noted(
+    kind: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    at_the_end: list[GiveUp],
+    interrupt: GiveUp,
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    buy = buying(kind, payer.client, seller.url)
+    at_the_end.append(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        buy()
+    failure_of(buy, "already_spent")
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+@pytest.mark.parametrize("reply", [BOUGHT, Reply(body=b"")], ids=["body", "none"])
+@pytest.mark.parametrize("is_ahead", [False, True])
+@pytest.mark.parametrize("at", ["payment.signed", "payment.sent", "payment.answered"])
+async def test_a_task_that_is_cancelled_and_called_again_at_once(
+    at: Any, is_ahead: bool, reply: Reply, sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    seller = make_seller(selling(sandbox, offer(sandbox), reply))
+    wallet = sandbox.wallet(USDC="1")
+    options = {"presign": [seller.url]} if is_ahead else {}
+    async with AsyncClient(**sandbox.options(wallet, **options)) as client:
+        # From now on its terms are known.
+        await client.get(seller.url)
+        signed: list[Event] = []
+        client.on("payment.signed", signed.append)
+        task = asyncio.ensure_future(client.get(seller.url))
+        stop = client.on(at, lambda _: void(task.cancel()))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        stop()
+        try:
+            assert (await client.get(seller.url)).status_code == 200
+        except ExactChangeError as error:
+            assert error.code == "already_spent"
+        assert len(signed) == 1
+
+
+@pytest.mark.parametrize("reply", [BOUGHT, Reply(body=b"")], ids=["body", "none"])
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+@pytest.mark.parametrize("at", ["payment.signed", "payment.sent", "payment.answered"])
+def test_a_call_that_is_interrupted_and_made_again_at_once(
+    at: Any,
+    kind: str,
+    reply: Reply,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    interrupt: GiveUp,
+) -> None:
+    seller = make_seller(selling(sandbox, offer(sandbox), reply))
+    payer = make_payer(USDC="1", presign=[seller.url])
+    buy = buying(kind, payer.client, seller.url)
+    buy()
+    stop = payer.client.on(at, lambda _: void(interrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        buy()
+    stop()
+    with pytest.raises(ExactChangeError) as again:
+        buy()
+    # As far as it had come when the interrupt did.
+    assert again.value.code in ("already_spent", "payment_uncertain")
+    assert payer.signed == ["payment"] * 2
+
+
+def void(_: object) -> None:
+    """Drops a value."""
