@@ -38,8 +38,9 @@ export function isOf({ wallet, network }: Owner, owner: Owner): boolean {
 
 export const ownerName = ({ wallet, network }: Owner): string => `${network} ${wallet}`;
 
+// With their lengths, as any text may be in them: made for each write, so not as JSON.
 export const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>): string =>
-  JSON.stringify([host, payTo, mint]);
+  `${host.length} ${payTo.length} ${host}${payTo}${mint}`;
 
 /**
  * Whether a repeated call without a key may have to do with it: what was delivered is over, however

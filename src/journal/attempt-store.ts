@@ -150,9 +150,11 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     return firstFull(caps, sums, attempt, before);
   };
   const named = (owner: Owner, one: string): Attempt[] =>
-    [...index.find(one)]
-      .sort((a, b) => (madeOf(a) ?? 0) - (madeOf(b) ?? 0))
-      .flatMap((id) => get(id) ?? [])
+    index
+      .find(one)
+      .map((id) => [id, madeOf(id) ?? 0] as const)
+      .sort(([, a], [, b]) => a - b)
+      .flatMap(([id]) => get(id) ?? [])
       .filter((attempt) => isOf(attempt, owner));
   const bearing = (owner: Owner, key: string): Attempt[] => {
     const spent = keys

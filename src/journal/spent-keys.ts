@@ -1,6 +1,6 @@
 import { DAY_MS } from '../policy/periods.js';
 import type { Receipt } from '../receipt.js';
-import { ownerName } from './attempt-names.js';
+import { isClosed, ownerName } from './attempt-names.js';
 import type { Attempt, Owner } from './types.js';
 
 /** Keys are remembered for a day, and longer while they are no more than this, or twice as many. */
@@ -143,4 +143,9 @@ export function leanOf(attempt: Attempt): Attempt {
       ? {}
       : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
   };
+}
+
+/** The same of what is delivered and decided: not of what a service may be handed again. */
+export function leanIfDone(attempt: Attempt): Attempt {
+  return attempt.delivered && isClosed(attempt) ? leanOf(attempt) : attempt;
 }
