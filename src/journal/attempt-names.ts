@@ -1,5 +1,6 @@
 import type { Cost } from '../policy/cost.js';
 import { costIn, countedAt } from './counting.js';
+import { createLargeMap } from './large.js';
 import type { Attempt, Owner } from './types.js';
 
 /** What caps tell payments apart by. */
@@ -108,7 +109,7 @@ interface NameIndex {
 
 export function createNameIndex(): NameIndex {
   // A set for each takes five times as much.
-  const index = new Map<string, string | Set<string>>();
+  const index = createLargeMap<string | Set<string>>();
   return {
     add(names, id) {
       for (const name of names) {
