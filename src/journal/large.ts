@@ -49,7 +49,7 @@ export function createLargeMap<V>(): LargeMap<V> {
 }
 
 /** The same of a `Set`, in the order in which things were added. */
-export interface LargeSet {
+interface LargeSet {
   readonly size: number;
   has(one: string): boolean;
   add(one: string): void;
