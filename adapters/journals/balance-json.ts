@@ -16,8 +16,11 @@ export const changeFrom = (json: object) => withAmounts(json) as BalanceChange;
 export const readingFrom = (json: object) => withAmounts(json) as Reading;
 
 /** Throws if an amount is none. */
-function withAmounts(json: object): unknown {
-  return JSON.parse(JSON.stringify(json), (name, one: string) =>
-    AMOUNTS.includes(name) ? BigInt(one) : one,
-  );
+function withAmounts(json: unknown): unknown {
+  if (typeof json !== 'object' || json === null) return json;
+  if (Array.isArray(json)) return json.map(withAmounts);
+  const fields = Object.entries(json).map(([name, one]: [string, unknown]) => {
+    return [name, AMOUNTS.includes(name) ? BigInt(String(one)) : withAmounts(one)] as const;
+  });
+  return Object.fromEntries(fields);
 }

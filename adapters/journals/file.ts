@@ -11,7 +11,7 @@ import { nodeProcesses } from './file/processes.js';
 export type { JournalOptions } from '../../src/journal/options.js';
 export type { FileJournal } from './file/journal.js';
 
-const COMPACT_FROM = 1024 * 1024;
+const COMPACT_FROM = 4 * 1024 * 1024;
 const RECENT = 256;
 
 /**

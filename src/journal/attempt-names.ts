@@ -1,5 +1,6 @@
 import type { Cost } from '../policy/cost.js';
 import { costIn, countedAt } from './counting.js';
+import { createLargeMap } from './large.js';
 import type { Attempt, Owner } from './types.js';
 
 /** What caps tell payments apart by. */
@@ -38,8 +39,9 @@ export function isOf({ wallet, network }: Owner, owner: Owner): boolean {
 
 export const ownerName = ({ wallet, network }: Owner): string => `${network} ${wallet}`;
 
+// With their lengths, as any text may be in them: made for each write, so not as JSON.
 export const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>): string =>
-  JSON.stringify([host, payTo, mint]);
+  `${host.length} ${payTo.length} ${host}${payTo}${mint}`;
 
 /**
  * Whether a repeated call without a key may have to do with it: what was delivered is over, however
@@ -107,7 +109,7 @@ interface NameIndex {
 
 export function createNameIndex(): NameIndex {
   // A set for each takes five times as much.
-  const index = new Map<string, string | Set<string>>();
+  const index = createLargeMap<string | Set<string>>();
   return {
     add(names, id) {
       for (const name of names) {

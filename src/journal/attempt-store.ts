@@ -12,6 +12,7 @@ import {
 } from './attempt-names.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './counting.js';
 import { createHeap } from './heap.js';
+import { createLargeMap, createLargeSet } from './large.js';
 import { createSpending } from './spending.js';
 import { briefOf, createSpentKeys, isSpentKey, leanOf, ofBrief } from './spent-keys.js';
 import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
@@ -38,10 +39,10 @@ interface Over {
 /** @param archive - With one, closed attempts stay until their content was taken. */
 export function createAttemptStore(archive?: Archive): AttemptStore {
   const open = new Map<string, Open>();
-  const over = new Map<string, Over>();
+  const over = createLargeMap<Over>();
   /** Of those, the ones that nothing more happens to, in the order in which that came about. */
-  const [whole, lean] = [new Set<string>(), new Set<string>()];
-  const past = new Set(archive?.past);
+  const [whole, lean] = [new Set<string>(), createLargeSet()];
+  const past = createLargeSet(archive?.past);
   const keys = createSpentKeys();
   // What is open counts whatever the time is, but for what is in no window any more: see `lapsed`.
   const [spending, pending] = [createSpending(), createSpending()];
@@ -84,8 +85,9 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
         over.set(id, { ...one, kept: JSON.stringify(leanOf(attemptOf(one))) });
     }
     if (archive !== undefined) return;
-    for (const id of lean) {
+    for (let id = lean.first(); id !== undefined; id = lean.first()) {
       if (whole.size + lean.size <= MOST_CLOSED) break;
+      lean.delete(id);
       const attempt = get(id);
       if (attempt === undefined) continue;
       const { names, at } = entryOf(attempt);
@@ -95,7 +97,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       const brief = briefOf(attempt);
       if (brief !== undefined) keys.add(attempt, attempt.idempotencyKey, brief, at);
     }
-    for (const id of past) {
+    for (let id = past.first(); id !== undefined; id = past.first()) {
       if (past.size <= MOST_CLOSED) break;
       past.delete(id);
     }
@@ -151,9 +153,11 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     return firstFull(caps, sums, attempt, before);
   };
   const named = (owner: Owner, one: string): Attempt[] =>
-    [...index.find(one)]
-      .sort((a, b) => (madeOf(a) ?? 0) - (madeOf(b) ?? 0))
-      .flatMap((id) => get(id) ?? [])
+    index
+      .find(one)
+      .map((id) => [id, madeOf(id) ?? 0] as const)
+      .sort(([, a], [, b]) => a - b)
+      .flatMap(([id]) => get(id) ?? [])
       .filter((attempt) => isOf(attempt, owner));
   const bearing = (owner: Owner, key: string): Attempt[] => {
     const spent = keys

@@ -1,6 +1,7 @@
 import { DAY_MS } from '../policy/periods.js';
 import type { Receipt } from '../receipt.js';
-import { ownerName } from './attempt-names.js';
+import { isClosed, ownerName } from './attempt-names.js';
+import { createLargeMap, type LargeMap } from './large.js';
 import type { Attempt, Owner } from './types.js';
 
 /** Keys are remembered for a day, and longer while they are no more than this, or twice as many. */
@@ -23,13 +24,13 @@ export interface SpentKeys {
   add(owner: Owner, key: string, one: Remembered, at: number): void;
   /** In the order in which they were added. */
   find(owner: Owner, key: string): readonly Remembered[];
-  /** All, those first that were added first. */
+  /** All, those first that are older by a day. */
   content(): SpentKey[];
 }
 
 interface Generation {
   readonly at: number;
-  readonly keys: Map<string, Remembered | readonly Remembered[]>;
+  readonly keys: LargeMap<Remembered | readonly Remembered[]>;
 }
 
 export function createSpentKeys(): SpentKeys {
@@ -52,7 +53,7 @@ export function createSpentKeys(): SpentKeys {
     add(owner, key, one, at) {
       let last = generations[generations.length - 1];
       if (last === undefined || (at - last.at >= DAY_MS && last.keys.size >= FEWEST)) {
-        last = { at, keys: new Map() };
+        last = { at, keys: createLargeMap() };
         generations = [...generations.slice(-1), last];
       }
       const name = `${numberOf(owner)} ${key}`;
@@ -143,4 +144,9 @@ export function leanOf(attempt: Attempt): Attempt {
       ? {}
       : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
   };
+}
+
+/** The same of what is delivered and decided: not of what a service may be handed again. */
+export function leanIfDone(attempt: Attempt): Attempt {
+  return attempt.delivered && isClosed(attempt) ? leanOf(attempt) : attempt;
 }

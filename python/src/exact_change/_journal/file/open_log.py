@@ -14,7 +14,7 @@ from .signs import Life
 from .tail import Me, tail_of
 
 # From how many bytes on a file may be worth writing anew.
-_COMPACT_FROM = 1024 * 1024
+_COMPACT_FROM = 4 * 1024 * 1024
 # So many attempts stay in it then, of those that were closed last.
 _RECENT = 256
 
