@@ -18,8 +18,8 @@ const SAME_BPS = 25n;
 const WHOLE = 10_000n;
 
 /**
- * What the search for the best candidate finds, if that is there soon and not dear: what is compared
- * with it could only be chosen if it were a gain by the client's own prices, and quotes are scarce.
+ * What the search for the best candidate finds, if that is there soon and not dear: another could
+ * only be chosen if it were a gain by the client's own prices, and quotes are scarce.
  */
 export async function foundAlone<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
