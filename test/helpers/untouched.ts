@@ -25,6 +25,21 @@ export function expectUntouched(error: ExactChangeError): void {
 }
 
 /**
+ * The refusal of a call whose journal cannot tell of an earlier payment for the same: nothing moved
+ * by this one, and no word that nothing was paid.
+ */
+export function expectUnread(error: ExactChangeError): void {
+  const { code, funds, moved, retry } = error;
+  expect({ code, funds, moved, retry }).toEqual({
+    code: 'journal_unavailable',
+    funds: 'uncertain',
+    moved: [],
+    retry: 'same',
+  });
+  expect(error.message).toMatch(HELPFUL);
+}
+
+/**
  * Watches the whole sandbox while `work` runs: nothing may be sent to the chain, and no paid
  * request may reach a seller.
  */
