@@ -105,8 +105,9 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
     spent: async () => (await swapEngine()).spent(context),
     warm: async () => (await reasons()).warm(context).then(thenTopUp),
     async close() {
-      context.closing.abort(clientClosed());
-      context.rpc.close();
+      const reason = clientClosed();
+      context.closing.abort(reason);
+      context.rpc.close(reason);
       await context.memory.topUp.running;
       // What calls that have ended are still writing, so that the journal can be closed next.
       await claimsReleased(context, undefined);

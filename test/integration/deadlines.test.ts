@@ -591,3 +591,20 @@ describe('a caller that gives up', () => {
     expect(kinds(one)).toEqual(['payment']);
   });
 });
+
+describe('a client that closes', () => {
+  it.each(['getGenesisHash', 'getMultipleAccounts', 'getLatestBlockhash'])(
+    'while %s is awaited: the call says so, and nothing is signed when the answer comes',
+    async (method) => {
+      const one = await payer(HOLDER);
+      const held = node.hold(asks(method));
+      const ended = failureOf(one.client.fetch(usdc()), 'client_closed');
+      await held.asked;
+      await one.client.close();
+      expect(await ended).toMatchObject({ funds: 'untouched', retry: 'never' });
+      await held.release();
+      await quiet();
+      expect(kinds(one)).toEqual([]);
+    },
+  );
+});

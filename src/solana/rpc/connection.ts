@@ -177,8 +177,8 @@ function rpcOver(all: Nodes): Rpc {
 
     alone: () => inTurn(nodes).flatMap((node) => singles().get(node) ?? []),
 
-    close() {
-      closing.abort(new Fault('unavailable', 'the connection was closed'));
+    close(reason = new Fault('unavailable', 'the connection was closed')) {
+      closing.abort(reason);
       socket.close();
     },
   };

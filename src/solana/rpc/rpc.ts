@@ -175,5 +175,6 @@ export interface Rpc {
    * only say something together.
    */
   alone(): readonly Rpc[];
-  close(): void;
+  /** @param reason - What the calls under way reject with, instead of `rpc_unavailable`. */
+  close(reason?: Error): void;
 }
