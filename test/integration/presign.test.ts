@@ -1,5 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { receiptOf, type ClientOptions, type MessageSigner } from 'exact-change';
+import {
+  isExactChangeError,
+  receiptOf,
+  type ClientOptions,
+  type MessageSigner,
+} from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
@@ -94,6 +99,30 @@ describe('a call whose terms are known from one before', () => {
       (await paidBy(payer)).length === 3 ? true : undefined,
     );
   });
+
+  it.each(['payment.chosen', 'payment.signed', 'payment.sent', 'payment.answered'] as const)(
+    'whose caller gives up at %s, and calls again at once, is bought once',
+    async (type) => {
+      const seller = await selling([serve]);
+      const payer = await knownTo(seller);
+      const controller = new AbortController();
+      const read = (init?: RequestInit) =>
+        payer.client.fetch(seller.url, init).then(
+          (response) => response.text().catch(() => 'lost'),
+          (error: unknown) => (isExactChangeError(error) ? error.code : 'given up'),
+        );
+      const again = new Promise<string>((resolve) => {
+        const off = payer.client.on(type, () => {
+          off();
+          controller.abort('had enough');
+          resolve(read());
+        });
+      });
+      expect(['given up', 'lost']).toContain(await read({ signal: controller.signal }));
+      expect(['{"ok":true}', 'already_spent']).toContain(await again);
+      expect(signedBy(payer)).toBe(2);
+    },
+  );
 
   it('at a price that changed is paid that, once the chain shows that the first never landed', async () => {
     const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
