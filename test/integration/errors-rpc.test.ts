@@ -81,12 +81,10 @@ const KINDS: readonly (readonly [name: string, fault: NodeFault, code: ErrorCode
   ],
 ];
 
+/** A token that is not pinned is looked for among all that the wallet holds. */
+const swaps = () => ({ autoSwap: true, swapFrom: [sandbox.mints.BONK.address] });
 const swapper = () =>
-  payerOn(
-    sandbox,
-    { SOL: '0.05', BONK: '5000000' },
-    { autoSwap: true, timeouts: { rpc: TIMEOUT_MS } },
-  );
+  payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { ...swaps(), timeouts: { rpc: TIMEOUT_MS } });
 
 const ALL = KINDS.flatMap(([name, fault, code]) =>
   METHODS.map((method) => [method, name, fault, code] as const),
@@ -116,7 +114,7 @@ describe('a node whose', () => {
 
 describe.each(inChaos ? [] : METHODS)('a node whose %s', (method) => {
   it('fails once is asked again', async () => {
-    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
+    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, swaps());
     sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 1 });
     expect((await payer.client.fetch(usdc())).status).toBe(200);
   });
@@ -126,7 +124,7 @@ describe.each(inChaos ? [] : METHODS)('a node whose %s', (method) => {
     sandbox.controls.node.fault(method, { kind: 'rateLimited', retryAfter: 60 });
     await refusal(sandbox, payer, 'rate_limited', () => payer.client.fetch(usdc()));
     sandbox.controls.node.clearFaults();
-    const patient = payer.again({ autoSwap: true });
+    const patient = payer.again(swaps());
     expect((await patient.fetch(usdc())).status).toBe(200);
     expect(await paidOf(payer.client)).toBe('0.01');
   });

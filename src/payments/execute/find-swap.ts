@@ -9,8 +9,9 @@ import { knownAvailable, type OfferFacts } from '../plan/offer-accounts.js';
 const ARRIVAL_MS = 1_000;
 // For all of a crowd, each of which takes its turn.
 const CROWD_MS = 5_000;
-// The answers to calls that are made together come one after the other.
-const QUIET_MS = 50;
+// The answers to calls that are made together come one after the other. Looked for several times,
+// as a process that was not let run for so long has seen none of them either.
+const [QUIET_MS, QUIET_LOOKS] = [10, 5];
 
 /**
  * A swap for all calls that wait by the time it is found: calls that are made together arrive one
@@ -66,11 +67,12 @@ async function othersArrived(
     if (still === left) return;
     left = still;
   }
-  for (let quiet = false; !quiet && elapsed() < ARRIVAL_MS;) {
-    const before = waiting.get(mint) ?? amount;
-    if (before <= amount) return;
+  let before = waiting.get(mint) ?? amount;
+  for (let quiet = 0; quiet < QUIET_LOOKS && before > amount && elapsed() < ARRIVAL_MS;) {
     await config.runtime.sleep(QUIET_MS, signal);
-    quiet = arriving.size === 0 && waiting.get(mint) === before;
+    const now = waiting.get(mint) ?? amount;
+    quiet = arriving.size === 0 && now === before ? quiet + 1 : 0;
+    before = now;
   }
 }
 
