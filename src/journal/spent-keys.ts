@@ -1,6 +1,6 @@
 import { DAY_MS } from '../policy/periods.js';
 import type { Receipt } from '../receipt.js';
-import { isClosed, ownerName } from './attempt-names.js';
+import { ownerName } from './attempt-names.js';
 import { createLargeMap, type LargeMap } from './large.js';
 import type { Attempt, Owner } from './types.js';
 
@@ -144,9 +144,4 @@ export function leanOf(attempt: Attempt): Attempt {
       ? {}
       : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
   };
-}
-
-/** The same of what is delivered and decided: not of what a service may be handed again. */
-export function leanIfDone(attempt: Attempt): Attempt {
-  return attempt.delivered && isClosed(attempt) ? leanOf(attempt) : attempt;
 }

@@ -1,6 +1,5 @@
 import type { ExactChangeError } from '../../../src/errors.js';
 import { copyOf } from '../../../src/journal/attempt-json.js';
-import { leanIfDone } from '../../../src/journal/spent-keys.js';
 import type { Made } from '../../../src/journal/store-types.js';
 import type { Taken } from '../../../src/journal/balance-ledger.js';
 import { openStates } from '../../../src/journal/states.js';
@@ -107,8 +106,7 @@ export function journalOver(
     along: Along,
     caps?: readonly Cap[],
   ): Promise<CapBlock | undefined> => {
-    // The bytes of a payment are half of a line, which all processes read.
-    const attempt = leanIfDone(copyOf(given));
+    const attempt = copyOf(given);
     return runAlong(along, (state, { me, keepsEvents: keeps }) => {
       const before = state.attempts.replacing(attempt, caps);
       if (before !== undefined && 'cap' in before) return { records: [], result: before };

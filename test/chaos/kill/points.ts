@@ -118,7 +118,7 @@ const ANSWERED = [
 ];
 
 const SWAPPING = [
-  ...around('rpc getTokenAccountsByOwner', 'jupiter quote'),
+  ...around('jupiter quote'),
   'event swap.quoted',
   ...around(
     'jupiter swap-instructions',

@@ -249,7 +249,7 @@ describe('a file of version 1', () => {
 describe('a file that has grown', () => {
   it('is rewritten without what is over, and keeps what is not, and what was taken for ever', async () => {
     const journal = journalOf();
-    const bytes = 'x'.repeat(1_500);
+    const bytes = 'x'.repeat(4_500);
     const payment = {
       ...fullAttemptOf().payment!,
       header: { name: 'PAYMENT-SIGNATURE', value: bytes },
@@ -299,9 +299,9 @@ describe('a file that has grown', () => {
         [paid?.header.value.length, swapped?.transaction.length],
       ]),
     );
-    expect(sizes.get('lost')).toEqual([1_500, 1_500]);
+    expect(sizes.get('lost')).toEqual([4_500, 4_500]);
     // What has a key is presented again to a caller that asks for it under that key.
-    expect(sizes.get('keyed')).toEqual([1_500, 1_500]);
+    expect(sizes.get('keyed')).toEqual([4_500, 4_500]);
     expect(sizes.get('7')).toEqual([0, 0]);
     await journal.close();
     const again = journalOf();

@@ -6,7 +6,6 @@ import json
 from typing import Any, NamedTuple, Union
 
 from .._base.js import stringify
-from .attempts import is_closed
 from .types import Attempt, Owner
 
 # Keys are remembered for a day, and longer while they are no more than this, or twice as many.
@@ -137,8 +136,3 @@ def lean_of(attempt: Attempt) -> Attempt:
         header = attempt["payment"]["header"]
         lean["payment"] = {**attempt["payment"], "header": {"name": header["name"], "value": ""}}
     return lean
-
-
-def lean_if_done(attempt: Attempt) -> Attempt:
-    """The same of what is delivered and decided: not of what a service may be handed again."""
-    return lean_of(attempt) if attempt["delivered"] and is_closed(attempt) else attempt

@@ -14,7 +14,6 @@ from ..._policy.caps import Cap
 from ...errors import ExactChangeError
 from ..attempts import copy_of
 from ..balances import Taken
-from ..spent_keys import lean_if_done
 from ..states import OPEN_STATES
 from ..store_types import Made
 from ..types import (
@@ -191,8 +190,7 @@ class LogJournal:
             yield from share.leave()
 
     def _replace(self, given: Attempt, along: Along, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        # The bytes of a payment are half of a line, which all processes read.
-        attempt = lean_if_done(copy_of(given))
+        attempt = copy_of(given)
 
         def decide(state: State, me: str) -> Step[CapBlock | None]:
             before = state.attempts.replacing(attempt, caps)
