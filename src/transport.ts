@@ -170,7 +170,7 @@ export interface Transport {
   autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }
 
-/** @internal A transport whose code is loaded by its first call. */
+/** @internal A transport that its first call loads. */
 export function transportOf(load: () => Promise<Transport>): Transport {
   return {
     quote: async (...order) => (await load()).quote(...order),

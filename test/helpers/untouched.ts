@@ -25,7 +25,7 @@ export function expectUntouched(error: ExactChangeError): void {
 }
 
 /**
- * The refusal of a call whose journal cannot tell of an earlier payment for the same: nothing moved
+ * The refusal of a call if its journal cannot tell of an earlier payment for the same: nothing moved
  * by this one, and no word that nothing was paid.
  */
 export function expectUnread(error: ExactChangeError): void {

@@ -67,7 +67,7 @@ it('a service asks for no swap if a payment that it has not heard of again has l
   sandbox.controls.node.webSocket = 'on';
 });
 
-it('a service follows a payment whose record was written though the journal failed', async () => {
+it('a service follows a payment that is on record though the journal failed', async () => {
   const inner = memoryJournal();
   let isBroken = true;
   const put: typeof inner.put = async (attempt, along) => {

@@ -86,7 +86,7 @@ async function journalInFile() {
   return file;
 }
 
-/** A journal whose claims cannot be dropped until that is mended. */
+/** A journal that drops no claim until that is mended. */
 async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): void }> {
   const file = await journalInFile();
   let isBroken = true;
@@ -99,7 +99,7 @@ async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): voi
   return { journal: { ...file, coordination }, mend: () => void (isBroken = false) };
 }
 
-describe('a call whose claim the journal does not drop', () => {
+describe('a call with a claim that the journal does not drop', () => {
   const lossy = async () => {
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));

@@ -101,7 +101,7 @@ describe('a call whose terms are known from one before', () => {
   });
 
   it.each(['payment.chosen', 'payment.signed', 'payment.sent', 'payment.answered'] as const)(
-    'whose caller gives up at %s, and calls again at once, is bought once',
+    'is bought once if its caller gives up at %s, and calls again at once',
     async (type) => {
       const seller = await selling([serve]);
       const payer = await knownTo(seller);

@@ -19,8 +19,9 @@ beforeEach(() => {
   [quotes, quoted, onQuote] = [[], undefined, () => undefined];
 });
 
-/** A payer whose reading of all its tokens waits for `quoted`. */
+/** A payer that reads its own accounts once there is what `quoted` waits for. */
 async function payer(funds: Partial<Record<MintSymbol, string>>) {
+  const own = { address: '' };
   const watched: typeof fetch = async (input, init) => {
     const asked = new URL(input instanceof Request ? input.url : input);
     const from = asked.searchParams.get('inputMint');
@@ -29,12 +30,15 @@ async function payer(funds: Partial<Record<MintSymbol, string>>) {
       quotes.push(from);
       onQuote();
     }
-    if (String(init?.body).includes('getTokenAccountsByOwner')) await quoted;
+    const body = String(init?.body);
+    if (body.includes('getMultipleAccounts') && body.includes(own.address)) await quoted;
     return fetch(input, init);
   };
   // Each swap brings what is missing and no more, so that each payment needs one.
   const policy = { minSwap: '0' };
-  return payerOn(sandbox, funds, { autoSwap: true, policy, fetch: watched });
+  const one = await payerOn(sandbox, funds, { autoSwap: true, policy, fetch: watched });
+  own.address = one.address;
+  return one;
 }
 
 const swappedFrom = (response: Response) =>

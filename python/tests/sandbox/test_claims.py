@@ -94,7 +94,7 @@ def keeps(monkeypatch: pytest.MonkeyPatch) -> Keeping:
 
 
 @pytest.mark.parametrize("key", [None, "order"])
-def test_a_call_whose_claim_the_journal_does_not_drop_is_over(
+def test_a_call_is_over_if_the_journal_does_not_drop_its_claim(
     key: str | None,
     keeps: Keeping,
     sandbox: Sandbox,

@@ -83,7 +83,7 @@ export async function settleEarlier(
 const UNHEARD_WINDOWS = 10;
 
 /**
- * Those whose answer did not reach their caller.
+ * Those with an answer that did not reach their caller.
  *
  * @param first - All similar ones, as they were read a moment ago.
  */
@@ -116,7 +116,7 @@ async function findEarlier(
   const isFound = (id: string) => found.some((one) => one.id === id);
   const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
     resigns === replaced && payment !== undefined && state !== 'unsettled' && !isFound(id);
-  // One whose successor is at work, or was told of, is left alone with it.
+  // One is left alone if its successor is at work, or was told of.
   return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
 }
 
@@ -137,8 +137,8 @@ async function readSimilar(
   if (asked.length === 0) return { similar: first, isAtWork: () => false };
   const live = await context.claims.live(asked);
   const over = new Set(asked.filter((claim) => !live.has(claim)));
-  // Again: one whose claim had ended by now may be on record as delivered, which the first reading
-  // was too early for. What was signed in between is at work.
+  // Again: one may have ended its claim by now, and be on record as delivered, which the first
+  // reading was too early for. What was signed in between is at work.
   const similar =
     over.size === 0
       ? first
@@ -248,7 +248,7 @@ async function noteTold(
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** The refusal of a call whose key was another request's. */
+/** The refusal of a call with the key of another request. */
 function mismatch(): ConfigError {
   return new ConfigError(
     'idempotency_mismatch',

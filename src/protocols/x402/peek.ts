@@ -24,8 +24,8 @@ export interface PeekedBody {
 /** How long a good header waits for the body that may hold a fallback. */
 const FALLBACK_WAIT_MS = 1_000;
 /**
- * As `readPaymentRequired`, for a response whose header says too little: only a copy of its body is
- * read, no further than needed, at most 64 KiB and until the deadline.
+ * As `readPaymentRequired`, for a response with a header that says too little: only a copy of its
+ * body is read, no further than needed, at most 64 KiB and until the deadline.
  */
 export async function readWithBody(
   response: Response,

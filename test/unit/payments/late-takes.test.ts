@@ -10,7 +10,7 @@ const OWNER = { wallet: 'wallet', network: 'network' };
 const ACCOUNT = 'account';
 const timer = { now: () => 0, onStep: () => undefined };
 
-/** A journal whose holds and records land when they are let. */
+/** A journal in which holds and records land when they are let. */
 function slow() {
   const inner = createCoordination();
   const journal = alongWith(memoryJournal(), inner);
