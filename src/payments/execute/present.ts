@@ -1,4 +1,4 @@
-import { SettlementError, type Moved } from '../../errors.js';
+import { isExactChangeError, SettlementError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { startDeadline, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
@@ -93,7 +93,7 @@ export interface Refused {
   readonly word: SellersWord;
 }
 
-/** What a 402 means is loaded then; if it cannot be, the chain still has the last word. */
+/** What a 402 means is loaded then; if it cannot be in time, the chain still has the last word. */
 async function refused(
   context: PaymentContext,
   open: OpenPayment,
@@ -101,10 +101,11 @@ async function refused(
   first: Refused,
   within: AbortSignal,
 ): Promise<Delivered | Rejected> {
-  const { call, emit } = showing;
-  const { afterRefusal } = await recovery('uncertain').catch(async (error: unknown) => {
+  const { call, moved, emit } = showing;
+  const loading = untilAborted(recovery('uncertain'), within);
+  const { afterRefusal } = await loading.catch(async (error: unknown) => {
     await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
-    throw error;
+    throw isExactChangeError(error) ? error : uncertain(open, moved, error);
   });
   return afterRefusal(context, open, showing, first, within);
 }
@@ -218,16 +219,24 @@ async function send(
     // A fetch of the caller's may not listen to its signal.
     return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
   } catch (cause) {
-    const bounds = boundsOf(open);
     // A caller that has given up hears of that at once; the note is written behind.
     await untilAborted(noteDoubt(context, open, 'payment_uncertain', emit), call.signal);
-    throw new SettlementError(
-      'payment_uncertain',
-      `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
-        'Repeat the same call: it presents the same payment or reports it spent, and never pays twice.',
-      { details: bounds, funds: 'uncertain', moved, cause },
-    );
+    throw uncertain(open, moved, cause);
   }
+}
+
+function uncertain(
+  open: OpenPayment,
+  moved: readonly Moved[],
+  cause: unknown,
+): SettlementError<'payment_uncertain'> {
+  const bounds = boundsOf(open);
+  return new SettlementError(
+    'payment_uncertain',
+    `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
+      'Repeat the same call: it presents the same payment or reports it spent, and never pays twice.',
+    { details: bounds, funds: 'uncertain', moved, cause },
+  );
 }
 
 /** Tells, and puts on record, that only the chain says what became of the payment. */
