@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from exact_change import AsyncClient, ExactChangeError
+from exact_change import AsyncClient, Client, Event, ExactChangeError, file_journal
+from exact_change._kernel.steps import call
+from exact_change._kernel.task import Steps
+from exact_change._payments.journal_timeouts import TimedJournal
 
 from ..conftest import MakePayer
 from ..node import Sandbox
-from ..payer import failure_of, until
+from ..payer import PRICE, failure_of, until
 
 HANGS = "getLatestBlockhash"
 
@@ -48,3 +56,67 @@ async def test_so_do_calls_of_a_loop(sandbox: Sandbox) -> None:
     with pytest.raises(ExactChangeError) as closed:
         await call
     assert (closed.value.code, closed.value.funds) == ("client_closed", "untouched")
+
+
+def test_a_loop_that_stands_still_delays_equal_calls_alone(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task was cancelled while the journal was busy: nothing of it goes on by itself."""
+    release = TimedJournal.release
+
+    def slow(self: TimedJournal, *args: Any) -> Steps[None]:
+        yield from call(is_over.wait)
+        yield from release(self, *args)
+
+    async def ask_for_ever(_: object) -> bool:
+        await asyncio.sleep(60)
+        return True
+
+    monkeypatch.setattr(TimedJournal, "release", slow)
+    wallet, is_over, loop = sandbox.wallet(USDC="1"), threading.Event(), asyncio.new_event_loop()
+    url, journal = f"{sandbox.api_url}/usdc", file_journal(tmp_path / "journal")
+    policy = {"approve": ask_for_ever}
+    stopped = AsyncClient(**sandbox.options(wallet, journal=journal, policy=policy))
+    options = sandbox.options(wallet, journal=journal, timeouts={"payment": 2_000})
+    with pytest.raises(asyncio.TimeoutError):
+        loop.run_until_complete(asyncio.wait_for(stopped.get(url), 1))
+    with Client(**options) as other:
+        assert other.get(f"{url}?another").status_code == 200
+        waiting = failure_of(lambda: other.get(url), "timeout")
+        assert (waiting.funds, waiting.retry) == ("uncertain", "same")
+        assert waiting.details["step"] == "earlier_call"
+    is_over.set()
+    again = AsyncClient(**options)
+    assert loop.run_until_complete(again.get(url)).status_code == 200
+    loop.run_until_complete(again.aclose())
+    loop.run_until_complete(stopped.aclose())
+    loop.close()
+    journal.close()
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 2 * PRICE
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_listener_may_close_the_client_whose_call_is_interrupted(
+    make_payer: MakePayer, sandbox: Sandbox
+) -> None:
+    payer, is_closing = make_payer(USDC="1"), threading.Event()
+
+    def close(_: Event) -> None:
+        is_closing.set()
+        is_interrupted.wait(20)
+        payer.client.close()
+        is_closed.set()
+
+    def interrupt() -> None:
+        is_closing.wait(20)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    is_interrupted, is_closed = threading.Event(), threading.Event()
+    payer.client.on("payment.signed", close)
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        payer.client.get(f"{sandbox.api_url}/usdc")
+    is_interrupted.set()
+    assert is_closed.wait(20)
+    with Client(**sandbox.options(payer.wallet)) as other:
+        assert other.get(f"{sandbox.api_url}/usdc?another").status_code == 200

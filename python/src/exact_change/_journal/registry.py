@@ -141,6 +141,8 @@ class Wallet:
         self.monitored: dict[str, Monitored] = {}
         # What the next call waits for: calls that have ended and are letting go.
         self.releasing: dict[Task[Any], None] = {}
+        # Purchases that go on though their callers have given up: each one's fingerprint and key.
+        self.given_up: dict[Task[Any], tuple[str, str | None]] = {}
         # The claims of its calls until they are dropped, by name.
         self.claims: dict[str, OwnClaim] = {}
         # Those of them that were dropped, and that a journal may not know of yet.

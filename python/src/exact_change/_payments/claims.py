@@ -7,10 +7,12 @@ from typing import Any, Callable, Sequence, TypeVar
 from .._journal.registry import OpenPayment, OwnClaim
 from .._kernel.hosts import this_host, threads
 from .._kernel.signals import Signal
-from .._kernel.steps import all_of, join, quiet, settled, start
+from .._kernel.steps import all_of, bounded, join, quiet, settled, start
 from .._kernel.task import Steps, Task, begin
+from ..errors import failure
 from .context import PaymentContext
 from .saving import start_apart, written
+from .task import Purpose
 
 T = TypeVar("T")
 
@@ -116,24 +118,64 @@ def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> 
     return task
 
 
-def ended_before_next(context: PaymentContext, steps: Steps[T], signal: Signal | None) -> Steps[T]:
-    """Runs a purchase. If its caller gives up, the next call at this wallet waits for its end.
+def delaying_equal_calls(
+    context: PaymentContext, purpose: Purpose, steps: Steps[T], signal: Signal | None
+) -> Steps[T]:
+    """Runs a purchase. If its caller gives up, equal calls at this wallet wait for its end.
 
-    It may mean the same purchase, and would take this one for another that is under way.
+    They may mean the same purchase, and would take this one for another that is under way. No
+    other call waits, for its event loop may stand still.
     """
-    task, releasing = (yield from start(steps)), context.wallet.releasing
+    task, given_up = (yield from start(steps)), context.wallet.given_up
 
-    def given_up() -> None:
+    def note() -> None:
         if not task.is_settled:
-            releasing[task] = None
-            task.then(lambda: releasing.pop(task, None))
+            given_up[task] = (purpose.fingerprint, purpose.idempotency_key)
+            task.then(lambda: given_up.pop(task, None))
 
-    forget = None if signal is None else signal.on_abort(given_up)
+    forget = None if signal is None else signal.on_abort(note)
     try:
         return (yield from join(task))
     finally:
         if forget is not None:
             forget()
+
+
+def equal_calls_ended(
+    context: PaymentContext, purpose: Purpose, signal: Signal | None
+) -> Steps[None]:
+    """Waits for the end of equal purchases that their callers have given up.
+
+    Raises ``timeout`` after ``timeouts.payment``, with uncertain funds.
+    """
+    equal = [
+        task
+        for task, other in list(context.wallet.given_up.items())
+        if _may_be(purpose, *other) and not task.host.is_gone
+    ]
+    if not equal:
+        return
+    within_ms = context.config.timeouts.payment
+
+    def late() -> Exception:
+        return failure(
+            "timeout",
+            "An equal call was given up, and what it has begun did not end within "
+            f"{within_ms:g} ms: a payment may be on record. Let its event loop run, then repeat "
+            "the same call: it never pays twice.",
+            {"step": "earlier_call", "timeout_ms": within_ms},
+            funds="uncertain",
+            retry="same",
+        )
+
+    ends = [settled(task) for task in equal]
+    yield from bounded(within_ms, late, [signal], lambda _: all_of(ends))
+
+
+def _may_be(purpose: Purpose, fingerprint: str, key: str | None) -> bool:
+    """Whether a call may mean the same purchase."""
+    is_keyed = key is not None and purpose.idempotency_key == key
+    return is_keyed or purpose.fingerprint == fingerprint
 
 
 def claims_released(context: PaymentContext, signal: Signal | None) -> Steps[None]:

@@ -14,7 +14,7 @@ from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError, Moved, SettlementError, amended
 from .call import Call, CallOptions, Reply
 from .choose import Choice, Refuse, choose
-from .claims import ended_before_next
+from .claims import delaying_equal_calls, equal_calls_ended
 from .context import PaymentContext
 from .earlier import resume_earlier_payment, under_key
 from .find_earlier import RepeatedCall
@@ -156,8 +156,9 @@ def _as_purchase(
         address = parse_address(url)
         host = "" if address is None else address.host
         purpose = Purpose(url, method, host, fingerprint, key)
+        yield from equal_calls_ended(context, purpose, call.signal)
         buying = under_key(context, key, lambda: purchase(purpose), call.signal)
-        return (yield from ended_before_next(context, buying, call.signal))
+        return (yield from delaying_equal_calls(context, purpose, buying, call.signal))
     except ExactChangeError as raised:
         error = amended(raised, moved, None if asked.unpaid is None else asked.unpaid.evidence)
     if not isinstance(error, SettlementError):
