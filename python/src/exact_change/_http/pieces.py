@@ -9,11 +9,19 @@ from typing import AsyncIterator, Callable, Iterator, Mapping
 
 import httpx
 
-# A packed piece of that size unpacks to some hundred KiB at most, and with these to some MiB.
+# A packed piece of that size unpacks to some hundred KiB at most, and with others to some MiB.
 SLICE = 512
-_SLICES = {"br": 8, "zstd": 32}
+_PACKINGS = {
+    "gzip": ("gzip", SLICE),
+    "x-gzip": ("gzip", SLICE),
+    "deflate": ("deflate", SLICE),
+    "br": ("br", 8),
+    "zstd": ("zstd", 32),
+}
 # As fetch has it.
 _MOST_PACKINGS = 5
+# Bytes that are unpacked at most, all packings together: they need not make a single one.
+_MOST_WORK = 1 << 20
 _SHORT = 64 * 1024
 _QUICK_SECONDS = 1.0
 
@@ -137,9 +145,13 @@ def looked_at(pieces: Pieces) -> Iterator[bytes]:
 
 
 def unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[bytes]:
-    """A body as its sender meant it, little by little."""
+    """The beginning of a body as its sender meant it, little by little.
+
+    Raises an error of httpx if it is packed too often, or too much of it would make too little.
+    """
+    work = _Work()
     for packing, size in _packings(headers):
-        body = _response(packing, _sliced(body, size)).iter_bytes()
+        body = _response(packing, _sliced(body, size, work)).iter_bytes()
     return body
 
 
@@ -157,14 +169,31 @@ async def unpacked_async(pieces: AsyncPieces, headers: Mapping[str, str]) -> Asy
 
     async def sliced(body: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
         async for piece in body:
-            for part in _slices(piece, size):
+            for part in work.slices(piece, size):
                 yield part
 
+    work = _Work()
     body: AsyncIterator[bytes] = all_of_them()
     for packing, size in _packings(headers):
         body = _response(packing, sliced(body, size)).aiter_bytes()
     async for piece in body:
         yield piece
+
+
+class _Work:
+    """What is unpacked of a body that is looked at."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_WORK
+
+    def slices(self, piece: bytes, size: int) -> Iterator[bytes]:
+        """A piece in slices of a size."""
+        for at in range(0, len(piece), size):
+            part = piece[at : at + size]
+            self._left -= len(part)
+            if self._left < 0:
+                raise httpx.DecodingError("Too much of it is packed.")
+            yield part
 
 
 def _packings(headers: Mapping[str, str]) -> list[tuple[str, int]]:
@@ -175,16 +204,12 @@ def _packings(headers: Mapping[str, str]) -> list[tuple[str, int]]:
     names = [one.strip().lower() for one in headers.get("content-encoding", "").split(",")]
     if len(names) > _MOST_PACKINGS:
         raise httpx.DecodingError("It is packed too often.")
-    return [(name, _SLICES.get(name, SLICE)) for name in reversed(names) if name]
+    return [_PACKINGS[name] for name in reversed(names) if name in _PACKINGS]
 
 
-def _sliced(body: Iterator[bytes], size: int) -> Iterator[bytes]:
+def _sliced(body: Iterator[bytes], size: int, work: _Work) -> Iterator[bytes]:
     for piece in body:
-        yield from _slices(piece, size)
-
-
-def _slices(piece: bytes, size: int) -> Iterator[bytes]:
-    return (piece[at : at + size] for at in range(0, len(piece), size))
+        yield from work.slices(piece, size)
 
 
 def _response(packing: str, content: Iterator[bytes] | AsyncIterator[bytes]) -> httpx.Response:

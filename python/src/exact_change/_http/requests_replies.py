@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Mapping
+import io
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
-import httpx
 import requests
 from urllib3 import HTTPResponse
-from urllib3.exceptions import DecodeError
 
 from .._base.headers import Headers
 from .._kernel.hosts import threads
@@ -17,6 +16,9 @@ from .._kernel.task import Steps
 from .._payments.call import BodyEnd, Peeked
 from .endings import Ending
 from .pieces import SLICE, Pieces, Rest, looked_at, unpacked
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 
 class _Unfollowed(requests.Response):
@@ -96,9 +98,21 @@ class RequestsReply:
     def _looked_into(self) -> Pieces:
         if self._pieces is None:
             raw = self.native.raw
+
+            def let_go() -> None:
+                raw.close()
+                raw.release_conn()
+
             # As it came: urllib3 would unpack all that a slice holds at once.
-            self._pieces = Pieces(iter(raw.stream(SLICE, decode_content=False)), raw.close)
-            self.native.raw = _Replayed(raw, self._pieces)
+            self._pieces = Pieces(iter(raw.stream(SLICE, decode_content=False)), let_go)
+            self.native.raw = HTTPResponse(
+                io.BufferedReader(_Drained(self._pieces)),
+                raw.headers,
+                raw.status,
+                preload_content=False,
+                decode_content=raw.decode_content,
+                request_method=self._method,
+            )
         return self._pieces
 
 
@@ -117,70 +131,30 @@ class _Raw:
         return HTTPResponse.__iter__(own)
 
 
-class _Replayed(_Raw):
-    """A body that was looked into, from its beginning."""
+class _Drained(io.RawIOBase):
+    """Pieces as a file, from which urllib3 reads an answer's body."""
 
-    def __init__(self, raw: Any, pieces: Pieces) -> None:
-        super().__init__(raw)
+    def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
-        self._parts: Iterator[bytes] | None = None
+        self._parts = pieces.drain()
         # Of the piece that was begun.
         self._left = b""
 
-    def stream(self, amt: int = 0, decode_content: bool | None = None) -> Iterator[bytes]:
-        left, self._left = self._left, b""
-        if left:
-            yield left
-        yield from self._body(decode_content)
+    def readable(self) -> bool:
+        return True
 
-    def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
-        if amt is None or amt < 0:
-            return b"".join(self.stream(decode_content=decode_content))
+    def readinto(self, to: WriteableBuffer) -> int:
         if not self._left:
-            self._left = next(self._body(decode_content), b"")
-        data, self._left = self._left[:amt], self._left[amt:]
-        return data
-
-    def _body(self, decode_content: bool | None) -> Iterator[bytes]:
-        """As its first reader wants it: as it came, or as its sender meant it."""
-        if self._parts is None:
-            is_unpacked = self._raw.decode_content if decode_content is None else decode_content
-            body = self._pieces.drain()
-            self._parts = _unpacked(body, self._raw.headers) if is_unpacked else body
-        return self._parts
-
-    read1 = read
-
-    def readinto(self, to: bytearray) -> int:
-        data = self.read(len(to))
-        to[: len(data)] = data
+            self._left = next(self._parts, b"")
+        into = memoryview(to)
+        data, self._left = self._left[: len(into)], self._left[len(into) :]
+        into[: len(data)] = data
         return len(data)
 
-    def readline(self, size: int = -1) -> bytes:
-        line = b""
-        while len(line) != size and not line.endswith(b"\n"):
-            byte = self.read(1)
-            if not byte:
-                break
-            line += byte
-        return line
-
-    @property
-    def data(self) -> bytes:
-        return self.read()
-
-    @property
-    def closed(self) -> bool:
-        """Its connection may have given all of it."""
-        return False
-
-
-def _unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[bytes]:
-    try:
-        yield from unpacked(body, headers)
-    except httpx.DecodingError as error:
-        # As requests expects it.
-        raise DecodeError(str(error)) from error
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._pieces.close()
 
 
 class _Watched(_Raw):

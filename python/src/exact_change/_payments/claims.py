@@ -114,7 +114,7 @@ def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> 
     releasing = context.wallet.releasing
     if not task.is_settled:
         releasing[task] = None
-        task.then(lambda: releasing.pop(task, None))
+        task.then(lambda: _forget(releasing, task))
     return task
 
 
@@ -131,7 +131,7 @@ def delaying_equal_calls(
     def note() -> None:
         if not task.is_settled:
             given_up[task] = (purpose.fingerprint, purpose.idempotency_key)
-            task.then(lambda: given_up.pop(task, None))
+            task.then(lambda: _forget(given_up, task))
 
     forget = None if signal is None else signal.on_abort(note)
     try:
@@ -170,6 +170,10 @@ def equal_calls_ended(
 
     ends = [settled(task) for task in equal]
     yield from bounded(within_ms, late, [signal], lambda _: all_of(ends))
+
+
+def _forget(noted: dict[Task[Any], Any], task: Task[Any]) -> None:
+    noted.pop(task, None)
 
 
 def _may_be(purpose: Purpose, fingerprint: str, key: str | None) -> bool:

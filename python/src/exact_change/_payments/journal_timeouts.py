@@ -66,7 +66,7 @@ def timed_journal(
 
 
 class TimedJournal:
-    """The journal."""
+    """The journal, with a deadline for each call."""
 
     def __init__(
         self, journal: Journal, ledger: Ledger, within: _Within, takes: LateTakes, let_go: set[str]
@@ -140,6 +140,8 @@ class _TimedBalances:
 
 
 class _TimedLedger(Ledger):
+    """The ledger. What takes or frees is timed as a whole, so that what comes late is undone."""
+
     def __init__(self, store: BalanceStore, within: _Within, takes: LateTakes) -> None:
         super().__init__(_TimedBalances(store, within))
         self._untimed = Ledger(store)

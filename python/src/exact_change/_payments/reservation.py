@@ -154,8 +154,9 @@ class Reservation:
             note_dropped(context, drop)
             return
         except Exception:
+            yield from quiet(drop_claims(context, drop))
+            # Before, the next call would have taken it for one at work, and left it.
             resume_with_next_call(context)
-        yield from quiet(drop_claims(context, drop))
 
 
 def _without_orphans(
