@@ -1,5 +1,6 @@
 import { randomBytes } from '../internal/runtime.js';
 import { createLedger } from './balance-ledger.js';
+import type { LetGo } from './let-go.js';
 import { createLocks } from './locks.js';
 import { memoryJournal } from './memory.js';
 import type { OpenPayment } from './open-payment.js';
@@ -28,7 +29,7 @@ export interface Wallet {
   /** What the next call waits for: calls that have ended and are letting go of their attempts. */
   readonly releasing: Set<Promise<void>>;
   /** Claims that calls have let go of, and that a journal may still have. */
-  readonly letGo: Set<string>;
+  readonly letGo: LetGo;
   /**
    * Idempotency keys of purchases that a call in this process is making right now, from before they
    * are written anywhere.
@@ -46,7 +47,7 @@ interface Shared {
   readonly counts: Map<string, number>;
 }
 
-const SHARED: unique symbol = Symbol.for('exact-change.wallets.5');
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.6');
 
 interface Registry {
   [SHARED]?: Shared | undefined;
@@ -66,7 +67,7 @@ export function newWallet(): Wallet {
     arriving: new Set(),
     monitored: new Map(),
     releasing: new Set(),
-    letGo: new Set(),
+    letGo: new Map(),
     keys: new Set(),
   };
 }

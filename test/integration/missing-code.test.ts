@@ -1,45 +1,155 @@
-import { SOLANA_MAINNET } from 'exact-change';
+import type { ServerResponse } from 'node:http';
+import { SOLANA_MAINNET, type ClientOptions } from 'exact-change';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
-import { offerOf } from '../helpers/settling.js';
+import { answerTerms, isPaid, startSeller, type SellerHandler } from '../helpers/seller.js';
+import { offerOf, settle } from '../helpers/settling.js';
 
+// A page may go offline between a payment and the answer to it, and a file may never come.
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const RECOVERY = '../../src/payments/recovery.js';
+const RARE = '../../src/protocols/x402/rare.js';
+const SELDOM = '../../src/solana/rpc/rare-calls.js';
+type Load = () => Promise<never>;
+const never: Load = () => new Promise(() => undefined);
+const offline: Load = () => Promise.reject(new TypeError('offline'));
 
 afterEach(() => {
-  vi.doUnmock(RECOVERY);
+  for (const file of [RECOVERY, RARE, SELDOM]) vi.doUnmock(file);
   vi.resetModules();
 });
 
-// A page may go offline between a payment and the 402 that answers it.
-it.each<[string, () => Promise<never>, string]>([
-  ['cannot be loaded', () => Promise.reject(new TypeError('offline')), 'missing_dependency'],
-  ['never comes', () => new Promise(() => undefined), 'payment_uncertain'],
-])('what reads a 402 to a paid request %s: the payment is uncertain', async (_, load, code) => {
-  vi.resetModules();
-  vi.doMock(RECOVERY, load);
-  const { createClient, memoryJournal } = await import('../../src/index.js');
-  const seller = await startSeller((request, response) => {
-    answerTerms(response, envelopeV2([offerOf(sandbox)]));
+/** Terms that do not say why, so that the body may. */
+const terms = () => envelopeV2([offerOf(sandbox)], { error: undefined });
+
+/** The terms in a header, beside which no body is read of an unpaid 402. */
+function answerHeader(response: ServerResponse, said: object): void {
+  response.writeHead(402, {
+    'content-type': 'application/json',
+    'content-length': '2',
+    'payment-required': Buffer.from(JSON.stringify(said)).toString('base64'),
   });
+  response.end('{}');
+}
+
+/** A client without one of its files. */
+async function without(
+  file: string,
+  load: Load,
+  answer: SellerHandler,
+  options: ClientOptions = {},
+) {
+  vi.resetModules();
+  vi.doMock(file, load);
+  const { createClient, memoryJournal } = await import('../../src/index.js');
+  const seller = await startSeller(answer);
   const { address, secretKey } = await sandbox.createWallet({ USDC: '1' });
   const journal = memoryJournal();
   const client = createClient({
-    ...{ walletSecretKey: secretKey, journal, timeouts: { payment: 500 } },
+    ...{ walletSecretKey: secretKey, journal, timeouts: { payment: 500, terms: 500, rpc: 500 } },
     ...{ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl },
+    ...options,
   });
   onTestFinished(async () => {
     await client.close();
     await seller.close();
   });
+  /** The state of each attempt, and what is in doubt. */
+  const kept = async () => {
+    const found = [];
+    const owner = { wallet: address, network: SOLANA_MAINNET };
+    for await (const { state, doubt } of journal.attempts(owner)) found.push([state, doubt]);
+    return found;
+  };
+  return { client, seller, kept };
+}
+
+it.each<[string, Load, string]>([
+  ['cannot be loaded', offline, 'missing_dependency'],
+  ['never comes', never, 'payment_uncertain'],
+])('what tells a paid 402 %s: the payment is uncertain', async (_, load, code) => {
+  const { client, seller, kept } = await without(RECOVERY, load, (request, response) =>
+    answerTerms(response, terms()),
+  );
   await expect(client.fetch(seller.url)).rejects.toMatchObject({
     ...{ code, funds: 'uncertain', retry: 'same' },
   });
   expect(seller.seen.filter(isPaid)).toHaveLength(1);
-  const owner = { wallet: address, network: SOLANA_MAINNET };
-  const kept = [];
-  for await (const { state, doubt } of journal.attempts(owner)) kept.push([state, doubt]);
-  expect(kept).toEqual([['signed', 'payment_rejected']]);
+  expect(await kept()).toEqual([['signed', 'payment_rejected']]);
+});
+
+it.each<[string, Load]>([
+  ['cannot be loaded', offline],
+  ['never comes', never],
+])('what reads the body of a paid 402 %s: it is no refusal', async (_, load) => {
+  const { client, seller, kept } = await without(
+    RARE,
+    load,
+    (_request, response) => answerHeader(response, terms()),
+    { policy: { resign: 1 } },
+  );
+  await expect(client.fetch(seller.url)).rejects.toMatchObject({ funds: 'uncertain' });
+  expect(seller.paid).toHaveLength(1);
+  expect(await kept()).toEqual([['signed', 'payment_rejected']]);
+});
+
+it('what reads the body of a paid 402 never comes: the call ends with its caller', async () => {
+  const { client, seller } = await without(
+    RARE,
+    never,
+    (_, response) => answerHeader(response, terms()),
+    { timeouts: { payment: 60_000 } },
+  );
+  const caller = new AbortController();
+  const call = client.fetch(seller.url, { signal: caller.signal });
+  const ended = expect(call).rejects.toBe('given up');
+  await vi.waitFor(() => expect(seller.paid).toHaveLength(1), 4_000);
+  caller.abort('given up');
+  await ended;
+});
+
+it('a header that says that the payment is pending needs no file to be read', async () => {
+  const settled: string[] = [];
+  const { client, seller } = await without(
+    RARE,
+    offline,
+    (request, response) => {
+      if (!isPaid(request)) return answerHeader(response, terms());
+      answerHeader(response, { ...terms(), error: 'settlement_pending' });
+      void settle(sandbox, request).then(({ transaction }) => settled.push(transaction));
+    },
+    { policy: { resign: 1 }, timeouts: { payment: 5_000 } },
+  );
+  await client.fetch(seller.url).catch(() => undefined);
+  await vi.waitFor(() => expect(settled).toHaveLength(seller.paid.length), 4_000);
+  const payments = new Set(seller.paid.map(({ headers }) => headers['payment-signature']));
+  expect(payments.size).toBe(1);
+});
+
+it.each<[string, string, SellerHandler, ClientOptions]>([
+  [
+    'what reads the body of an unpaid 402',
+    RARE,
+    (_, response) => {
+      response.writeHead(402, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(terms()));
+    },
+    {},
+  ],
+  [
+    'what words the failure of a node',
+    SELDOM,
+    (_, response) => answerHeader(response, terms()),
+    { rpcUrl: 'http://127.0.0.1:9' },
+  ],
+])('%s never comes: the call ends with its caller', async (_, file, answer, options) => {
+  const { client, seller } = await without(file, never, answer, options);
+  const caller = new AbortController();
+  const call = client.fetch(seller.url, { signal: caller.signal });
+  const ended = expect(call).rejects.toBe('given up');
+  await vi.waitFor(() => expect(seller.seen.length).toBeGreaterThan(0), 4_000);
+  caller.abort('given up');
+  await ended;
+  expect(seller.paid).toEqual([]);
 });

@@ -1,7 +1,7 @@
-import { SOLANA_DEVNET, type ClientOptions, type ListOptions } from 'exact-change';
+import { memoryJournal, SOLANA_DEVNET, type ClientOptions, type ListOptions } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
-import { payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import {
   answerTerms,
@@ -10,7 +10,8 @@ import {
   type Seller,
   type SellerHandler,
 } from '../helpers/seller.js';
-import { answer, offerOf, offerV1Of } from '../helpers/settling.js';
+import { answer, offerOf, offerV1Of, settle } from '../helpers/settling.js';
+import { timesSpent } from '../helpers/spends.js';
 import { refusal } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -297,4 +298,21 @@ describe('an offer', () => {
     );
     expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
   });
+});
+
+it('presents a signed payment no more to a host that is denied by now', async () => {
+  let presented = 0;
+  const seller = await selling((request, response) => {
+    if (!isPaid(request)) return answerTerms(response, envelopeV2([inUsdc()]));
+    presented += 1;
+    const settling = presented === 1 ? Promise.resolve() : settle(sandbox, request);
+    void settling.then(() => request.socket.destroy());
+  });
+  const journal = memoryJournal();
+  const payer = await payerWith({}, { journal });
+  await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+  const strict = payer.again({ journal, policy: { deny: { hosts: ['127.0.0.1'] } } });
+  const told = await failureOf(strict.fetch(seller.url), 'payment_uncertain');
+  expect(told.funds).toBe('uncertain');
+  expect([presented, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 0]);
 });

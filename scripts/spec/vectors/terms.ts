@@ -3,9 +3,8 @@ import { fingerprintOf } from '../../../src/payments/reconcile/find-earlier.js';
 import { decodeHeader, encodeHeader, readJson } from '../../../src/protocols/x402/json.js';
 import { judgeOffers } from '../../../src/protocols/x402/offers.js';
 import { findPaymentRequired } from '../../../src/protocols/x402/body.js';
-import { rejectionReason } from '../../../src/protocols/x402/peek.js';
 import { readPaymentRequired } from '../../../src/protocols/x402/read.js';
-import { readSettlement } from '../../../src/protocols/x402/settlement.js';
+import { readSettlement, reasonInHeaders } from '../../../src/protocols/x402/settlement.js';
 import { base64, envelopeV2, KEYS, MAINNET, ODD_402S, type Odd402 } from '../../../test/fixtures/malformed-402.js';
 
 const SHORT = 12_000;
@@ -99,7 +98,7 @@ export function headers(): unknown[] {
       in: { [name]: value },
       out: {
         settlement: readSettlement({ [name]: value }) ?? null,
-        reason: rejectionReason({ headers: { [name]: value } }) ?? null,
+        reason: reasonInHeaders({ [name]: value }) ?? null,
       },
     })),
   );

@@ -102,8 +102,7 @@ async function refused(
   within: AbortSignal,
 ): Promise<Delivered | Rejected> {
   const { call, moved, emit } = showing;
-  const loading = untilAborted(recovery('uncertain'), within);
-  const { afterRefusal } = await loading.catch(async (error: unknown) => {
+  const { afterRefusal } = await recovery('uncertain', within).catch(async (error: unknown) => {
     await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
     throw isExactChangeError(error) ? error : uncertain(open, moved, error);
   });
@@ -121,7 +120,7 @@ export async function presentOnce(
   emit('payment.sent', { url, method: call.method });
   const response = await send(context, open, showing, signal);
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
-  const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms });
+  const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms, signal });
   const { settlement } = word;
   // As `outcomes` has it.
   const delivered = response.ok;

@@ -35,7 +35,7 @@ export async function resumeEarlierPayment(
     .similar(ownerOf(context), fingerprint, idempotencyKey)
     .catch(unread);
   if (similar.length === 0) return undefined;
-  const { settleEarlier } = await recovery('uncertain');
+  const { settleEarlier } = await recovery('uncertain', repeat.call.signal);
   return settleEarlier(context, similar, repeat);
 }
 

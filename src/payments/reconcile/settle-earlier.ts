@@ -3,6 +3,7 @@ import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
+import { isRefusedPlace } from '../../policy/check-payment.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
@@ -161,6 +162,9 @@ async function presentAgain(
   open: OpenPayment,
   { call, repeatable, emit, startedAt }: RepeatedCall,
 ): Promise<Response> {
+  // The caller's lists may have changed since it was signed.
+  if (isRefusedPlace(context.config.policy, open.attempt.host))
+    throw open.attempt.state === 'settled' ? spent(open.attempt) : undecided(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {
     // It may have been taken all the same: the next call would take this one to be at work, and pay.

@@ -12,7 +12,7 @@ import {
 import { fieldsOf, JSON_LIMITS } from './json.js';
 import { isReadable, type Malformed, type PaymentRequiredParts } from './parse.js';
 import { beginBody, mayHoldFallback, type BegunBody } from './read.js';
-import { decodedHeader, readSettlement, reasonIn } from './settlement.js';
+import { reasonIn } from './settlement.js';
 
 /** The beginning of a body, at most 64 KiB of it. */
 export interface PeekedBody {
@@ -148,29 +148,11 @@ function lateBody(response: Response, timeoutMs: number): TransportError<'timeou
   );
 }
 
-/**
- * Why the seller refused a payment, in its own words, cleaned: from `PAYMENT-REQUIRED`, the
- * settlement header, or the body. Undefined if it does not say.
- */
-export function rejectionReason({
-  headers,
-  body,
-}: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
-  return (
-    reasonIn(fieldsOf(decodedHeader(headers, 'payment-required'))['error']) ??
-    readSettlement(headers)?.errorReason ??
-    reasonIn(fieldsOf(bodyObject(body))['error'])
-  );
-}
-
-/** v2 servers say it in a header, v1 servers only in the body. */
-export async function reasonOf(
+/** Why the seller refused a payment, in its own words, cleaned: v1 servers say it only here. */
+export async function reasonInBody(
   response: Response,
   options: ReadOptions,
 ): Promise<string | undefined> {
-  const { headers } = response;
-  const fromHeaders = rejectionReason({ headers });
-  if (fromHeaders !== undefined) return fromHeaders;
   const body = await peekBody(response, options);
-  return rejectionReason({ headers, body: body.text });
+  return reasonIn(fieldsOf(bodyObject(body.text))['error']);
 }

@@ -5,4 +5,4 @@
  */
 export { judgeOffers } from './offers.js';
 export { readTerms } from './body.js';
-export { readWithBody, reasonOf } from './peek.js';
+export { readWithBody, reasonInBody } from './peek.js';

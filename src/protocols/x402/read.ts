@@ -24,7 +24,7 @@ export async function readPaymentRequired(
   if (isReadable(header) && (header.x402Version === 1 || !mayHoldFallback(headers)))
     return withUrl(header, url === '' ? undefined : url);
   const begun = beginBody(response);
-  const { readWithBody } = await rareTerms().catch((error: unknown) => {
+  const { readWithBody } = await rareTerms('untouched', options.signal).catch((error: unknown) => {
     begun?.reader.cancel().catch(() => undefined);
     throw error;
   });

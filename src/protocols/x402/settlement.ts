@@ -34,7 +34,7 @@ export function readSettlement(headers: PaymentRequiredParts['headers']): Settle
   });
 }
 
-export function decodedHeader(
+function decodedHeader(
   headers: PaymentRequiredParts['headers'],
   name: string,
 ): JsonObject | undefined {
@@ -59,15 +59,25 @@ export function reasonIn(said: JsonValue | undefined): string | undefined {
 /** What the answer to a paid request says of its payment. */
 export async function readOutcome(response: Response, options: ReadOptions): Promise<SellersWord> {
   const { headers } = response;
-  return {
-    settlement: readSettlement(headers),
-    reason: response.status === 402 ? await reasonOf(response, options) : undefined,
-    hasTerms: headers.has('payment-required'),
-  };
+  const settlement = readSettlement(headers);
+  const hasTerms = headers.has('payment-required');
+  if (response.status !== 402) return { settlement, hasTerms };
+  const reason = reasonInHeaders(headers);
+  if (reason !== undefined) return { settlement, reason, hasTerms };
+  try {
+    const { reasonInBody } = await rareTerms('uncertain', options.signal);
+    return { settlement, reason: await reasonInBody(response, options), hasTerms };
+  } catch {
+    // It may say that the payment is pending: no terms make a refusal of it then, and the chain has
+    // the last word.
+    return { settlement, hasTerms: false };
+  }
 }
 
-/** Without it the chain has the last word all the same, so that it need not be there. */
-async function reasonOf(response: Response, options: ReadOptions): Promise<string | undefined> {
-  const rare = await rareTerms().catch(() => undefined);
-  return rare?.reasonOf(response, options);
+/** Why the seller refused a payment, in its own words, cleaned, as far as its headers say. */
+export function reasonInHeaders(headers: PaymentRequiredParts['headers']): string | undefined {
+  return (
+    reasonIn(fieldsOf(decodedHeader(headers, 'payment-required'))['error']) ??
+    readSettlement(headers)?.errorReason
+  );
 }

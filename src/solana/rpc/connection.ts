@@ -1,4 +1,6 @@
 import type { Connection } from '@solana/web3.js';
+import { untilAborted } from '../../internal/abort.js';
+import { loadOnce, part } from '../../internal/load-once.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { askNodes, inTurn, type Node, type Request } from './failover.js';
 import { Fault } from './fault.js';
@@ -15,7 +17,6 @@ import { checked, readBlockhash, readTip, settings, tipAt } from './tip.js';
 import { asAnswers, asFlag, orNull, readAccount, readContext, readStatus } from './reply.js';
 import type { CallOptions, Rpc, Tip } from './rpc.js';
 import type { AccountWatch, SignatureSocket } from './signature-socket.js';
-import { loadOnce, part } from '../../internal/load-once.js';
 
 export type { Connection } from '@solana/web3.js';
 
@@ -76,6 +77,9 @@ interface Nodes {
 
 function rpcOver(all: Nodes): Rpc {
   const { nodes, timeoutMs, closing, socket, clock } = all;
+  /** Files may never come: they are waited for no longer than what is asked for them. */
+  const wanted = <T>(code: Promise<T>, call: CallOptions | undefined): Promise<T> =>
+    untilAborted(untilAborted(code, call?.signal), closing.signal);
   const askBy = <T>(
     method: string,
     call: CallOptions | undefined,
@@ -85,7 +89,8 @@ function rpcOver(all: Nodes): Rpc {
     askNodes(nodes, timeoutMs, closing.signal, { signal: call?.signal, ask, unchecked }).catch(
       async (error: unknown) => {
         if (!(error instanceof Fault) || error === call?.signal?.reason) throw error;
-        throw (await rareCalls()).toTransportError(error, method, timeoutMs);
+        const { toTransportError } = await wanted(rareCalls(), call);
+        throw toTransportError(error, method, timeoutMs);
       },
     );
   const ask = <T>(
@@ -96,10 +101,11 @@ function rpcOver(all: Nodes): Rpc {
   ): Promise<T> => askBy(method, call, async (request) => read(await request(method, params)));
 
   // Loaded before a node is asked: that it could not be is no fault of a node.
-  const rare = loadOnce(async () => {
+  const loadRare = loadOnce(async () => {
     const { keepAnswers, rareMethods } = await rareCalls();
     return clock === undefined ? rareMethods(ask) : keepAnswers(rareMethods(ask), clock);
   });
+  const rare = (call: CallOptions | undefined) => wanted(loadRare(), call);
 
   /** What each node's last blockhash told of its height. */
   const tips = new Map<Node, Tip>();
@@ -135,15 +141,15 @@ function rpcOver(all: Nodes): Rpc {
         return { slot, valid: asFlag(value) };
       }),
 
-    tokenAccounts: async (owner, call) => (await rare()).tokenAccounts(owner, call),
-    firstSlot: async (call) => (await rare()).firstSlot(call),
-    rent: async (bytes, call) => (await rare()).rent(bytes, call),
-    priorityFees: async (accounts, call) => (await rare()).priorityFees(accounts, call),
-    send: async (transaction, call) => (await rare()).send(transaction, call),
-    signaturesFor: async (address, call) => (await rare()).signaturesFor(address, call),
+    tokenAccounts: async (owner, call) => (await rare(call)).tokenAccounts(owner, call),
+    firstSlot: async (call) => (await rare(call)).firstSlot(call),
+    rent: async (bytes, call) => (await rare(call)).rent(bytes, call),
+    priorityFees: async (accounts, call) => (await rare(call)).priorityFees(accounts, call),
+    send: async (transaction, call) => (await rare(call)).send(transaction, call),
+    signaturesFor: async (address, call) => (await rare(call)).signaturesFor(address, call),
 
     simulate: async (transaction, watch, call) => {
-      const { simulate } = await rareCalls();
+      const { simulate } = await wanted(rareCalls(), call);
       return askBy('simulateTransaction', call, (request) =>
         simulate(request, transaction, watch, call),
       );

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../../../src/payments/execute/outcomes.js';
 import { hideAddress } from '../../../../src/internal/redact.js';
-import { rejectionReason } from '../../../../src/protocols/x402/peek.js';
-import { readSettlement } from '../../../../src/protocols/x402/settlement.js';
+import { readOutcome, readSettlement } from '../../../../src/protocols/x402/settlement.js';
 import { base64, envelopeV1, envelopeV2, KEYS, MAINNET } from '../../../fixtures/malformed-402.js';
 import { anyText } from '../../../helpers/any-text.js';
 
@@ -104,6 +103,12 @@ describe('readSettlement', () => {
   });
 });
 
+/** Why a seller refuses a payment, as its answer says. */
+async function reasonOf({ headers = {}, body }: { headers?: HeadersInit; body?: string }) {
+  const response = new Response(body ?? null, { status: 402, headers });
+  return (await readOutcome(response, { timeoutMs: 1_000 })).reason;
+}
+
 describe('a reason that decides, of which a configured address has a part', () => {
   beforeAll(() =>
     hideAddress(
@@ -121,13 +126,13 @@ describe('a reason that decides, of which a configured address has a part', () =
     ],
     ['with a key before it', 'a-key-of-settlements_settlement_pending', 'pending'],
     ['with more before it than is shown', `${'long_'.repeat(80)}settlement_pending`, 'pending'],
-  ])('is read all the same, %s', (_how, said, outcome) => {
+  ])('is read all the same, %s', async (_how, said, outcome) => {
     const body = JSON.stringify(envelopeV1(undefined, { error: said }));
     const headers = { 'payment-required': base64({ error: said }) };
     for (const reason of [
       read({ success: false, errorReason: said })?.errorReason,
-      rejectionReason({ body }),
-      rejectionReason({ headers }),
+      await reasonOf({ body }),
+      await reasonOf({ headers }),
     ])
       expect(outcomeOf(402, { reason })).toBe(outcome);
   });
@@ -141,26 +146,23 @@ describe('a reason that decides, of which a configured address has a part', () =
   });
 });
 
-describe('rejectionReason', () => {
+describe('the reason of a refusal', () => {
   const header = { 'payment-required': base64(envelopeV2(undefined, { error: 'from the terms' })) };
   const response = {
     'payment-response': base64({ success: false, errorReason: 'from the settlement' }),
   };
   const body = JSON.stringify(envelopeV1(undefined, { error: 'from the body' }));
 
-  it('takes the terms, then the settlement, then the body', () => {
-    expect(rejectionReason({ headers: { ...header, ...response }, body })).toBe('from the terms');
-    expect(rejectionReason({ headers: response, body })).toBe('from the settlement');
-    expect(rejectionReason({ headers: {}, body })).toBe('from the body');
-    expect(rejectionReason({ headers: new Headers(), body: { error: 'from an object' } })).toBe(
-      'from an object',
-    );
-    expect(rejectionReason({})).toBeUndefined();
+  it('is of the terms, then of the settlement, then of the body', async () => {
+    expect(await reasonOf({ headers: { ...header, ...response }, body })).toBe('from the terms');
+    expect(await reasonOf({ headers: response, body })).toBe('from the settlement');
+    expect(await reasonOf({ body })).toBe('from the body');
+    expect(await reasonOf({})).toBeUndefined();
   });
 
-  it('reads the reason although the rest is malformed', () => {
-    expect(
-      rejectionReason({ headers: { 'payment-required': base64({ error: 'no terms' }) } }),
-    ).toBe('no terms');
+  it('is read although the rest is malformed', async () => {
+    expect(await reasonOf({ headers: { 'payment-required': base64({ error: 'no terms' }) } })).toBe(
+      'no terms',
+    );
   });
 });

@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest';
+import { claimsLetGo } from '../../../src/journal/let-go.js';
+import type { Claims } from '../../../src/journal/types.js';
+
+const gate = () => {
+  let open = (): void => undefined;
+  const passed = new Promise<void>((resolve) => (open = resolve));
+  return { open, passed };
+};
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Claims of a journal in which drops fail, and are made again in the background once. */
+function lettingGo(drop: (count: number, work: () => void) => Promise<void>) {
+  const taken = new Set<string>();
+  let drops = 0;
+  const claims: Claims = {
+    take: async (ids) => ids.forEach((id) => taken.add(id)),
+    drop: (ids) => drop((drops += 1), () => ids.forEach((id) => taken.delete(id))),
+    live: async (ids) => new Set(ids.filter((id) => taken.has(id))),
+  };
+  const rests: (() => void)[] = [];
+  const rest = () => new Promise<void>((resolve) => void rests.push(resolve));
+  return { claims: claimsLetGo(claims, new Map(), rest), next: () => rests.shift()?.() };
+}
+
+const full = () => Promise.reject(new Error('The disk is full.'));
+
+it('a claim that was taken anew and let go is over, whatever a drop before it answers', async () => {
+  const late = gate();
+  const { claims, next } = lettingGo((count, work) => {
+    if (count !== 2) return full();
+    work();
+    return late.passed;
+  });
+  await claims.take(['one']);
+  await claims.drop(['one']).catch(() => undefined);
+  next();
+  await turn();
+  const again = claims.take(['one']);
+  late.open();
+  await again;
+  await claims.drop(['one']).catch(() => undefined);
+  await turn();
+  expect([...(await claims.live(['one']))]).toEqual([]);
+});
+
+it('a drop that is made again does not end a claim that was taken anew meanwhile', async () => {
+  const late = gate();
+  const { claims, next } = lettingGo((count, work) =>
+    count === 1 ? full() : late.passed.then(work),
+  );
+  await claims.take(['one']);
+  await claims.drop(['one']).catch(() => undefined);
+  next();
+  await turn();
+  const again = claims.take(['one']);
+  late.open();
+  await again;
+  await turn();
+  expect([...(await claims.live(['one']))]).toEqual(['one']);
+});
