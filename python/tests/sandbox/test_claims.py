@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Sequence
+from typing import Callable, Sequence
 
 import httpx
 import pytest
 
 from exact_change import Client, file_journal
+from exact_change._journal.let_go import ClaimsLetGo
 from exact_change._kernel.hosts import loop_host, threads
-from exact_change._kernel.steps import all_of, sleep
+from exact_change._kernel.signals import Signal
+from exact_change._kernel.steps import all_of, background, quiet, sleep, until_aborted
 from exact_change._kernel.task import Steps
 from exact_change._payments.claims import body_claim, drop_gone, take_claims
 from exact_change._payments.journal_timeouts import _TimedClaims
@@ -127,3 +129,43 @@ def test_a_call_is_over_if_the_journal_does_not_drop_its_claim(
         payer.client.close()
         again.client.close()
     assert payer.held() == 1_000_000 - PRICE
+
+
+class _Failing(_Claims):
+    """Claims of which the first drop fails, and whose next waits for a signal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drops = 0
+        self.may_drop = Signal()
+
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        self.drops += 1
+        if self.drops != 2:
+            raise OSError("The disk is full.")
+        yield from quiet(until_aborted(sleep(60_000), self.may_drop))
+        self.claimed.difference_update(ids)
+
+
+def _later(ms: float, then: Callable[[], None]) -> Steps[None]:
+    yield from sleep(ms)
+    then()
+
+
+def test_a_drop_that_is_made_again_says_nothing_of_a_claim_taken_after_it() -> None:
+    below = _Failing()
+    claims = ClaimsLetGo(below, {}, Signal())
+
+    def steps() -> Steps[None]:
+        yield from claims.take(["one"])
+        yield from quiet(claims.drop(["one"]))
+        while below.drops < 2:
+            yield from sleep(20)
+        yield from background(_later(50, lambda: below.may_drop.abort(OSError())))
+        yield from claims.take(["one"])
+        assert (yield from claims.live(["one"])) == {"one"}
+        yield from quiet(claims.drop(["one"]))
+        assert (yield from claims.live(["one"])) == set()
+
+    threads.run(steps())
+    assert below.drops == 3

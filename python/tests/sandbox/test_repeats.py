@@ -148,3 +148,23 @@ def test_a_payment_that_another_process_decides_while_it_is_taken_up_keeps_no_to
         (attempt,) = threads.run(journal.shared.attempts(Owner(first.wallet.address, MAINNET)))
         assert threads.run(shared.ledger.held(attempt["payment"]["source"])) == 0
         again.client.close()
+
+
+def test_a_signed_payment_is_not_presented_again_to_a_host_that_is_denied_by_now(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    presented: list[Seen] = []
+
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        presented.append(seen)
+        if len(presented) > 1:
+            settle(sandbox, seen, offer(sandbox))
+        return None
+
+    seller, payer = make_seller(answer), make_payer(USDC="1")
+    failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    strict = make_payer(payer.wallet, policy={"deny": {"hosts": ["127.0.0.1"]}})
+    told = failure_of(lambda: strict.client.get(seller.url), "payment_uncertain")
+    assert (told.funds, len(presented), payer.held()) == ("uncertain", 1, 1_000_000)

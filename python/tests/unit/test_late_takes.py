@@ -89,7 +89,7 @@ class Slow:
         self.given = SlowJournal(MemoryJournal(), self.inner)
         self.given.gate = self.gate
         given: Any = self.given
-        self.journal, self.shared = timed_journal(given, self.inner, 60_000, set())
+        self.journal, self.shared = timed_journal(given, self.inner, 60_000, {})
 
 
 @pytest.mark.parametrize("way", ["journal.release", "journal.put", "ledger.release"])

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Dict, Sequence
 
 from .._kernel.signals import Signal
-from .._kernel.steps import background, quiet, sleep
-from .._kernel.task import Steps
+from .._kernel.steps import background, join, quiet, settled, sleep, start
+from .._kernel.task import Steps, Task
 from .types import Claims
 
 _FIRST_WAIT_MS = 1_000
 _LONGEST_WAIT_MS = 30_000
+
+
+class Drop:
+    """A drop of claims, of which the journal may not know yet."""
+
+    # It is being told.
+    telling: Task[Any] | None = None
+
+
+# What this process has let go of: each claim by its last drop, for all payers of a wallet.
+LetGo = Dict[str, Drop]
+
+
+def before_claiming(let_go: LetGo, ids: Sequence[str]) -> Steps[None]:
+    """Waits for drops that are on their way: one that lands later would end the new claim."""
+    drops = [let_go.pop(id_) for id_ in ids if id_ in let_go]
+    for telling in {drop.telling for drop in drops}:
+        if telling is not None and not telling.host.is_gone:
+            yield from settled(telling)
 
 
 class ClaimsLetGo:
@@ -20,40 +39,46 @@ class ClaimsLetGo:
     processes the journal is told again in the background, until the client closes.
     """
 
-    def __init__(self, claims: Claims, let_go: set[str], closing: Signal) -> None:
-        """``let_go``: what the journal may not know of yet, for all payers of the wallet here."""
+    def __init__(self, claims: Claims, let_go: LetGo, closing: Signal) -> None:
         self._claims = claims
         self._let_go = let_go
         self._closing = closing
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
         """As the journal's."""
-        self._let_go.difference_update(ids)
+        yield from before_claiming(self._let_go, ids)
         yield from self._claims.take(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
         """As the journal's."""
-        self._let_go.update(ids)
+        drop = Drop()
+        self._let_go.update(dict.fromkeys(ids, drop))
         try:
-            yield from self._tell(ids)
+            yield from self._tell(ids, drop)
         except Exception:
-            yield from background(quiet(self._tell_later(ids)))
+            yield from background(quiet(self._tell_later(ids, drop)))
             raise
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         """As the journal's."""
-        return (yield from self._claims.live(ids)) - self._let_go
+        return (yield from self._claims.live(ids)) - self._let_go.keys()
 
-    def _tell(self, ids: Sequence[str]) -> Steps[None]:
-        yield from self._claims.drop(ids)
-        self._let_go.difference_update(ids)
+    def _untold(self, ids: Sequence[str], drop: Drop) -> list[str]:
+        # One that was claimed and dropped anew is not told by what is told of this drop.
+        return [id_ for id_ in ids if self._let_go.get(id_) is drop]
 
-    def _tell_later(self, ids: Sequence[str]) -> Steps[None]:
+    def _tell(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
+        drop.telling = yield from start(self._claims.drop(ids))
+        yield from join(drop.telling)
+        for id_ in self._untold(ids, drop):
+            self._let_go.pop(id_, None)
+
+    def _tell_later(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
         wait = _FIRST_WAIT_MS
         while True:
             yield from sleep(wait, self._closing)
-            left = [id_ for id_ in ids if id_ in self._let_go]
+            left = self._untold(ids, drop)
             if not left:
                 return
-            yield from quiet(self._tell(left))
+            yield from quiet(self._tell(left, drop))
             wait = min(wait * 2, _LONGEST_WAIT_MS)

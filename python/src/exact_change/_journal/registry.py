@@ -9,6 +9,7 @@ from .._kernel.signals import void
 from .._kernel.steps import Forget, park
 from .._kernel.task import Host, Steps, Task, Wake
 from .coordination import MemoryCoordination
+from .let_go import LetGo
 from .memory import MemoryJournal
 from .types import Attempt, Claims, SignedPayment
 
@@ -146,7 +147,7 @@ class Wallet:
         # The claims of its calls until they are dropped, by name.
         self.claims: dict[str, OwnClaim] = {}
         # Those of them that were dropped, and that a journal may not know of yet.
-        self.let_go: set[str] = set()
+        self.let_go: LetGo = {}
         # Idempotency keys of purchases that a call in this process is making right now, and where.
         self.keys: dict[str, Host] = {}
 

@@ -6,6 +6,7 @@ from typing import Callable, Sequence, TypeVar
 
 from .._journal.balances import AccountBalance, Fresh, Taken
 from .._journal.ledger import BalanceStore, Decide, Ledger
+from .._journal.let_go import LetGo, before_claiming
 from .._journal.types import (
     ALONE,
     Along,
@@ -54,11 +55,11 @@ class _Within:
 
 
 def timed_journal(
-    journal: Journal, shared: Coordination, timeout_ms: float, let_go: set[str]
+    journal: Journal, shared: Coordination, timeout_ms: float, let_go: LetGo
 ) -> tuple[TimedJournal, TimedCoordination]:
     """A journal and its coordination, with a deadline for each call.
 
-    ``let_go``: see ``ClaimsLetGo``; what is claimed along with a write is in it no more.
+    ``let_go``: see ``ClaimsLetGo``; what is claimed along with a write is taken out of it.
     """
     within, takes = _Within(timeout_ms), LateTakes()
     timed = TimedJournal(journal, Ledger(shared.ledger.store), within, takes, let_go)
@@ -69,7 +70,7 @@ class TimedJournal:
     """The journal, with a deadline for each call."""
 
     def __init__(
-        self, journal: Journal, ledger: Ledger, within: _Within, takes: LateTakes, let_go: set[str]
+        self, journal: Journal, ledger: Ledger, within: _Within, takes: LateTakes, let_go: LetGo
     ) -> None:
         self._journal = journal
         self._ledger = ledger
@@ -84,21 +85,21 @@ class TimedJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        self._let_go.difference_update(along.claim)
+        yield from before_claiming(self._let_go, along.claim)
 
         def reserve() -> Steps[Reserved]:
             return self._takes.during(
                 attempt["id"], self._journal.reserve(attempt, caps, along, hold)
             )
 
-        return self._within("reserve", reserve)
+        return (yield from self._within("reserve", reserve))
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        self._let_go.difference_update(along.claim)
+        yield from before_claiming(self._let_go, along.claim)
         id_ = attempt["id"]
         for account in along.free:
             self._takes.after(id_, lambda one=account: self._ledger.release(one, id_))  # type: ignore[misc]
-        return self._within("put", lambda: self._journal.put(attempt, along))
+        yield from self._within("put", lambda: self._journal.put(attempt, along))
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
         return self._within("raise", lambda: self._journal.raise_(attempt, caps))
