@@ -31,7 +31,7 @@ export function onBodyEnd(response: Response, end: BodyEnd): void {
   const ending = endingOf(end);
   const copies = copiesOf(ending);
   // All copies and streams hold it: with the last of them nothing can be read any more.
-  if (typeof FinalizationRegistry !== 'undefined') registry().register(copies, ending);
+  if (typeof FinalizationRegistry !== 'undefined') registry().register(copies, ending, ending);
   cover(response, copies);
 }
 
@@ -43,17 +43,25 @@ interface Ending {
   readonly forgotten: () => void;
 }
 
-function endingOf({ read, lost }: BodyEnd): Ending {
-  let told: Promise<void> | undefined;
+function endingOf(end: BodyEnd): Ending {
+  // A collector that frees what is young in a hurry keeps all that a registry refers to, so that it
+  // refers to a payment no longer than it has to.
+  let open: BodyEnd | undefined = end;
+  let told = Promise.resolve();
   let isBegun = false;
-  const ended = () => (told ??= read());
-  const broke = () => (told ??= lost());
-  return {
-    begin: () => void (isBegun = true),
-    ended,
-    broke,
-    forgotten: () => void (isBegun ? broke() : ended()),
+  const tell = (how: keyof BodyEnd) => {
+    if (open !== undefined) told = open[how]();
+    open = undefined;
+    unreachable?.unregister(ending);
+    return told;
   };
+  const ending: Ending = {
+    begin: () => void (isBegun = true),
+    ended: () => tell('read'),
+    broke: () => tell('lost'),
+    forgotten: () => void tell(isBegun ? 'lost' : 'read'),
+  };
+  return ending;
 }
 
 let unreachable: FinalizationRegistry<Ending> | undefined;
@@ -78,65 +86,131 @@ function copiesOf({ begin, ended, broke }: Ending): Copies {
   };
 }
 
-function cover(response: Response, copies: Copies): void {
-  const source = memberOf(response, 'body');
-  const used = memberOf(response, 'bodyUsed');
-  const wasUsed = () => used() === true;
-  let watched: ReturnType<typeof watchStream> | undefined;
-  const body = () => {
-    if (watched !== undefined) return watched.stream;
-    const own = source();
-    // A stream of another kind, as some fetches have, cannot be followed: it counts as read.
-    if (!isStream(own) && own !== null && own !== undefined) void copies.ended();
-    if (!isStream(own) || own.locked || wasUsed()) return own;
-    watched = watchStream(own, source, copies);
-    return watched.stream;
-  };
-  const isTaken = (): boolean =>
-    watched !== undefined && (watched.stream.locked || watched.isBegun());
-  put(response, 'body', { get: body });
-  put(response, 'bodyUsed', { get: () => wasUsed() || watched?.isBegun() === true });
-  for (const name of READERS) {
-    // Old runtimes lack some.
-    const read: unknown = Reflect.get(response, name);
-    if (typeof read !== 'function') continue;
-    const value = async () => {
-      const wasRead = wasUsed();
-      if (isTaken()) throw unusable();
-      copies.begin();
-      try {
-        const all: unknown = await Reflect.apply(read, response, []);
-        await copies.ended();
-        return all;
-      } catch (error) {
-        // What is there and is no JSON was not lost; nor was what had been read before.
-        if (isNamed(error, 'SyntaxError')) await copies.ended();
-        else if (!wasRead) await copies.broke();
-        throw error;
-      }
-    };
-    put(response, name, { value, writable: true });
-  }
-  const clone = response.clone.bind(response);
-  const value = () => {
-    if (isTaken()) throw unusable();
-    const copy = clone();
-    copies.split();
-    cover(copy, copies);
-    return copy;
-  };
-  put(response, 'clone', { value, writable: true });
+const WATCH: unique symbol = Symbol('exact-change.body');
+
+/** A response whose body is watched, or a clone of one. */
+interface Watch {
+  readonly response: Response;
+  readonly copies: Copies;
+  /** Members that it had of its own before. */
+  readonly own: ReadonlyMap<string, PropertyDescriptor>;
+  stream?: ReturnType<typeof watchStream>;
 }
 
-/** How to read a member as it is now, before we lay our own over it. */
-function memberOf(response: Response, name: string): () => unknown {
-  const own = Object.getOwnPropertyDescriptor(response, name);
-  if (own === undefined) {
-    const prototype = Reflect.getPrototypeOf(response) ?? {};
-    return (): unknown => Reflect.get(prototype, name, response);
+/** What covers the members of all responses: functions of its own would make each of its own kind. */
+const MEMBERS: PropertyDescriptorMap = {
+  body: {
+    get(this: Response) {
+      return bodyOf(watchOf(this));
+    },
+  },
+  bodyUsed: {
+    get(this: Response) {
+      const watch = watchOf(this);
+      return wasUsed(watch) || watch.stream?.isBegun() === true;
+    },
+  },
+  clone: {
+    value(this: Response) {
+      return cloneOf(watchOf(this));
+    },
+    writable: true,
+  },
+  ...Object.fromEntries(
+    READERS.map((name) => [
+      name,
+      {
+        async value(this: Response) {
+          return readBy(name, watchOf(this));
+        },
+        writable: true,
+      },
+    ]),
+  ),
+};
+
+function cover(response: Response, copies: Copies): void {
+  const own = new Map<string, PropertyDescriptor>();
+  for (const name of Object.keys(MEMBERS)) {
+    const there = Object.getOwnPropertyDescriptor(response, name);
+    if (there !== undefined) own.set(name, there);
   }
-  const value: unknown = own.value;
-  return own.get?.bind(response) ?? (() => value);
+  const watch: Watch = { response, copies, own };
+  Object.defineProperty(response, WATCH, { value: watch, configurable: true });
+  for (const [name, member] of Object.entries(MEMBERS))
+    // Old runtimes lack some.
+    if (name in response)
+      Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
+}
+
+function watchOf(response: Response): Watch {
+  if (isWatched(response)) return response[WATCH];
+  throw new TypeError('This is no answer to a paid request.');
+}
+
+function isWatched(response: Response): response is Response & { readonly [WATCH]: Watch } {
+  return WATCH in response;
+}
+
+/** A member as it was before ours. */
+function memberOf({ response, own }: Watch, name: string): unknown {
+  const there = own.get(name);
+  if (there === undefined)
+    return Reflect.get(Reflect.getPrototypeOf(response) ?? {}, name, response);
+  const value: unknown = there.value;
+  return there.get === undefined ? value : Reflect.apply(there.get, response, []);
+}
+
+function wasUsed(watch: Watch): boolean {
+  return memberOf(watch, 'bodyUsed') === true;
+}
+
+function bodyOf(watch: Watch): unknown {
+  if (watch.stream !== undefined) return watch.stream.stream;
+  const source = () => memberOf(watch, 'body');
+  const own = source();
+  // A stream of another kind, as some fetches have, cannot be followed: it counts as read.
+  if (!isStream(own) && own !== null && own !== undefined) void watch.copies.ended();
+  if (!isStream(own) || own.locked || wasUsed(watch)) return own;
+  watch.stream = watchStream(own, source, watch.copies);
+  return watch.stream.stream;
+}
+
+/** Whether its stream was asked for, and is being read. */
+function isTaken({ stream }: Watch): boolean {
+  return stream !== undefined && (stream.stream.locked || stream.isBegun());
+}
+
+async function readBy(name: (typeof READERS)[number], watch: Watch): Promise<unknown> {
+  const { copies } = watch;
+  const wasRead = wasUsed(watch);
+  if (isTaken(watch)) throw unusable();
+  copies.begin();
+  try {
+    const all: unknown = await call(watch, name);
+    await copies.ended();
+    return all;
+  } catch (error) {
+    // What is there and is no JSON was not lost; nor was what had been read before.
+    if (isNamed(error, 'SyntaxError')) await copies.ended();
+    else if (!wasRead) await copies.broke();
+    throw error;
+  }
+}
+
+function cloneOf(watch: Watch): unknown {
+  if (isTaken(watch)) throw unusable();
+  const copy = call(watch, 'clone');
+  if (!isResponse(copy)) return copy;
+  watch.copies.split();
+  cover(copy, watch.copies);
+  return copy;
+}
+
+function call(watch: Watch, name: string): unknown {
+  const method = memberOf(watch, name);
+  if (typeof method !== 'function') throw new TypeError(`A response has no ${name}().`);
+  return Reflect.apply(method, watch.response, []);
 }
 
 /** What fetch's own responses say. */
@@ -144,11 +218,12 @@ function unusable(): TypeError {
   return new TypeError('Body is unusable: it is being read, or has been.');
 }
 
-function put(response: Response, name: string, property: PropertyDescriptor): void {
-  Object.defineProperty(response, name, { ...property, enumerable: false, configurable: true });
-}
-
 /** By its name: the fetch of a test environment or a frame has errors of another realm. */
 function isNamed(error: unknown, name: string): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === name;
+}
+
+/** By shape, for the same reason. */
+function isResponse(value: unknown): value is Response {
+  return typeof value === 'object' && value !== null && 'headers' in value && 'clone' in value;
 }

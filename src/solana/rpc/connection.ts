@@ -79,7 +79,7 @@ function rpcOver(all: Nodes): Rpc {
   const { nodes, timeoutMs, closing, socket, clock } = all;
   /** Files may never come: they are waited for no longer than what is asked for them. */
   const wanted = <T>(code: Promise<T>, call: CallOptions | undefined): Promise<T> =>
-    untilAborted(untilAborted(code, call?.signal), closing.signal);
+    untilAborted(closing.signal.aborted ? code : untilAborted(code, closing.signal), call?.signal);
   const askBy = <T>(
     method: string,
     call: CallOptions | undefined,
