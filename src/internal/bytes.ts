@@ -32,14 +32,13 @@ export const base64url: Coder = base64Of(`${ALPHANUMERIC}-_`);
 // Not atob and btoa: those of Node are slower, and take what no encoder writes.
 function base64Of(alphabet: string): Coder {
   const values = valuesOf(alphabet);
-  const digits = Uint8Array.from(alphabet, (digit) => digit.charCodeAt(0));
   return {
     encode(bytes) {
       const text = new Uint8Array(4 * Math.ceil(bytes.length / 3)).fill(PAD);
       for (let to = 0; 6 * to < 8 * bytes.length; to += 1) {
         const at = (6 * to) >> 3;
         const two = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-        text[to] = digits[(two >> (10 - ((6 * to) & 7))) & 63] ?? PAD;
+        text[to] = alphabet.charCodeAt((two >> (10 - ((6 * to) & 7))) & 63);
       }
       return new TextDecoder().decode(text);
     },

@@ -108,8 +108,8 @@ export interface PaymentToAttach {
   readonly offer: Offer;
   /** Wire bytes: our signature in its slot, the fee payer's slot empty. */
   readonly transaction: Uint8Array;
-  /** 16 bytes, for sellers that tell repeats of a payment by an identifier. */
-  readonly random: Uint8Array;
+  /** Draws 16 bytes, for sellers that tell repeats of a payment by an identifier. */
+  readonly random: () => Uint8Array;
 }
 
 export interface AttachedPayment {

@@ -212,7 +212,7 @@ function paymentOf(
 ): SignedPayment {
   const { header, hasPaymentId } = attachPayment({
     ...{ terms: envelope, offer, transaction: bytes },
-    random: config.runtime.randomBytes(PAYMENT_ID_BYTES),
+    random: () => config.runtime.randomBytes(PAYMENT_ID_BYTES),
   });
   return {
     header,

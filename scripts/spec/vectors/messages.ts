@@ -161,7 +161,7 @@ export function payments(): unknown[] {
         terms,
         offer: reading.offer,
         transaction,
-        random: bytes,
+        random: () => bytes,
       });
       return {
         ...input,

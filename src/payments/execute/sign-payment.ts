@@ -123,7 +123,7 @@ export async function signPayment(
   const transaction = assembleTransaction(signed.message, new Map([[signer.address, signature]]));
   const { header, hasPaymentId } = protocol.attach({
     ...{ terms, offer, transaction },
-    random: runtime.randomBytes(PAYMENT_ID_BYTES),
+    random: () => runtime.randomBytes(PAYMENT_ID_BYTES),
   });
   const payment = {
     header,

@@ -68,7 +68,7 @@ export function attachPayment({
   random,
 }: PaymentToAttach): AttachedPayment {
   const hasPaymentId = offersPaymentId(terms);
-  const paymentId = hasPaymentId ? createPaymentId(random) : undefined;
+  const paymentId = hasPaymentId ? createPaymentId(random()) : undefined;
   const header = encodePayment({ paymentRequired: terms, offer, transaction, paymentId });
   return { header, hasPaymentId };
 }
@@ -95,7 +95,7 @@ export function checkHeader(terms: PaymentRequired, offer: Offer): void {
   // becomes base64 twice. Terms are far below the limit, but for a catalogue's.
   if (4 * echoed + 2 * bytes + OWN_BYTES <= LIMIT_BYTES) return;
   const transaction = new Uint8Array(bytes);
-  attachPayment({ terms, offer, transaction, random: new Uint8Array(PAYMENT_ID_BYTES) });
+  attachPayment({ terms, offer, transaction, random: () => new Uint8Array(PAYMENT_ID_BYTES) });
 }
 
 /**
