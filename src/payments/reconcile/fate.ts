@@ -61,14 +61,14 @@ export async function fateOf(histories: Histories, sent: Sent, signal: AbortSign
 }
 
 /**
- * Asks what became of payments for a caller. Each call of a node has a deadline, but there may be
- * many of them: throws `timeout` if they take longer than `timeouts.payment` together.
+ * As {@link fateOf}, for a payment. Each call of a node has a deadline, but there may be many of
+ * them: throws `timeout` if they take longer than `timeouts.payment` together.
  */
-export function inPaymentTime<T>(
-  { config }: Pick<PaymentContext, 'config'>,
+export function paymentFate(
+  { config, histories }: Pick<PaymentContext, 'config' | 'histories'>,
+  sent: Sent,
   signal: AbortSignal | undefined,
-  ask: (within: AbortSignal) => Promise<T>,
-): Promise<T> {
+): Promise<Fate> {
   const { payment: timeoutMs } = config.timeouts;
   const late = () =>
     new TransportError(
@@ -76,7 +76,7 @@ export function inPaymentTime<T>(
       `The RPC nodes did not tell within ${timeoutMs} ms what became of a payment. Try again, or set another rpcUrl.`,
       { details: { step: 'chain', timeoutMs } },
     );
-  return bounded(timeoutMs, late, [signal], ask);
+  return bounded(timeoutMs, late, [signal], (within) => fateOf(histories, sent, within));
 }
 
 async function askNode(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
