@@ -9,6 +9,7 @@ import {
 } from '../../src/index.js';
 import { journalAt } from '../../adapters/journals/file/journal.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
+import { processState } from '../helpers/process-state.js';
 import { JUPITER_KEY } from './keys.js';
 import { NETWORK, signAsWallet, WALLET } from './places.js';
 import { hostOf, isSeller, itemOf, policyOf } from './plan.js';
@@ -60,7 +61,6 @@ export interface Machine {
 
 /** As many as fetch follows. */
 const MOST_HOPS = 20;
-const SHELVES = ['exact-change.wallets.5', 'exact-change.file-journals.3'];
 
 export function createMachine(world: World): Machine {
   const { plan, clock, trace } = world;
@@ -169,7 +169,7 @@ export function createMachine(world: World): Machine {
     life += 1;
     const of = life;
     clock.startTimers();
-    for (const name of SHELVES) Reflect.deleteProperty(globalThis, Symbol.for(name));
+    for (const name of processState()) Reflect.deleteProperty(globalThis, name);
     isUp = true;
     ending = new Promise((resolve) => (end = resolve));
     if (plan.isDurable) {
