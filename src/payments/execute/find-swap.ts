@@ -8,10 +8,10 @@ import { knownAvailable, type OfferFacts } from '../plan/offer-accounts.js';
 // Choosing takes a few answers of a node; one that hangs is not waited for.
 const ARRIVAL_MS = 1_000;
 // For all of a crowd, each of which takes its turn.
-const CROWD_MS = 5_000;
+const CROWD_MS = 10_000;
 // The answers to calls that are made together come one after the other. Looked for several times,
 // as a process that was not let run for so long has seen none of them either.
-const [QUIET_MS, QUIET_LOOKS] = [10, 5];
+const [QUIET_MS, LOOKS] = [10, 5];
 
 /**
  * A swap for all calls that wait by the time it is found: calls that are made together arrive one
@@ -61,17 +61,21 @@ async function othersArrived(
   const elapsed = stopwatch(config.runtime);
   const these = [...arriving];
   const all = Promise.all(these);
-  for (let left = these.length; left > 0 && elapsed() < CROWD_MS;) {
-    await Promise.race([all, idle(ARRIVAL_MS, signal)]);
-    const still = these.filter((one) => arriving.has(one)).length;
-    if (still === left) return;
-    left = still;
+  for (let left = these.length, still = 0; left > 0 && elapsed() < CROWD_MS;) {
+    await Promise.race([all, idle(ARRIVAL_MS / LOOKS, signal)]);
+    const now = these.filter((one) => arriving.has(one)).length;
+    still = now === left ? still + 1 : 0;
+    if (still === LOOKS) return;
+    left = now;
   }
   let before = waiting.get(mint) ?? amount;
-  for (let quiet = 0; quiet < QUIET_LOOKS && before > amount && elapsed() < ARRIVAL_MS;) {
+  let grownAt = elapsed();
+  for (let quiet = 0; quiet < LOOKS && before > amount && elapsed() < CROWD_MS;) {
     await config.runtime.sleep(QUIET_MS, signal);
     const now = waiting.get(mint) ?? amount;
     quiet = arriving.size === 0 && now === before ? quiet + 1 : 0;
+    if (now !== before) grownAt = elapsed();
+    if (elapsed() - grownAt >= ARRIVAL_MS) return;
     before = now;
   }
 }
