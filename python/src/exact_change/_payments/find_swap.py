@@ -16,8 +16,12 @@ from .offer_accounts import OfferFacts, known_available
 
 # Choosing takes a few answers of a node; one that hangs is not waited for.
 _ARRIVAL_MS = 1_000
-# The answers to calls that are made together come one after the other.
-_QUIET_MS = 50
+# For all of a crowd.
+_CROWD_MS = 10_000
+# The answers to calls that are made together come one after the other. Looked for several times, as
+# a process that was not let run for so long has seen none of them either.
+_QUIET_MS = 10
+_LOOKS = 5
 
 
 def find_swap(
@@ -107,11 +111,15 @@ def _others_arrived(context: PaymentContext, offer: Offer, signal: Signal | None
     elapsed = stopwatch(context.config.runtime)
     yield from _arrived(context, signal)
     arriving, waiting = context.wallet.arriving, context.wallet.waiting
-    before, is_quiet = waiting.needed(offer.mint), False
-    while before > offer.amount and not is_quiet and elapsed() < _ARRIVAL_MS:
+    before, looks, grown_at = waiting.needed(offer.mint), 0, elapsed()
+    while before > offer.amount and looks < _LOOKS and elapsed() < _CROWD_MS:
         yield from sleep(_QUIET_MS, signal)
         now = waiting.needed(offer.mint)
-        is_quiet = now == before and arriving.is_empty
+        looks = looks + 1 if now == before and arriving.is_empty else 0
+        if now != before:
+            grown_at = elapsed()
+        if elapsed() - grown_at >= _ARRIVAL_MS:
+            return
         before = now
 
 
