@@ -111,10 +111,7 @@ def start_release(
 def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> Steps[Task[Any]]:
     """Has the next call at this wallet wait for work that is begun. It never raises."""
     task = yield from start_apart(context, quiet(work()))
-    releasing = context.wallet.releasing
-    if not task.is_settled:
-        releasing[task] = None
-        task.then(lambda: _forget(releasing, task))
+    _note_until_settled(context.wallet.releasing, task, None)
     return task
 
 
@@ -126,12 +123,11 @@ def delaying_equal_calls(
     They may mean the same purchase, and would take this one for another that is under way. No
     other call waits, for its event loop may stand still.
     """
-    task, given_up = (yield from start(steps)), context.wallet.given_up
+    task = yield from start(steps)
 
     def note() -> None:
-        if not task.is_settled:
-            given_up[task] = (purpose.fingerprint, purpose.idempotency_key)
-            task.then(lambda: _forget(given_up, task))
+        named = (purpose.fingerprint, purpose.idempotency_key)
+        _note_until_settled(context.wallet.given_up, task, named)
 
     forget = None if signal is None else signal.on_abort(note)
     try:
@@ -172,8 +168,13 @@ def equal_calls_ended(
     yield from bounded(within_ms, late, [signal], lambda _: all_of(ends))
 
 
-def _forget(noted: dict[Task[Any], Any], task: Task[Any]) -> None:
-    noted.pop(task, None)
+def _note_until_settled(noted: dict[Task[Any], T], task: Task[Any], value: T) -> None:
+    def forget() -> None:
+        noted.pop(task, None)
+
+    if not task.is_settled:
+        noted[task] = value
+        task.then(forget)
 
 
 def _may_be(purpose: Purpose, fingerprint: str, key: str | None) -> bool:
