@@ -73,19 +73,29 @@ function coordinationWithTimeouts(
   takes: LateTakes,
 ): Coordination {
   const call = callWithin(timeoutMs);
-  // A claim that arrives late must not outlive the drop that was asked for after it.
+  // A claim that arrives late must not outlive the drop that was asked for after it, nor be ended by
+  // a late drop that was asked for before.
   const claiming = new Set<Promise<unknown>>();
-  const take = (ids: readonly string[]) => {
+  const dropping = new Map<Promise<unknown>, readonly string[]>();
+  const take = async (ids: readonly string[]) => {
+    const before = [...dropping].filter(([, dropped]) => dropped.some((id) => ids.includes(id)));
+    if (before.length > 0) await Promise.all(before.map(([ended]) => ended));
     const work = claims.take(ids);
-    const done: Promise<unknown> = work.catch(() => undefined).finally(() => claiming.delete(done));
-    claiming.add(done);
-    return work;
+    const ended: Promise<unknown> = settled(work).finally(() => claiming.delete(ended));
+    claiming.add(ended);
+    await work;
   };
-  const drop = async (ids: readonly string[]) => {
+  const dropNow = async (ids: readonly string[]) => {
     await Promise.all(claiming);
     // What is put on record is claimed with it.
     for (const id of ids) takes.after(id, () => claims.drop([id]));
     await claims.drop(ids);
+  };
+  const drop = (ids: readonly string[]) => {
+    const work = dropNow(ids);
+    const ended: Promise<unknown> = settled(work).finally(() => dropping.delete(ended));
+    dropping.set(ended, ids);
+    return work;
   };
   return {
     ledger: {
@@ -109,6 +119,11 @@ function coordinationWithTimeouts(
     },
     next: (name) => call('next', () => next(name)),
   };
+}
+
+/** However it ends. */
+function settled(work: Promise<void>): Promise<void> {
+  return work.catch(() => undefined);
 }
 
 function callWithin(timeoutMs: number, timer?: StepTimer): TimedCall {

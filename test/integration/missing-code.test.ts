@@ -11,12 +11,14 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 const RECOVERY = '../../src/payments/recovery.js';
 const RARE = '../../src/protocols/x402/rare.js';
 const SELDOM = '../../src/solana/rpc/rare-calls.js';
+const REASONS = '../../src/payments/reasons.js';
+const SWAPS = '../../src/payments/swap-engine.js';
 type Load = () => Promise<never>;
 const never: Load = () => new Promise(() => undefined);
 const offline: Load = () => Promise.reject(new TypeError('offline'));
 
 afterEach(() => {
-  for (const file of [RECOVERY, RARE, SELDOM]) vi.doUnmock(file);
+  for (const file of [RECOVERY, RARE, SELDOM, REASONS, SWAPS]) vi.doUnmock(file);
   vi.resetModules();
 });
 
@@ -143,6 +145,18 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
     (_, response) => answerHeader(response, terms()),
     { rpcUrl: 'http://127.0.0.1:9' },
   ],
+  [
+    'what words that a host is denied',
+    REASONS,
+    (_, response) => answerHeader(response, terms()),
+    { policy: { deny: { hosts: ['127.0.0.1'] } } },
+  ],
+  [
+    'what plans for an approval',
+    SWAPS,
+    (_, response) => answerHeader(response, terms()),
+    { policy: { approve: () => true } },
+  ],
 ])('%s never comes: the call ends with its caller', async (_, file, answer, options) => {
   const { client, seller } = await without(file, never, answer, options);
   const caller = new AbortController();
@@ -152,4 +166,13 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
   caller.abort('given up');
   await ended;
   expect(seller.paid).toEqual([]);
+});
+
+it('what looks a payment up never comes: resume() ends', async () => {
+  const { client, seller } = await without(SELDOM, never, (request, response) => {
+    if (isPaid(request)) request.socket.destroy();
+    else answerHeader(response, terms());
+  });
+  await expect(client.fetch(seller.url)).rejects.toMatchObject({ code: 'payment_uncertain' });
+  await expect(client.resume()).rejects.toMatchObject({ code: 'timeout' });
 });

@@ -300,7 +300,11 @@ describe('an offer', () => {
   });
 });
 
-it('presents a signed payment no more to a host that is denied by now', async () => {
+it.each<[string, () => ListOptions]>([
+  ['host', () => ({ hosts: ['127.0.0.1'] })],
+  ['payee', () => ({ payees: [sandbox.merchant] })],
+  ['mint', () => ({ mints: [sandbox.mints.USDC.address] })],
+])('presents a signed payment no more if its %s is denied by now', async (_, deny) => {
   let presented = 0;
   const seller = await selling((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([inUsdc()]));
@@ -311,7 +315,7 @@ it('presents a signed payment no more to a host that is denied by now', async ()
   const journal = memoryJournal();
   const payer = await payerWith({}, { journal });
   await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
-  const strict = payer.again({ journal, policy: { deny: { hosts: ['127.0.0.1'] } } });
+  const strict = payer.again({ journal, policy: { deny: deny() } });
   const told = await failureOf(strict.fetch(seller.url), 'payment_uncertain');
   expect(told.funds).toBe('uncertain');
   expect([presented, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 0]);

@@ -226,3 +226,24 @@ describe('after a purchase that was signed anew', () => {
     expect(await usedOf(payer)).toBe('0.01');
   });
 });
+
+// What is missing may say that the payment is pending.
+it.each(['late', 'broken'])('takes no %s answer for a refusal', async (how) => {
+  const said = JSON.stringify({ error: 'settlement_pending' });
+  const seller = await startSeller((request, response) => {
+    const header = envelopeV2([offerOf(sandbox)], { error: undefined });
+    response.writeHead(402, {
+      'content-type': 'application/json',
+      'content-length': String(said.length),
+      'payment-required': Buffer.from(JSON.stringify(header)).toString('base64'),
+    });
+    if (!isPaid(request)) return void response.end(said);
+    response.write(said.slice(0, 12));
+    if (how === 'broken') setImmediate(() => request.socket.destroy());
+  });
+  onTestFinished(() => seller.close());
+  const payer = await holder({ timeouts: { terms: 300 } });
+  const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+  expect(error.funds).toBe('uncertain');
+  expect([payments(payer).length, seller.paid.length]).toEqual([1, 1]);
+});

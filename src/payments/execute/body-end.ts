@@ -93,7 +93,7 @@ interface Watch {
   readonly response: Response;
   readonly copies: Copies;
   /** Members that it had of its own before. */
-  readonly own: ReadonlyMap<string, PropertyDescriptor>;
+  readonly own: Map<string, PropertyDescriptor>;
   stream?: ReturnType<typeof watchStream>;
 }
 
@@ -108,6 +108,10 @@ const MEMBERS: PropertyDescriptorMap = {
     get(this: Response) {
       const watch = watchOf(this);
       return wasUsed(watch) || watch.stream?.isBegun() === true;
+    },
+    // Those of polyfills note it themselves, as React Native's.
+    set(this: Response, value: unknown) {
+      watchOf(this).own.set('bodyUsed', { value });
     },
   },
   clone: {
@@ -130,17 +134,44 @@ const MEMBERS: PropertyDescriptorMap = {
 };
 
 function cover(response: Response, copies: Copies): void {
+  // A fetch may give one response for two purchases.
+  if (isWatched(response)) {
+    const { copies: before, own } = response[WATCH];
+    return watch({ response, copies: bothOf(before, copies), own });
+  }
   const own = new Map<string, PropertyDescriptor>();
   for (const name of Object.keys(MEMBERS)) {
     const there = Object.getOwnPropertyDescriptor(response, name);
     if (there !== undefined) own.set(name, there);
   }
-  const watch: Watch = { response, copies, own };
-  Object.defineProperty(response, WATCH, { value: watch, configurable: true });
+  watch({ response, copies, own });
   for (const [name, member] of Object.entries(MEMBERS))
     // Old runtimes lack some.
     if (name in response)
       Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
+}
+
+function watch(one: Watch): void {
+  Object.defineProperty(one.response, WATCH, { value: one, configurable: true });
+}
+
+function bothOf(one: Copies, other: Copies): Copies {
+  const each = (tell: (copies: Copies) => Promise<void>) => async () => {
+    await Promise.all([tell(one), tell(other)]);
+  };
+  return {
+    begin() {
+      one.begin();
+      other.begin();
+    },
+    split() {
+      one.split();
+      other.split();
+    },
+    ended: each((copies) => copies.ended()),
+    broke: each((copies) => copies.broke()),
+    left: each((copies) => copies.left()),
+  };
 }
 
 function watchOf(response: Response): Watch {

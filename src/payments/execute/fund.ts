@@ -71,7 +71,8 @@ export async function fundPayment(
   try {
     const held = await holdNow(context, choice, id, signal);
     if (held !== undefined) return held;
-    if (!context.config.autoSwap) throw (await reasons()).shortOf(ownerOf(context), offer, facts);
+    if (!context.config.autoSwap)
+      throw (await reasons('untouched', signal)).shortOf(ownerOf(context), offer, facts);
     // Held by the call that swaps into this mint; the others wait and mostly find enough
     // afterwards.
     const work = context.locks.hold(

@@ -16,7 +16,7 @@ export async function checkRequest(
   const place = new URL(url);
   const isMoved = unpaid?.redirected === true && call.method !== 'GET' && call.method !== 'HEAD';
   if (!isSecure(place) || isMoved || isRefusedPlace(policy, place.host))
-    throw (await reasons()).requestProblem(policy, call, url);
+    throw (await reasons('untouched', call.signal)).requestProblem(policy, call, url);
 }
 
 /** Whether a payment header may go to a place. */

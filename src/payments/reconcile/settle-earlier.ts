@@ -3,7 +3,8 @@ import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
-import { isRefusedPlace } from '../../policy/check-payment.js';
+import { refusing } from '../../policy/check-payment.js';
+import { plainHost } from '../../policy/hosts.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
@@ -162,8 +163,10 @@ async function presentAgain(
   open: OpenPayment,
   { call, repeatable, emit, startedAt }: RepeatedCall,
 ): Promise<Response> {
+  const { host, payTo, mint, network } = open.attempt;
+  const named = { hosts: plainHost(host), payees: payTo, mints: mint, networks: network };
   // The caller's lists may have changed since it was signed.
-  if (isRefusedPlace(context.config.policy, open.attempt.host))
+  if (refusing(context.config.policy, named) !== undefined)
     throw open.attempt.state === 'settled' ? spent(open.attempt) : undecided(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {

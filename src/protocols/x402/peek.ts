@@ -148,11 +148,17 @@ function lateBody(response: Response, timeoutMs: number): TransportError<'timeou
   );
 }
 
-/** Why the seller refused a payment, in its own words, cleaned: v1 servers say it only here. */
+/**
+ * Why the seller refused a payment, in its own words, cleaned: v1 servers say it only here. Of a
+ * body that is late, too long or broken off it is not known.
+ */
 export async function reasonInBody(
   response: Response,
   options: ReadOptions,
-): Promise<string | undefined> {
-  const body = await peekBody(response, options);
-  return reasonIn(fieldsOf(bodyObject(body.text))['error']);
+): Promise<{ readonly reason: string | undefined; readonly isKnown: boolean }> {
+  const { text, end } = await peekBody(response, options);
+  return {
+    reason: reasonIn(fieldsOf(bodyObject(text))['error']),
+    isKnown: end === 'whole' || end === 'dismissed',
+  };
 }

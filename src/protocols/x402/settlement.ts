@@ -66,12 +66,13 @@ export async function readOutcome(response: Response, options: ReadOptions): Pro
   if (reason !== undefined) return { settlement, reason, hasTerms };
   try {
     const { reasonInBody } = await rareTerms('uncertain', options.signal);
-    return { settlement, reason: await reasonInBody(response, options), hasTerms };
+    const said = await reasonInBody(response, options);
+    if (said.isKnown) return { settlement, reason: said.reason, hasTerms };
   } catch {
-    // It may say that the payment is pending: no terms make a refusal of it then, and the chain has
-    // the last word.
-    return { settlement, hasTerms: false };
+    // The chain has the last word all the same.
   }
+  // It may say that the payment is pending: no terms make a refusal of it then.
+  return { settlement, hasTerms: false };
 }
 
 /** Why the seller refused a payment, in its own words, cleaned, as far as its headers say. */

@@ -338,7 +338,10 @@ describe('peekBody', () => {
       JSON.stringify(envelopeV1(undefined, { error: 'insufficient_funds' })),
       { status: 402, headers: json },
     );
-    expect(await reasonInBody(response, options)).toBe('insufficient_funds');
+    expect(await reasonInBody(response, options)).toEqual({
+      reason: 'insufficient_funds',
+      isKnown: true,
+    });
     expect(await response.json()).toMatchObject({ x402Version: 1 });
   });
 
@@ -352,7 +355,7 @@ describe('peekBody', () => {
       '{"error":"\u0007"}',
     ]) {
       const response = new Response(text, { status: 402, headers: json });
-      expect(await reasonInBody(response, options)).toBeUndefined();
+      expect((await reasonInBody(response, options)).reason).toBeUndefined();
     }
   });
 
