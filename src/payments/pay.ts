@@ -223,9 +223,7 @@ export async function preparePayment(
     network,
     mint,
     amount: offer.amount.toString(),
-    decimals: facts.decimals,
-    payTo,
-    refused,
+    ...{ decimals: facts.decimals, payTo, refused },
   });
   const reservation = reservationFor(context, {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },

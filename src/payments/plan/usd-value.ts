@@ -1,5 +1,4 @@
 import { ceilDiv, USD_DECIMALS } from '../../amount.js';
-import { throwIfAborted } from '../../internal/abort.js';
 import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
