@@ -150,8 +150,9 @@ def test_a_payment_that_another_process_decides_while_it_is_taken_up_keeps_no_to
         again.client.close()
 
 
-def test_a_signed_payment_is_not_presented_again_to_a_host_that_is_denied_by_now(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+@pytest.mark.parametrize("kind", ["hosts", "payees", "mints"])
+def test_a_signed_payment_is_not_presented_again_if_a_list_refuses_it_by_now(
+    kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     presented: list[Seen] = []
 
@@ -163,8 +164,10 @@ def test_a_signed_payment_is_not_presented_again_to_a_host_that_is_denied_by_now
             settle(sandbox, seen, offer(sandbox))
         return None
 
+    asked = offer(sandbox)
+    denied = {"hosts": "127.0.0.1", "payees": asked["payTo"], "mints": asked["asset"]}[kind]
     seller, payer = make_seller(answer), make_payer(USDC="1")
     failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
-    strict = make_payer(payer.wallet, policy={"deny": {"hosts": ["127.0.0.1"]}})
+    strict = make_payer(payer.wallet, policy={"deny": {kind: [denied]}})
     told = failure_of(lambda: strict.client.get(seller.url), "payment_uncertain")
     assert (told.funds, len(presented), payer.held()) == ("uncertain", 1, 1_000_000)

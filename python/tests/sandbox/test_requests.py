@@ -130,6 +130,8 @@ RAW: dict[str, Callable[[Any], bytes]] = {
     "lines": lambda raw: b"".join(raw),
     "readline": lambda raw: b"".join(iter(raw.readline, b"")),
     "readinto": lambda raw: b"".join(iter(lambda: taken(raw), b"")),
+    "pieces as they come": lambda raw: b"".join(raw.stream(None)),
+    "chunks": lambda raw: b"".join(raw.read_chunked()),
     "read1": lambda raw: b"".join(iter(lambda: raw.read1(100), b"")),
     "data": lambda raw: raw.data,
     "text": lambda raw: io.TextIOWrapper(raw, newline="").read().encode(),
@@ -191,3 +193,22 @@ def test_a_seller_over_http_elsewhere_is_refused(
         error = failure_of(lambda: http.get(f"http://{host}:8080/a"), "insecure_origin")
     assert (error.funds, error.details["origin"]) == ("untouched", f"http://{host}:8080")
     assert not paid
+
+
+def test_cookies_of_a_402_without_terms_are_kept_by_the_session(
+    make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    headers = {"content-type": "application/json", "set-cookie": "visit=1; path=/"}
+    seller = make_seller(lambda _: Reply(402, headers, b'{"error":"log in"}'))
+
+    def asked(session: requests.Session) -> list[Any]:
+        response = session.get(seller.url, timeout=20)
+        session.get(seller.url, timeout=20)
+        raw = response.raw
+        return [dict(session.cookies), seller.seen[-1].headers.get("cookie"), raw.version]
+
+    with requests.Session() as session:
+        plain = asked(session)
+    with requests.Session() as session:
+        session.mount("http://", make_payer().client.adapter())
+        assert asked(session) == plain

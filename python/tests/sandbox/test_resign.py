@@ -208,3 +208,21 @@ def test_a_second_payment_is_not_presented_again_once_the_first_has_landed(
     assert settle(sandbox, first, first.payment["accepted"])["success"]
     failure_of(lambda: payer.client.get(seller.url), "already_spent")
     assert (len(seller.paid), payer.held()) == (2, HELD - PRICE)
+
+
+def test_a_402_that_breaks_off_is_no_refusal(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    """What is missing may say that the payment is pending."""
+    required = json.loads(base64.b64decode(terms(offer(sandbox)).headers["PAYMENT-REQUIRED"]))
+    del required["error"]
+    header = base64.b64encode(json.dumps(required).encode()).decode()
+    asks = Reply(402, {"PAYMENT-REQUIRED": header, "content-type": "application/json"})
+    said = json.dumps({"error": "settlement_pending"}).encode()
+
+    def answer(seen: Seen) -> Reply:
+        return asks._replace(body=said, cut_at=12) if seen.is_paid else asks
+
+    seller, payer = make_seller(answer), make_payer(USDC="1", policy=RESIGN)
+    error = failure_of(lambda: payer.client.get(seller.url), "payment_rejected")
+    assert (error.funds, payer.signed, len(seller.paid)) == ("uncertain", ["payment"], 1)

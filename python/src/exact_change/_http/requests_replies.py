@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
 
 import requests
 from urllib3 import HTTPResponse
@@ -98,21 +98,9 @@ class RequestsReply:
     def _looked_into(self) -> Pieces:
         if self._pieces is None:
             raw = self.native.raw
-
-            def let_go() -> None:
-                raw.close()
-                raw.release_conn()
-
             # As it came: urllib3 would unpack all that a slice holds at once.
-            self._pieces = Pieces(iter(raw.stream(SLICE, decode_content=False)), let_go)
-            self.native.raw = HTTPResponse(
-                io.BufferedReader(_Drained(self._pieces)),
-                raw.headers,
-                raw.status,
-                preload_content=False,
-                decode_content=raw.decode_content,
-                request_method=self._method,
-            )
+            self._pieces = Pieces(iter(raw.stream(SLICE, decode_content=False)), raw.close)
+            self.native.raw = _Replayed(raw, self._pieces)
         return self._pieces
 
 
@@ -131,12 +119,81 @@ class _Raw:
         return HTTPResponse.__iter__(own)
 
 
-class _Drained(io.RawIOBase):
-    """Pieces as a file, from which urllib3 reads an answer's body."""
+class _Replayed(_Raw):
+    """A body that was looked into, from its beginning."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, raw: Any, pieces: Pieces) -> None:
+        super().__init__(raw)
         self._pieces = pieces
-        self._parts = pieces.drain()
+        self._parts: Iterator[bytes] | None = None
+        # Of the piece that was begun.
+        self._left = b""
+
+    def stream(self, amt: int = 0, decode_content: bool | None = None) -> Iterator[bytes]:
+        left, self._left = self._left, b""
+        if left:
+            yield left
+        yield from self._body(decode_content)
+
+    def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
+        if amt is None or amt < 0:
+            return b"".join(self.stream(decode_content=decode_content))
+        if not self._left:
+            self._left = next(self._body(decode_content), b"")
+        data, self._left = self._left[:amt], self._left[amt:]
+        return data
+
+    def _body(self, decode_content: bool | None) -> Iterator[bytes]:
+        """As its first reader wants it: as it came, or as its sender meant it."""
+        if self._parts is None:
+            is_unpacked = self._raw.decode_content if decode_content is None else decode_content
+            body = self._pieces.drain()
+            self._parts = _unpacked(body, self._raw.headers) if is_unpacked else body
+        return self._parts
+
+    read1 = read
+
+    def read_chunked(
+        self, amt: int | None = None, decode_content: bool | None = None
+    ) -> Iterator[bytes]:
+        return self.stream(decode_content=decode_content)
+
+    def readinto(self, to: bytearray) -> int:
+        data = self.read(len(to))
+        to[: len(data)] = data
+        return len(data)
+
+    def readline(self, size: int = -1) -> bytes:
+        line = b""
+        while len(line) != size and not line.endswith(b"\n"):
+            byte = self.read(1)
+            if not byte:
+                break
+            line += byte
+        return line
+
+    @property
+    def data(self) -> bytes:
+        return self.read()
+
+    @property
+    def closed(self) -> bool:
+        """Its connection may have given all of it."""
+        return False
+
+
+def _unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[bytes]:
+    """As urllib3 unpacks it."""
+    packing = {"content-encoding": headers.get("content-encoding", "")}
+    packed = HTTPResponse(io.BufferedReader(_File(body)), packing, preload_content=False)
+    return packed.stream(SLICE, decode_content=True)
+
+
+class _File(io.RawIOBase):
+    """Pieces as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
         # Of the piece that was begun.
         self._left = b""
 
@@ -145,16 +202,11 @@ class _Drained(io.RawIOBase):
 
     def readinto(self, to: WriteableBuffer) -> int:
         if not self._left:
-            self._left = next(self._parts, b"")
+            self._left = next(self._pieces, b"")
         into = memoryview(to)
         data, self._left = self._left[: len(into)], self._left[len(into) :]
         into[: len(data)] = data
         return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            super().close()
-            self._pieces.close()
 
 
 class _Watched(_Raw):

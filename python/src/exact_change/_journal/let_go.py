@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Sequence
 
+from .._kernel.hosts import threads
 from .._kernel.signals import Signal
-from .._kernel.steps import background, join, quiet, settled, sleep, start
-from .._kernel.task import Steps, Task
+from .._kernel.steps import background, join, quiet, settled, sleep
+from .._kernel.task import Steps, Task, begin
 from .types import Claims
 
 _FIRST_WAIT_MS = 1_000
@@ -28,7 +29,7 @@ def before_claiming(let_go: LetGo, ids: Sequence[str]) -> Steps[None]:
     """Waits for drops that are on their way: one that lands later would end the new claim."""
     drops = [let_go.pop(id_) for id_ in ids if id_ in let_go]
     for telling in {drop.telling for drop in drops}:
-        if telling is not None and not telling.host.is_gone:
+        if telling is not None:
             yield from settled(telling)
 
 
@@ -68,7 +69,8 @@ class ClaimsLetGo:
         return [id_ for id_ in ids if self._let_go.get(id_) is drop]
 
     def _tell(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
-        drop.telling = yield from start(self._claims.drop(ids))
+        # Apart: others wait for it, and an event loop may stand still.
+        drop.telling = begin(threads, self._claims.drop(ids))
         yield from join(drop.telling)
         for id_ in self._untold(ids, drop):
             self._let_go.pop(id_, None)

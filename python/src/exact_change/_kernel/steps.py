@@ -95,6 +95,17 @@ def until_aborted(steps: Steps[T], signal: Signal | None) -> Steps[T]:
     return (yield from join(task, signal))
 
 
+def note_until_settled(noted: dict[Task[Any], T], task: Task[Any], value: T) -> None:
+    """Keeps a value by its task until that has settled."""
+
+    def forget() -> None:
+        noted.pop(task, None)
+
+    if not task.is_settled:
+        noted[task] = value
+        task.then(forget)
+
+
 def bounded(
     ms: float,
     late: Callable[[], Exception],

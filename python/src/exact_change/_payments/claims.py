@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence, TypeVar
 from .._journal.registry import OpenPayment, OwnClaim
 from .._kernel.hosts import this_host, threads
 from .._kernel.signals import Signal
-from .._kernel.steps import all_of, bounded, join, quiet, settled, start
+from .._kernel.steps import all_of, bounded, join, note_until_settled, quiet, settled, start
 from .._kernel.task import Steps, Task, begin
 from ..errors import failure
 from .context import PaymentContext
@@ -111,7 +111,7 @@ def start_release(
 def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> Steps[Task[Any]]:
     """Has the next call at this wallet wait for work that is begun. It never raises."""
     task = yield from start_apart(context, quiet(work()))
-    _note_until_settled(context.wallet.releasing, task, None)
+    note_until_settled(context.wallet.releasing, task, None)
     return task
 
 
@@ -127,7 +127,7 @@ def delaying_equal_calls(
 
     def note() -> None:
         named = (purpose.fingerprint, purpose.idempotency_key)
-        _note_until_settled(context.wallet.given_up, task, named)
+        note_until_settled(context.wallet.given_up, task, named)
 
     forget = None if signal is None else signal.on_abort(note)
     try:
@@ -166,15 +166,6 @@ def equal_calls_ended(
 
     ends = [settled(task) for task in equal]
     yield from bounded(within_ms, late, [signal], lambda _: all_of(ends))
-
-
-def _note_until_settled(noted: dict[Task[Any], T], task: Task[Any], value: T) -> None:
-    def forget() -> None:
-        noted.pop(task, None)
-
-    if not task.is_settled:
-        noted[task] = value
-        task.then(forget)
 
 
 def _may_be(purpose: Purpose, fingerprint: str, key: str | None) -> bool:

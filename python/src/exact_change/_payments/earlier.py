@@ -10,7 +10,7 @@ from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
 from .._kernel.steps import all_of, background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
-from .._policy.lists import check_place
+from .._policy.lists import check_offer, check_place
 from .._solana.rpc.types import Tip
 from ..errors import ExactChangeError, is_code
 from .call import Reply
@@ -133,8 +133,12 @@ def _present_again(
     context: PaymentContext, open_: OpenPayment, repeat: RepeatedCall
 ) -> Steps[Reply]:
     """To the address that asked for it, wherever this call was led."""
+    attempt, lists = open_.attempt, context.config.policy.lists
     # The caller's lists may have changed since it was signed.
-    if check_place(context.config.policy.lists, open_.attempt["host"]) is not None:
+    if (
+        check_place(lists, attempt["host"])
+        or check_offer(lists, attempt["payTo"], attempt["mint"], attempt["network"])
+    ) is not None:
         raise spent(open_) if open_.attempt["state"] == "settled" else undecided(open_)
     claims = [open_.attempt["id"], body_claim(open_.attempt["id"])]
     try:

@@ -20,7 +20,7 @@ from .._journal.types import (
     Reserved,
     State,
 )
-from .._kernel.steps import bounded, settled, start
+from .._kernel.steps import bounded, note_until_settled, settled, start
 from .._kernel.task import Steps, Task
 from .._policy.caps import Cap
 from ..errors import ExactChangeError, failure
@@ -173,8 +173,10 @@ class _TimedClaims:
         self._claims = claims
         self._within = within
         self._takes = takes
-        # A claim that arrives late must not outlive the drop that was asked for after it.
+        # A claim that arrives late must not outlive the drop that was asked for after it, nor be
+        # ended by a late drop that was asked for before.
         self._claiming: dict[Task[None], None] = {}
+        self._dropping: dict[Task[None], Sequence[str]] = {}
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
         return self._within("claim", lambda: self._take(ids))
@@ -186,15 +188,15 @@ class _TimedClaims:
         return self._within("claim", lambda: self._claims.live(ids))
 
     def _take(self, ids: Sequence[str]) -> Steps[None]:
-        task = yield from start(self._claims.take(ids))
-        if not task.is_settled:
-            self._claiming[task] = None
-            task.then(lambda: self._claiming.pop(task, None))
-        done = yield from settled(task)
-        if isinstance(done, Exception):
-            raise done
+        for task, dropped in list(self._dropping.items()):
+            if not task.host.is_gone and not set(ids).isdisjoint(dropped):
+                yield from settled(task)
+        yield from _noted(self._claiming, self._claims.take(ids), None)
 
     def _drop(self, ids: Sequence[str]) -> Steps[None]:
+        yield from _noted(self._dropping, self._drop_now(ids), ids)
+
+    def _drop_now(self, ids: Sequence[str]) -> Steps[None]:
         for task in list(self._claiming):
             if not task.host.is_gone:
                 yield from settled(task)
@@ -202,6 +204,15 @@ class _TimedClaims:
         for id_ in ids:
             self._takes.after(id_, lambda one=id_: self._claims.drop([one]))  # type: ignore[misc]
         yield from self._claims.drop(ids)
+
+
+def _noted(noted: dict[Task[None], T], steps: Steps[None], value: T) -> Steps[None]:
+    """Runs steps that are noted until they have ended, however long their caller waits for them."""
+    task = yield from start(steps)
+    note_until_settled(noted, task, value)
+    done = yield from settled(task)
+    if isinstance(done, Exception):
+        raise done
 
 
 class TimedCoordination:

@@ -23,6 +23,10 @@ _JSON_TYPE = re.compile(r"\s*[a-z]+/(?:[a-z0-9.-]+\+)?json\b", re.I)
 _MARK = b"\xef\xbb\xbf"
 
 
+# Ends of bodies of which nothing more is to be known.
+_OVER = ("whole", "dismissed")
+
+
 class _Body(NamedTuple):
     text: str
     # `whole`, or why the rest is not there; `dismissed`: it cannot be a JSON object.
@@ -54,8 +58,7 @@ def read_terms(
     body = yield from _peek(reply, timeout_ms, signal)
     text = body.text if body.end == "whole" else None
     found = find_payment_required(headers, text, url)
-    is_over = body.end in ("whole", "dismissed")
-    if isinstance(found, PaymentRequired) or is_over or not claims_payment(body.text):
+    if isinstance(found, PaymentRequired) or body.end in _OVER or not claims_payment(body.text):
         return _or_raise(found, reply)
     if body.end == "late":
         raise failure(
@@ -73,14 +76,14 @@ def read_terms(
 
 def read_word(reply: Reply, timeout_ms: float) -> Steps[SellersWord]:
     """What an answer to a paid request says of its payment."""
-    reason = None
-    if reply.status == 402:
-        # v2 servers say it in a header, v1 servers only in the body.
-        reason = rejection_reason(reply.headers)
-        if reason is None:
-            body = yield from _peek(reply, timeout_ms, None)
-            reason = rejection_reason(reply.headers, body.text)
-    return word_of(reply.headers, reason)
+    # v2 servers say it in a header, v1 servers only in the body.
+    reason = rejection_reason(reply.headers) if reply.status == 402 else None
+    if reply.status != 402 or reason is not None:
+        return word_of(reply.headers, reason)
+    body = yield from _peek(reply, timeout_ms, None)
+    word = word_of(reply.headers, rejection_reason(reply.headers, body.text))
+    # What is missing may say that the payment is pending: no terms make a refusal of it then.
+    return word if body.end in _OVER else word._replace(has_terms=False)
 
 
 def _peek(reply: Reply, timeout_ms: float, signal: Signal | None) -> Steps[_Body]:

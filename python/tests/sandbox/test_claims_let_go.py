@@ -1,0 +1,82 @@
+"""Drops of claims on an event loop that stands still, and drops that are late."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any, Sequence
+
+from exact_change._journal.let_go import ClaimsLetGo
+from exact_change._kernel.hosts import loop_host, threads
+from exact_change._kernel.signals import Signal
+from exact_change._kernel.steps import background, call, quiet, sleep
+from exact_change._kernel.task import Steps
+from exact_change._payments.journal_timeouts import _TimedClaims, _Within
+from exact_change._payments.late_takes import LateTakes
+
+
+class _Slow:
+    """Claims of a journal whose drop takes as long as it is told."""
+
+    def __init__(self) -> None:
+        self.claimed: set[str] = set()
+        self.may_land = threading.Event()
+
+    def take(self, ids: Sequence[str]) -> Steps[None]:
+        self.claimed.update(ids)
+        return
+        yield
+
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        yield from call(self.may_land.wait)
+        self.claimed.difference_update(ids)
+
+    def live(self, ids: Sequence[str]) -> Steps[set[str]]:
+        return self.claimed & set(ids)
+        yield
+
+
+def _within(below: _Slow, timeout_ms: float) -> Any:
+    return _TimedClaims(below, _Within(timeout_ms), LateTakes())
+
+
+def test_a_claim_does_not_wait_for_a_loop_that_stands_still() -> None:
+    below = _Slow()
+    claims, loop = ClaimsLetGo(_within(below, 500), {}, Signal()), asyncio.new_event_loop()
+    threads.run(claims.take(["one"]))
+
+    async def begin_drop() -> None:
+        async def drop() -> None:
+            await loop_host().run(claims.drop(["one"]))
+
+        dropping.append(asyncio.ensure_future(drop()))
+        await asyncio.sleep(0.1)
+
+    dropping: list[Any] = []
+    loop.run_until_complete(begin_drop())
+    # The loop runs no more, and is not closed.
+    taking = threading.Thread(target=lambda: threads.run(quiet(claims.take(["one"]))), daemon=True)
+    taking.start()
+    taking.join(4)
+    is_over = not taking.is_alive()
+    below.may_land.set()
+    loop.run_until_complete(asyncio.gather(*dropping, return_exceptions=True))
+    taking.join(4)
+    loop.close()
+    assert is_over
+
+
+def test_a_drop_that_outlasts_its_time_does_not_end_a_claim_taken_anew() -> None:
+    below = _Slow()
+    claims = ClaimsLetGo(_within(below, 50), {}, Signal())
+
+    def steps() -> Steps[set[str]]:
+        yield from claims.take(["one"])
+        yield from quiet(claims.drop(["one"]))
+        yield from background(quiet(claims.take(["one"])))
+        yield from sleep(100)
+        below.may_land.set()
+        yield from sleep(300)
+        return (yield from claims.live(["one"]))
+
+    assert threads.run(steps()) == {"one"}
