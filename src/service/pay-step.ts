@@ -7,7 +7,7 @@ import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { shortOf } from '../payments/plan/short-of.js';
 import { usdValueOf } from '../payments/plan/usd-value.js';
-import { paymentFate, sentPayment, SLOT_MARGIN } from '../payments/reconcile/fate.js';
+import { fateOf, inPaymentTime, sentPayment, SLOT_MARGIN } from '../payments/reconcile/fate.js';
 import { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
 import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
 import type { Receipt } from '../receipt.js';
@@ -95,7 +95,9 @@ async function landedAs(
   const { context } = session;
   const payment = paymentOf(context, read, choice, bound);
   const sent = sentPayment({ mint: choice.offer.mint }, payment);
-  const fate = await paymentFate(context, sent, signal);
+  const fate = await inPaymentTime(context, signal, (within) =>
+    fateOf(context.histories, sent, within),
+  );
   if (fate.state === 'open') return undefined;
   const offer = parsedOffer(read.reading, read.envelope);
   if (fate.state === 'never' || fate.error !== null) return { state: 'failed', offer };

@@ -1,7 +1,7 @@
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
-import { sourceOf } from '../payments/reconcile/fate.js';
+import { inPaymentTime, sourceOf } from '../payments/reconcile/fate.js';
 import { capsFor, takenOf, type Spend } from '../policy/caps.js';
 import { checkPayment } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
@@ -74,11 +74,13 @@ async function inFlight(
   for (const { payment } of signed) context.histories.outdate(sourceOf(payment));
   const over = await Promise.all(
     signed.map((attempt) =>
-      decidePayment(
-        context,
-        openPaymentOf(context, attempt),
-        context.events.emitter(attempt.id),
-        signal,
+      inPaymentTime(context, signal, (within) =>
+        decidePayment(
+          context,
+          openPaymentOf(context, attempt),
+          context.events.emitter(attempt.id),
+          within,
+        ),
       ).catch(() => false),
     ),
   );

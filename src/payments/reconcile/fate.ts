@@ -61,14 +61,14 @@ export async function fateOf(histories: Histories, sent: Sent, signal: AbortSign
 }
 
 /**
- * As {@link fateOf}, for a payment. Each call of a node has a deadline, but there may be many of
- * them: throws `timeout` if they take longer than `timeouts.payment` together.
+ * Asks what became of payments for a caller. Each call of a node has a deadline, but there may be
+ * many of them: throws `timeout` if they take longer than `timeouts.payment` together.
  */
-export function paymentFate(
-  { config, histories }: Pick<PaymentContext, 'config' | 'histories'>,
-  sent: Sent,
+export function inPaymentTime<T>(
+  { config }: Pick<PaymentContext, 'config'>,
   signal: AbortSignal | undefined,
-): Promise<Fate> {
+  ask: (within: AbortSignal) => Promise<T>,
+): Promise<T> {
   const { payment: timeoutMs } = config.timeouts;
   const late = () =>
     new TransportError(
@@ -76,7 +76,7 @@ export function paymentFate(
       `The RPC nodes did not tell within ${timeoutMs} ms what became of a payment. Try again, or set another rpcUrl.`,
       { details: { step: 'chain', timeoutMs } },
     );
-  return bounded(timeoutMs, late, [signal], (within) => fateOf(histories, sent, within));
+  return bounded(timeoutMs, late, [signal], ask);
 }
 
 async function askNode(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {

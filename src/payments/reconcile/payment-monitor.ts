@@ -7,7 +7,7 @@ import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { recovery } from '../on-demand.js';
 import { claimOf } from './claim.js';
-import { paymentFate, sentPayment, type Fate } from './fate.js';
+import { fateOf, sentPayment, type Fate } from './fate.js';
 
 /**
  * The record of an attempt as this process follows it already, or a new one: two records of one
@@ -92,7 +92,7 @@ export async function decidePayment(
   if (isDecided(open)) return true;
   const { attempt } = open;
   const sent = sentPayment(attempt, attempt.payment, claimOf(context.protocols, open));
-  const verdict = decisionOf(await paymentFate(context, sent, signal));
+  const verdict = decisionOf(await fateOf(context.histories, sent, signal));
   if (verdict === undefined) return false;
   if (verdict.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
   // Another caller may have been told meanwhile.

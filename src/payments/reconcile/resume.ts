@@ -5,6 +5,7 @@ import type { PaymentContext } from '../context.js';
 import { withoutBound } from '../execute/reservation.js';
 import { orphanedAttempts } from './resume-once.js';
 import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
+import { inPaymentTime } from './fate.js';
 import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 import { swapEngine } from '../on-demand.js';
@@ -62,8 +63,10 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
   const decide = async (open: OpenPayment) => {
     const emit = context.events.emitter(open.attempt.id);
     try {
-      if (!(await decidePayment(context, open, emit, context.closing.signal)))
-        void monitorPayment(context, open, emit);
+      const isOver = await inPaymentTime(context, context.closing.signal, (within) =>
+        decidePayment(context, open, emit, within),
+      );
+      if (!isOver) void monitorPayment(context, open, emit);
       answers += 1;
     } catch (error) {
       // One that cannot be asked about must not keep the others waiting.

@@ -13,7 +13,7 @@ import { spent, swappedBy, undecided } from './earlier-errors.js';
 import type { RepeatedCall } from './find-earlier.js';
 import { inProgress, unread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
-import { sourceOf } from './fate.js';
+import { inPaymentTime, sourceOf } from './fate.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
@@ -217,7 +217,9 @@ async function ask(
 ): Promise<void> {
   try {
     await untilAborted(context.ready(), signal);
-    await decidePayment(context, open, emit, signal ?? context.closing.signal);
+    await inPaymentTime(context, signal ?? context.closing.signal, (within) =>
+      decidePayment(context, open, emit, within),
+    );
   } catch (error) {
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
