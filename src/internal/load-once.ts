@@ -1,5 +1,4 @@
 import { ConfigError, type Funds } from '../errors.js';
-import { untilAborted } from './abort.js';
 
 /**
  * Loads once for all that need it. What could not be loaded, as in a page that was offline, is
@@ -21,18 +20,16 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
  *
  * A bundler keeps all that a module loads by it, unless the call is said to be pure.
  *
- * @returns What loads it; `funds` is what may have happened to the caller's money before, and
- *   `signal` ends the wait, for a file may never come.
+ * @returns What loads it; `funds` is what may have happened to the caller's money before.
  */
-export function part<T>(
-  load: () => Promise<T>,
-): (funds?: Funds, signal?: AbortSignal) => Promise<T> {
+export function part<T>(load: () => Promise<T>): (funds?: Funds) => Promise<T> {
   const code = loadOnce(load);
-  return async (funds = 'untouched', signal) => {
-    const loaded = code().catch((cause: unknown) => {
+  return async (funds = 'untouched') => {
+    try {
+      return await code();
+    } catch (cause) {
       throw missing(funds, cause);
-    });
-    return untilAborted(loaded, signal);
+    }
   };
 }
 

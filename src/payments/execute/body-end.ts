@@ -90,7 +90,7 @@ const WATCH: unique symbol = Symbol('exact-change.body');
 
 /** A response whose body is watched, or a clone of one. */
 interface Watch {
-  readonly response: Response;
+  readonly response: object;
   readonly copies: Copies;
   /** Members that it had of its own before. */
   readonly own: Map<string, PropertyDescriptor>;
@@ -98,88 +98,69 @@ interface Watch {
 }
 
 /** What covers the members of all responses: functions of its own would make each of its own kind. */
-const MEMBERS: PropertyDescriptorMap = {
-  body: {
-    get(this: Response) {
-      return bodyOf(watchOf(this));
-    },
-  },
-  bodyUsed: {
-    get(this: Response) {
-      const watch = watchOf(this);
-      return wasUsed(watch) || watch.stream?.isBegun() === true;
-    },
-    // Those of polyfills note it themselves, as React Native's.
-    set(this: Response, value: unknown) {
-      watchOf(this).own.set('bodyUsed', { value });
-    },
-  },
-  clone: {
-    value(this: Response) {
-      return cloneOf(watchOf(this));
-    },
-    writable: true,
-  },
-  ...Object.fromEntries(
-    READERS.map((name) => [
-      name,
-      {
-        async value(this: Response) {
-          return readBy(name, watchOf(this));
-        },
-        writable: true,
-      },
-    ]),
-  ),
-};
+const MEMBERS = /* @__PURE__ */ members();
 
-function cover(response: Response, copies: Copies): void {
-  // A fetch may give one response for two purchases.
-  if (isWatched(response)) {
-    const { copies: before, own } = response[WATCH];
-    return watch({ response, copies: bothOf(before, copies), own });
-  }
-  const own = new Map<string, PropertyDescriptor>();
-  for (const name of Object.keys(MEMBERS)) {
-    const there = Object.getOwnPropertyDescriptor(response, name);
-    if (there !== undefined) own.set(name, there);
-  }
-  watch({ response, copies, own });
+function members(): PropertyDescriptorMap {
+  const all: PropertyDescriptorMap = {
+    body: {
+      get(this: object) {
+        return bodyOf(watchOf(this));
+      },
+    },
+    bodyUsed: {
+      get(this: object) {
+        const watch = watchOf(this);
+        return wasUsed(watch) || watch.stream?.isBegun() === true;
+      },
+      // Those of polyfills note it themselves, as React Native's.
+      set(this: object, value: unknown) {
+        watchOf(this).own.set('bodyUsed', { value });
+      },
+    },
+    clone: {
+      value(this: object) {
+        return cloneOf(watchOf(this));
+      },
+      writable: true,
+    },
+  };
+  for (const name of READERS)
+    all[name] = {
+      async value(this: object) {
+        return readBy(name, watchOf(this));
+      },
+      writable: true,
+    };
+  return all;
+}
+
+function cover(response: object, copies: Copies): void {
+  // A fetch may give one response for two purchases: the last is told of its end.
+  const own = isWatched(response) ? response[WATCH].own : ownOf(response);
+  const watch: Watch = { response, copies, own };
+  Object.defineProperty(response, WATCH, { value: watch, configurable: true });
   for (const [name, member] of Object.entries(MEMBERS))
     // Old runtimes lack some.
     if (name in response)
       Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
 }
 
-function watch(one: Watch): void {
-  Object.defineProperty(one.response, WATCH, { value: one, configurable: true });
+/** Members of ours that a response has of its own. */
+function ownOf(response: object): Map<string, PropertyDescriptor> {
+  const own = new Map<string, PropertyDescriptor>();
+  for (const name of Object.keys(MEMBERS)) {
+    const there = Object.getOwnPropertyDescriptor(response, name);
+    if (there !== undefined) own.set(name, there);
+  }
+  return own;
 }
 
-function bothOf(one: Copies, other: Copies): Copies {
-  const each = (tell: (copies: Copies) => Promise<void>) => async () => {
-    await Promise.all([tell(one), tell(other)]);
-  };
-  return {
-    begin() {
-      one.begin();
-      other.begin();
-    },
-    split() {
-      one.split();
-      other.split();
-    },
-    ended: each((copies) => copies.ended()),
-    broke: each((copies) => copies.broke()),
-    left: each((copies) => copies.left()),
-  };
-}
-
-function watchOf(response: Response): Watch {
+function watchOf(response: object): Watch {
   if (isWatched(response)) return response[WATCH];
-  throw new TypeError('This is no answer to a paid request.');
+  throw unusable();
 }
 
-function isWatched(response: Response): response is Response & { readonly [WATCH]: Watch } {
+function isWatched(response: object): response is { readonly [WATCH]: Watch } {
   return WATCH in response;
 }
 
@@ -232,7 +213,7 @@ async function readBy(name: (typeof READERS)[number], watch: Watch): Promise<unk
 function cloneOf(watch: Watch): unknown {
   if (isTaken(watch)) throw unusable();
   const copy = call(watch, 'clone');
-  if (!isResponse(copy)) return copy;
+  if (!isObject(copy)) return copy;
   watch.copies.split();
   cover(copy, watch.copies);
   return copy;
@@ -240,8 +221,7 @@ function cloneOf(watch: Watch): unknown {
 
 function call(watch: Watch, name: string): unknown {
   const method = memberOf(watch, name);
-  if (typeof method !== 'function') throw new TypeError(`A response has no ${name}().`);
-  return Reflect.apply(method, watch.response, []);
+  return typeof method === 'function' ? Reflect.apply(method, watch.response, []) : undefined;
 }
 
 /** What fetch's own responses say. */
@@ -251,10 +231,9 @@ function unusable(): TypeError {
 
 /** By its name: the fetch of a test environment or a frame has errors of another realm. */
 function isNamed(error: unknown, name: string): boolean {
-  return typeof error === 'object' && error !== null && 'name' in error && error.name === name;
+  return isObject(error) && 'name' in error && error.name === name;
 }
 
-/** By shape, for the same reason. */
-function isResponse(value: unknown): value is Response {
-  return typeof value === 'object' && value !== null && 'headers' in value && 'clone' in value;
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

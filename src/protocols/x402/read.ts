@@ -1,3 +1,4 @@
+import { untilAborted } from '../../internal/abort.js';
 import { part } from '../../internal/load-once.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
@@ -24,10 +25,12 @@ export async function readPaymentRequired(
   if (isReadable(header) && (header.x402Version === 1 || !mayHoldFallback(headers)))
     return withUrl(header, url === '' ? undefined : url);
   const begun = beginBody(response);
-  const { readWithBody } = await rareTerms('untouched', options.signal).catch((error: unknown) => {
-    begun?.reader.cancel().catch(() => undefined);
-    throw error;
-  });
+  const { readWithBody } = await untilAborted(rareTerms(), options.signal).catch(
+    (error: unknown) => {
+      begun?.reader.cancel().catch(() => undefined);
+      throw error;
+    },
+  );
   return readWithBody(response, options, begun);
 }
 

@@ -1,4 +1,5 @@
 import { cleanText } from '../../errors.js';
+import { untilAborted } from '../../internal/abort.js';
 import type { ReadOptions, SellersWord } from '../protocol.js';
 import type { JsonObject, JsonValue, Settlement } from '../types.js';
 import { decodeHeader, fieldsOf } from './json.js';
@@ -65,7 +66,7 @@ export async function readOutcome(response: Response, options: ReadOptions): Pro
   const reason = reasonInHeaders(headers);
   if (reason !== undefined) return { settlement, reason, hasTerms };
   try {
-    const { reasonInBody } = await rareTerms('uncertain', options.signal);
+    const { reasonInBody } = await untilAborted(rareTerms('uncertain'), options.signal);
     const said = await reasonInBody(response, options);
     if (said.isKnown) return { settlement, reason: said.reason, hasTerms };
   } catch {
