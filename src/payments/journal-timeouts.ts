@@ -77,13 +77,16 @@ function coordinationWithTimeouts(
   // a late drop that was asked for before.
   const claiming = new Set<Promise<unknown>>();
   const dropping = new Map<Promise<unknown>, readonly string[]>();
-  const take = async (ids: readonly string[]) => {
+  const takeNow = async (ids: readonly string[]) => {
     const before = [...dropping].filter(([, dropped]) => dropped.some((id) => ids.includes(id)));
     if (before.length > 0) await Promise.all(before.map(([ended]) => ended));
-    const work = claims.take(ids);
+    await claims.take(ids);
+  };
+  const take = (ids: readonly string[]) => {
+    const work = takeNow(ids);
     const ended: Promise<unknown> = settled(work).finally(() => claiming.delete(ended));
     claiming.add(ended);
-    await work;
+    return work;
   };
   const dropNow = async (ids: readonly string[]) => {
     await Promise.all(claiming);

@@ -16,11 +16,12 @@ from exact_change._payments.late_takes import LateTakes
 
 
 class _Slow:
-    """Claims of a journal whose drop takes as long as it is told."""
+    """Claims of a journal whose first drop takes as long as it is told."""
 
     def __init__(self) -> None:
         self.claimed: set[str] = set()
         self.may_land = threading.Event()
+        self._is_first = True
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
         self.claimed.update(ids)
@@ -28,7 +29,9 @@ class _Slow:
         yield
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        yield from call(self.may_land.wait)
+        is_first, self._is_first = self._is_first, False
+        if is_first:
+            yield from call(self.may_land.wait)
         self.claimed.difference_update(ids)
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
@@ -80,3 +83,21 @@ def test_a_drop_that_outlasts_its_time_does_not_end_a_claim_taken_anew() -> None
         return (yield from claims.live(["one"]))
 
     assert threads.run(steps()) == {"one"}
+
+
+def test_a_claim_that_waits_longer_than_it_may_for_a_drop_is_over_once_it_is_let_go() -> None:
+    """Its caller has given up by then, so that it would be claimed for ever."""
+    below = _Slow()
+    claims = ClaimsLetGo(_within(below, 50), {}, Signal())
+
+    def steps() -> Steps[set[str]]:
+        yield from claims.take(["one"])
+        yield from quiet(claims.drop(["one"]))
+        yield from quiet(claims.take(["one"]))
+        yield from background(quiet(claims.drop(["one"])))
+        yield from sleep(20)
+        below.may_land.set()
+        yield from sleep(300)
+        return (yield from below.live(["one"]))
+
+    assert threads.run(steps()) == set()

@@ -8,15 +8,17 @@ import { timedJournal } from '../../../src/payments/journal-timeouts.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-it('a drop that outlasts its time does not end a claim that was taken anew meanwhile', async () => {
+/** Claims of a journal whose first drop takes as long as it is told. */
+function slowClaims() {
   const taken = new Set<string>();
   let land = (): void => undefined;
-  const late = new Promise<void>((resolve) => (land = resolve));
+  let late: Promise<void> | undefined = new Promise<void>((resolve) => (land = resolve));
   const below: Claims = {
     take: async (ids) => ids.forEach((id) => taken.add(id)),
-    // The journal is slow: the drop lands after its time.
     drop: async (ids) => {
-      await late;
+      const waiting = late;
+      late = undefined;
+      await waiting;
       ids.forEach((id) => taken.delete(id));
     },
     live: async (ids) => new Set(ids.filter((id) => taken.has(id))),
@@ -29,12 +31,31 @@ it('a drop that outlasts its time does not end a claim that was taken anew meanw
     onStep: () => undefined,
   });
   if (timed === undefined) throw new Error('none');
-  const claims = claimsLetGo(timed.claims, new Map(), () => new Promise(() => undefined));
+  return { claims: claimsLetGo(timed.claims, new Map(), () => new Promise(() => undefined)), land };
+}
+
+const unavailable = { code: 'journal_unavailable' };
+
+it('a drop that outlasts its time does not end a claim that was taken anew meanwhile', async () => {
+  const { claims, land } = slowClaims();
   await claims.take(['one']);
-  await expect(claims.drop(['one'])).rejects.toMatchObject({ code: 'journal_unavailable' });
+  await expect(claims.drop(['one'])).rejects.toMatchObject(unavailable);
   const again = claims.take(['one']);
   land();
   await again;
   await turn();
   expect([...(await claims.live(['one']))]).toEqual(['one']);
+});
+
+// Its caller has given up by then, so that it would be claimed for ever.
+it('a claim that waits longer than it may for a drop is over once it is let go', async () => {
+  const { claims, land } = slowClaims();
+  await claims.take(['one']);
+  await expect(claims.drop(['one'])).rejects.toMatchObject(unavailable);
+  await expect(claims.take(['one'])).rejects.toMatchObject(unavailable);
+  const dropping = claims.drop(['one']);
+  land();
+  await dropping;
+  await turn();
+  expect([...(await claims.live(['one']))]).toEqual([]);
 });

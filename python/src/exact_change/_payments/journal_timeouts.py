@@ -188,10 +188,13 @@ class _TimedClaims:
         return self._within("claim", lambda: self._claims.live(ids))
 
     def _take(self, ids: Sequence[str]) -> Steps[None]:
+        yield from _noted(self._claiming, self._take_now(ids), None)
+
+    def _take_now(self, ids: Sequence[str]) -> Steps[None]:
         for task, dropped in list(self._dropping.items()):
             if not task.host.is_gone and not set(ids).isdisjoint(dropped):
                 yield from settled(task)
-        yield from _noted(self._claiming, self._claims.take(ids), None)
+        yield from self._claims.take(ids)
 
     def _drop(self, ids: Sequence[str]) -> Steps[None]:
         yield from _noted(self._dropping, self._drop_now(ids), ids)
