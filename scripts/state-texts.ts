@@ -58,7 +58,8 @@ export const outcomeTexts: Readonly<Record<AnswerOutcome, string>> = {
   pending: '402 with `settlement_pending`: sent, not confirmed.',
   duplicate:
     '402 with `duplicate_settlement`: the same bytes are settled, or being settled, already.',
-  unsettled: '402 whose settlement says that it failed, that says nothing to go by, or that is cut.',
+  unsettled:
+    '402 whose settlement says that it failed, that says nothing to go by, or that is cut.',
   refused:
     '402 of version 2 with terms and without a settlement, read whole: refused before it was settled, as far as the seller says.',
   lost: 'No answer: connection lost, or deadline passed.',
