@@ -73,32 +73,11 @@ function coordinationWithTimeouts(
   takes: LateTakes,
 ): Coordination {
   const call = callWithin(timeoutMs);
-  // A claim that arrives late must not outlive the drop that was asked for after it, nor be ended by
-  // a late drop that was asked for before.
-  const claiming = new Set<Promise<unknown>>();
-  const dropping = new Map<Promise<unknown>, readonly string[]>();
-  const takeNow = async (ids: readonly string[]) => {
-    const before = [...dropping].filter(([, dropped]) => dropped.some((id) => ids.includes(id)));
-    if (before.length > 0) await Promise.all(before.map(([ended]) => ended));
-    await claims.take(ids);
-  };
-  const take = (ids: readonly string[]) => {
-    const work = takeNow(ids);
-    const ended: Promise<unknown> = settled(work).finally(() => claiming.delete(ended));
-    claiming.add(ended);
-    return work;
-  };
-  const dropNow = async (ids: readonly string[]) => {
-    await Promise.all(claiming);
+  const inOrder = createClaimOrder();
+  const drop = async (ids: readonly string[]) => {
     // What is put on record is claimed with it.
     for (const id of ids) takes.after(id, () => claims.drop([id]));
     await claims.drop(ids);
-  };
-  const drop = (ids: readonly string[]) => {
-    const work = dropNow(ids);
-    const ended: Promise<unknown> = settled(work).finally(() => dropping.delete(ended));
-    dropping.set(ended, ids);
-    return work;
   };
   return {
     ledger: {
@@ -116,17 +95,31 @@ function coordinationWithTimeouts(
     },
     locks,
     claims: {
-      take: (ids) => call('claim', () => take(ids)),
-      drop: (ids) => call('claim', () => drop(ids)),
+      take: (ids) => call('claim', () => inOrder(ids, () => claims.take(ids))),
+      drop: (ids) => call('claim', () => inOrder(ids, () => drop(ids))),
       live: (ids) => call('claim', () => claims.live(ids)),
     },
     next: (name) => call('next', () => next(name)),
   };
 }
 
-/** However it ends. */
-function settled(work: Promise<void>): Promise<void> {
-  return work.catch(() => undefined);
+/**
+ * Has what is asked for a claim come after all that was asked for it before, however long that takes
+ * and whether or not its caller still waits: a claim that arrives late must not outlive the drop
+ * that was asked for after it, nor be ended by one that was asked for before.
+ */
+function createClaimOrder() {
+  const underWay = new Map<Promise<unknown>, readonly string[]>();
+  return (ids: readonly string[], work: () => Promise<void>): Promise<void> => {
+    const before = [...underWay].filter(([, others]) => others.some((id) => ids.includes(id)));
+    const done =
+      before.length === 0 ? work() : Promise.all(before.map(([ended]) => ended)).then(work);
+    const ended: Promise<unknown> = done
+      .catch(() => undefined)
+      .finally(() => underWay.delete(ended));
+    underWay.set(ended, ids);
+    return done;
+  };
 }
 
 function callWithin(timeoutMs: number, timer?: StepTimer): TimedCall {

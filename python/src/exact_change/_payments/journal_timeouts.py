@@ -173,49 +173,48 @@ class _TimedClaims:
         self._claims = claims
         self._within = within
         self._takes = takes
-        # A claim that arrives late must not outlive the drop that was asked for after it, nor be
-        # ended by a late drop that was asked for before.
-        self._claiming: dict[Task[None], None] = {}
-        self._dropping: dict[Task[None], Sequence[str]] = {}
+        self._under_way: dict[Task[None], Sequence[str]] = {}
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
-        return self._within("claim", lambda: self._take(ids))
+        return self._within("claim", lambda: self._in_order(ids, self._claims.take))
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        return self._within("claim", lambda: self._drop(ids))
+        return self._within("claim", lambda: self._in_order(ids, self._drop))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         return self._within("claim", lambda: self._claims.live(ids))
 
-    def _take(self, ids: Sequence[str]) -> Steps[None]:
-        yield from _noted(self._claiming, self._take_now(ids), None)
-
-    def _take_now(self, ids: Sequence[str]) -> Steps[None]:
-        for task, dropped in list(self._dropping.items()):
-            if not task.host.is_gone and not set(ids).isdisjoint(dropped):
-                yield from settled(task)
-        yield from self._claims.take(ids)
-
     def _drop(self, ids: Sequence[str]) -> Steps[None]:
-        yield from _noted(self._dropping, self._drop_now(ids), ids)
-
-    def _drop_now(self, ids: Sequence[str]) -> Steps[None]:
-        for task in list(self._claiming):
-            if not task.host.is_gone:
-                yield from settled(task)
         # What is put on record is claimed with it.
         for id_ in ids:
             self._takes.after(id_, lambda one=id_: self._claims.drop([one]))  # type: ignore[misc]
         yield from self._claims.drop(ids)
 
+    def _in_order(
+        self, ids: Sequence[str], work: Callable[[Sequence[str]], Steps[None]]
+    ) -> Steps[None]:
+        """What is asked for a claim comes after all that was asked for it before.
 
-def _noted(noted: dict[Task[None], T], steps: Steps[None], value: T) -> Steps[None]:
-    """Runs steps that are noted until they have ended, however long their caller waits for them."""
-    task = yield from start(steps)
-    note_until_settled(noted, task, value)
-    done = yield from settled(task)
-    if isinstance(done, Exception):
-        raise done
+        However long that takes, and whether or not its caller still waits: a claim that arrives
+        late must not outlive the drop that was asked for after it, nor be ended by one that was
+        asked for before.
+        """
+        before = [
+            task
+            for task, others in list(self._under_way.items())
+            if not task.host.is_gone and not set(ids).isdisjoint(others)
+        ]
+
+        def then() -> Steps[None]:
+            for task in before:
+                yield from settled(task)
+            yield from work(ids)
+
+        task = yield from start(then())
+        note_until_settled(self._under_way, task, ids)
+        done = yield from settled(task)
+        if isinstance(done, Exception):
+            raise done
 
 
 class TimedCoordination:
