@@ -71,10 +71,8 @@ function jsonOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(jsonOf);
   const copy: Record<string, unknown> = {};
-  for (const name of Object.keys(value)) {
-    const field: unknown = Reflect.get(value, name);
+  for (const [name, field] of Object.entries(value))
     if (field !== undefined) copy[name] = jsonOf(field);
-  }
   return copy;
 }
 

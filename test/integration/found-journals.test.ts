@@ -86,17 +86,23 @@ async function journalInFile() {
   return file;
 }
 
-/** A journal that drops no claim until that is mended. */
-async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): void }> {
+/** A journal that drops claims in a way of its own. */
+async function droppingClaims(drop: (now: () => Promise<void>) => Promise<void>): Promise<Journal> {
   const file = await journalInFile();
-  let isBroken = true;
   const coordination = (owner: Owner): Coordination => {
     const { claims, ...rest } = file.coordination(owner);
-    const drop = (ids: readonly string[]) =>
-      isBroken ? Promise.reject(new Error('The disk is full.')) : claims.drop(ids);
-    return { ...rest, claims: { ...claims, drop } };
+    return { ...rest, claims: { ...claims, drop: (ids) => drop(() => claims.drop(ids)) } };
   };
-  return { journal: { ...file, coordination }, mend: () => void (isBroken = false) };
+  return { ...file, coordination };
+}
+
+const full = () => Promise.reject(new Error('The disk is full.'));
+
+/** A journal that drops no claim until that is mended. */
+async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): void }> {
+  let isBroken = true;
+  const journal = await droppingClaims((now) => (isBroken ? full() : now()));
+  return { journal, mend: () => void (isBroken = false) };
 }
 
 describe('a call with a claim that the journal does not drop', () => {
@@ -131,6 +137,40 @@ describe('a call with a claim that the journal does not drop', () => {
     expect(await live()).toBe(1);
     mend();
     await until('the claim is dropped', async () => ((await live()) === 0 ? true : undefined));
+  });
+
+  // The first drop fails; it is made again in the background, and lands, but its answer is late.
+  it('is told that it has paid if the answer to a drop before was late', async () => {
+    let [drops, landed] = [0, false];
+    let answerLate = (): void => undefined;
+    const late = new Promise<void>((resolve) => (answerLate = resolve));
+    const journal = await droppingClaims(async (now) => {
+      drops += 1;
+      if (drops === 1 || drops === 3) return full();
+      await now();
+      if (drops !== 2) return;
+      landed = true;
+      await late;
+    });
+    let presented = 0;
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      presented += 1;
+      const settling = presented === 1 ? Promise.resolve() : settle(sandbox, request);
+      void settling.then(() => request.socket.destroy());
+    });
+    onTestFinished(() => seller.close());
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 1_000 } });
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    await until('the claim is dropped', async () => (landed ? true : undefined));
+    // What it would claim may still be dropped.
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    expect([presented, signedOf(payer, 'payment')]).toEqual([1, 1]);
+    answerLate();
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    expect([presented, signedOf(payer, 'payment')]).toEqual([2, 1]);
+    await failureOf(payer.client.fetch(seller.url), 'already_spent');
+    expect(await timesSpent(sandbox, payer, 'USDC')).toBe(1);
   });
 });
 

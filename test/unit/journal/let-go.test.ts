@@ -25,37 +25,34 @@ function lettingGo(drop: (count: number, work: () => void) => Promise<void>) {
 
 const full = () => Promise.reject(new Error('The disk is full.'));
 
+/** Takes a claim anew while a drop before it, which failed once, is on its way again. */
+async function takenAnew({ claims, next }: ReturnType<typeof lettingGo>, land: () => void) {
+  await claims.take(['one']);
+  await claims.drop(['one']).catch(() => undefined);
+  next();
+  await turn();
+  const again = claims.take(['one']);
+  land();
+  await again;
+}
+
 it('a claim that was taken anew and let go is over, whatever a drop before it answers', async () => {
   const late = gate();
-  const { claims, next } = lettingGo((count, work) => {
+  const letting = lettingGo((count, work) => {
     if (count !== 2) return full();
     work();
     return late.passed;
   });
-  await claims.take(['one']);
-  await claims.drop(['one']).catch(() => undefined);
-  next();
+  await takenAnew(letting, late.open);
+  await letting.claims.drop(['one']).catch(() => undefined);
   await turn();
-  const again = claims.take(['one']);
-  late.open();
-  await again;
-  await claims.drop(['one']).catch(() => undefined);
-  await turn();
-  expect([...(await claims.live(['one']))]).toEqual([]);
+  expect([...(await letting.claims.live(['one']))]).toEqual([]);
 });
 
 it('a drop that is made again does not end a claim that was taken anew meanwhile', async () => {
   const late = gate();
-  const { claims, next } = lettingGo((count, work) =>
-    count === 1 ? full() : late.passed.then(work),
-  );
-  await claims.take(['one']);
-  await claims.drop(['one']).catch(() => undefined);
-  next();
+  const letting = lettingGo((count, work) => (count === 1 ? full() : late.passed.then(work)));
+  await takenAnew(letting, late.open);
   await turn();
-  const again = claims.take(['one']);
-  late.open();
-  await again;
-  await turn();
-  expect([...(await claims.live(['one']))]).toEqual(['one']);
+  expect([...(await letting.claims.live(['one']))]).toEqual(['one']);
 });
