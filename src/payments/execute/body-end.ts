@@ -27,7 +27,7 @@ export function hasBody(response: Response): boolean {
  * or forgotten half read. The response stays the one that fetch gave, with all that it says of
  * itself; only how its body is read is covered by members of its own.
  */
-export function onBodyEnd(response: Response, end: BodyEnd): void {
+export function onBodyEnd(response: object, end: BodyEnd): void {
   const ending = endingOf(end);
   const copies = copiesOf(ending);
   // All copies and streams hold it: with the last of them nothing can be read any more.
@@ -134,34 +134,25 @@ function members(): PropertyDescriptorMap {
   return all;
 }
 
-function cover(response: object, copies: Copies): void {
+function cover(response: { readonly [WATCH]?: Watch }, copies: Copies): void {
   // A fetch may give one response for two purchases: the last is told of its end.
-  const own = isWatched(response) ? response[WATCH].own : ownOf(response);
+  const before = response[WATCH]?.own;
+  const own = before ?? new Map<string, PropertyDescriptor>();
+  for (const [name, member] of Object.entries(MEMBERS)) {
+    // Old runtimes lack some.
+    if (!(name in response)) continue;
+    const there = Object.getOwnPropertyDescriptor(response, name);
+    if (before === undefined && there !== undefined) own.set(name, there);
+    Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
+  }
   const watch: Watch = { response, copies, own };
   Object.defineProperty(response, WATCH, { value: watch, configurable: true });
-  for (const [name, member] of Object.entries(MEMBERS))
-    // Old runtimes lack some.
-    if (name in response)
-      Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
 }
 
-/** Members of ours that a response has of its own. */
-function ownOf(response: object): Map<string, PropertyDescriptor> {
-  const own = new Map<string, PropertyDescriptor>();
-  for (const name of Object.keys(MEMBERS)) {
-    const there = Object.getOwnPropertyDescriptor(response, name);
-    if (there !== undefined) own.set(name, there);
-  }
-  return own;
-}
-
-function watchOf(response: object): Watch {
-  if (isWatched(response)) return response[WATCH];
-  throw unusable();
-}
-
-function isWatched(response: object): response is { readonly [WATCH]: Watch } {
-  return WATCH in response;
+function watchOf(response: { readonly [WATCH]?: Watch }): Watch {
+  const watch = response[WATCH];
+  if (watch === undefined) throw unusable();
+  return watch;
 }
 
 /** A member as it was before ours. */

@@ -70,12 +70,12 @@ async function othersArrived(
   }
   let before = waiting.get(mint) ?? amount;
   let grownAt = elapsed();
-  for (let quiet = 0; quiet < LOOKS && before > amount && elapsed() < CROWD_MS;) {
+  const isCrowd = () => before > amount && elapsed() < Math.min(grownAt + ARRIVAL_MS, CROWD_MS);
+  for (let quiet = 0; quiet < LOOKS && isCrowd();) {
     await config.runtime.sleep(QUIET_MS, signal);
     const now = waiting.get(mint) ?? amount;
     quiet = arriving.size === 0 && now === before ? quiet + 1 : 0;
     if (now !== before) grownAt = elapsed();
-    if (elapsed() - grownAt >= ARRIVAL_MS) return;
     before = now;
   }
 }
