@@ -4,6 +4,7 @@ import { throwIfAborted, untilAborted } from '../internal/abort.js';
 import { isCrossOrigin } from '../internal/origin.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
+import type { Attempt } from '../journal/types.js';
 import { announce } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { newId, type PaymentContext } from './context.js';
@@ -225,12 +226,13 @@ export async function preparePayment(
     amount: offer.amount.toString(),
     ...{ decimals: facts.decimals, payTo, refused },
   });
-  const reservation = reservationFor(context, {
+  const reserved: Attempt = {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...place,
     at: runtime.now(),
     ...spendOf(choice, new URL(place.url).host),
-  });
+  };
+  const reservation = reservationFor(context, reserved, signal);
   try {
     const hold = holdFor(context, choice);
     const reserve = () => reservation.reserve(hold);
@@ -246,12 +248,8 @@ export async function preparePayment(
         planOf(context, seen, choice, funding, signal, true);
       approve = approvalFor(context, policy.approve, planFor, signal);
     }
-    const { swap, before } = await fundPayment(context, choice, {
-      ...task,
-      reservation,
-      approve,
-      taken,
-    });
+    const funding = { ...task, reservation, approve, taken };
+    const { swap, before } = await fundPayment(context, choice, funding);
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);

@@ -4,7 +4,7 @@ import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type SellerHandler } from '../helpers/seller.js';
-import { offerOf, settle } from '../helpers/settling.js';
+import { answer, offerOf, settle } from '../helpers/settling.js';
 
 // A page may go offline between a payment and the answer to it, and a file may never come.
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -165,6 +165,37 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
   await vi.waitFor(() => expect(seller.seen.length).toBeGreaterThan(0), 4_000);
   caller.abort('given up');
   await ended;
+  expect(seller.paid).toEqual([]);
+});
+
+it.each([
+  ['what words that the budget is exhausted', REASONS],
+  ['what frees the budget of calls that have ended', RECOVERY],
+])('%s never comes: the call ends with its caller', async (_, file) => {
+  const { client, seller } = await without(
+    file,
+    never,
+    (request, response) =>
+      isPaid(request) ? answer(response, 200, {}) : answerHeader(response, terms()),
+    { policy: { maxPerDay: '0.015' } },
+  );
+  await client.fetch(seller.url);
+  const caller = new AbortController();
+  const call = client.fetch(`${seller.url}/second`, { signal: caller.signal });
+  const ended = expect(call).rejects.toBe('given up');
+  await vi.waitFor(() => expect(seller.seen).toHaveLength(3), 4_000);
+  caller.abort('given up');
+  await ended;
+});
+
+it('what lets go of a reserved payment never comes: the call ends', async () => {
+  const { client, seller } = await without(
+    RECOVERY,
+    never,
+    (_, response) => answerHeader(response, terms()),
+    { policy: { approve: () => false }, timeouts: { journal: 500 } },
+  );
+  await expect(client.fetch(seller.url)).rejects.toMatchObject({ code: 'approval_refused' });
   expect(seller.paid).toEqual([]);
 });
 

@@ -1,4 +1,5 @@
 import type { ResolvedRequest } from '../../config/swap-request.js';
+import type { Attempt } from '../../journal/types.js';
 import { newId, type PaymentContext } from '../context.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { reservationFor, type Reservation } from './reservation.js';
@@ -18,7 +19,8 @@ export async function countedSwap(
 ): Promise<Swapped> {
   const { inputMint, outputMint } = request;
   const url = `swap:${inputMint}/${outputMint}`;
-  return swapCounted(context, { id: newId(context), url, mint: outputMint }, (reservation) => {
+  const counted = { id: newId(context), url, mint: outputMint, signal };
+  return swapCounted(context, counted, (reservation) => {
     const record = swapRecord(context, reservation);
     return runSwap(context, {
       ...{ request, emit, signal, worst },
@@ -29,22 +31,30 @@ export async function countedSwap(
   });
 }
 
+interface CountedSwap {
+  readonly id: string;
+  readonly url: string;
+  readonly mint: string;
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
  * Swaps on record of an attempt that is never paid. What it may take is reserved before it is
  * signed, and what it took stays counted.
  */
 export async function swapCounted(
   context: PaymentContext,
-  { id, url, mint }: { readonly id: string; readonly url: string; readonly mint: string },
+  { id, url, mint, signal }: CountedSwap,
   swap: (reservation: Reservation) => Promise<Swapped>,
 ): Promise<Swapped> {
   const { signer, network, runtime } = context.config;
-  const reservation = reservationFor(context, {
+  const reserved: Attempt = {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...{ url, method: 'SWAP', host: '', payTo: '' },
     // There is no other like it: each is an order of its own.
     ...{ fingerprint: id, at: runtime.now(), mint, amount: '0', microUsd: '0' },
-  });
+  };
+  const reservation = reservationFor(context, reserved, signal);
   let failure: unknown;
   try {
     await reservation.reserve();

@@ -1,4 +1,5 @@
 import { isExactChangeError } from '../../errors.js';
+import { bounded } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt, Hold, SignedPayment } from '../../journal/types.js';
@@ -36,8 +37,16 @@ export interface Reservation {
   rollBack(source: string | undefined, reason: unknown): Promise<void>;
 }
 
-/** An attempt that is about to be made. */
-export function reservationFor(context: PaymentContext, reserved: Attempt): Reservation {
+/**
+ * An attempt that is about to be made.
+ *
+ * @param signal - Of the call, which waits no longer for files of the library.
+ */
+export function reservationFor(
+  context: PaymentContext,
+  reserved: Attempt,
+  signal: AbortSignal | undefined,
+): Reservation {
   const { claims, journal, config } = context;
   const { id } = reserved;
   let isReserved = false;
@@ -48,12 +57,17 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       const caps = capsFor(config.policy, attempt);
       const done = await againWithoutOrphans(
         context,
+        signal,
         () => journal.reserve(attempt, caps, { claim: [id] }, hold),
         (result) => result === undefined || 'before' in result,
       );
       if (done !== undefined && 'taken' in done) throw inProgress({});
       if (done !== undefined && 'cap' in done)
-        throw (await reasons()).overBudget(done.cap, done.used, takenOf(done.cap, attempt));
+        throw (await reasons('untouched', signal)).overBudget(
+          done.cap,
+          done.used,
+          takenOf(done.cap, attempt),
+        );
       isReserved = true;
       return done;
     },
@@ -75,7 +89,8 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
       const undo = async () => {
         // One whose answer was lost may be on record.
         if (!isReserved && !isUnwritten) return;
-        const { giveUp } = await recovery();
+        // A caller that has given up still lets go of what is reserved, if a file comes in time.
+        const { giveUp } = await bounded(config.timeouts.journal, late, [], () => recovery());
         const free = source === undefined ? [] : [source];
         await giveUp(context, reservation.attempt, { drop, free });
       };
@@ -97,13 +112,18 @@ export function reservationFor(context: PaymentContext, reserved: Attempt): Rese
  */
 export async function againWithoutOrphans<T>(
   context: PaymentContext,
+  signal: AbortSignal | undefined,
   ask: () => Promise<T>,
   isDone: (result: T) => boolean = (result) => result === undefined,
 ): Promise<T> {
   const result = await ask();
   if (isDone(result)) return result;
-  const { freeOrphanedBudget } = await recovery();
+  const { freeOrphanedBudget } = await recovery('untouched', signal);
   return (await freeOrphanedBudget(context)) ? ask() : result;
+}
+
+function late(): Error {
+  return new Error('A part of exact-change did not come in time.');
 }
 
 /** An attempt without the bound of a swap that was never signed, or can never land. */

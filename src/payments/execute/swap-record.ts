@@ -38,7 +38,7 @@ export function swapRecord(context: PaymentContext, reservation: Reservation): S
       const refusal = checkPayment(config.policy, next);
       if (refusal !== undefined) throw refusal;
       const caps = capsFor(config.policy, next);
-      const refused = await againWithoutOrphans(context, () => journal.raise(next, caps));
+      const refused = await againWithoutOrphans(context, signal, () => journal.raise(next, caps));
       if (refused !== undefined)
         throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
       reservation.attempt = next;

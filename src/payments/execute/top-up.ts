@@ -49,7 +49,8 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
       beside: true,
     };
     const place = { url: topUpUrl(mint), method: 'SWAP', status: 0 };
-    const { record } = await swapCounted(context, { id, url: place.url, mint }, (reservation) => {
+    const counted = { id, url: place.url, mint, signal };
+    const { record } = await swapCounted(context, counted, (reservation) => {
       const planFor = (funding: Funding | undefined) =>
         planOfSwap(context, place, reservation.attempt, funding, signal, true);
       const approve = approvalFor(context, policy.approve, planFor, signal);

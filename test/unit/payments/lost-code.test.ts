@@ -17,13 +17,13 @@ describe('code that cannot be loaded', () => {
     const dropped: string[][] = [];
     const recovery = { ...createRecovery(), started: Promise.resolve() as unknown };
     const context = {
-      config: { policy: { caps: [] } },
+      config: { policy: { caps: [] }, timeouts: { journal: 1_000 } },
       journal: { reserve: async () => undefined },
       claims: { drop: async (ids: string[]) => void dropped.push(ids) },
       recovery,
     } as unknown as PaymentContext;
     const attempt = { id: 'one' } as Parameters<typeof reservationFor>[1];
-    const reservation = reservationFor(context, attempt);
+    const reservation = reservationFor(context, attempt, undefined);
     await reservation.reserve();
     await reservation.rollBack('source', new Error('refused'));
     expect(dropped).toEqual([['one', 'body of one']]);
