@@ -7,6 +7,7 @@ import {
 import {
   startDeadline,
   startLowPriority,
+  untilAborted,
   type Deadline,
   type Following,
 } from '../../internal/abort.js';
@@ -94,7 +95,9 @@ export async function choose(
       ? deadline.signal
       : (givingWay ??= startLowPriority(deadline.signal)).signal;
   try {
-    return await chooseBefore(context, terms, options, deadline, signalFor);
+    // It reads only, so what waits for a node, or a file, may be left alone.
+    const choosing = chooseBefore(context, terms, options, deadline, signalFor);
+    return await untilAborted(choosing, deadline.signal);
   } catch (error) {
     throw inTime(deadline, error);
   } finally {
@@ -113,7 +116,7 @@ async function chooseBefore(
   const { network, signer, policy } = context.config;
   const { host } = options;
   const misplaced = isRefusedPlace(policy, host)
-    ? (await reasons('untouched', deadline.signal)).checkPlace(policy, host)
+    ? (await reasons()).checkPlace(policy, host)
     : undefined;
   if (misplaced !== undefined) throw misplaced;
   const protocol = protocolOf(context.protocols, terms);
@@ -135,7 +138,7 @@ async function chooseBefore(
   const welcome: Offer[] = [];
   for (const { offer } of readings.filter(isOk)) {
     const refusal = isRefusedOffer(policy, offer)
-      ? (await reasons('untouched', deadline.signal)).checkOffer(policy, offer)
+      ? (await reasons()).checkOffer(policy, offer)
       : undefined;
     if (refusal === undefined) welcome.push(offer);
     else refused.set(offer.index, refusal);
@@ -145,10 +148,7 @@ async function chooseBefore(
   for (const one of await readOfferAccounts(context, welcome, deadline.signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
     else if (pinnedMint(network, one.offer.mint) === undefined && (unpinned += 1) > MAX_UNPINNED)
-      refused.set(
-        one.offer.index,
-        (await reasons('untouched', deadline.signal)).notPriced(one.offer, MAX_UNPINNED),
-      );
+      refused.set(one.offer.index, (await reasons()).notPriced(one.offer, MAX_UNPINNED));
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
 
@@ -171,7 +171,7 @@ async function chooseBefore(
     const refusal =
       overOf(policy, spend) === undefined
         ? options.refuse?.(one.offer, microUsd, one.facts)
-        : (await reasons('untouched', deadline.signal)).checkPayment(policy, spend);
+        : (await reasons()).checkPayment(policy, spend);
     if (refusal !== undefined) refused.set(one.offer.index, refusal);
     return refusal === undefined ? { ...one, microUsd } : undefined;
   };
@@ -189,7 +189,7 @@ async function chooseBefore(
   const [only, ...more] = short;
   if (autoSwap && only !== undefined && more.length === 0 && !options.quote)
     return done(only, undefined);
-  const { chooseShort, nothingPayable } = await reasons('untouched', deadline.signal);
+  const { chooseShort, nothingPayable } = await reasons();
   const best = await chooseShort(context, short, {
     toSwap: !options.quote,
     signalFor,
