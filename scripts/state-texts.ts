@@ -3,26 +3,27 @@ import type { AnswerOutcome } from '../src/payments/execute/outcomes.js';
 
 interface StateText {
   readonly meaning: string;
-  /** What a process does that finds an attempt in this state after a crash. */
+  /** What happens to an attempt in this state after its process crashed. */
   readonly onCrash: string;
-  /** What becomes of an equal call. */
+  /** What an equal call does. */
   readonly onRepeat: string;
 }
 
-/** The words for {@link attemptStates}: no bundle carries them. */
+/** Descriptions of {@link attemptStates} for the docs. They are kept out of the bundles. */
 export const stateTexts: Readonly<Record<AttemptState, StateText>> = {
   reserved: {
     meaning:
       'Its price and its swap count against the caps, and its tokens are being held or swapped for. No payment is signed.',
     onCrash:
-      'Its price is freed, once its swap, if it signed one, can do no more. What swaps cost stays counted.',
+      'Its price is freed; if it signed a swap, only once that swap has landed or expired. What its swaps cost stays counted.',
     onRepeat: 'A new purchase; with its key while its call is alive: payment_in_progress.',
   },
   abandoned: {
     meaning:
-      'It failed before a payment was signed, and a swap that it signed may still land. What that takes at most counts.',
-    onCrash: 'Ends as unpaid once its swap can do no more, or is forgotten if that cost nothing.',
-    onRepeat: 'A new purchase, which swaps into the same token only once that swap is decided.',
+      'It failed before a payment was signed, but its swap is signed and may still land. The most that the swap can take stays counted.',
+    onCrash:
+      'Becomes unpaid once its swap has landed or expired; it is forgotten if the swap cost nothing.',
+    onRepeat: 'A new purchase. It swaps into the same token only once the earlier swap is decided.',
   },
   unpaid: {
     meaning: 'No payment was signed. What its swaps cost stays counted.',
@@ -31,36 +32,36 @@ export const stateTexts: Readonly<Record<AttemptState, StateText>> = {
   },
   signed: {
     meaning:
-      'A payment is signed and written here; it may have left, and it may land until its last valid block height is final.',
-    onCrash: 'The chain is asked until it has decided.',
+      'A payment is signed and on record. It may have left, and it may land until its last valid block height is finalized.',
+    onCrash: 'The client asks the chain until the chain has decided.',
     onRepeat:
-      'The chain is asked. Not decided: the same bytes again (GET, HEAD, a payment id, or repeatable), else payment_uncertain.',
+      'The client asks the chain. If it has not decided, the client presents the same bytes again (GET, HEAD, a payment id, or repeatable); otherwise payment_uncertain.',
   },
   settled: {
-    meaning: 'Our own RPC showed the payment on chain.',
+    meaning: 'Our own RPC node showed the payment on chain.',
     onCrash: 'Stays.',
     onRepeat:
-      'Answer delivered: a new purchase. Else the same bytes again (a payment id, or repeatable), or already_spent for retryWindow.',
+      'If the answer was delivered, a new purchase. Otherwise the client presents the same bytes again (a payment id, or repeatable), or the call gets already_spent during retryWindow.',
   },
   unsettled: {
     meaning:
-      'Proved that it can never land: its blockhash is too old at finalized, no search finds it, and the balance of its account lacks nothing that is not explained.',
+      'The payment can never land, by two proofs: its blockhash has expired at the finalized commitment and no search finds the payment, and every change of the account balance is explained without it.',
     onCrash: 'Stays.',
     onRepeat: 'A new purchase.',
   },
 };
 
-/** When a payment that was presented has which of the `outcomes`. */
+/** When the answer to a presented payment has each of the `outcomes`. */
 export const outcomeTexts: Readonly<Record<AnswerOutcome, string>> = {
   success: 'Any 2xx.',
   failure:
-    'A 3xx, 4xx or 5xx, also one that says the payment is settled: a caller that repeats it means the same purchase.',
-  pending: '402 with `settlement_pending`: sent, not confirmed.',
+    'A 3xx, 4xx or 5xx, also if it says that the payment is settled. A repeated call is the same purchase.',
+  pending: '402 with `settlement_pending`: the payment was sent, but is not confirmed.',
   duplicate:
-    '402 with `duplicate_settlement`: the same bytes are settled, or being settled, already.',
+    '402 with `duplicate_settlement`: the same bytes are settled already, or are being settled.',
   unsettled:
-    '402 whose settlement says that it failed, that says nothing to go by, or that is cut.',
+    '402 that reports a failed settlement, that gives no usable reason, or whose body is incomplete.',
   refused:
-    '402 of version 2 with terms and without a settlement, read whole: refused before it was settled, as far as the seller says.',
-  lost: 'No answer: connection lost, or deadline passed.',
+    '402 of x402 version 2 with terms, without a settlement, and read to its end: the seller says that it refused the payment before settling it.',
+  lost: 'No answer: the connection was lost, or the deadline passed.',
 };
