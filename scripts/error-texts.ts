@@ -1,12 +1,12 @@
 import type { ErrorCode } from '../src/errors/codes.js';
 
-/** What the documentation says of an error code. */
+/** The row of an error code in the documentation. */
 export interface ErrorText {
   readonly when: string;
   readonly remedy: string;
 }
 
-/** The codes that a first user meets, for README. */
+/** The codes that new users meet first, for README. */
 export const commonErrors: readonly ErrorCode[] = [
   'insufficient_funds',
   'insufficient_sol',
@@ -24,7 +24,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Correct it; `details.option` names it',
   },
   invalid_key: {
-    when: '`walletSecretKey` is no whole key (but an address, say), or `walletSeed` no seed',
+    when: '`walletSecretKey` is not a complete key (perhaps an address), or `walletSeed` is not a seed',
     remedy: 'Give the 64 bytes as base58, a JSON array or bytes',
   },
   missing_dependency: {
@@ -33,16 +33,16 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   client_closed: { when: 'The client was closed', remedy: 'Create a new one' },
   idempotency_mismatch: {
-    when: 'An `idempotencyKey` came again with another request',
-    remedy: 'Use one key for one request, a new one for another',
+    when: 'An `idempotencyKey` was used again for a different request',
+    remedy: 'Use a new key for each different request',
   },
   malformed_payment_required: {
     when: 'The 402 asks for a payment but cannot be read',
     remedy: 'Tell the seller',
   },
   unsupported_offer: {
-    when: 'Scheme, payee or flow that this library does not pay',
-    remedy: 'Nothing to do; `details.reason` says which',
+    when: 'The offer has a scheme, payee or flow that this library does not pay',
+    remedy: 'Nothing to do; `details.reason` names the reason',
   },
   unsupported_network: {
     when: 'The offer is for another network',
@@ -50,63 +50,66 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   no_payable_offer: {
     when: 'None of several offers can be paid',
-    remedy: "`details.offers` has each one's reason",
+    remedy: '`details.offers` has the reason for each offer',
   },
   insecure_origin: { when: 'The seller is not on https', remedy: 'Use its https address' },
   body_not_replayable: {
-    when: 'The request body is above 1 MiB, or broke off',
+    when: 'The request body is larger than 1 MiB, or broke off',
     remedy: 'Send a smaller body',
   },
   header_too_large: {
-    when: "The seller's terms make a header that servers refuse",
+    when: "The seller's terms make the payment header too large for servers",
     remedy: 'Tell the seller',
   },
   amount_over_limit: {
-    when: 'The price is above a cap on single payments, or a swap above `policy.maxInAmount`',
+    when: 'The price is above a cap on one payment, or a swap above `policy.maxInAmount`',
     remedy: 'Raise the cap if the price is right',
   },
   budget_exhausted: {
     when: 'A cap over time has no room',
-    remedy: 'Wait if `retry` is `fresh`, or raise it',
+    remedy: 'If `retry` is `fresh`, wait; or raise the cap',
   },
   price_unknown: {
     when: 'The token has no price, so no dollar cap can hold',
     remedy: 'Set `policy.maxAmount` for it',
   },
   not_allowed: {
-    when: '`policy.allow` or `policy.deny` refuses it',
+    when: '`policy.allow` or `policy.deny` refuses the payment',
     remedy: 'Change the list that `details.list` names',
   },
   approval_refused: {
-    when: '`policy.approve` did not say `true`, or the price moved meanwhile',
+    when: '`policy.approve` did not return `true`, or the price moved meanwhile',
     remedy: 'Call again if `details.reason` is `changed`',
   },
   fees_over_limit: {
-    when: 'Network fee or rent is above `policy`',
-    remedy: 'Try later, or raise the bound',
+    when: 'The network fee or the rent is above the limit of `policy`',
+    remedy: 'Try later, or raise the limit',
   },
   insufficient_funds: {
-    when: 'The wallet lacks the token, or anything to swap for it',
-    remedy: 'Fund the wallet: `details.link`; or turn `autoSwap` on',
+    when: 'The wallet holds too little of the token, and nothing to swap for it',
+    remedy: 'Fund the wallet (`details.link`), or turn `autoSwap` on',
   },
   insufficient_sol: {
-    when: 'Too little SOL for fees and rent',
-    remedy: 'Send SOL until the wallet has `details.requiredLamports` in all',
+    when: 'The wallet holds too little SOL for fees and rent',
+    remedy: 'Send SOL until the wallet holds `details.requiredLamports`',
   },
   payee_account_missing: {
     when: 'The payee has no account for the token',
     remedy: 'Tell the seller',
   },
   account_unusable: {
-    when: 'An own account is frozen, or another wallet may spend from or close it',
-    remedy: 'Use another token, or repair it',
+    when: 'A token account of the wallet is frozen, or another wallet may spend from it or close it',
+    remedy: 'Use another token, or repair the account',
   },
   unknown_mint: { when: 'No such token on this network', remedy: 'Check the mint and the network' },
   mint_not_supported: {
-    when: 'The token takes transfer fees, runs hooks, or is not what it is pinned to be',
+    when: 'The token takes transfer fees, runs hooks, or differs from its pinned entry',
     remedy: 'Use another token',
   },
-  no_route: { when: 'Jupiter has no route for any candidate', remedy: 'Hold another token' },
+  no_route: {
+    when: 'Jupiter has no route from any token that the wallet holds',
+    remedy: 'Hold another token',
+  },
   price_impact_too_high: {
     when: 'The swap would move the price too much',
     remedy: 'Swap less, or from another token',
@@ -116,20 +119,20 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Try later',
   },
   quote_mismatch: {
-    when: 'A quote does not answer the question',
-    remedy: 'Try again; another `jupiterUrl` if it stays',
+    when: 'A quote does not match its request',
+    remedy: 'Try again; if it repeats, use another `jupiterUrl`',
   },
   unsafe_swap: {
     when: 'A swap broke a [rule of the firewall](../SECURITY.md#the-swap-firewall)',
     remedy: 'Report it; `details.rule` names the rule',
   },
   transaction_too_large: {
-    when: 'The route does not fit a transaction',
+    when: 'The route does not fit into a transaction',
     remedy: 'Swap from another token',
   },
   simulation_failed: { when: 'The swap fails in simulation', remedy: 'Try again' },
   self_check_failed: {
-    when: 'Our own payment or swap is not what it should be: a bug',
+    when: 'This library built a payment or swap that is wrong: a bug',
     remedy: 'Report it',
   },
   signing_failed: {
@@ -137,42 +140,42 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Look at `cause` and `details.rule`',
   },
   swap_failed: {
-    when: 'The swap landed and failed; only its network fee is gone',
+    when: 'The swap landed and failed; it cost only its network fee',
     remedy: 'Try again',
   },
-  swap_expired: { when: 'The swap provably never landed', remedy: 'Try again' },
+  swap_expired: { when: 'The swap expired: it can never land', remedy: 'Try again' },
   swap_uncertain: {
     when: "The swap's outcome is not known",
     remedy: 'Look up `details.signature` before trying again',
   },
   payment_rejected: {
-    when: 'A 402 came after payment; `funds` says what the chain knows',
+    when: 'A 402 answered the paid request; `funds` says what the chain shows',
     remedy:
-      'Repeat after `details.lastValidBlockHeight`; `untrusted.reason` is what the seller says',
+      "Repeat after `details.lastValidBlockHeight`; `untrusted.reason` is the seller's reason",
   },
   payment_uncertain: {
     when: 'The answer to the paid request was lost',
     remedy: 'Repeat the same call: it never pays twice',
   },
   payment_in_progress: {
-    when: 'A call with the same `idempotencyKey` is being paid',
-    remedy: 'Wait for it',
+    when: 'Another call with the same `idempotencyKey` is paying',
+    remedy: 'Wait for that call',
   },
   already_spent: {
-    when: 'This purchase is paid, its answer is gone',
-    remedy: 'Ask the seller with `details.signature`',
+    when: 'This purchase is paid, but its answer was lost',
+    remedy: 'Ask the seller for it; `details.signature` proves the payment',
   },
   journal_unavailable: {
     when: 'The journal could not be read or written, so nothing was signed',
-    remedy: 'Repair it, then try again',
+    remedy: 'Repair the journal, then try again',
   },
   journal_locked: {
-    when: "A process of another machine, `details.pid`, may have the journal's file",
-    remedy: 'Use one machine for a file, or Postgres',
+    when: "A process on another machine (`details.pid`) may use the journal's file",
+    remedy: 'Use the file on one machine only, or use Postgres',
   },
   journal_damaged: {
-    when: "The journal's file is damaged before its end, or a browser has removed its journal",
-    remedy: 'Restore it; nothing is spent meanwhile',
+    when: "The journal's file is damaged before its end, or the browser deleted the journal",
+    remedy: 'Restore the journal; nothing is spent meanwhile',
   },
   rpc_unavailable: { when: 'No RPC node answered', remedy: 'Try again, or add nodes to `rpcUrl`' },
   rpc_wrong_network: {
@@ -188,15 +191,15 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Try again; check `apiUrl`',
   },
   rate_limited: {
-    when: 'Still limited after waiting',
-    remedy: 'Wait `details.retryAfterMs`, or use a plan with more room',
+    when: 'A server still limits the client after it waited',
+    remedy: 'Wait for `details.retryAfterMs`, or use a larger plan',
   },
   timeout: {
     when: 'A step took longer than its deadline',
     remedy: 'Try again, or raise `timeouts`',
   },
   invalid_response: {
-    when: 'A node or service answered nonsense, or a webhook is not to be trusted',
-    remedy: 'Try again, or use another; answer a webhook with 400',
+    when: 'A node or service sent an invalid answer, or a webhook could not be verified',
+    remedy: 'Try again, or use another node or service; answer a webhook with 400',
   },
 };
