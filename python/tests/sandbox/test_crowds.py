@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from solders.keypair import Keypair
 
-from exact_change import AsyncClient, ExactChangeError, receipt_of
+from exact_change import AsyncClient, Event, ExactChangeError, receipt_of
 
 from ..conftest import MakeClient, MakeSeller
 from ..node import Sandbox, Wallet
@@ -25,13 +25,27 @@ async def test_200_parallel_payments_settle_with_exact_sums(sandbox: Sandbox) ->
     # In debug mode, on a machine with other work on it, so many keep a loop busy for a while.
     timeouts = {"rpc": 60_000}
     async with AsyncClient(**sandbox.options(wallet, timeouts=timeouts)) as client:
+        landed: set[str] = set()
+        all_landed = asyncio.Event()
+
+        def note_settled(event: Event) -> None:
+            landed.add(event.id)
+            if len(landed) == count:
+                all_landed.set()
+
+        client.on("payment.settled", note_settled)
         await client.warm()
-        url = f"{sandbox.api_url}/usdc"
-        responses = await asyncio.gather(*(client.get(url) for _ in range(count)))
-        assert [one.status_code for one in responses] == [200] * count
-        settled = await asyncio.gather(*(client.settled(one, timeout=90) for one in responses))
-        assert {one and one.state for one in settled} == {"settled"}
-        assert len({one and one.payment.signature for one in settled}) == count
+        calls = (client.get(f"{sandbox.api_url}/usdc") for _ in range(count))
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        for answer in answers:
+            # The official facilitator gives up after 30 s, which a busy machine may take.
+            if isinstance(answer, ExactChangeError):
+                assert answer.code == "payment_rejected"
+                assert answer.funds in ("uncertain", "spent")
+            else:
+                assert isinstance(answer, httpx.Response)
+                assert answer.status_code == 200
+        await asyncio.wait_for(all_landed.wait(), 90)
         assert (await client.spent())[0].used == "2"
     assert sandbox.balance(sandbox.merchant, "USDC") - before == count * CENT
     assert sandbox.balance(wallet.address, "USDC") == 5_000_000 - count * CENT
@@ -167,8 +181,8 @@ async def test_a_warm_payment_calls_no_node_on_its_way(
     may_answer.set()
 
     def forward(seen: Seen) -> Reply:
-        # A call on the payment's way would wait here.
-        may_answer.wait(20)
+        # A call on the payment's way would wait here for longer than the test does.
+        may_answer.wait(60)
         answer = httpx.post(sandbox.rpc_url, content=seen.body, headers=JSON)
         return Reply(answer.status_code, JSON, answer.content)
 
@@ -181,7 +195,7 @@ async def test_a_warm_payment_calls_no_node_on_its_way(
         await client.warm()
         may_answer.clear()
         try:
-            response = await asyncio.wait_for(client.get(url), 10)
+            response = await asyncio.wait_for(client.get(url), 40)
         finally:
             may_answer.set()
         assert response.status_code == 200
