@@ -89,8 +89,8 @@ export interface PaymentFacts {
   /** 16 random bytes that make this payment unique. */
   readonly nonce: Uint8Array;
   /**
-   * Micro-lamports per compute unit. It counts up for each payment with the same blockhash, so that
-   * two payments with a seller's memo, or with no memo, are never equal.
+   * Micro-lamports per compute unit. It counts up for each payment with the same blockhash. So
+   * payments without a nonce as their memo are never equal.
    */
   readonly price: bigint;
 }

@@ -25,7 +25,7 @@ type Sign = (message: Uint8Array) => Promise<Uint8Array>;
 /**
  * Creates a signer for a secret key: base58 text or bytes of the 64-byte keypair, or the JSON array
  * of a key file. The second half must be the public key of the first half. A key of 32 bytes is
- * refused, because it may be an address, and a wallet with an address as its seed is not secret.
+ * refused, because it may be an address: a seed that is an address is public.
  *
  * No property holds the key. It is in the runtime as a non-extractable key if the runtime has
  * Ed25519, and in a closure otherwise.

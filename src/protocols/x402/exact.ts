@@ -17,8 +17,9 @@ const MAX_PRICE = 1_000_000n;
 
 /**
  * Builds the one transaction layout that every known facilitator takes: limit, price,
- * TransferChecked, and a memo. The memo is the seller's memo, or else the nonce. Legacy
- * facilitators of v1 allow three instructions, so they get a memo only if the seller names one.
+ * TransferChecked, and a memo. The memo is the seller's memo, or else the nonce.
+ *
+ * Legacy facilitators of v1 allow three instructions, so their payments get only a seller's memo.
  * Without the nonce as memo, the price makes the payment unique.
  */
 export function buildExactPayment(payment: PaymentFacts): BuiltPayment {

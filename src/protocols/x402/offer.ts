@@ -113,7 +113,7 @@ function readExtra(
     feePayer,
     ...(memo === '' ? {} : { memo }),
     ...(decimals === undefined || decimals === null ? {} : { claimedDecimals: decimals }),
-    // A blockhash has the form of an address. A wrong one costs only a lookup of a new blockhash.
+    // A blockhash has the form of an address. A wrong blockhash costs only a lookup of a new one.
     ...(x402Version === 2 && isAddress(recentBlockhash) ? { recentBlockhash } : {}),
   };
 }
@@ -124,7 +124,8 @@ function isYounger(extra: JsonValue | undefined): boolean {
 }
 
 /**
- * Whether an earlier entry hides this one: v1 sellers match by scheme and network (x402.md 1.5).
+ * Whether a v1 seller would match an earlier entry: it compares scheme and network (x402.md
+ * 1.5).
  */
 function isShadowed(
   accepts: readonly PaymentRequirements[],

@@ -50,8 +50,8 @@ export function encodePayment({
     });
   const whole = write(withPaymentId(paymentRequired.extensions, paymentId));
   if (whole.length <= LIMIT_BYTES) return { name: 'PAYMENT-SIGNATURE', value: whole };
-  // A payment that echoes no extension is always valid (x402.md 1.4), so long schemas in a
-  // catalogue's extensions do not prevent the purchase.
+  // A payment that echoes no extension is always valid (x402.md 1.4). So the long schemas of a
+  // catalogue do not prevent the purchase.
   return bounded(
     'PAYMENT-SIGNATURE',
     write(withPaymentId(pick(paymentRequired.extensions, PAYMENT_ID), paymentId)),

@@ -92,7 +92,7 @@ export async function peekBody(
     return finish(deadline.passed ? 'late' : 'broken');
   } finally {
     deadline.end();
-    // Not awaited: one branch of a tee settles only when the other is cancelled too.
+    // Not awaited, because one branch of a tee settles only when the other branch is cancelled too.
     reader.cancel().catch(() => undefined);
   }
 }

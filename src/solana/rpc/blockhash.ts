@@ -41,8 +41,7 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime): BlockhashSour
 
   const request = (minContextSlot?: number): Promise<Dated> => {
     const at = runtime.now();
-    // No signal is passed on: callers share the request, and an abort by one must not end it for
-    // all.
+    // Pass no signal: callers share the request, so an abort by one caller must not end it.
     const mine = rpc
       .latestBlockhash({ minContextSlot })
       .then((value) => ({ value, at, recentMs: recentFor(value.slot, at, cached) }));

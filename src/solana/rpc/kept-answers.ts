@@ -18,15 +18,15 @@ const FEES_MS = 2_000;
 const MAX_VENUES = 256;
 
 /**
- * Wraps a connection with a cache. It asks for the rent of each size at most once in ten minutes,
- * and for the fees of the same accounts at most once in two seconds.
+ * Wraps a connection with a cache. The rent of each size is kept for ten minutes, and the fees of a
+ * set of accounts for two seconds.
  */
 export function keepAnswers<R extends Pick<Rpc, 'rent' | 'priorityFees'>>(rpc: R, clock: Clock): R {
   const rents = keeper<bigint>(clock, RENT_MS, MAX_SIZES);
   const fees = keeper<readonly bigint[]>(clock, FEES_MS, MAX_VENUES);
   return {
     ...rpc,
-    // No signal is passed on: callers share a request, and an abort by one must not end it for all.
+    // Pass no signal: callers share a request, so an abort by one caller must not end it.
     rent: (bytes, call) => rents(`${bytes}`, () => rpc.rent(bytes), call),
     priorityFees: (accounts, call) =>
       fees([...accounts].sort().join(), () => rpc.priorityFees(accounts), call),

@@ -175,7 +175,7 @@ function readLanded(result: unknown): LandedTransaction {
   const lamports = new Map<Address, { before: bigint; after: bigint }>();
   accounts.forEach((account, index) => {
     const [lamportsBefore, lamportsAfter] = [before[index], after[index]];
-    // JSON rounds a number above 2^53 lamports, and a missing number is better than a wrong one.
+    // JSON rounds a number above 2^53 lamports. A missing number is better than a wrong number.
     if (isExact(lamportsBefore) && isExact(lamportsAfter))
       lamports.set(account, { before: BigInt(lamportsBefore), after: BigInt(lamportsAfter) });
   });

@@ -89,8 +89,8 @@ export function webSocketAddress(endpoint: string): string {
 }
 
 /**
- * Returns the class to use. In Node it is always that of `ws`: a global one keeps the process
- * alive.
+ * Returns the WebSocket class. In Node it is the class of `ws`: only its sockets let the process
+ * end.
  */
 async function socketClass(): Promise<new (address: string) => Socket> {
   const { process } = globalThis as { process?: { versions?: { node?: string } } };

@@ -125,8 +125,8 @@ export const changeTexts: readonly RuleText[] = [UNREADABLE, ...rules];
  * Judges the transaction that a wallet returned for a message. The wallet may add guards that only
  * read, at any position, and read-only accounts for them.
  *
- * The rules rely on the guards' program to be harmless. The rights to write and to sign hold for
- * the whole message, so a guard that checks the wallet gets the wallet as a signer.
+ * The rules trust the guards' program. The rights to write and to sign hold for the whole message,
+ * so a guard on the wallet has the wallet as a signer.
  *
  * @param wire - The transaction that the wallet returned.
  */
